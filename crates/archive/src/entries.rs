@@ -7,11 +7,11 @@ use std::io::BufRead;
 
 use tar::{EntryType, Header};
 
-use super::Limits;
-use super::error::{ArchiveError, Excess, Refusal};
-use super::inflate::Inflated;
-use super::pax::{Pax, decimal};
-use super::seen::{EntryKind, Seen};
+use super::ArchiveLimits;
+use super::error::{ArchiveError, EntryRefusal, LimitKind};
+use super::gzip_reader::GzipReader;
+use super::pax::{PaxHeader, parse_decimal};
+use super::seen_names::{EntryKind, SeenNames};
 use everturn_json::names::{FilePath, Name, NameError};
 
 const BLOCK: usize = 512;
@@ -22,20 +22,20 @@ const LARGEST_EXTENSION: u64 = 1 << 20;
 /// How much content is handed out in one go.
 const PIECE: usize = 1 << 16;
 
-/// One entry that is let in; its content is asked for with [`Entries::piece`].
+/// One entry that is let in; its content is asked for with [`TarEntries::piece`].
 #[derive(Debug)]
-pub(super) struct EntryHead {
+pub(super) struct EntryHeader {
     pub(super) path: FilePath,
     pub(super) kind: EntryKind,
     pub(super) len: u64,
 }
 
 /// Reads entries; every error is the last thing that it says.
-pub(super) struct Entries<R> {
-    bytes: Inflated<R>,
+pub(super) struct TarEntries<R> {
+    bytes: GzipReader<R>,
     top: Name,
-    limits: Limits,
-    seen: Seen,
+    limits: ArchiveLimits,
+    seen: SeenNames,
     count: u64,
     piece: Vec<u8>,
     /// What is left of the content of the present entry, and of the zeros behind it.
@@ -45,19 +45,19 @@ pub(super) struct Entries<R> {
 
 /// What precedes an entry and speaks of it.
 #[derive(Default)]
-struct Extensions {
+struct EntryExtensions {
     long_name: Option<Vec<u8>>,
     long_link: bool,
     pax: Option<Vec<u8>>,
 }
 
-impl<R: BufRead> Entries<R> {
-    pub(super) fn new(archive: R, top: &Name, limits: Limits) -> Entries<R> {
-        Entries {
-            bytes: Inflated::new(archive, limits),
+impl<R: BufRead> TarEntries<R> {
+    pub(super) fn new(archive: R, top: &Name, limits: ArchiveLimits) -> TarEntries<R> {
+        TarEntries {
+            bytes: GzipReader::new(archive, limits),
             top: top.clone(),
             limits,
-            seen: Seen::default(),
+            seen: SeenNames::default(),
             count: 0,
             piece: vec![0; PIECE],
             left: 0,
@@ -68,26 +68,26 @@ impl<R: BufRead> Entries<R> {
     /// The next file or directory; `None` when the archive has come to a good end.
     ///
     /// The content of the one before must have been read.
-    pub(super) fn next(&mut self) -> Result<Option<EntryHead>, ArchiveError> {
+    pub(super) fn next(&mut self) -> Result<Option<EntryHeader>, ArchiveError> {
         loop {
             let Some((header, extensions)) = self.described_header()? else {
                 if self.seen.is_empty() {
-                    return Err(self.bytes.damaged("there is nothing in it"));
+                    return Err(self.bytes.damaged_here("there is nothing in it"));
                 }
                 self.bytes.finish()?;
                 return Ok(None);
             };
             self.count_entry()?;
-            if let Some(head) = self.admit(&header, &extensions)? {
+            if let Some(head) = self.admit_entry(&header, &extensions)? {
                 self.left = head.len;
-                self.padding = padding(head.len);
+                self.padding = padding_len(head.len);
                 return Ok(Some(head));
             }
         }
     }
 
     /// The next piece of the content of the present entry; nothing when it has been read.
-    pub(super) fn piece(&mut self) -> Result<&[u8], ArchiveError> {
+    pub(super) fn next_chunk(&mut self) -> Result<&[u8], ArchiveError> {
         let len = usize::try_from(self.left).unwrap_or(PIECE).min(PIECE);
         let piece = self.piece.get_mut(..len).unwrap_or_default();
         self.bytes.fill_whole(piece)?;
@@ -102,13 +102,13 @@ impl<R: BufRead> Entries<R> {
     }
 
     /// The header of an entry with all that precedes it; `None` at the end mark.
-    fn described_header(&mut self) -> Result<Option<(Header, Extensions)>, ArchiveError> {
-        let mut extensions = Extensions::default();
+    fn described_header(&mut self) -> Result<Option<(Header, EntryExtensions)>, ArchiveError> {
+        let mut extensions = EntryExtensions::default();
         loop {
             let Some(header) = self.header()? else {
                 return match extensions {
-                    Extensions { long_name: None, long_link: false, pax: None } => Ok(None),
-                    _ => Err(self.bytes.damaged("an entry is announced that does not follow")),
+                    EntryExtensions { long_name: None, long_link: false, pax: None } => Ok(None),
+                    _ => Err(self.bytes.damaged_here("an entry is announced that does not follow")),
                 };
             };
             let again = match header.entry_type() {
@@ -123,15 +123,15 @@ impl<R: BufRead> Entries<R> {
                 EntryType::XGlobalHeader => {
                     self.count_entry()?;
                     let content = self.extension(&header)?;
-                    if !Pax::parse(&content).is_some_and(|pax| pax.is_harmless()) {
-                        return Err(self.bytes.damaged("a header for all entries is bad"));
+                    if !PaxHeader::parse(&content).is_some_and(|pax| pax.is_harmless()) {
+                        return Err(self.bytes.damaged_here("a header for all entries is bad"));
                     }
                     false
                 }
                 _ => return Ok(Some((header, extensions))),
             };
             if again {
-                return Err(self.bytes.damaged("an entry is announced twice"));
+                return Err(self.bytes.damaged_here("an entry is announced twice"));
             }
         }
     }
@@ -149,7 +149,7 @@ impl<R: BufRead> Entries<R> {
         let sum: u32 = outside_sum.map(|(_, byte)| u32::from(*byte)).sum::<u32>() + 8 * 32;
         match header.cksum() {
             Ok(stored) if stored == sum => Ok(Some(header)),
-            _ => Err(self.bytes.damaged("an entry begins with a bad header")),
+            _ => Err(self.bytes.damaged_here("an entry begins with a bad header")),
         }
     }
 
@@ -158,7 +158,7 @@ impl<R: BufRead> Entries<R> {
         let is_binary = header.as_old().size.first().is_some_and(|first| first & 0x80 != 0);
         match header.entry_size() {
             Ok(size) if !is_binary => Ok(size),
-            _ => Err(self.bytes.damaged("an entry has a bad size")),
+            _ => Err(self.bytes.damaged_here("an entry has a bad size")),
         }
     }
 
@@ -166,10 +166,10 @@ impl<R: BufRead> Entries<R> {
     fn extension(&mut self, header: &Header) -> Result<Vec<u8>, ArchiveError> {
         let size = self.size(header)?;
         if size > LARGEST_EXTENSION {
-            let refusal = Refusal::TooLarge { most: LARGEST_EXTENSION };
+            let refusal = EntryRefusal::TooLarge { most: LARGEST_EXTENSION };
             return Err(ArchiveError::refused(&header.path_bytes(), refusal));
         }
-        (self.left, self.padding) = (size, padding(size));
+        (self.left, self.padding) = (size, padding_len(size));
         self.content()
     }
 
@@ -178,7 +178,7 @@ impl<R: BufRead> Entries<R> {
         // A size that is only claimed costs no memory.
         let mut content = Vec::new();
         loop {
-            let piece = self.piece()?;
+            let piece = self.next_chunk()?;
             if piece.is_empty() {
                 return Ok(content);
             }
@@ -188,51 +188,61 @@ impl<R: BufRead> Entries<R> {
 
     fn count_entry(&mut self) -> Result<(), ArchiveError> {
         self.count += 1;
-        ArchiveError::within(Excess::Entries, self.count, self.limits.entries)
+        ArchiveError::check_limit(LimitKind::Entries, self.count, self.limits.entries)
     }
 
     /// Lets an entry in, or says why not; `None` for the directory that the top lies in.
-    fn admit(
+    fn admit_entry(
         &mut self,
         header: &Header,
-        extensions: &Extensions,
-    ) -> Result<Option<EntryHead>, ArchiveError> {
-        let pax = Pax::parse(extensions.pax.as_deref().unwrap_or_default())
-            .ok_or_else(|| self.bytes.damaged("a header of an entry is bad"))?;
+        extensions: &EntryExtensions,
+    ) -> Result<Option<EntryHeader>, ArchiveError> {
+        let pax = PaxHeader::parse(extensions.pax.as_deref().unwrap_or_default())
+            .ok_or_else(|| self.bytes.damaged_here("a header of an entry is bad"))?;
         let name = match (&extensions.long_name, pax.path) {
-            (Some(_), Some(_)) => return Err(self.bytes.damaged("an entry has two long names")),
+            (Some(_), Some(_)) => {
+                return Err(self.bytes.damaged_here("an entry has two long names"));
+            }
             (Some(name), None) => name.strip_suffix(b"\0").unwrap_or(name).to_vec(),
             (None, Some(path)) => path.to_vec(),
             (None, None) => header.path_bytes().into_owned(),
         };
         let refused = |refusal| Err(ArchiveError::refused(&name, refusal));
         let kind = match header.entry_type() {
-            _ if pax.sparse => return refused(Refusal::Sparse),
+            _ if pax.sparse => return refused(EntryRefusal::Sparse),
             EntryType::Regular => EntryKind::File,
             EntryType::Directory => EntryKind::Dir,
-            EntryType::Link | EntryType::Symlink => return refused(Refusal::Link),
-            EntryType::GNUSparse => return refused(Refusal::Sparse),
-            _ => return refused(Refusal::Special),
+            EntryType::Link | EntryType::Symlink => return refused(EntryRefusal::Link),
+            EntryType::GNUSparse => return refused(EntryRefusal::Sparse),
+            _ => return refused(EntryRefusal::Special),
         };
         let len = self.size(header)?;
-        let disagrees = pax.size.is_some_and(|size| decimal(size) != Some(len));
+        let disagrees = pax.size.is_some_and(|size| parse_decimal(size) != Some(len));
         if disagrees || (kind == EntryKind::Dir && len > 0) {
-            return Err(self.bytes.damaged("an entry has a bad size"));
+            return Err(self.bytes.damaged_here("an entry has a bad size"));
         }
         if len > self.limits.file {
-            return refused(Refusal::TooLarge { most: self.limits.file });
+            return refused(EntryRefusal::TooLarge { most: self.limits.file });
         }
-        match self.place(&name, kind) {
+        match self.check_path(&name, kind) {
             Err(refusal) => refused(refusal),
             Ok(path) => {
-                ArchiveError::within(Excess::NameBytes, self.seen.bytes(), self.limits.names)?;
-                Ok(path.map(|path| EntryHead { path, kind, len }))
+                ArchiveError::check_limit(
+                    LimitKind::NameBytes,
+                    self.seen.bytes(),
+                    self.limits.names,
+                )?;
+                Ok(path.map(|path| EntryHeader { path, kind, len }))
             }
         }
     }
 
     /// The path of an entry, which must lie at or below the top and fit beside those before it.
-    fn place(&mut self, name: &[u8], kind: EntryKind) -> Result<Option<FilePath>, Refusal> {
+    fn check_path(
+        &mut self,
+        name: &[u8],
+        kind: EntryKind,
+    ) -> Result<Option<FilePath>, EntryRefusal> {
         let not_utf8 = |_| NameError::NotUtf8 { name: String::from_utf8_lossy(name).into_owned() };
         let mut text = str::from_utf8(name).map_err(not_utf8)?;
         while let Some(rest) = text.strip_prefix("./") {
@@ -253,10 +263,10 @@ impl<R: BufRead> Entries<R> {
         let path = FilePath::parse(text)?;
         let top = FilePath::root().join(&self.top);
         if !path.is_within(&top) {
-            return Err(Refusal::Outside { top: self.top.clone() });
+            return Err(EntryRefusal::Outside { top: self.top.clone() });
         }
         if path == top && kind == EntryKind::File {
-            return Err(Refusal::NotADirectory);
+            return Err(EntryRefusal::NotADirectory);
         }
         self.seen.add(&path, kind)?;
         Ok(Some(path))
@@ -264,6 +274,6 @@ impl<R: BufRead> Entries<R> {
 }
 
 /// How many zeros fill the last block of a content.
-fn padding(len: u64) -> u64 {
+fn padding_len(len: u64) -> u64 {
     len.next_multiple_of(BLOCK as u64) - len
 }

@@ -32,23 +32,23 @@ pub enum ArchiveError {
         /// The name of the entry, as far as it can be shown.
         name: String,
         /// What is wrong with it.
-        refusal: Refusal,
+        refusal: EntryRefusal,
     },
     /// The archive is, or would be, more than the limits allow.
     #[error("the archive has {excess}, the most is {most}")]
-    TooMuch {
+    LimitExceeded {
         /// What there is too much of.
-        excess: Excess,
+        excess: LimitKind,
         /// How much is allowed.
         most: u64,
     },
     /// Something in the store cannot be used for an archive.
     #[error("cannot use {path} for an archive: it {refusal}")]
-    Unfit {
+    Unsupported {
         /// What cannot be.
         path: FilePath,
         /// Why.
-        refusal: Refusal,
+        refusal: EntryRefusal,
     },
     /// Another program has changed a file while it was being read.
     #[error("{path} has changed while it was being read")]
@@ -76,19 +76,23 @@ impl ArchiveError {
         )
     }
 
-    pub(super) fn refused(name: &[u8], refusal: Refusal) -> ArchiveError {
+    pub(super) fn refused(name: &[u8], refusal: EntryRefusal) -> ArchiveError {
         const SHOWN: usize = 200;
         let text = String::from_utf8_lossy(name.get(..SHOWN).unwrap_or(name)).into_owned();
         ArchiveError::Refused { name: text, refusal }
     }
 
     /// Fails if there is more of something than is allowed.
-    pub(super) fn within(excess: Excess, count: u64, most: u64) -> Result<(), ArchiveError> {
-        if count > most { Err(ArchiveError::TooMuch { excess, most }) } else { Ok(()) }
+    pub(super) fn check_limit(
+        excess: LimitKind,
+        count: u64,
+        most: u64,
+    ) -> Result<(), ArchiveError> {
+        if count > most { Err(ArchiveError::LimitExceeded { excess, most }) } else { Ok(()) }
     }
 
     /// The error that an [`io::Error`] has carried through somebody else's code, or that it is.
-    pub(super) fn unwrap(error: io::Error) -> ArchiveError {
+    pub(super) fn from_io(error: io::Error) -> ArchiveError {
         error.downcast::<ArchiveError>().unwrap_or_else(ArchiveError::Read)
     }
 }
@@ -102,7 +106,7 @@ impl From<ArchiveError> for io::Error {
 /// What is wrong with one entry of an archive or a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum EntryRefusal {
     /// Its name is absolute, climbs, is too long, or cannot be used for another reason.
     #[error("has a bad name")]
     Name(#[from] NameError),
@@ -147,7 +151,7 @@ pub enum Refusal {
 /// What an archive has too much of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Excess {
+pub enum LimitKind {
     /// Bytes, as it is.
     ArchiveBytes,
     /// Bytes that come out of it.
@@ -160,14 +164,14 @@ pub enum Excess {
     Ratio,
 }
 
-impl fmt::Display for Excess {
+impl fmt::Display for LimitKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Excess::ArchiveBytes => "too many bytes",
-            Excess::TotalBytes => "too many bytes in it",
-            Excess::Entries => "too many entries",
-            Excess::NameBytes => "too many bytes in the names of its entries",
-            Excess::Ratio => "too many bytes in it for each byte that it has",
+            LimitKind::ArchiveBytes => "too many bytes",
+            LimitKind::TotalBytes => "too many bytes in it",
+            LimitKind::Entries => "too many entries",
+            LimitKind::NameBytes => "too many bytes in the names of its entries",
+            LimitKind::Ratio => "too many bytes in it for each byte that it has",
         })
     }
 }

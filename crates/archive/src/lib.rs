@@ -1,47 +1,47 @@
-//! A directory of a store as the bytes of a `tar.gz`, and back, without trusting the archive.
+//! Packs a directory of a store into a `tar.gz`, and unpacks archives that are not trusted.
 //!
-//! The same directory always gives the same bytes: entries are sorted, times and owners are zero. Reading
-//! takes archives of other programs too (GNU tar, bsdtar), and refuses whatever could do harm: paths that
-//! lead elsewhere, links, names that come twice, bombs, bytes that are left over. Nothing here writes.
-//! To unpack, [`check`] the whole archive first, then run through it again with [`Unpack`].
+//! The same directory always gives the same bytes: entries are sorted, times and owners are zero. Archives of other
+//! programs (GNU tar, bsdtar) are read too. Dangerous ones are refused: paths that leave the directory, links, duplicate
+//! names, decompression bombs, trailing bytes. Nothing here writes to a store. To unpack, [`check`] the whole archive
+//! first, then read it again with [`Unpacker`].
 //!
-//! Files are read in pieces. [`pack`] holds the compressed archive in memory, because a
-//! [`Step`](everturn_store::Step) carries its content whole; [`Limits::archive`] bounds it. Reading an
-//! archive from a store through [`Pieces`] holds one piece of it and one file of its contents.
+//! Files are read in pieces. [`pack`] holds the compressed archive in memory, because a [`Step`](everturn_store::Step)
+//! carries its whole content; [`ArchiveLimits::archive`] bounds it. Reading an archive from a store through
+//! [`StoreFileReader`] holds one piece of it and one file of its contents.
 //!
-//! It depends on `everturn-store`, and knows nothing of sessions.
+//! It depends on `everturn-store` and knows nothing of sessions.
 
 use std::io::BufRead;
 
 use everturn_json::names::{FilePath, Name};
 
-mod deflate;
 mod entries;
 mod error;
-mod inflate;
+mod gzip_reader;
+mod gzip_writer;
 mod pack;
 mod pax;
-mod pieces;
-mod seen;
+mod seen_names;
+mod store_file;
 mod unpack;
 
-pub use error::{ArchiveError, Excess, Refusal};
-pub use pack::{Packed, Progress, pack};
-pub use pieces::Pieces;
-pub use unpack::{Unpack, check};
+pub use error::{ArchiveError, EntryRefusal, LimitKind};
+pub use pack::{PackProgress, PackedArchive, pack};
+pub use store_file::StoreFileReader;
+pub use unpack::{Unpacker, check};
 
 /// What an archive holds, sorted by path. All paths begin with the name of the top directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Contents {
+pub struct ArchiveContents {
     /// The one directory that everything lies in.
     pub top: Name,
     /// The directories that have an entry of their own; other programs do not always make one.
     pub dirs: Vec<FilePath>,
     /// The files.
-    pub files: Vec<FileSum>,
+    pub files: Vec<FileDigest>,
 }
 
-impl Contents {
+impl ArchiveContents {
     /// The length of all files together.
     #[must_use]
     pub fn len(&self) -> u64 {
@@ -57,7 +57,7 @@ impl Contents {
 
 /// A file of an archive, and what tells its content from any other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileSum {
+pub struct FileDigest {
     /// The path in the archive.
     pub path: FilePath,
     /// The length in bytes.
@@ -68,7 +68,7 @@ pub struct FileSum {
 
 /// How much an archive may be and hold. What is packed within limits can be unpacked within them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ArchiveLimits {
     /// The bytes of the archive itself. The default leaves room for other steps in the batch that
     /// carries it, which may have 1 GiB.
     pub archive: u64,
@@ -81,19 +81,19 @@ pub struct Limits {
     /// The bytes of all names, which are held in memory.
     pub names: u64,
     /// How many bytes may come out for each byte that goes in, once more than
-    /// [`Limits::RATIO_COUNTS_FROM`] have come out. Text of turns is seldom beyond 20; deflate can reach
+    /// [`ArchiveLimits::RATIO_COUNTS_FROM`] have come out. Text of turns is seldom beyond 20; deflate can reach
     /// 1032.
     pub ratio: u64,
 }
 
-impl Limits {
-    /// The bytes that may come out before [`Limits::ratio`] counts: little of anything can be dense.
+impl ArchiveLimits {
+    /// The bytes that may come out before [`ArchiveLimits::ratio`] counts: little of anything can be dense.
     pub const RATIO_COUNTS_FROM: u64 = 10 << 20;
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for ArchiveLimits {
+    fn default() -> ArchiveLimits {
+        ArchiveLimits {
             archive: (1 << 30) - (16 << 20),
             total: 16 << 30,
             entries: 100_000,
@@ -107,8 +107,8 @@ impl Default for Limits {
 /// Reads an archive back and compares every entry with what it must hold.
 pub fn verify(
     archive: impl BufRead,
-    expect: &Contents,
-    limits: &Limits,
+    expect: &ArchiveContents,
+    limits: &ArchiveLimits,
 ) -> Result<(), ArchiveError> {
     let found = check(archive, &expect.top, limits)?;
     let differing = first_difference(&found.files, &expect.files, |file| &file.path)

@@ -6,12 +6,12 @@ use flate2::Compression;
 use sha2::{Digest, Sha256};
 use tar::{Builder, EntryType, Header};
 
-use super::deflate::Deflated;
-use super::error::{ArchiveError, Excess, Refusal};
-use super::pieces::Pieces;
-use super::{Contents, FileSum, Limits};
+use super::error::{ArchiveError, EntryRefusal, LimitKind};
+use super::gzip_writer::GzipWriter;
+use super::store_file::StoreFileReader;
+use super::{ArchiveContents, ArchiveLimits, FileDigest};
 use everturn_json::names::{FilePath, Name};
-use everturn_store::disk::Kind;
+use everturn_store::disk::FileKind;
 use everturn_store::{Store, StoreError};
 
 const FILE_BITS: u32 = 0o644;
@@ -19,16 +19,16 @@ const DIR_BITS: u32 = 0o755;
 
 /// An archive, and what went into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Packed {
+pub struct PackedArchive {
     /// The archive: a `tar.gz`.
     pub bytes: Vec<u8>,
     /// What went in, to [`verify`](super::verify) the archive by.
-    pub contents: Contents,
+    pub contents: ArchiveContents,
 }
 
 /// How far an archive has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct PackProgress {
     /// The bytes of files that have gone in.
     pub done: u64,
     /// The bytes of all files.
@@ -46,23 +46,25 @@ pub fn pack(
     store: &dyn Store,
     dir: &FilePath,
     top: &Name,
-    limits: &Limits,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Packed, ArchiveError> {
+    limits: &ArchiveLimits,
+    progress: &mut dyn FnMut(PackProgress),
+) -> Result<PackedArchive, ArchiveError> {
     let sources = walk(store, dir, top, limits)?;
     let mut write = |level| {
-        let mut packing = Packing::new(store, top, level, limits, &sources, progress);
+        let mut packing = Packer::new(store, top, level, limits, &sources, progress);
         sources.iter().try_for_each(|source| packing.add(source))?;
         packing.finish()
     };
     match write(Compression::default()) {
-        Err(ArchiveError::TooMuch { excess: Excess::Ratio, .. }) => write(Compression::none()),
+        Err(ArchiveError::LimitExceeded { excess: LimitKind::Ratio, .. }) => {
+            write(Compression::none())
+        }
         done => done,
     }
 }
 
 /// Something that goes into an archive.
-struct Source {
+struct PackSource {
     /// Where it lies in the store.
     from: FilePath,
     /// Where it lies in the archive.
@@ -76,95 +78,100 @@ fn walk(
     store: &dyn Store,
     dir: &FilePath,
     top: &Name,
-    limits: &Limits,
-) -> Result<Vec<Source>, ArchiveError> {
+    limits: &ArchiveLimits,
+) -> Result<Vec<PackSource>, ArchiveError> {
     let stat = store.stat(dir)?.ok_or_else(|| StoreError::Missing { path: dir.clone() })?;
-    if stat.kind != Kind::Dir {
-        return Err(unfit(dir, Refusal::NotADirectory));
+    if stat.kind != FileKind::Dir {
+        return Err(unsupported(dir, EntryRefusal::NotADirectory));
     }
-    let mut waiting = vec![Source { from: dir.clone(), to: FilePath::root().join(top), len: None }];
+    let mut waiting =
+        vec![PackSource { from: dir.clone(), to: FilePath::root().join(top), len: None }];
     let mut sources = Vec::new();
     let (mut names, mut total) = (0, 0);
     while let Some(source) = waiting.pop() {
         if source.len.is_none() {
-            inside(store, &source, limits, &mut waiting)?;
+            walk_dir(store, &source, limits, &mut waiting)?;
         }
         names += source.to.as_str().len() as u64;
         total += source.len.unwrap_or_default();
         sources.push(source);
         let entries = (sources.len() + waiting.len()) as u64;
-        ArchiveError::within(Excess::Entries, entries, limits.entries)?;
-        ArchiveError::within(Excess::NameBytes, names, limits.names)?;
-        ArchiveError::within(Excess::TotalBytes, total, limits.total)?;
+        ArchiveError::check_limit(LimitKind::Entries, entries, limits.entries)?;
+        ArchiveError::check_limit(LimitKind::NameBytes, names, limits.names)?;
+        ArchiveError::check_limit(LimitKind::TotalBytes, total, limits.total)?;
     }
     sources.sort_by(|a, b| a.to.cmp(&b.to));
     Ok(sources)
 }
 
 /// Adds what a directory holds to `found`.
-fn inside(
+fn walk_dir(
     store: &dyn Store,
-    dir: &Source,
-    limits: &Limits,
-    found: &mut Vec<Source>,
+    dir: &PackSource,
+    limits: &ArchiveLimits,
+    found: &mut Vec<PackSource>,
 ) -> Result<(), ArchiveError> {
     let listing = store.list(&dir.from)?;
     if let Some((_, reason)) = listing.refused.into_iter().next() {
-        return Err(unfit(&dir.from, Refusal::BadNameInside(reason)));
+        return Err(unsupported(&dir.from, EntryRefusal::BadNameInside(reason)));
     }
     for entry in listing.entries {
         let (from, to) = (dir.from.join(&entry.name), dir.to.join(&entry.name));
         let len = match entry.kind {
-            _ if entry.linked => return Err(unfit(&from, Refusal::Link)),
-            Kind::Dir => None,
-            Kind::File => Some(file_len(store, &from, limits)?),
-            Kind::LinkOutside => return Err(unfit(&from, Refusal::Link)),
-            Kind::Other => return Err(unfit(&from, Refusal::Special)),
+            _ if entry.linked => return Err(unsupported(&from, EntryRefusal::Link)),
+            FileKind::Dir => None,
+            FileKind::File => Some(file_len(store, &from, limits)?),
+            FileKind::LinkOutside => return Err(unsupported(&from, EntryRefusal::Link)),
+            FileKind::Other => return Err(unsupported(&from, EntryRefusal::Special)),
         };
-        found.push(Source { from, to, len });
+        found.push(PackSource { from, to, len });
     }
     Ok(())
 }
 
-fn file_len(store: &dyn Store, path: &FilePath, limits: &Limits) -> Result<u64, ArchiveError> {
+fn file_len(
+    store: &dyn Store,
+    path: &FilePath,
+    limits: &ArchiveLimits,
+) -> Result<u64, ArchiveError> {
     match store.stat(path)? {
-        Some(stat) if stat.kind == Kind::File && stat.len > limits.file => {
-            Err(unfit(path, Refusal::TooLarge { most: limits.file }))
+        Some(stat) if stat.kind == FileKind::File && stat.len > limits.file => {
+            Err(unsupported(path, EntryRefusal::TooLarge { most: limits.file }))
         }
-        Some(stat) if stat.kind == Kind::File => Ok(stat.len),
+        Some(stat) if stat.kind == FileKind::File => Ok(stat.len),
         _ => Err(ArchiveError::Changed { path: path.clone() }),
     }
 }
 
-fn unfit(path: &FilePath, refusal: Refusal) -> ArchiveError {
-    ArchiveError::Unfit { path: path.clone(), refusal }
+fn unsupported(path: &FilePath, refusal: EntryRefusal) -> ArchiveError {
+    ArchiveError::Unsupported { path: path.clone(), refusal }
 }
 
 /// An archive that is being made.
-struct Packing<'a> {
+struct Packer<'a> {
     store: &'a dyn Store,
-    tar: Builder<Deflated>,
-    contents: Contents,
-    state: Progress,
-    progress: &'a mut dyn FnMut(Progress),
+    tar: Builder<GzipWriter>,
+    contents: ArchiveContents,
+    state: PackProgress,
+    progress: &'a mut dyn FnMut(PackProgress),
 }
 
-impl<'a> Packing<'a> {
+impl<'a> Packer<'a> {
     fn new(
         store: &'a dyn Store,
         top: &Name,
         level: Compression,
-        limits: &Limits,
-        sources: &[Source],
-        progress: &'a mut dyn FnMut(Progress),
-    ) -> Packing<'a> {
-        let contents = Contents { top: top.clone(), dirs: Vec::new(), files: Vec::new() };
+        limits: &ArchiveLimits,
+        sources: &[PackSource],
+        progress: &'a mut dyn FnMut(PackProgress),
+    ) -> Packer<'a> {
+        let contents = ArchiveContents { top: top.clone(), dirs: Vec::new(), files: Vec::new() };
         let total = sources.iter().filter_map(|source| source.len).sum();
-        let tar = Builder::new(Deflated::new(level, *limits));
-        Packing { store, tar, contents, state: Progress { done: 0, total }, progress }
+        let tar = Builder::new(GzipWriter::new(level, *limits));
+        Packer { store, tar, contents, state: PackProgress { done: 0, total }, progress }
     }
 
-    fn add(&mut self, source: &Source) -> Result<(), ArchiveError> {
+    fn add(&mut self, source: &PackSource) -> Result<(), ArchiveError> {
         let path = source.to.clone();
         match source.len {
             None => {
@@ -172,29 +179,29 @@ impl<'a> Packing<'a> {
                 let mut header = header(EntryType::Directory, DIR_BITS, 0);
                 self.tar
                     .append_data(&mut header, name, io::empty())
-                    .map_err(ArchiveError::unwrap)?;
+                    .map_err(ArchiveError::from_io)?;
                 self.contents.dirs.push(path);
             }
             Some(len) => {
                 let sha256 = self.add_file(source, len)?;
-                self.contents.files.push(FileSum { path, len, sha256 });
+                self.contents.files.push(FileDigest { path, len, sha256 });
             }
         }
         Ok(())
     }
 
-    fn add_file(&mut self, source: &Source, len: u64) -> Result<[u8; 32], ArchiveError> {
-        let Source { from, to, .. } = source;
+    fn add_file(&mut self, source: &PackSource, len: u64) -> Result<[u8; 32], ArchiveError> {
+        let PackSource { from, to, .. } = source;
         let changed = || Err(ArchiveError::Changed { path: from.clone() });
-        let pieces = Pieces::open(self.store, from)?;
+        let pieces = StoreFileReader::open(self.store, from)?;
         if pieces.len() != len {
             return changed();
         }
         let (state, progress) = (&mut self.state, &mut *self.progress);
-        let mut content = Content { pieces, sum: Sha256::new(), state, progress };
+        let mut content = ContentReader { pieces, sum: Sha256::new(), state, progress };
         let mut header = header(EntryType::Regular, FILE_BITS, len);
         let added = self.tar.append_data(&mut header, to.as_str(), &mut content);
-        added.map_err(ArchiveError::unwrap)?;
+        added.map_err(ArchiveError::from_io)?;
         let sha256 = content.sum.finalize().into();
         match self.store.stat(from)? {
             Some(stat) if stat.len == len => Ok(sha256),
@@ -202,9 +209,9 @@ impl<'a> Packing<'a> {
         }
     }
 
-    fn finish(self) -> Result<Packed, ArchiveError> {
-        let deflated = self.tar.into_inner().map_err(ArchiveError::unwrap)?;
-        Ok(Packed { bytes: deflated.finish()?, contents: self.contents })
+    fn finish(self) -> Result<PackedArchive, ArchiveError> {
+        let deflated = self.tar.into_inner().map_err(ArchiveError::from_io)?;
+        Ok(PackedArchive { bytes: deflated.finish()?, contents: self.contents })
     }
 }
 
@@ -220,14 +227,14 @@ fn header(kind: EntryType, mode: u32, len: u64) -> Header {
 }
 
 /// The content of a file on its way into the archive.
-struct Content<'a> {
-    pieces: Pieces<'a>,
+struct ContentReader<'a> {
+    pieces: StoreFileReader<'a>,
     sum: Sha256,
-    state: &'a mut Progress,
-    progress: &'a mut dyn FnMut(Progress),
+    state: &'a mut PackProgress,
+    progress: &'a mut dyn FnMut(PackProgress),
 }
 
-impl Read for Content<'_> {
+impl Read for ContentReader<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let read = self.pieces.read(buf)?;
         self.sum.update(buf.get(..read).unwrap_or_default());

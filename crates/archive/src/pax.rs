@@ -2,19 +2,19 @@
 
 /// What counts here of the records before an entry; times, owners and attributes do not.
 #[derive(Debug, Default)]
-pub(super) struct Pax<'a> {
+pub(super) struct PaxHeader<'a> {
     pub(super) path: Option<&'a [u8]>,
     pub(super) size: Option<&'a [u8]>,
     /// Whether the entry is a sparse file.
     pub(super) sparse: bool,
 }
 
-impl<'a> Pax<'a> {
+impl<'a> PaxHeader<'a> {
     /// Reads all records; `None` if they are not well formed. Of two for the same key the last counts.
-    pub(super) fn parse(mut bytes: &'a [u8]) -> Option<Pax<'a>> {
-        let mut pax = Pax::default();
+    pub(super) fn parse(mut bytes: &'a [u8]) -> Option<PaxHeader<'a>> {
+        let mut pax = PaxHeader::default();
         while !bytes.is_empty() {
-            let (key, value, rest) = record(bytes)?;
+            let (key, value, rest) = next_record(bytes)?;
             match key {
                 b"path" => pax.path = Some(value),
                 b"size" => pax.size = Some(value),
@@ -34,9 +34,9 @@ impl<'a> Pax<'a> {
 /// The first record, `<length> <key>=<value>\n`, and what follows it.
 ///
 /// The length counts, not the newline: values may hold newlines.
-fn record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+fn next_record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let space = bytes.iter().position(|byte| *byte == b' ')?;
-    let len = usize::try_from(decimal(bytes.get(..space)?)?).ok()?;
+    let len = usize::try_from(parse_decimal(bytes.get(..space)?)?).ok()?;
     let (record, rest) = bytes.split_at_checked(len)?;
     let text = record.get(space + 1..)?.strip_suffix(b"\n")?;
     let equals = text.iter().position(|byte| *byte == b'=')?;
@@ -44,7 +44,7 @@ fn record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
 }
 
 /// A number of digits alone.
-pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
+pub(super) fn parse_decimal(digits: &[u8]) -> Option<u64> {
     let text = str::from_utf8(digits).ok()?;
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     fn path(bytes: &str) -> Option<&str> {
-        Pax::parse(bytes.as_bytes())?.path.map(|path| str::from_utf8(path).unwrap())
+        PaxHeader::parse(bytes.as_bytes())?.path.map(|path| str::from_utf8(path).unwrap())
     }
 
     #[test]
@@ -73,8 +73,8 @@ mod tests {
         for bad in
             ["x", "5", "0 a=b\n", "3 a=b\n", "99 a=b\n", "+6 a=b\n", "6 a=b", "5 ab\n", "6 a=b\n\n"]
         {
-            assert!(Pax::parse(bad.as_bytes()).is_none(), "{bad:?} was let through");
+            assert!(PaxHeader::parse(bad.as_bytes()).is_none(), "{bad:?} was let through");
         }
-        assert!(Pax::parse(b"6 a=b\n").is_some());
+        assert!(PaxHeader::parse(b"6 a=b\n").is_some());
     }
 }

@@ -4,25 +4,29 @@ use std::io::BufRead;
 
 use sha2::{Digest, Sha256};
 
-use super::entries::Entries;
+use super::entries::TarEntries;
 use super::error::ArchiveError;
-use super::seen::EntryKind;
-use super::{Contents, FileSum, Limits};
+use super::seen_names::EntryKind;
+use super::{ArchiveContents, ArchiveLimits, FileDigest};
 use everturn_json::names::{FilePath, Name};
 
 /// Reads an archive from start to end and says what it holds, or why it must not be unpacked.
 ///
 /// Everything in it must lie in one directory named `top`. No more than a piece of it is held in memory,
 /// beside the names.
-pub fn check(archive: impl BufRead, top: &Name, limits: &Limits) -> Result<Contents, ArchiveError> {
-    let mut entries = Entries::new(archive, top, *limits);
-    let mut contents = Contents { top: top.clone(), dirs: Vec::new(), files: Vec::new() };
+pub fn check(
+    archive: impl BufRead,
+    top: &Name,
+    limits: &ArchiveLimits,
+) -> Result<ArchiveContents, ArchiveError> {
+    let mut entries = TarEntries::new(archive, top, *limits);
+    let mut contents = ArchiveContents { top: top.clone(), dirs: Vec::new(), files: Vec::new() };
     while let Some(head) = entries.next()? {
         match head.kind {
             EntryKind::Dir => contents.dirs.push(head.path),
             EntryKind::File => {
-                let sha256 = sum(&mut entries)?;
-                contents.files.push(FileSum { path: head.path, len: head.len, sha256 });
+                let sha256 = digest_content(&mut entries)?;
+                contents.files.push(FileDigest { path: head.path, len: head.len, sha256 });
             }
         }
     }
@@ -31,10 +35,10 @@ pub fn check(archive: impl BufRead, top: &Name, limits: &Limits) -> Result<Conte
     Ok(contents)
 }
 
-fn sum(entries: &mut Entries<impl BufRead>) -> Result<[u8; 32], ArchiveError> {
+fn digest_content(entries: &mut TarEntries<impl BufRead>) -> Result<[u8; 32], ArchiveError> {
     let mut sum = Sha256::new();
     loop {
-        let piece = entries.piece()?;
+        let piece = entries.next_chunk()?;
         if piece.is_empty() {
             return Ok(sum.finalize().into());
         }
@@ -49,34 +53,34 @@ fn sum(entries: &mut Entries<impl BufRead>) -> Result<[u8; 32], ArchiveError> {
 /// After an error nothing more comes.
 ///
 /// ```
-/// use everturn_archive::{Limits, Unpack, check, pack};
+/// use everturn_archive::{ArchiveLimits, Unpacker, check, pack};
 /// use everturn_json::names::{FilePath, Name};
-/// use everturn_store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
+/// use everturn_store::{Durability, Precondition, MemoryStore, FileMode, Step, Store};
 ///
 /// let store = MemoryStore::new();
 /// let (dir, file) = (FilePath::parse("done/s1")?, FilePath::parse("done/s1/state.json")?);
-/// let (bytes, secrecy) = (b"{}\n".to_vec(), Secrecy::Usual);
-/// let step = Step::Replace { file, expect: Expect::Absent, bytes, secrecy };
+/// let (bytes, mode) = (b"{}\n".to_vec(), FileMode::Default);
+/// let step = Step::Replace { file, expect: Precondition::Absent, bytes, mode };
 /// store.lock(&[dir.clone()])?.commit(vec![step], Durability::Synced)?;
 ///
-/// let (top, limits) = (Name::parse("s1")?, Limits::default());
+/// let (top, limits) = (Name::parse("s1")?, ArchiveLimits::default());
 /// let packed = pack(&store, &dir, &top, &limits, &mut |_| {})?;
 /// assert_eq!(check(&packed.bytes[..], &top, &limits)?, packed.contents);
-/// for file in Unpack::new(&packed.bytes[..], &top, &limits) {
+/// for file in Unpacker::new(&packed.bytes[..], &top, &limits) {
 ///     let (path, content) = file?;
 ///     assert_eq!((path.as_str(), &content[..]), ("s1/state.json", &b"{}\n"[..]));
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Unpack<R> {
-    entries: Entries<R>,
+pub struct Unpacker<R> {
+    entries: TarEntries<R>,
     ended: bool,
 }
 
-impl<R: BufRead> Unpack<R> {
+impl<R: BufRead> Unpacker<R> {
     /// Starts at the beginning of an archive, in which everything must lie in one directory named `top`.
-    pub fn new(archive: R, top: &Name, limits: &Limits) -> Unpack<R> {
-        Unpack { entries: Entries::new(archive, top, *limits), ended: false }
+    pub fn new(archive: R, top: &Name, limits: &ArchiveLimits) -> Unpacker<R> {
+        Unpacker { entries: TarEntries::new(archive, top, *limits), ended: false }
     }
 
     fn next_file(&mut self) -> Result<Option<(FilePath, Vec<u8>)>, ArchiveError> {
@@ -89,7 +93,7 @@ impl<R: BufRead> Unpack<R> {
     }
 }
 
-impl<R: BufRead> Iterator for Unpack<R> {
+impl<R: BufRead> Iterator for Unpacker<R> {
     type Item = Result<(FilePath, Vec<u8>), ArchiveError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -18,7 +18,7 @@ use crate::files;
 use crate::machine::Machine;
 use crate::peer::PeerError;
 use crate::stats::percentile;
-use peers::{Counting, Everturn, Peer};
+use peers::{CampaignPeer, EverturnCampaign, LineCountingPeer};
 
 pub(crate) use report::SHAPE as JSON_SHAPE;
 
@@ -27,7 +27,7 @@ const WARM_UP: u32 = 10;
 
 /// What the command line says about the benchmark of campaigns.
 #[derive(Debug, Args)]
-pub(crate) struct Campaign {
+pub(crate) struct CampaignBench {
     /// How often each row is run; the report shows the run in the middle
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     runs: u32,
@@ -80,7 +80,7 @@ pub(crate) enum CampaignError {
 
 /// What one peer took at one size, in the run in the middle.
 #[derive(Debug)]
-struct Row {
+struct CampaignRow {
     peer: &'static str,
     size: u32,
     p50: Duration,
@@ -89,14 +89,14 @@ struct Row {
 
 /// Everything that was measured.
 #[derive(Debug)]
-struct Report {
+struct CampaignReport {
     machine: Machine,
     runs: u32,
     turns: u32,
-    rows: Vec<Row>,
+    rows: Vec<CampaignRow>,
 }
 
-impl Campaign {
+impl CampaignBench {
     /// Measures and reports.
     pub(crate) fn execute(
         &self,
@@ -108,13 +108,13 @@ impl Campaign {
         sizes.dedup();
         files::create_dir(&self.dir).map_err(CampaignError::Directory)?;
         let dir = files::absolute(&self.dir).map_err(CampaignError::Directory)?;
-        let mut runs: Vec<Vec<Row>> = Vec::new();
+        let mut runs: Vec<Vec<CampaignRow>> = Vec::new();
         for run in 1..=self.runs {
             writeln!(progress, "run {run} of {}", self.runs)?;
             runs.push(self.run(&sizes, &dir)?);
         }
-        let (machine, turns) = (Machine::look(&dir), self.turns);
-        let report = Report { machine, runs: self.runs, turns, rows: middle(runs) };
+        let (machine, turns) = (Machine::detect(&dir), self.turns);
+        let report = CampaignReport { machine, runs: self.runs, turns, rows: middle(runs) };
         if self.json {
             writeln!(out, "{:#}", report::document(&report))?;
         } else {
@@ -124,13 +124,13 @@ impl Campaign {
     }
 
     /// One run: every peer at every size, each growing one campaign.
-    fn run(&self, sizes: &[u32], dir: &Path) -> Result<Vec<Row>, CampaignError> {
+    fn run(&self, sizes: &[u32], dir: &Path) -> Result<Vec<CampaignRow>, CampaignError> {
         let temporary = tempfile::tempdir_in(dir);
         let temporary =
             temporary.map_err(|error| CampaignError::Directory(files::at(dir)(error)))?;
         let mut rows = Vec::new();
-        let mut everturn = Everturn::create(&temporary.path().join("everturn"));
-        let mut counting = Counting::create(&temporary.path().join("counting"));
+        let mut everturn = EverturnCampaign::create(&temporary.path().join("everturn"));
+        let mut counting = LineCountingPeer::create(&temporary.path().join("counting"));
         for size in sizes {
             for peer in [open(&mut everturn, *size)?, open(&mut counting, *size)?] {
                 rows.push(self.measure(peer, *size)?);
@@ -139,11 +139,15 @@ impl Campaign {
         Ok(rows)
     }
 
-    fn measure(&self, peer: &mut dyn Peer, size: u32) -> Result<Row, CampaignError> {
+    fn measure(
+        &self,
+        peer: &mut dyn CampaignPeer,
+        size: u32,
+    ) -> Result<CampaignRow, CampaignError> {
         let name = peer.name();
         let failed = |source| CampaignError::Peer { peer: name, size, source };
         peer.grow(size.saturating_sub(WARM_UP)).map_err(failed)?;
-        files::settle_everything();
+        files::sync_all();
         for _ in 0..WARM_UP {
             peer.turn().map_err(failed)?;
         }
@@ -155,14 +159,19 @@ impl Campaign {
         }
         peer.verify().map_err(failed)?;
         times.sort_unstable();
-        Ok(Row { peer: name, size, p50: percentile(&times, 50), p99: percentile(&times, 99) })
+        Ok(CampaignRow {
+            peer: name,
+            size,
+            p50: percentile(&times, 50),
+            p99: percentile(&times, 99),
+        })
     }
 }
 
-fn open<P: Peer>(
+fn open<P: CampaignPeer>(
     peer: &mut Result<P, PeerError>,
     size: u32,
-) -> Result<&mut dyn Peer, CampaignError> {
+) -> Result<&mut dyn CampaignPeer, CampaignError> {
     match peer {
         Ok(peer) => Ok(peer),
         Err(error) => {
@@ -173,8 +182,8 @@ fn open<P: Peer>(
 }
 
 /// Of each row, the one whose median is in the middle of its runs.
-fn middle(runs: Vec<Vec<Row>>) -> Vec<Row> {
-    let mut columns: Vec<Vec<Row>> = Vec::new();
+fn middle(runs: Vec<Vec<CampaignRow>>) -> Vec<CampaignRow> {
+    let mut columns: Vec<Vec<CampaignRow>> = Vec::new();
     for run in runs {
         for (at, row) in run.into_iter().enumerate() {
             match columns.get_mut(at) {
@@ -183,7 +192,7 @@ fn middle(runs: Vec<Vec<Row>>) -> Vec<Row> {
             }
         }
     }
-    let pick = |mut column: Vec<Row>| {
+    let pick = |mut column: Vec<CampaignRow>| {
         column.sort_by_key(|row| row.p50);
         let at = column.len().saturating_sub(1) / 2;
         column.into_iter().nth(at)
@@ -198,7 +207,7 @@ mod tests {
     #[test]
     fn both_peers_keep_every_turn_and_the_report_has_a_row_for_each() {
         let dir = tempfile::tempdir().unwrap();
-        let bench = Campaign {
+        let bench = CampaignBench {
             runs: 1,
             sizes: vec![30, 20],
             turns: 5,
@@ -214,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_middle_of_the_runs_is_shown() {
-        let row = |micros: u64| Row {
+        let row = |micros: u64| CampaignRow {
             peer: "x",
             size: 1,
             p50: Duration::from_micros(micros),

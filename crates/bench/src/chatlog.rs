@@ -10,8 +10,8 @@ use clap::{Args, value_parser};
 use everturn::chatlog::{ChatError, ChatLog, ChatWriter};
 use everturn::disk::RealDisk;
 use everturn::names::FilePath;
-use everturn::store::{FileStore, Holder, Options, Store};
-use everturn::tree::Tree;
+use everturn::store::{FileStore, LockOwner, Options, Store};
+use everturn::tree::JsonTree;
 use jiff::Timestamp;
 use serde_json::json;
 use thiserror::Error;
@@ -25,7 +25,7 @@ const TOOL_EVERY: u32 = 10;
 
 /// What the command line says about the benchmark of chat logs.
 #[derive(Debug, Args)]
-pub(crate) struct Chats {
+pub(crate) struct ChatBench {
     /// How many messages the chat logs have
     #[arg(
         long,
@@ -51,7 +51,7 @@ pub(crate) struct Chats {
 
 /// The fold of one chat log, in a process that tells its peak.
 #[derive(Debug, Args)]
-pub(crate) struct Fold {
+pub(crate) struct FoldTask {
     /// The root
     dir: PathBuf,
 }
@@ -85,8 +85,8 @@ fn path() -> Result<FilePath, ChatsError> {
 
 pub(crate) fn store(dir: &Path) -> Result<Arc<dyn Store>, ChatsError> {
     let disk = Arc::new(RealDisk::create(dir).map_err(files::at(dir))?);
-    let holder = Holder { pid: std::process::id(), started: String::new() };
-    Ok(Arc::new(FileStore::open(disk, Options::new(holder)).map_err(odd)?))
+    let owner = LockOwner { pid: std::process::id(), started: String::new() };
+    Ok(Arc::new(FileStore::open(disk, Options::new(owner)).map_err(odd)?))
 }
 
 fn text(number: u32) -> String {
@@ -128,7 +128,7 @@ pub(crate) fn document(size: u32) -> Result<Vec<u8>, ChatsError> {
 
 /// What was measured of one chat log.
 #[derive(Debug, Default)]
-struct Measured {
+struct ChatMeasurement {
     bytes: u64,
     opens: Vec<f64>,
     appends: Vec<f64>,
@@ -142,7 +142,7 @@ fn micros(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e6
 }
 
-impl Chats {
+impl ChatBench {
     /// Measures and reports.
     pub(crate) fn execute(
         &self,
@@ -163,7 +163,7 @@ impl Chats {
             append(&mut log, 1)?;
             log.close()?;
             homes.push(home);
-            rows.push(Measured::default());
+            rows.push(ChatMeasurement::default());
         }
         for run in 1..=self.runs {
             writeln!(progress, "run {run} of {}", self.runs)?;
@@ -174,8 +174,8 @@ impl Chats {
         report(&self.sizes, &rows, out)
     }
 
-    fn run(&self, dir: &Path, row: &mut Measured) -> Result<(), ChatsError> {
-        files::settle_everything();
+    fn run(&self, dir: &Path, row: &mut ChatMeasurement) -> Result<(), ChatsError> {
+        files::sync_all();
         let shared = store(dir)?;
         let start = Instant::now();
         let mut log = ChatWriter::open(&shared, &path()?)?;
@@ -207,7 +207,7 @@ impl Chats {
 
 fn append(log: &mut ChatWriter, number: u32) -> Result<(), ChatsError> {
     let message = json!({"type": "narrator", "text": text(number)});
-    let message = Tree::from_value(&message).map_err(odd)?;
+    let message = JsonTree::from_value(&message).map_err(odd)?;
     let now: Timestamp = "2026-01-01T11:00:00Z".parse().map_err(odd)?;
     log.append(&message, now)?;
     Ok(())
@@ -226,7 +226,7 @@ fn folded(dir: &Path) -> Result<Option<u64>, ChatsError> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse().ok())
 }
 
-impl Fold {
+impl FoldTask {
     /// Does it; says the peak in kB.
     pub(crate) fn execute(&self) -> Result<Option<u64>, ChatsError> {
         ChatWriter::open(&store(&self.dir)?, &path()?)?.close()?;
@@ -241,7 +241,7 @@ pub(crate) fn peak() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-fn report(sizes: &[u32], rows: &[Measured], out: &mut dyn Write) -> Result<(), ChatsError> {
+fn report(sizes: &[u32], rows: &[ChatMeasurement], out: &mut dyn Write) -> Result<(), ChatsError> {
     writeln!(
         out,
         "| messages | MB | open µs | append p50 µs | p99 µs | against the first | fold ms | peak MB | state in the middle µs |"

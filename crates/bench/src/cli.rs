@@ -6,21 +6,21 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, value_parser};
 use thiserror::Error;
 
-use crate::campaign::{self, Campaign, CampaignError};
-use crate::chatlog::{Chats, ChatsError, Fold};
-use crate::export::{Exports, ExportsError, One};
+use crate::agent_homes::{HomeBench, HomesError};
+use crate::campaign::{self, CampaignBench, CampaignError};
+use crate::chatlog::{ChatBench, ChatsError, FoldTask};
+use crate::export::{ExportBench, ExportTask, ExportsError};
 use crate::files;
-use crate::game::{self, Game, GameError, Task};
-use crate::homes::{Homes, HomesError};
+use crate::game::{self, GameBench, GameError, MemoryTask};
 use crate::machine::Machine;
-use crate::peer::{PeerError, Row, Scenario};
+use crate::peer::{PeerError, PeerRow, Scenario};
 use crate::peers::ROWS;
 use crate::report::json;
-use crate::report::summary::{Report, ScenarioReport, Summary};
+use crate::report::summary::{RowSummary, SaveReport, ScenarioReport};
 use crate::report::table;
 use crate::run::{self, RunError};
-use crate::search::{Search, SearchError};
-use crate::secrets::{Scan, ScanError};
+use crate::search::{SearchBench, SearchError};
+use crate::secrets::{ScanBench, ScanError};
 use crate::workload::Workload;
 
 /// Everturn beside its peers, measured in one run.
@@ -35,36 +35,36 @@ pub(crate) struct Cli {
 enum Command {
     /// Measure what it costs to save one turn durably
     #[command(after_long_help = json::SHAPE)]
-    Save(Save),
+    Save(SaveBench),
     /// Measure reading and writing long game sessions: resume, jump, replay, save, snapshot
     #[command(after_long_help = game::JSON_SHAPE)]
-    Game(Game),
+    Game(GameBench),
     /// Measure chat logs as they grow: appending, folding, looking back
-    Chatlog(Chats),
+    Chatlog(ChatBench),
     /// Fold a chat log and print the peak of memory; `chatlog` starts this
     #[command(hide = true)]
-    ChatlogFold(Fold),
+    ChatlogFold(FoldTask),
     /// Measure how long a long chat log takes in every format, and how much memory
-    Export(Exports),
+    Export(ExportBench),
     /// Export a chat log and print what it took; `export` starts this
     #[command(hide = true)]
-    ExportOne(One),
+    ExportOne(ExportTask),
     /// Measure how long it takes to list the sessions of an agent's home
-    Homes(Homes),
+    Homes(HomeBench),
     /// Measure indexing and full-text queries beside SQLite's FTS5, and lists of many sessions
-    Search(Search),
+    Search(SearchBench),
     /// Measure what a turn of a campaign costs, and whether that grows with the campaign
     #[command(after_long_help = campaign::JSON_SHAPE)]
-    Campaign(Campaign),
+    Campaign(CampaignBench),
     /// Measure how fast a text is looked through for keys, tokens and passwords
-    Scan(Scan),
+    Scan(ScanBench),
     /// Do one operation and print the peak of memory; `game` starts this
     #[command(hide = true)]
-    GameMemory(Task),
+    GameMemory(MemoryTask),
 }
 
 #[derive(Debug, Args)]
-struct Save {
+struct SaveBench {
     /// How often each row is run; the report shows medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     runs: u32,
@@ -168,7 +168,7 @@ impl Cli {
     }
 }
 
-impl Save {
+impl SaveBench {
     fn execute(&self, out: &mut dyn Write, progress: &mut dyn Write) -> Result<(), CliError> {
         let rows = choose(&self.peers)?;
         if self.list {
@@ -183,12 +183,16 @@ impl Save {
         Ok(())
     }
 
-    fn measure(&self, rows: &[&'static Row], progress: &mut dyn Write) -> Result<Report, CliError> {
+    fn measure(
+        &self,
+        rows: &[&'static PeerRow],
+        progress: &mut dyn Write,
+    ) -> Result<SaveReport, CliError> {
         files::create_dir(&self.dir).map_err(CliError::Directory)?;
         let dir = files::absolute(&self.dir).map_err(CliError::Directory)?;
         let mut scenarios = Vec::new();
         for scenario in Scenario::ALL {
-            let rows: Vec<&'static Row> =
+            let rows: Vec<&'static PeerRow> =
                 rows.iter().copied().filter(|row| row.scenario == scenario).collect();
             if rows.is_empty() {
                 continue;
@@ -203,25 +207,25 @@ impl Save {
             scenarios.push(ScenarioReport {
                 scenario,
                 turns_per_run: workload.turns(),
-                rows: rows.map(|(row, samples)| Summary::new(row, samples)).collect(),
+                rows: rows.map(|(row, samples)| RowSummary::new(row, samples)).collect(),
             });
         }
-        Ok(Report { machine: Machine::look(&dir), runs: self.runs, scenarios })
+        Ok(SaveReport { machine: Machine::detect(&dir), runs: self.runs, scenarios })
     }
 }
 
 /// The rows whose name or family is among `names`; all rows if there are no names.
-fn choose(names: &[String]) -> Result<Vec<&'static Row>, CliError> {
+fn choose(names: &[String]) -> Result<Vec<&'static PeerRow>, CliError> {
     let all = || ROWS.iter().copied().flatten();
-    let is_called = |row: &Row, name: &String| row.name == name || row.family == name;
+    let is_called = |row: &PeerRow, name: &String| row.name == name || row.family == name;
     if let Some(name) = names.iter().find(|name| !all().any(|row| is_called(row, name))) {
         return Err(CliError::UnknownPeer { name: name.clone() });
     }
-    let wanted = |row: &&Row| names.is_empty() || names.iter().any(|name| is_called(row, name));
+    let wanted = |row: &&PeerRow| names.is_empty() || names.iter().any(|name| is_called(row, name));
     Ok(all().filter(wanted).collect())
 }
 
-fn list(rows: &[&'static Row], out: &mut dyn Write) -> io::Result<()> {
+fn list(rows: &[&'static PeerRow], out: &mut dyn Write) -> io::Result<()> {
     rows.iter().try_for_each(|row| {
         writeln!(out, "{:<24}{:<16}{:<16}{}", row.name, row.family, row.scenario.name(), row.about)
     })
@@ -256,7 +260,7 @@ mod tests {
         assert_eq!(names.len(), rows.len());
         for scenario in Scenario::ALL {
             let is_baseline =
-                |row: &&Row| row.name == scenario.baseline() && row.scenario == scenario;
+                |row: &&PeerRow| row.name == scenario.baseline() && row.scenario == scenario;
             assert!(rows.iter().copied().any(|row| is_baseline(&row)), "{scenario:?}");
         }
     }

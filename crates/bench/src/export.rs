@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use clap::{Args, value_parser};
-use everturn::layout::{self, LayoutError};
-use everturn::scan::Rules;
-use everturn_export::{Choices, Export, ExportError, Format, Mask, Style};
+use everturn::format::{self, SessionError};
+use everturn::scan::SecretRules;
+use everturn_export::{Export, ExportError, ExportFormat, ExportOptions, ExportStyle, SecretMask};
 use thiserror::Error;
 
 use crate::chatlog::{ChatsError, document, peak, store};
@@ -19,7 +19,7 @@ use crate::stats::median;
 
 /// What the command line says about the benchmark of exports.
 #[derive(Debug, Args)]
-pub(crate) struct Exports {
+pub(crate) struct ExportBench {
     /// How many messages the chat log has
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u32).range(1..))]
     messages: u32,
@@ -35,11 +35,11 @@ pub(crate) struct Exports {
 
 /// One export, in a process that tells its peak.
 #[derive(Debug, Args)]
-pub(crate) struct One {
+pub(crate) struct ExportTask {
     /// The root
     dir: PathBuf,
     /// The format
-    format: Format,
+    format: ExportFormat,
 }
 
 /// Why there is no report.
@@ -54,7 +54,7 @@ pub(crate) enum ExportsError {
     Chats(#[from] ChatsError),
     /// The chat log could not be read.
     #[error(transparent)]
-    Layout(#[from] LayoutError),
+    Layout(#[from] SessionError),
     /// It could not be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
@@ -67,18 +67,18 @@ pub(crate) enum ExportsError {
 }
 
 /// The most seconds that an export may take, as it was asked for.
-fn asked(format: Format) -> f64 {
-    if format == Format::Pdf { 30.0 } else { 2.0 }
+fn target_seconds(format: ExportFormat) -> f64 {
+    if format == ExportFormat::Pdf { 30.0 } else { 2.0 }
 }
 
 /// What one process says.
-struct Said {
+struct ExportFigures {
     seconds: f64,
     bytes: f64,
     peak: f64,
 }
 
-impl Exports {
+impl ExportBench {
     /// Measures and reports.
     pub(crate) fn execute(
         &self,
@@ -91,24 +91,24 @@ impl Exports {
         let home = tempfile::tempdir_in(&dir)?;
         files::create_dir(&home.path().join("chats"))?;
         files::write(&home.path().join("chats/tale.json"), &document(self.messages)?)?;
-        let mut rows: Vec<(Format, Vec<Said>)> =
-            Format::ALL.iter().map(|format| (*format, Vec::new())).collect();
+        let mut rows: Vec<(ExportFormat, Vec<ExportFigures>)> =
+            ExportFormat::ALL.iter().map(|format| (*format, Vec::new())).collect();
         for run in 1..=self.runs {
             writeln!(progress, "run {run} of {}", self.runs)?;
             for (format, said) in &mut rows {
-                said.push(one(home.path(), *format)?);
+                said.push(run_export(home.path(), *format)?);
             }
         }
         writeln!(out, "| format | seconds | asked | MB | peak MB |")?;
         writeln!(out, "|---|---:|---:|---:|---:|")?;
         for (format, said) in &rows {
-            let of = |value: fn(&Said) -> f64| median(said.iter().map(value));
+            let of = |value: fn(&ExportFigures) -> f64| median(said.iter().map(value));
             writeln!(
                 out,
                 "| {} | {:.2} | {:.0} | {:.1} | {:.0} |",
                 format.as_str(),
                 of(|said| said.seconds),
-                asked(*format),
+                target_seconds(*format),
                 of(|said| said.bytes) / 1e6,
                 of(|said| said.peak) / 1024.0,
             )?;
@@ -118,7 +118,7 @@ impl Exports {
 }
 
 /// An export in a process of its own.
-fn one(dir: &Path, format: Format) -> Result<Said, ExportsError> {
+fn run_export(dir: &Path, format: ExportFormat) -> Result<ExportFigures, ExportsError> {
     let output = Command::new(files::this_program()?)
         .arg("export-one")
         .arg(dir)
@@ -132,25 +132,25 @@ fn one(dir: &Path, format: Format) -> Result<Said, ExportsError> {
     let mut numbers = text.split_whitespace().map(|word| word.parse::<f64>().unwrap_or(f64::NAN));
     let mut next =
         || numbers.next().ok_or(ExportsError::Odd("the process that exports said nothing"));
-    Ok(Said { seconds: next()?, bytes: next()?, peak: next()? })
+    Ok(ExportFigures { seconds: next()?, bytes: next()?, peak: next()? })
 }
 
-impl One {
+impl ExportTask {
     /// Does it; says the seconds, the bytes and the peak in kB.
     pub(crate) fn execute(&self) -> Result<String, ExportsError> {
         let start = Instant::now();
         let store = store(&self.dir)?;
-        let layout = layout::find("chatlog").ok_or(ExportsError::Odd("there are no chat logs"))?;
-        let place = layout.places(&store)?.places.pop();
+        let layout = format::find("chatlog").ok_or(ExportsError::Odd("there are no chat logs"))?;
+        let place = layout.locate(&store)?.sessions.pop();
         let place = place.ok_or(ExportsError::Odd("there is no chat log"))?;
         let summary = layout.summary(&store, &place)?;
         let reader = layout.open(&store, &place)?;
-        let choices = Choices::usual(self.format, Style::Rich);
+        let choices = ExportOptions::defaults_for(self.format, ExportStyle::Rich);
         let export = Export {
             summary: &summary,
             reader: &*reader,
             choices: &choices,
-            mask: self.format.masks().then(|| Rules::standard() as &dyn Mask),
+            mask: self.format.masks_secrets().then(|| SecretRules::standard() as &dyn SecretMask),
             template: None,
             now: "2026-01-02T10:00:00Z".parse().map_err(|_| ExportsError::Odd("no time"))?,
         };

@@ -75,13 +75,13 @@ pub(crate) fn create_dir(dir: &Path) -> Result<(), PeerError> {
 
 /// Waits until the disk has taken `dir` and what a journalling file system wrote before it, so that
 /// the next run does not pay for the last one.
-pub(crate) fn settle(dir: &Path) -> Result<(), PeerError> {
+pub(crate) fn sync_dir(dir: &Path) -> Result<(), PeerError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(at(dir))
 }
 
 /// Waits until the disk has taken everything, so that nothing is written behind the back of what is
 /// measured next.
-pub(crate) fn settle_everything() {
+pub(crate) fn sync_all() {
     rustix::fs::sync();
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn write_safely(path: &Path, bytes: &[u8]) -> Result<(), PeerError> {
     });
     written.map_err(at(&waiting))?;
     rename(&waiting, path)?;
-    path.parent().map_or(Ok(()), settle)
+    path.parent().map_or(Ok(()), sync_dir)
 }
 
 /// How many files there are below `dir`, or at it, and how many bytes they hold.

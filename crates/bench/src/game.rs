@@ -26,16 +26,16 @@ use thiserror::Error;
 use crate::files;
 use crate::machine::Machine;
 use crate::peer::PeerError;
-use peer::Peer;
+use peer::GamePeer;
 use peers::PEERS;
-use run::{GameRunError, Op, Plan};
+use run::{GameOp, GameRunError, MeasurementPlan};
 
-pub(crate) use memory::Task;
+pub(crate) use memory::MemoryTask;
 pub(crate) use report::json::SHAPE as JSON_SHAPE;
 
 /// What the command line says about the benchmark of games.
 #[derive(Debug, Args)]
-pub(crate) struct Game {
+pub(crate) struct GameBench {
     /// How often each row is run; the report shows medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     runs: u32,
@@ -52,7 +52,7 @@ pub(crate) struct Game {
 
     /// Measure only this; may be repeated
     #[arg(long = "op", value_name = "OP")]
-    ops: Vec<Op>,
+    ops: Vec<GameOp>,
 
     /// Measure only the peer of this name; may be repeated
     #[arg(long = "peer", value_name = "NAME")]
@@ -90,7 +90,7 @@ pub(crate) enum GameError {
     Output(#[from] io::Error),
 }
 
-impl Game {
+impl GameBench {
     /// Measures and reports.
     pub(crate) fn execute(
         &self,
@@ -100,16 +100,16 @@ impl Game {
         let mut sizes = self.sizes.clone();
         sizes.sort_unstable();
         sizes.dedup();
-        let plan = Plan {
+        let plan = MeasurementPlan {
             runs: self.runs,
             sizes,
-            ops: if self.ops.is_empty() { Op::ALL.to_vec() } else { self.ops.clone() },
+            ops: if self.ops.is_empty() { GameOp::ALL.to_vec() } else { self.ops.clone() },
             peers: choose(&self.peers)?,
         };
         files::create_dir(&self.dir).map_err(GameError::Directory)?;
         let dir = files::absolute(&self.dir).map_err(GameError::Directory)?;
         let measured = run::measure(&plan, &dir, progress)?;
-        let report = report::Report { machine: Machine::look(&dir), plan, measured };
+        let report = report::GameReport { machine: Machine::detect(&dir), plan, measured };
         if self.json {
             writeln!(out, "{:#}", report::json::document(&report))?;
         } else {
@@ -120,11 +120,11 @@ impl Game {
 }
 
 /// The peers of these names; all of them if there are none.
-fn choose(names: &[String]) -> Result<Vec<&'static Peer>, GameError> {
+fn choose(names: &[String]) -> Result<Vec<&'static GamePeer>, GameError> {
     if let Some(name) = names.iter().find(|name| !PEERS.iter().any(|peer| peer.name == **name)) {
         let known: Vec<&str> = PEERS.iter().map(|peer| peer.name).collect();
         return Err(GameError::UnknownPeer { name: name.clone(), known: known.join(", ") });
     }
-    let wanted = |peer: &&Peer| names.is_empty() || names.iter().any(|name| peer.name == name);
+    let wanted = |peer: &&GamePeer| names.is_empty() || names.iter().any(|name| peer.name == name);
     Ok(PEERS.iter().filter(wanted).collect())
 }

@@ -20,7 +20,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Looks at this machine; `dir` is where the data goes, an absolute path.
-    pub(crate) fn look(dir: &Path) -> Machine {
+    pub(crate) fn detect(dir: &Path) -> Machine {
         let mounts = files::read_if_there("/proc/mounts");
         Machine {
             cores: thread::available_parallelism().ok().map(usize::from),

@@ -15,11 +15,11 @@ mod stats;
 
 mod game;
 
+mod agent_homes;
 mod campaign;
 mod chatlog;
 mod corpus;
 mod export;
-mod homes;
 mod search;
 mod secrets;
 

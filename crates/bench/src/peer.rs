@@ -7,7 +7,7 @@ use std::sync::Arc;
 use everturn::store::StoreError;
 use thiserror::Error;
 
-use crate::workload::Turn;
+use crate::workload::WorkloadTurn;
 
 /// Who saves at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(crate) enum Sharing {
 
 /// How the tables of a database are ordered. Each row has what suits its scenario best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum TableOrder {
     /// By session and turn, without an index: the least work while one session writes.
     BySession,
     /// By arrival, with an index by session and turn: the turns of many sessions share few pages.
@@ -80,7 +80,7 @@ pub(crate) enum Order {
 ///
 /// A new peer is a file in [`peers`](crate::peers) with its rows, and one line in the registry there.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct PeerRow {
     /// The name, for `--peer` and `--json`; unique.
     pub(crate) name: &'static str,
     /// Rows of one family make the same promise in different ways; the best of them is named.
@@ -94,13 +94,13 @@ pub(crate) struct Row {
     /// How sessions share the peer.
     pub(crate) sharing: Sharing,
     /// Creates an empty store in an empty directory.
-    pub(crate) create: fn(&Path) -> Result<Box<dyn Peer>, PeerError>,
+    pub(crate) create: fn(&Path) -> Result<Box<dyn StorePeer>, PeerError>,
     /// Reads every record of a closed store, turns and deltas, in any order.
     pub(crate) read_back: fn(&Path) -> Result<Vec<Vec<u8>>, PeerError>,
 }
 
 /// An open store. Dropping it, after its savers, closes it.
-pub(crate) trait Peer {
+pub(crate) trait StorePeer {
     /// What one thread saves through. `session` numbers the threads from 0.
     fn saver(&self, session: u32) -> Result<Box<dyn Saver>, PeerError>;
 
@@ -115,7 +115,7 @@ pub(crate) trait Saver: Send {
     /// Saves `turns` whole, in one transaction where the peer has such a thing. When it returns,
     /// they are as durable as the row says. More than one turn comes only from a
     /// [`Sharing::WriterThread`].
-    fn save(&mut self, turns: &[Arc<Turn>]) -> Result<(), PeerError>;
+    fn save(&mut self, turns: &[Arc<WorkloadTurn>]) -> Result<(), PeerError>;
 }
 
 /// Why a peer could not do its part.

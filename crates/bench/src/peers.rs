@@ -6,8 +6,8 @@ mod raw;
 mod redb;
 mod sqlite;
 
-use crate::peer::Row;
+use crate::peer::PeerRow;
 
 /// Every row that can be measured, in the order of the report.
-pub(crate) static ROWS: &[&[Row]] =
+pub(crate) static ROWS: &[&[PeerRow]] =
     &[raw::ROWS, sqlite::ROWS, redb::ROWS, fjall::ROWS, everturn::ROWS];

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::files;
-use crate::peer::{PeerError, Row, Saver};
-use crate::sharing::{Crew, crew};
+use crate::peer::{PeerError, PeerRow, Saver};
+use crate::sharing::{SaverGroup, make_savers};
 use crate::stats::percentile;
-use crate::workload::{Turn, Workload};
+use crate::workload::{Workload, WorkloadTurn};
 
 /// What one run of one row gave.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sample {
+pub(crate) struct SaveSample {
     /// Half of the saves took no longer.
     pub(crate) p50: Duration,
     /// 99 of 100 saves took no longer.
@@ -77,15 +77,15 @@ pub(crate) enum RunError {
 /// Runs each of `rows` as often as `runs` says, in turns, so that a machine that gets slower or
 /// faster does so for all of them. The samples come in the order of the rows.
 pub(crate) fn measure(
-    rows: &[&'static Row],
+    rows: &[&'static PeerRow],
     workload: &Workload,
     runs: u32,
     dir: &Path,
     progress: &mut dyn Write,
-) -> Result<Vec<Vec<Sample>>, RunError> {
+) -> Result<Vec<Vec<SaveSample>>, RunError> {
     let expected = workload.records();
-    let mut samples: Vec<Vec<Sample>> = rows.iter().map(|_| Vec::new()).collect();
-    let mut order: Vec<(&'static Row, &mut Vec<Sample>)> =
+    let mut samples: Vec<Vec<SaveSample>> = rows.iter().map(|_| Vec::new()).collect();
+    let mut order: Vec<(&'static PeerRow, &mut Vec<SaveSample>)> =
         rows.iter().copied().zip(&mut samples).collect();
     for run in 1..=runs {
         for (row, samples) in &mut order {
@@ -101,20 +101,20 @@ pub(crate) fn measure(
 
 /// Runs `row` once in a directory of its own below `dir`, which is gone afterwards.
 pub(crate) fn run_once(
-    row: &'static Row,
+    row: &'static PeerRow,
     workload: &Workload,
     expected: &[&[u8]],
     dir: &Path,
-) -> Result<Sample, RunError> {
+) -> Result<SaveSample, RunError> {
     let failed = |source| RunError::Peer { row: row.name, source };
     let home = tempfile::Builder::new()
         .prefix(row.name)
         .tempdir_in(dir)
         .map_err(|source| RunError::Directory { dir: dir.display().to_string(), source })?;
     let peer = (row.create)(home.path()).map_err(failed)?;
-    let Crew { savers, writer } =
-        crew(peer.as_ref(), row.sharing, row.scenario.sessions()).map_err(failed)?;
-    files::settle(home.path()).map_err(failed)?;
+    let SaverGroup { savers, writer } =
+        make_savers(peer.as_ref(), row.sharing, row.scenario.sessions()).map_err(failed)?;
+    files::sync_dir(home.path()).map_err(failed)?;
 
     let timing = drive(row.name, savers, workload)?;
     if let Some(writer) = writer {
@@ -130,18 +130,18 @@ pub(crate) fn run_once(
 }
 
 /// How long the saves of a run took.
-struct Timing {
+struct SaveTiming {
     /// Each save, sorted.
     latencies: Vec<Duration>,
     /// From the first start to the last end.
     wall: Duration,
 }
 
-impl Timing {
+impl SaveTiming {
     /// `saved` counts all turns that were saved, those before the clock started included.
-    fn sample(&self, flushes: Option<u64>, saved: usize, bytes_on_disk: u64) -> Sample {
+    fn sample(&self, flushes: Option<u64>, saved: usize, bytes_on_disk: u64) -> SaveSample {
         let turns = self.latencies.len() as f64;
-        Sample {
+        SaveSample {
             p50: percentile(&self.latencies, 50),
             p99: percentile(&self.latencies, 99),
             turns_per_second: turns / self.wall.as_secs_f64(),
@@ -156,7 +156,7 @@ fn drive(
     row: &'static str,
     savers: Vec<Box<dyn Saver>>,
     workload: &Workload,
-) -> Result<Timing, RunError> {
+) -> Result<SaveTiming, RunError> {
     let start = Barrier::new(savers.len());
     let threads: Vec<Result<SessionTiming, PeerError>> = thread::scope(|scope| {
         let sessions = savers.into_iter().zip(workload.sessions());
@@ -178,7 +178,7 @@ fn drive(
     }
     latencies.sort_unstable();
     let wall = span.map_or(Duration::ZERO, |(start, end)| end - start);
-    Ok(Timing { latencies, wall })
+    Ok(SaveTiming { latencies, wall })
 }
 
 struct SessionTiming {
@@ -191,7 +191,7 @@ struct SessionTiming {
 
 fn save_session(
     mut saver: Box<dyn Saver>,
-    turns: &[Arc<Turn>],
+    turns: &[Arc<WorkloadTurn>],
     together: &Barrier,
 ) -> Result<SessionTiming, PeerError> {
     // The first turn makes files and fills caches, with some peers before they are asked and with others
@@ -234,7 +234,7 @@ mod tests {
     use crate::peers::ROWS;
     use crate::workload::DELTAS_PER_TURN;
 
-    fn rows() -> impl Iterator<Item = &'static Row> {
+    fn rows() -> impl Iterator<Item = &'static PeerRow> {
         ROWS.iter().copied().flatten()
     }
 
@@ -299,24 +299,24 @@ mod tests {
 
     #[test]
     fn a_peer_that_does_not_save_fails_its_run() {
-        static LAZY: Row = Row {
+        static LAZY: PeerRow = PeerRow {
             name: "lazy",
             family: "lazy",
             about: "",
             scenario: Scenario::OneWriter,
             durability: crate::peer::Durability::AtReturn,
             sharing: Sharing::OwnSaver,
-            create: |_| Ok(Box::new(Lazy)),
+            create: |_| Ok(Box::new(LazyPeer)),
             read_back: |_| Ok(Vec::new()),
         };
-        struct Lazy;
-        impl crate::peer::Peer for Lazy {
+        struct LazyPeer;
+        impl crate::peer::StorePeer for LazyPeer {
             fn saver(&self, _: u32) -> Result<Box<dyn Saver>, PeerError> {
-                Ok(Box::new(Lazy))
+                Ok(Box::new(LazyPeer))
             }
         }
-        impl Saver for Lazy {
-            fn save(&mut self, _: &[Arc<Turn>]) -> Result<(), PeerError> {
+        impl Saver for LazyPeer {
+            fn save(&mut self, _: &[Arc<WorkloadTurn>]) -> Result<(), PeerError> {
                 Ok(())
             }
         }

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use clap::{Args, value_parser};
 use everturn::disk::RealDisk;
-use everturn::layout::{self, Layout, LayoutError};
+use everturn::format::{self, SessionError, SessionFormat};
 use everturn::names::{FilePath, NameError};
 use everturn::store::{
-    Durability, Expect, FileStore, Holder, Options, Secrecy, Step, Store, StoreError,
+    Durability, FileMode, FileStore, LockOwner, Options, Precondition, Step, Store, StoreError,
 };
 use everturn_catalog::{
-    Catalog, CatalogError, Detail, Query, QueryError, Sessions, Sort, Source, open,
+    Catalog, CatalogError, CatalogListing, Query, QueryError, SessionSource, SortOrder,
+    SummaryDetail, open_session,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -42,7 +43,7 @@ const LIMIT: usize = 20;
 
 /// What the command line says about the benchmark of searches.
 #[derive(Debug, Args)]
-pub(crate) struct Search {
+pub(crate) struct SearchBench {
     /// How much text is searched, in megabytes; less, if there is less
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = value_parser!(u64).range(1..))]
     megabytes: u64,
@@ -82,7 +83,7 @@ pub(crate) enum SearchError {
     Store(#[from] StoreError),
     /// The layout said no.
     #[error(transparent)]
-    Layout(#[from] LayoutError),
+    Layout(#[from] SessionError),
     /// A name is none.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -101,7 +102,7 @@ pub(crate) enum SearchError {
 }
 
 /// Queries of each kind.
-type Queries = Vec<(&'static str, Vec<String>)>;
+type QuerySets = Vec<(&'static str, Vec<String>)>;
 
 /// The sources of the crates that this project is built from, which are there if it was built.
 #[expect(clippy::disallowed_methods, reason = "cargo tells by a variable where it keeps them")]
@@ -112,7 +113,7 @@ fn crates() -> PathBuf {
 }
 
 /// What one engine came to.
-struct Measured {
+struct SearchMeasurement {
     name: &'static str,
     index: Duration,
     bytes: u64,
@@ -120,7 +121,7 @@ struct Measured {
     queries: Vec<(&'static str, Duration, Duration, usize)>,
 }
 
-impl Search {
+impl SearchBench {
     pub(crate) fn execute(
         &self,
         out: &mut dyn Write,
@@ -134,16 +135,20 @@ impl Search {
         let (text, queries) = self.make(source.store())?;
         let sources = [source];
         let mut catalog = Catalog::new(Some(&place.path().join("catalog")));
-        let sessions = catalog.sessions(&sources, Detail::All, now());
-        files::settle_everything();
+        let sessions = catalog.sessions(&sources, SummaryDetail::All, now());
+        files::sync_all();
         writeln!(progress, "indexing")?;
-        let ours =
-            ours(&mut catalog, (&sources, &sessions), &place.path().join("catalog"), &queries)?;
+        let ours = measure_catalog(
+            &mut catalog,
+            (&sources, &sessions),
+            &place.path().join("catalog"),
+            &queries,
+        )?;
         writeln!(progress, "indexing with FTS5")?;
         let dir = place.path().join("fts5");
         files::create_dir(&dir).map_err(SearchError::Directory)?;
-        files::settle_everything();
-        let theirs = theirs((&sources, &sessions), &dir.join("entries.db"), &queries)?;
+        files::sync_all();
+        let theirs = measure_fts5((&sources, &sessions), &dir.join("entries.db"), &queries)?;
         drop(place);
         let place = tempfile::tempdir_in(&self.dir)?;
         writeln!(progress, "making {} sessions", self.sessions)?;
@@ -152,7 +157,7 @@ impl Search {
     }
 
     /// Makes the sessions; returns how many bytes of text they have, and what is asked.
-    fn make(&self, store: &Arc<dyn Store>) -> Result<(u64, Queries), SearchError> {
+    fn make(&self, store: &Arc<dyn Store>) -> Result<(u64, QuerySets), SearchError> {
         let mut corpus = Corpus::open(&self.text).map_err(SearchError::Text)?;
         let writer = store.lock(&[FilePath::parse("sessions")?])?;
         let (mut lines, mut number) = (String::new(), 0);
@@ -167,9 +172,9 @@ impl Search {
             }
             if lines.len() > SESSION_BYTES || message.is_none() {
                 let file = FilePath::parse(&format!("sessions/messages/{number:06}.jsonl"))?;
-                let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
+                let (expect, mode) = (Precondition::Absent, FileMode::Default);
                 let bytes = std::mem::take(&mut lines).into_bytes();
-                let step = Step::Replace { file, expect, bytes, secrecy };
+                let step = Step::Replace { file, expect, bytes, mode };
                 writer.commit(vec![step], Durability::Synced)?;
                 number += 1;
             }
@@ -203,8 +208,8 @@ impl Search {
                 );
                 for (name, text) in [("session.yaml", meta), ("messages.jsonl", message)] {
                     let file = FilePath::parse(&format!("{dir}/{name}"))?;
-                    let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
-                    steps.push(Step::Replace { file, expect, bytes: text.into_bytes(), secrecy });
+                    let (expect, mode) = (Precondition::Absent, FileMode::Default);
+                    steps.push(Step::Replace { file, expect, bytes: text.into_bytes(), mode });
                 }
             }
             writer.commit(steps, Durability::Synced)?;
@@ -216,7 +221,7 @@ impl Search {
         for run in 0..10 {
             let start = Instant::now();
             let mut catalog = Catalog::new(Some(&place.join("catalog")));
-            let found = catalog.sessions(&sources, Detail::All, now()).sessions.len();
+            let found = catalog.sessions(&sources, SummaryDetail::All, now()).sessions.len();
             let took = start.elapsed().as_secs_f64() * 1000.0;
             if found != usize::try_from(self.sessions).unwrap_or(0) {
                 return Err(SearchError::Wrong(format!("{found} sessions were listed")));
@@ -233,13 +238,13 @@ impl Search {
         &self,
         out: &mut dyn Write,
         text: u64,
-        engines: &[Measured],
+        engines: &[SearchMeasurement],
         (warm, first): (f64, f64),
     ) -> Result<(), SearchError> {
         let megabytes = text as f64 / 1e6;
         let millis = |time: Duration| time.as_secs_f64() * 1000.0;
         if self.json {
-            let engine = |measured: &Measured| {
+            let engine = |measured: &SearchMeasurement| {
                 let query = |(kind, half, most, hits): &(&str, Duration, Duration, usize)| json!({"kind": kind, "p50_ms": millis(*half), "p99_ms": millis(*most), "hits": hits});
                 json!({
                     "engine": measured.name,
@@ -291,18 +296,18 @@ fn now() -> SystemTime {
     SystemTime::now() + Duration::from_secs(10)
 }
 
-fn source(root: &Path, name: &'static str) -> Result<Source, SearchError> {
-    let holder = Holder { pid: std::process::id(), started: String::new() };
+fn source(root: &Path, name: &'static str) -> Result<SessionSource, SearchError> {
+    let owner = LockOwner { pid: std::process::id(), started: String::new() };
     let disk = Arc::new(RealDisk::create(root)?);
-    let store: Arc<dyn Store> = Arc::new(FileStore::open(disk, Options::new(holder))?);
-    let layout: Option<&'static dyn Layout> = layout::find(name);
+    let store: Arc<dyn Store> = Arc::new(FileStore::open(disk, Options::new(owner))?);
+    let layout: Option<&'static dyn SessionFormat> = format::find(name);
     let layout = layout.ok_or_else(|| SearchError::Wrong(format!("there is no layout {name}")))?;
-    Ok(Source::new(root, store, vec![layout]))
+    Ok(SessionSource::new(root, store, vec![layout]))
 }
 
 /// Asks all queries; `ask` tells how many hits there are.
 fn ask(
-    queries: &Queries,
+    queries: &QuerySets,
     mut ask: impl FnMut(&str) -> Result<usize, SearchError>,
 ) -> Result<Vec<(&'static str, Duration, Duration, usize)>, SearchError> {
     let mut measured = Vec::new();
@@ -319,12 +324,12 @@ fn ask(
     Ok(measured)
 }
 
-fn ours(
+fn measure_catalog(
     catalog: &mut Catalog,
-    (sources, sessions): (&[Source], &Sessions),
+    (sources, sessions): (&[SessionSource], &CatalogListing),
     dir: &Path,
-    queries: &Queries,
-) -> Result<Measured, SearchError> {
+    queries: &QuerySets,
+) -> Result<SearchMeasurement, SearchError> {
     let start = Instant::now();
     catalog.update(sources, sessions, now(), &mut |_| {});
     let index = start.elapsed();
@@ -336,18 +341,18 @@ fn ours(
     let moment = jiff::Timestamp::UNIX_EPOCH;
     let queries = ask(queries, |text| {
         let query = Query::parse(text, moment)?;
-        Ok(search.find(sessions, &query, (LIMIT, Sort::Relevance))?.hits.len())
+        Ok(search.find(sessions, &query, (LIMIT, SortOrder::Relevance))?.hits.len())
     })?;
     let bytes = files::bytes_on_disk(dir).map_err(SearchError::Directory)?;
-    Ok(Measured { name: "everturn", index, bytes, queries })
+    Ok(SearchMeasurement { name: "everturn", index, bytes, queries })
 }
 
 /// The same entries, read in the same way, in an index of FTS5 that keeps no texts either.
-fn theirs(
-    (sources, sessions): (&[Source], &Sessions),
+fn measure_fts5(
+    (sources, sessions): (&[SessionSource], &CatalogListing),
     file: &Path,
-    queries: &Queries,
-) -> Result<Measured, SearchError> {
+    queries: &QuerySets,
+) -> Result<SearchMeasurement, SearchError> {
     let start = Instant::now();
     let mut database = Connection::open(file)?;
     database.execute_batch(
@@ -359,7 +364,7 @@ fn theirs(
         let mut insert = work.prepare("INSERT INTO entries(rowid, text) VALUES (?, ?)")?;
         let mut number = 0;
         for session in &sessions.sessions {
-            let Some(reader) = open(sources, session)? else { continue };
+            let Some(reader) = open_session(sources, session)? else { continue };
             let mut entries = reader.entries(reader.turns()?)?;
             while let Some(entry) = entries.next() {
                 number += 1;
@@ -379,5 +384,5 @@ fn theirs(
     })?;
     let dir = file.parent().unwrap_or(file);
     let bytes = files::bytes_on_disk(dir).map_err(SearchError::Directory)?;
-    Ok(Measured { name: "fts5", index, bytes, queries })
+    Ok(SearchMeasurement { name: "fts5", index, bytes, queries })
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use clap::{Args, value_parser};
-use everturn::scan::Rules;
+use everturn::scan::SecretRules;
 use serde_json::json;
 use thiserror::Error;
 
@@ -15,7 +15,7 @@ const TARGET: f64 = 100.0;
 
 /// What the command line says about the benchmark of scans.
 #[derive(Debug, Args)]
-pub(crate) struct Scan {
+pub(crate) struct ScanBench {
     /// How many megabytes each text has
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u32).range(1..))]
     megabytes: u32,
@@ -49,9 +49,9 @@ pub(crate) enum ScanError {
 }
 
 /// Numbers that look like chance and are the same every time.
-struct Random(u64);
+struct SeededRandom(u64);
 
-impl Random {
+impl SeededRandom {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -93,8 +93,8 @@ const WORDS: &[&str] = &[
 ];
 
 /// Lines as coding agents write them: records of talk and tool output.
-fn talk(bytes: usize, secrets: &mut usize) -> String {
-    let mut random = Random(7);
+fn agent_records(bytes: usize, secrets: &mut usize) -> String {
+    let mut random = SeededRandom(7);
     let mut text = String::with_capacity(bytes + 4096);
     while text.len() < bytes {
         let id = random.letters(24);
@@ -117,7 +117,7 @@ fn talk(bytes: usize, secrets: &mut usize) -> String {
 
 /// One long run of base64, as pictures are.
 fn pictures(bytes: usize) -> String {
-    let mut random = Random(11);
+    let mut random = SeededRandom(11);
     let mut text = String::with_capacity(bytes + 4096);
     while text.len() < bytes {
         text.push_str("{\"data\":\"");
@@ -127,11 +127,11 @@ fn pictures(bytes: usize) -> String {
     text
 }
 
-impl Scan {
+impl ScanBench {
     pub(crate) fn execute(&self, out: &mut dyn Write) -> Result<(), ScanError> {
         let bytes = usize::try_from(self.megabytes).unwrap_or(1) * 1_000_000;
         let mut secrets = 0;
-        let lines = talk(bytes, &mut secrets);
+        let lines = agent_records(bytes, &mut secrets);
         let rows = [self.row("talk and tool output", &lines, Some(secrets))?];
         drop(lines);
         let rows = [rows, [self.row("pictures in base64", &pictures(bytes), None)?]].concat();
@@ -157,7 +157,7 @@ impl Scan {
         content: &str,
         made: Option<usize>,
     ) -> Result<(&'static str, f64), ScanError> {
-        let rules = Rules::standard();
+        let rules = SecretRules::standard();
         let mut speeds = Vec::new();
         for _ in 0..self.runs {
             let start = Instant::now();

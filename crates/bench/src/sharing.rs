@@ -4,12 +4,12 @@ use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use crate::peer::{Peer, PeerError, Saver, Sharing};
+use crate::peer::{PeerError, Saver, Sharing, StorePeer};
 use crate::with_causes;
-use crate::workload::Turn;
+use crate::workload::WorkloadTurn;
 
 /// The savers of all sessions, and the thread behind them if there is one.
-pub(crate) struct Crew {
+pub(crate) struct SaverGroup {
     /// One saver for each session.
     pub(crate) savers: Vec<Box<dyn Saver>>,
     /// Ends when all savers are dropped; the peer is closed only then.
@@ -17,61 +17,65 @@ pub(crate) struct Crew {
 }
 
 /// Gives each of `sessions` sessions a saver for `peer`.
-pub(crate) fn crew(peer: &dyn Peer, sharing: Sharing, sessions: u32) -> Result<Crew, PeerError> {
+pub(crate) fn make_savers(
+    peer: &dyn StorePeer,
+    sharing: Sharing,
+    sessions: u32,
+) -> Result<SaverGroup, PeerError> {
     match sharing {
         Sharing::OwnSaver => {
             let savers = (0..sessions).map(|session| peer.saver(session));
-            Ok(Crew { savers: savers.collect::<Result<_, _>>()?, writer: None })
+            Ok(SaverGroup { savers: savers.collect::<Result<_, _>>()?, writer: None })
         }
         Sharing::Mutex => {
-            let shared = Locked(Arc::new(Mutex::new(peer.saver(0)?)));
+            let shared = MutexSaver(Arc::new(Mutex::new(peer.saver(0)?)));
             let savers = (0..sessions).map(|_| Box::new(shared.clone()) as Box<dyn Saver>);
-            Ok(Crew { savers: savers.collect(), writer: None })
+            Ok(SaverGroup { savers: savers.collect(), writer: None })
         }
         Sharing::WriterThread => {
             let (requests, waiting) = mpsc::channel();
             let saver = peer.saver(0)?;
             let writer = thread::spawn(move || save_batches(saver, &waiting));
-            let savers =
-                (0..sessions).map(|_| Box::new(Sending::new(requests.clone())) as Box<dyn Saver>);
-            Ok(Crew { savers: savers.collect(), writer: Some(writer) })
+            let savers = (0..sessions)
+                .map(|_| Box::new(ChannelSaver::new(requests.clone())) as Box<dyn Saver>);
+            Ok(SaverGroup { savers: savers.collect(), writer: Some(writer) })
         }
     }
 }
 
 #[derive(Clone)]
-struct Locked(Arc<Mutex<Box<dyn Saver>>>);
+struct MutexSaver(Arc<Mutex<Box<dyn Saver>>>);
 
-impl Saver for Locked {
-    fn save(&mut self, turns: &[Arc<Turn>]) -> Result<(), PeerError> {
+impl Saver for MutexSaver {
+    fn save(&mut self, turns: &[Arc<WorkloadTurn>]) -> Result<(), PeerError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).save(turns)
     }
 }
 
 /// What the writer thread answers; an error goes to every session of the batch, hence as text.
-type Answer = Result<(), String>;
+type SaveResult = Result<(), String>;
 
-struct Request {
-    turns: Vec<Arc<Turn>>,
-    answer: SyncSender<Answer>,
+struct SaveRequest {
+    turns: Vec<Arc<WorkloadTurn>>,
+    answer: SyncSender<SaveResult>,
 }
 
-struct Sending {
-    requests: Sender<Request>,
-    answer: SyncSender<Answer>,
-    answers: Receiver<Answer>,
+struct ChannelSaver {
+    requests: Sender<SaveRequest>,
+    answer: SyncSender<SaveResult>,
+    answers: Receiver<SaveResult>,
 }
 
-impl Sending {
-    fn new(requests: Sender<Request>) -> Sending {
+impl ChannelSaver {
+    fn new(requests: Sender<SaveRequest>) -> ChannelSaver {
         let (answer, answers) = mpsc::sync_channel(1);
-        Sending { requests, answer, answers }
+        ChannelSaver { requests, answer, answers }
     }
 }
 
-impl Saver for Sending {
-    fn save(&mut self, turns: &[Arc<Turn>]) -> Result<(), PeerError> {
-        let request = Request { turns: turns.to_vec(), answer: self.answer.clone() };
+impl Saver for ChannelSaver {
+    fn save(&mut self, turns: &[Arc<WorkloadTurn>]) -> Result<(), PeerError> {
+        let request = SaveRequest { turns: turns.to_vec(), answer: self.answer.clone() };
         self.requests.send(request).map_err(|_| PeerError::WriterGone)?;
         self.answers.recv().map_err(|_| PeerError::WriterGone)?.map_err(PeerError::Batch)
     }
@@ -81,7 +85,7 @@ impl Saver for Sending {
 ///
 /// It never waits for company: a lone turn is saved at once, and the turns that arrive during a save
 /// make the next batch.
-fn save_batches(mut saver: Box<dyn Saver>, waiting: &Receiver<Request>) {
+fn save_batches(mut saver: Box<dyn Saver>, waiting: &Receiver<SaveRequest>) {
     let mut turns = Vec::new();
     let mut answers = Vec::new();
     while let Ok(first) = waiting.recv() {
@@ -104,14 +108,14 @@ mod tests {
     use crate::workload::Workload;
 
     /// Remembers the sizes of its batches; each save waits at the gate until that is gone.
-    struct Gated {
+    struct GatedSaver {
         entered: SyncSender<()>,
         gate: Receiver<()>,
         batches: Arc<Mutex<Vec<usize>>>,
     }
 
-    impl Saver for Gated {
-        fn save(&mut self, turns: &[Arc<Turn>]) -> Result<(), PeerError> {
+    impl Saver for GatedSaver {
+        fn save(&mut self, turns: &[Arc<WorkloadTurn>]) -> Result<(), PeerError> {
             self.batches.lock().unwrap().push(turns.len());
             self.entered.send(()).unwrap();
             self.gate.recv().ok();
@@ -126,13 +130,13 @@ mod tests {
         let (entered, inside) = mpsc::sync_channel(4);
         let (open, gate) = mpsc::channel::<()>();
         let batches = Arc::new(Mutex::new(Vec::new()));
-        let saver = Gated { entered, gate, batches: Arc::clone(&batches) };
+        let saver = GatedSaver { entered, gate, batches: Arc::clone(&batches) };
         let (requests, waiting) = mpsc::channel();
         let writer = thread::spawn(move || save_batches(Box::new(saver), &waiting));
         let (answer, answers) = mpsc::sync_channel(4);
-        let send = |turn: &Arc<Turn>| {
+        let send = |turn: &Arc<WorkloadTurn>| {
             let turns = vec![Arc::clone(turn)];
-            requests.send(Request { turns, answer: answer.clone() }).unwrap();
+            requests.send(SaveRequest { turns, answer: answer.clone() }).unwrap();
         };
 
         send(&turns[0]);
@@ -147,17 +151,17 @@ mod tests {
         assert_eq!(*batches.lock().unwrap(), [1, 3]);
     }
 
-    struct Failing;
+    struct FailingSaver;
 
-    impl Saver for Failing {
-        fn save(&mut self, _: &[Arc<Turn>]) -> Result<(), PeerError> {
+    impl Saver for FailingSaver {
+        fn save(&mut self, _: &[Arc<WorkloadTurn>]) -> Result<(), PeerError> {
             Err(PeerError::JournalMode { mode: "delete".to_owned() })
         }
     }
 
-    impl Peer for Failing {
+    impl StorePeer for FailingSaver {
         fn saver(&self, _: u32) -> Result<Box<dyn Saver>, PeerError> {
-            Ok(Box::new(Failing))
+            Ok(Box::new(FailingSaver))
         }
     }
 
@@ -165,7 +169,7 @@ mod tests {
     fn a_failed_save_reaches_the_session_in_every_way_of_sharing() {
         let workload = Workload::new(1, 1);
         for sharing in [Sharing::OwnSaver, Sharing::Mutex, Sharing::WriterThread] {
-            let mut crew = crew(&Failing, sharing, 2).unwrap();
+            let mut crew = make_savers(&FailingSaver, sharing, 2).unwrap();
             for saver in &mut crew.savers {
                 let error = saver.save(&workload.sessions()[0]).unwrap_err();
                 assert!(error.to_string().contains("\"delete\""), "{sharing:?}: {error}");

@@ -27,16 +27,16 @@ const WORDS: [&str; 16] = [
 
 /// One turn to save: a record and its deltas, each a JSON line that ends with a newline.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct WorkloadTurn {
     session: u32,
     number: u32,
     record: Vec<u8>,
     deltas: Vec<u8>,
 }
 
-impl Turn {
-    fn new(session: u32, number: u32) -> Turn {
-        let mut words = Words::new(session, number);
+impl WorkloadTurn {
+    fn new(session: u32, number: u32) -> WorkloadTurn {
+        let mut words = WordStream::new(session, number);
         let head = format!(
             r#"{{"turn":{number},"session":"sess-{session:04}","kind":"narration","speaker":"narrator","text":""#
         );
@@ -48,7 +48,7 @@ impl Turn {
             );
             deltas.extend(line(&head, DELTA_BYTES, &mut words));
         }
-        Turn { session, number, record, deltas }
+        WorkloadTurn { session, number, record, deltas }
     }
 
     /// A key that sorts by session, then by turn.
@@ -75,7 +75,7 @@ impl Turn {
 }
 
 /// A JSON line of exactly `size` bytes that starts with `head` and ends with an open text value.
-fn line(head: &str, size: usize, words: &mut Words) -> Vec<u8> {
+fn line(head: &str, size: usize, words: &mut WordStream) -> Vec<u8> {
     const TAIL: &str = "\"}\n";
     let mut text = head.to_owned();
     while text.len() < size {
@@ -88,12 +88,12 @@ fn line(head: &str, size: usize, words: &mut Words) -> Vec<u8> {
 }
 
 /// An endless, repeatable row of words.
-pub(crate) struct Words(u64);
+pub(crate) struct WordStream(u64);
 
-impl Words {
+impl WordStream {
     /// The row for one turn of one session.
-    pub(crate) fn new(session: u32, number: u32) -> Words {
-        Words(SEED ^ (u64::from(session) << 32) ^ u64::from(number))
+    pub(crate) fn new(session: u32, number: u32) -> WordStream {
+        WordStream(SEED ^ (u64::from(session) << 32) ^ u64::from(number))
     }
 
     /// The next word.
@@ -109,18 +109,19 @@ impl Words {
 /// The turns of all sessions of a scenario, made before any clock runs.
 #[derive(Debug)]
 pub(crate) struct Workload {
-    sessions: Vec<Vec<Arc<Turn>>>,
+    sessions: Vec<Vec<Arc<WorkloadTurn>>>,
 }
 
 impl Workload {
     /// Makes `turns` turns for each of `sessions` sessions.
     pub(crate) fn new(sessions: u32, turns: u32) -> Workload {
-        let session = |session| (0..turns).map(|n| Arc::new(Turn::new(session, n))).collect();
+        let session =
+            |session| (0..turns).map(|n| Arc::new(WorkloadTurn::new(session, n))).collect();
         Workload { sessions: (0..sessions).map(session).collect() }
     }
 
     /// The turns of each session, in the order in which they are to be saved.
-    pub(crate) fn sessions(&self) -> &[Vec<Arc<Turn>>] {
+    pub(crate) fn sessions(&self) -> &[Vec<Arc<WorkloadTurn>>] {
         &self.sessions
     }
 
@@ -164,7 +165,7 @@ mod tests {
     #[test]
     fn the_same_bytes_come_out_every_time() {
         assert_eq!(Workload::new(2, 3).records(), Workload::new(2, 3).records());
-        let turn = Turn::new(0, 0);
+        let turn = WorkloadTurn::new(0, 0);
         let text = std::str::from_utf8(turn.record()).unwrap();
         assert!(text.contains(r#""text":"stone a and quietly Mira Mira old"#), "{text}");
     }

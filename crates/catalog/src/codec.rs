@@ -9,12 +9,12 @@ pub(crate) fn sum(bytes: &[u8]) -> u64 {
 
 /// What is being written.
 #[derive(Default)]
-pub(crate) struct Encoder(Vec<u8>);
+pub(crate) struct CatalogEncoder(Vec<u8>);
 
-impl Encoder {
+impl CatalogEncoder {
     /// A file begins with what it is; another version of it is another name.
-    pub(crate) fn new(name: &str) -> Encoder {
-        let mut encoder = Encoder::default();
+    pub(crate) fn new(name: &str) -> CatalogEncoder {
+        let mut encoder = CatalogEncoder::default();
         encoder.text(name);
         encoder
     }
@@ -37,14 +37,18 @@ impl Encoder {
         self.0.extend_from_slice(text.as_bytes());
     }
 
-    pub(crate) fn maybe<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Encoder, T)) {
+    pub(crate) fn option<T>(
+        &mut self,
+        value: Option<T>,
+        write: impl FnOnce(&mut CatalogEncoder, T),
+    ) {
         self.number(u64::from(value.is_some()));
         if let Some(value) = value {
             write(self, value);
         }
     }
 
-    pub(crate) fn seal(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         let sum = sum(&self.0);
         self.0.extend_from_slice(&sum.to_le_bytes());
         self.0
@@ -52,16 +56,16 @@ impl Encoder {
 }
 
 /// What is being read. Whatever does not fit is `None`, and then the file counts for nothing.
-pub(crate) struct Decoder<'a>(&'a [u8]);
+pub(crate) struct CatalogDecoder<'a>(&'a [u8]);
 
-impl<'a> Decoder<'a> {
+impl<'a> CatalogDecoder<'a> {
     /// A file whose checksum is right, and that is what it should be.
-    pub(crate) fn open(bytes: &'a [u8], name: &str) -> Option<Decoder<'a>> {
+    pub(crate) fn open(bytes: &'a [u8], name: &str) -> Option<CatalogDecoder<'a>> {
         let (body, seal) = bytes.split_last_chunk::<8>()?;
         if sum(body) != u64::from_le_bytes(*seal) {
             return None;
         }
-        let mut decoder = Decoder(body);
+        let mut decoder = CatalogDecoder(body);
         (decoder.text()? == name).then_some(decoder)
     }
 
@@ -90,9 +94,9 @@ impl<'a> Decoder<'a> {
         std::str::from_utf8(text).ok()
     }
 
-    pub(crate) fn maybe<T>(
+    pub(crate) fn option<T>(
         &mut self,
-        read: impl FnOnce(&mut Decoder<'a>) -> Option<T>,
+        read: impl FnOnce(&mut CatalogDecoder<'a>) -> Option<T>,
     ) -> Option<Option<T>> {
         match self.number()? {
             0 => Some(None),
@@ -103,7 +107,7 @@ impl<'a> Decoder<'a> {
     /// As many things as the next number says.
     pub(crate) fn list<T>(
         &mut self,
-        mut read: impl FnMut(&mut Decoder<'a>) -> Option<T>,
+        mut read: impl FnMut(&mut CatalogDecoder<'a>) -> Option<T>,
     ) -> Option<Vec<T>> {
         let count = self.number()?;
         (0..count).map(|_| read(self)).collect()
@@ -116,27 +120,27 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_damage_is_seen() {
-        let mut encoder = Encoder::new("test 1");
+        let mut encoder = CatalogEncoder::new("test 1");
         let numbers = [0, 1, 127, 128, 300, u64::MAX];
         numbers.iter().for_each(|number| encoder.number(*number));
         [0, -1, i64::MIN, i64::MAX].iter().for_each(|number| encoder.signed(*number));
         encoder.text("結");
-        encoder.maybe(None::<&str>, Encoder::text);
-        encoder.maybe(Some("x"), Encoder::text);
-        let bytes = encoder.seal();
-        let mut decoder = Decoder::open(&bytes, "test 1").unwrap();
+        encoder.option(None::<&str>, CatalogEncoder::text);
+        encoder.option(Some("x"), CatalogEncoder::text);
+        let bytes = encoder.finish();
+        let mut decoder = CatalogDecoder::open(&bytes, "test 1").unwrap();
         numbers.iter().for_each(|number| assert_eq!(decoder.number(), Some(*number)));
         [0, -1, i64::MIN, i64::MAX].iter().for_each(|n| assert_eq!(decoder.signed(), Some(*n)));
         assert_eq!(decoder.text(), Some("結"));
-        assert_eq!(decoder.maybe(Decoder::text), Some(None));
-        assert_eq!(decoder.maybe(Decoder::text), Some(Some("x")));
+        assert_eq!(decoder.option(CatalogDecoder::text), Some(None));
+        assert_eq!(decoder.option(CatalogDecoder::text), Some(Some("x")));
         assert_eq!(decoder.number(), None);
-        assert!(Decoder::open(&bytes, "test 2").is_none());
+        assert!(CatalogDecoder::open(&bytes, "test 2").is_none());
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
-            assert!(Decoder::open(&damaged, "test 1").is_none(), "byte {at}");
-            assert!(Decoder::open(&bytes[..at], "test 1").is_none(), "cut at {at}");
+            assert!(CatalogDecoder::open(&damaged, "test 1").is_none(), "byte {at}");
+            assert!(CatalogDecoder::open(&bytes[..at], "test 1").is_none(), "cut at {at}");
         }
     }
 }

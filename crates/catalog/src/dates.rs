@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 
 /// What a date means: from when, and up to when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Period {
+pub struct DatePeriod {
     /// Its first moment.
     pub start: Timestamp,
     /// The first moment after it.
@@ -17,17 +17,17 @@ pub struct Period {
 /// of UTC, and something that was so long ago is a moment.
 ///
 /// ```
-/// use everturn_catalog::period;
+/// use everturn_catalog::parse_period;
 ///
 /// let now = "2026-03-10T12:00:00Z".parse()?;
-/// let day = period("2026-01-03", now).ok_or("no date")?;
+/// let day = parse_period("2026-01-03", now).ok_or("no date")?;
 /// assert_eq!(day.start.to_string(), "2026-01-03T00:00:00Z");
 /// assert_eq!(day.end.to_string(), "2026-01-04T00:00:00Z");
-/// assert_eq!(period("2w", now).ok_or("no date")?.start.to_string(), "2026-02-24T12:00:00Z");
+/// assert_eq!(parse_period("2w", now).ok_or("no date")?.start.to_string(), "2026-02-24T12:00:00Z");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn period(text: &str, now: Timestamp) -> Option<Period> {
+pub fn parse_period(text: &str, now: Timestamp) -> Option<DatePeriod> {
     let today = now.to_zoned(TimeZone::UTC).date();
     let day = |date: Date| days(date, date.checked_add(1.day()).ok()?);
     match text {
@@ -37,9 +37,9 @@ pub fn period(text: &str, now: Timestamp) -> Option<Period> {
     }
     let moment = |moment: Timestamp| {
         let end = moment.checked_add(SignedDuration::from_nanos(1)).unwrap_or(moment);
-        Some(Period { start: moment, end })
+        Some(DatePeriod { start: moment, end })
     };
-    if let Some(ago) = ago(text) {
+    if let Some(ago) = parse_duration(text) {
         return moment(now.checked_sub(ago).ok()?);
     }
     if text.len() > "2026-01-03".len() {
@@ -66,13 +66,13 @@ pub fn period(text: &str, now: Timestamp) -> Option<Period> {
 }
 
 /// The time from one day to another.
-fn days(first: Date, after: Date) -> Option<Period> {
+fn days(first: Date, after: Date) -> Option<DatePeriod> {
     let start = |date: Date| Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp());
-    Some(Period { start: start(first)?, end: start(after)? })
+    Some(DatePeriod { start: start(first)?, end: start(after)? })
 }
 
 /// How long ago something was, such as `3d`.
-fn ago(text: &str) -> Option<SignedDuration> {
+fn parse_duration(text: &str) -> Option<SignedDuration> {
     let unit = text.chars().next_back()?;
     let count: i64 = text.strip_suffix(unit)?.parse().ok().filter(|count| *count >= 0)?;
     let hours: i64 = match unit {
@@ -94,10 +94,11 @@ mod tests {
         let now = "2026-03-10T12:00:00Z".parse().unwrap();
         let is_moment =
             |start: Timestamp, end: Timestamp| end.duration_since(start).as_nanos() == 1;
-        let found = period(text, now).map(|Period { start, end }| match is_moment(start, end) {
-            true => start.to_string(),
-            false => format!("{start} {end}"),
-        });
+        let found =
+            parse_period(text, now).map(|DatePeriod { start, end }| match is_moment(start, end) {
+                true => start.to_string(),
+                false => format!("{start} {end}"),
+            });
         assert_eq!(found.unwrap_or_else(|| "nothing".to_owned()), expect, "{text:?}");
     }
 

@@ -1,6 +1,6 @@
 //! Why the catalog cannot do what it should.
 
-use everturn::layout::LayoutError;
+use everturn::format::SessionError;
 use tantivy::TantivyError;
 use tantivy::directory::error::OpenDirectoryError;
 use thiserror::Error;
@@ -20,7 +20,7 @@ pub enum CatalogError {
     Index(#[from] TantivyError),
     /// A source cannot be read.
     #[error(transparent)]
-    Source(#[from] LayoutError),
+    Source(#[from] SessionError),
 }
 
 impl From<OpenDirectoryError> for CatalogError {
@@ -30,7 +30,7 @@ impl From<OpenDirectoryError> for CatalogError {
 }
 
 /// An error with its causes, on one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

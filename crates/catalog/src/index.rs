@@ -15,13 +15,13 @@ use tantivy::store::Compressor;
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{Index, IndexSettings, TantivyError};
 
-use crate::codec::{Decoder, Encoder, sum};
-use crate::error::{CatalogError, chain};
-use crate::files::{Directory, Stamp};
-use crate::ledger::Ledger;
-use crate::parts::{NameSplitter, PartSplitter};
-use crate::sealed::{Access, Sealed};
-use crate::words::Splitter;
+use crate::catalog_dir::{CatalogDir, FileStamp};
+use crate::checksummed::{ChecksummedDir, IndexAccess};
+use crate::codec::{CatalogDecoder, CatalogEncoder, sum};
+use crate::error::{CatalogError, error_chain};
+use crate::ledger::IndexLedger;
+use crate::word_parts::{NameTokenizer, WordPartTokenizer};
+use crate::words::WordTokenizer;
 
 /// The directory of the index.
 pub(crate) const INDEX: &str = "index";
@@ -46,7 +46,7 @@ pub(crate) const UNKNOWN_TIME: i64 = i64::MIN;
 
 /// What is stored of each entry.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fields {
+pub(crate) struct IndexFields {
     pub(crate) text: Field,
     /// The parts of the words of the text.
     pub(crate) parts: Field,
@@ -62,7 +62,7 @@ pub(crate) struct Fields {
     pub(crate) time: Field,
 }
 
-fn schema() -> (Schema, Fields) {
+fn build_schema() -> (Schema, IndexFields) {
     let mut schema = Schema::builder();
     let split = |splitter: &str, record: IndexRecordOption, by_length: bool| {
         let indexing = TextFieldIndexing::default().set_tokenizer(splitter);
@@ -71,7 +71,7 @@ fn schema() -> (Schema, Fields) {
     };
     let (basic, placed) = (IndexRecordOption::Basic, IndexRecordOption::WithFreqsAndPositions);
     let fast: NumericOptions = FAST.into();
-    let fields = Fields {
+    let fields = IndexFields {
         text: schema.add_text_field("text", split(WORDS, placed, true)),
         parts: schema.add_text_field("parts", split(PARTS, placed, false)),
         speaker: schema.add_text_field("speaker", split(NAMES, basic, false)),
@@ -86,74 +86,74 @@ fn schema() -> (Schema, Fields) {
 }
 
 /// An index that is open, with what is in it.
-pub(crate) struct Opened {
+pub(crate) struct OpenIndex {
     pub(crate) index: Index,
-    pub(crate) fields: Fields,
-    pub(crate) ledger: Ledger,
+    pub(crate) fields: IndexFields,
+    pub(crate) ledger: IndexLedger,
 }
 
-impl Opened {
-    fn with(index: Index, fields: Fields, ledger: Ledger) -> Opened {
-        index.tokenizers().register(WORDS, TextAnalyzer::from(Splitter));
-        index.tokenizers().register(PARTS, TextAnalyzer::from(PartSplitter));
-        index.tokenizers().register(NAMES, TextAnalyzer::from(NameSplitter));
-        Opened { index, fields, ledger }
+impl OpenIndex {
+    fn with(index: Index, fields: IndexFields, ledger: IndexLedger) -> OpenIndex {
+        index.tokenizers().register(WORDS, TextAnalyzer::from(WordTokenizer));
+        index.tokenizers().register(PARTS, TextAnalyzer::from(WordPartTokenizer));
+        index.tokenizers().register(NAMES, TextAnalyzer::from(NameTokenizer));
+        OpenIndex { index, fields, ledger }
     }
 
     /// Opens the index as it is.
-    pub(crate) fn open(dir: &Directory, access: Access) -> Result<Opened, CatalogError> {
-        let (wanted, fields) = schema();
-        let index = Index::open(Sealed::open(&dir.path(INDEX), access)?)?;
+    pub(crate) fn open(dir: &CatalogDir, access: IndexAccess) -> Result<OpenIndex, CatalogError> {
+        let (wanted, fields) = build_schema();
+        let index = Index::open(ChecksummedDir::open(&dir.path(INDEX), access)?)?;
         if index.schema() != wanted {
             return Err(CatalogError::Damaged("it was made by another version"));
         }
         let meta = index.load_metas()?;
         let ledger = match &meta.payload {
             Some(payload) => ledger_of(dir, payload)?,
-            None if meta.segments.is_empty() => Ledger::default(),
+            None if meta.segments.is_empty() => IndexLedger::default(),
             None => return Err(CatalogError::Damaged("it does not say what is in it")),
         };
-        verify(dir, &index, access)?;
-        Ok(Opened::with(index, fields, ledger))
+        verify_checksums(dir, &index, access)?;
+        Ok(OpenIndex::with(index, fields, ledger))
     }
 
     /// Makes an index in place of whatever is there.
-    pub(crate) fn create(dir: &Directory) -> Result<Opened, CatalogError> {
+    pub(crate) fn create(dir: &CatalogDir) -> Result<OpenIndex, CatalogError> {
         for name in dir.names("")?.into_iter().filter(|name| name.starts_with(LEDGER)) {
             dir.remove(&name)?;
         }
         dir.remove(GOOD)?;
         dir.remove(INDEX)?;
         let path = dir.make(INDEX)?;
-        let (schema, fields) = schema();
+        let (schema, fields) = build_schema();
         let settings =
             IndexSettings { docstore_compression: Compressor::None, ..IndexSettings::default() };
-        let files = Sealed::open(&path, Access::Write)?;
+        let files = ChecksummedDir::open(&path, IndexAccess::Write)?;
         let index = Index::create(files, schema, settings)?;
-        Ok(Opened::with(index, fields, Ledger::default()))
+        Ok(OpenIndex::with(index, fields, IndexLedger::default()))
     }
 
     /// Opens the index for writing; one that is damaged is made anew, and why is said.
     pub(crate) fn open_or_create(
-        dir: &Directory,
-    ) -> Result<(Opened, Option<String>), CatalogError> {
-        dir.sweep()?;
+        dir: &CatalogDir,
+    ) -> Result<(OpenIndex, Option<String>), CatalogError> {
+        dir.remove_unfinished()?;
         if !dir.path(INDEX).join("meta.sealed").exists() {
-            return Ok((Opened::create(dir)?, None));
+            return Ok((OpenIndex::create(dir)?, None));
         }
-        match Opened::open(dir, Access::Write) {
+        match OpenIndex::open(dir, IndexAccess::Write) {
             Ok(opened) => Ok((opened, None)),
             // The words of the library tell nobody anything.
             Err(CatalogError::Index(_)) => {
                 let reason = "its files are not what they were".to_owned();
-                Ok((Opened::create(dir)?, Some(reason)))
+                Ok((OpenIndex::create(dir)?, Some(reason)))
             }
-            Err(error) => Ok((Opened::create(dir)?, Some(chain(&error)))),
+            Err(error) => Ok((OpenIndex::create(dir)?, Some(error_chain(&error)))),
         }
     }
 
     /// Removes ledgers, and files of the index, that nothing speaks of any more.
-    pub(crate) fn tidy(&self, dir: &Directory) -> Result<(), CatalogError> {
+    pub(crate) fn remove_unreferenced(&self, dir: &CatalogDir) -> Result<(), CatalogError> {
         let meta = self.index.load_metas()?;
         let current = meta.payload.as_deref().and_then(|payload| payload.split(' ').nth(2));
         let old = |name: &String| name.starts_with(LEDGER) && Some(name.as_str()) != current;
@@ -172,8 +172,8 @@ impl Opened {
 
 /// Stores a ledger under a name of its own; returns what a commit has to say about it.
 pub(crate) fn store_ledger(
-    dir: &Directory,
-    ledger: &Ledger,
+    dir: &CatalogDir,
+    ledger: &IndexLedger,
     number: u64,
 ) -> Result<String, CatalogError> {
     let (name, bytes) = (format!("{LEDGER}{number}"), ledger.encode());
@@ -181,18 +181,18 @@ pub(crate) fn store_ledger(
     Ok(format!("{VERSION} {name} {:016x}", sum(&bytes)))
 }
 
-fn ledger_of(dir: &Directory, payload: &str) -> Result<Ledger, CatalogError> {
+fn ledger_of(dir: &CatalogDir, payload: &str) -> Result<IndexLedger, CatalogError> {
     let rest = payload.strip_prefix(VERSION).and_then(|rest| rest.strip_prefix(' '));
     let named = rest.and_then(|rest| rest.split_once(' '));
     let (name, expect) = named.ok_or(CatalogError::Damaged("it was made by another version"))?;
     let bytes = dir.read(name)?;
     let is_right = format!("{:016x}", sum(&bytes)) == expect;
-    let ledger = is_right.then(|| Ledger::decode(&bytes)).flatten();
+    let ledger = is_right.then(|| IndexLedger::decode(&bytes)).flatten();
     ledger.ok_or(CatalogError::Damaged("the list of what is in it is damaged"))
 }
 
 /// The files that the index needs.
-fn files(index: &Index) -> Result<Vec<PathBuf>, CatalogError> {
+fn index_files(index: &Index) -> Result<Vec<PathBuf>, CatalogError> {
     let of_segment = |segment: &SegmentMeta| {
         let needed = SegmentComponent::iterator().filter(|part| match part {
             SegmentComponent::TempStore => false,
@@ -205,11 +205,15 @@ fn files(index: &Index) -> Result<Vec<PathBuf>, CatalogError> {
 }
 
 /// Looks at the checksums of all files that are not known to be good.
-fn verify(dir: &Directory, index: &Index, access: Access) -> Result<(), CatalogError> {
-    let known = good(dir);
+fn verify_checksums(
+    dir: &CatalogDir,
+    index: &Index,
+    access: IndexAccess,
+) -> Result<(), CatalogError> {
+    let known = known_good_files(dir);
     let mut changed = false;
-    for file in files(index)? {
-        let stamp = Stamp::of(&dir.path(INDEX).join(&file));
+    for file in index_files(index)? {
+        let stamp = FileStamp::of(&dir.path(INDEX).join(&file));
         if stamp.is_some() && known.get(&*file.to_string_lossy()) == stamp.as_ref() {
             continue;
         }
@@ -219,32 +223,32 @@ fn verify(dir: &Directory, index: &Index, access: Access) -> Result<(), CatalogE
         }
         changed = true;
     }
-    if changed && access == Access::Write {
+    if changed && access == IndexAccess::Write {
         note_good(dir, index)?;
     }
     Ok(())
 }
 
-fn good(dir: &Directory) -> HashMap<String, Stamp> {
+fn known_good_files(dir: &CatalogDir) -> HashMap<String, FileStamp> {
     let Ok(bytes) = dir.read(GOOD) else { return HashMap::new() };
     let decode = || {
-        let mut decoder = Decoder::open(&bytes, GOOD_NAME)?;
-        decoder.list(|decoder| Some((decoder.text()?.to_owned(), Stamp::read(decoder)?)))
+        let mut decoder = CatalogDecoder::open(&bytes, GOOD_NAME)?;
+        decoder.list(|decoder| Some((decoder.text()?.to_owned(), FileStamp::read(decoder)?)))
     };
     decode().unwrap_or_default().into_iter().collect()
 }
 
 /// Remembers the files of the index as they are: they were just written, or looked at.
-pub(crate) fn note_good(dir: &Directory, index: &Index) -> Result<(), CatalogError> {
-    let mut encoder = Encoder::new(GOOD_NAME);
+pub(crate) fn note_good(dir: &CatalogDir, index: &Index) -> Result<(), CatalogError> {
+    let mut encoder = CatalogEncoder::new(GOOD_NAME);
     let stamp = |file: &PathBuf| {
-        Some((file.to_string_lossy().into_owned(), Stamp::of(&dir.path(INDEX).join(file))?))
+        Some((file.to_string_lossy().into_owned(), FileStamp::of(&dir.path(INDEX).join(file))?))
     };
-    let stamps: Vec<(String, Stamp)> = files(index)?.iter().filter_map(stamp).collect();
+    let stamps: Vec<(String, FileStamp)> = index_files(index)?.iter().filter_map(stamp).collect();
     encoder.number(stamps.len() as u64);
     for (name, stamp) in stamps {
         encoder.text(&name);
         stamp.write(&mut encoder);
     }
-    Ok(dir.replace(GOOD, &encoder.seal())?)
+    Ok(dir.replace(GOOD, &encoder.finish())?)
 }

@@ -1,70 +1,71 @@
-//! The catalog: which sessions there are in many places, and a full-text index of what was said in them.
+//! The catalog: a list of sessions from many sources, and a full-text index of their contents.
 //!
-//! `sources -> sessions (summaries, kept by stamps) -> update -> index -> search -> hits -> entries`
+//! `sources -> sessions (summaries, cached by file stamps) -> update -> index -> search -> hits -> entries`
 //!
-//! Everything that the catalog keeps can be deleted at any time: it is made again from the sessions, which it only
-//! ever reads. What it keeps is trusted as long as the files that it was read from have the stamps that they had.
+//! The catalog can be deleted at any time: it is rebuilt from the sessions, which it only reads. A cached value is used
+//! as long as the files that it was read from have the same stamps.
 //!
 //! The modules, in reading order:
 //!
-//! - `source`: where sessions come from, and what is known of each.
-//! - `files`: the one place that touches files: the catalog's directory, and stamps.
-//! - `codec`: how the catalog's own files are written.
-//! - `summaries`: what is known of sessions at a glance, so that a list of them opens no files.
-//! - `words`: from text to the words that are looked for.
-//! - `dates`, `query`: what is asked for.
-//! - `matches`, `snippet`: where in a text it stands.
-//! - `sealed`, `ledger`, `index`: the index, what is in it, and how damage is seen.
-//! - `update`: bringing it up to date.
-//! - `search`: asking it.
+//! - `source`: the sources of sessions, and what is known of each session.
+//! - `catalog_dir`: the only module that touches files: the directory of the catalog, and file stamps.
+//! - `codec`, `checksummed`: the encoding of the catalog's own files.
+//! - `summaries`: cached session summaries, so that a list opens no session files.
+//! - `words`, `word_parts`: splits text into words.
+//! - `dates`, `query`: parses queries.
+//! - `text_match`, `snippet`: locates matches in a text.
+//! - `ledger`, `index`: the index, and which sessions it contains.
+//! - `update`: brings the index up to date.
+//! - `search`: answers queries.
+//! - `error`: the errors of the catalog.
 
+mod catalog_dir;
+mod checksummed;
 mod codec;
 mod dates;
 mod error;
-mod files;
 mod index;
 mod ledger;
-mod matches;
-mod parts;
 mod query;
-mod sealed;
 mod search;
 mod snippet;
 mod source;
 mod summaries;
+mod text_match;
 mod update;
+mod word_parts;
 mod words;
 
 use std::error::Error;
 use std::path::Path;
 use std::time::SystemTime;
 
-use everturn::layout::{LayoutError, Reader};
-use everturn::view::Entry;
+use everturn::format::{SessionError, SessionReader};
+use everturn::model::Entry;
 
-pub use dates::{Period, period};
+pub use dates::{DatePeriod, parse_period};
 pub use error::CatalogError;
 pub use query::{Query, QueryError};
-pub use search::{Found, Hit, Sort};
+pub use search::{SearchHit, SearchResults, SortOrder};
 pub use snippet::Snippet;
-pub use source::{Session, Sessions, Source};
-pub use summaries::Detail;
-pub use update::{LeftOut, Progress, Updated};
+pub use source::{CatalogListing, CatalogSession, SessionSource};
+pub use summaries::SummaryDetail;
+pub use update::{LeftOut, UpdateProgress, UpdateReport};
 
-use files::{Directory, Lock};
-use index::Opened;
-use sealed::Access;
-use search::Engine;
+use catalog_dir::{CatalogDir, CatalogLock};
+use checksummed::IndexAccess;
+use index::OpenIndex;
+use search::SearchEngine;
 
 /// The catalog of some sources.
 ///
 /// Nothing of what goes wrong with the catalog itself is an error for whoever asks: sessions are listed and searched
 /// all the same, only slower, and [`Catalog::take_notes`] says why.
 pub struct Catalog {
-    dir: Option<Directory>,
+    dir: Option<CatalogDir>,
     notes: Vec<String>,
     /// The index after it was brought up to date, with the lock that keeps others from changing it.
-    current: Option<(Opened, Lock)>,
+    current: Option<(OpenIndex, CatalogLock)>,
 }
 
 impl Catalog {
@@ -72,13 +73,18 @@ impl Catalog {
     /// is kept.
     #[must_use]
     pub fn new(dir: Option<&Path>) -> Catalog {
-        Catalog { dir: dir.map(Directory::at), notes: Vec::new(), current: None }
+        Catalog { dir: dir.map(CatalogDir::at), notes: Vec::new(), current: None }
     }
 
     /// The sessions of all sources, the last one to be changed first. `now` is the time by the clock of the system,
     /// which the stamps of files are compared with.
-    pub fn sessions(&mut self, sources: &[Source], detail: Detail, now: SystemTime) -> Sessions {
-        let mut found = Sessions::default();
+    pub fn sessions(
+        &mut self,
+        sources: &[SessionSource],
+        detail: SummaryDetail,
+        now: SystemTime,
+    ) -> CatalogListing {
+        let mut found = CatalogListing::default();
         for (number, source) in sources.iter().enumerate() {
             if let Err(error) = self.sessions_of(number, source, (detail, now), &mut found) {
                 found.sessions.retain(|session| session.source != number);
@@ -92,15 +98,15 @@ impl Catalog {
     fn sessions_of(
         &mut self,
         number: usize,
-        source: &Source,
-        (detail, now): (Detail, SystemTime),
-        found: &mut Sessions,
-    ) -> Result<(), LayoutError> {
+        source: &SessionSource,
+        (detail, now): (SummaryDetail, SystemTime),
+        found: &mut CatalogListing,
+    ) -> Result<(), SessionError> {
         let before = found.sessions.len();
         for layouts in &source.layouts {
             for layout in layouts {
                 let what = (number, source, *layout);
-                let unkept = summaries::list(self.dir.as_ref(), what, detail, now, found)?;
+                let unkept = summaries::list_sessions(self.dir.as_ref(), what, detail, now, found)?;
                 if let Some(error) = unkept {
                     self.note("the list of sessions cannot be kept", &error);
                 }
@@ -113,8 +119,8 @@ impl Catalog {
     }
 
     /// Adds to some sessions what their names alone did not tell.
-    pub fn complete(&self, sources: &[Source], sessions: &mut [Session]) {
-        summaries::complete(sources, sessions);
+    pub fn complete_summaries(&self, sources: &[SessionSource], sessions: &mut [CatalogSession]) {
+        summaries::complete_summaries(sources, sessions);
         source::newest_first(sessions);
     }
 
@@ -122,53 +128,53 @@ impl Catalog {
     /// done, and the answer says so.
     pub fn update(
         &mut self,
-        sources: &[Source],
-        sessions: &Sessions,
+        sources: &[SessionSource],
+        sessions: &CatalogListing,
         now: SystemTime,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Updated {
+        progress: &mut dyn FnMut(UpdateProgress<'_>),
+    ) -> UpdateReport {
         match self.try_update(sources, sessions, now, progress) {
             Ok(updated) => updated,
             Err(error) => {
                 self.note("the index cannot be brought up to date", &error);
-                Updated::default()
+                UpdateReport::default()
             }
         }
     }
 
     fn try_update(
         &mut self,
-        sources: &[Source],
-        sessions: &Sessions,
+        sources: &[SessionSource],
+        sessions: &CatalogListing,
         now: SystemTime,
-        progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Updated, CatalogError> {
-        let Some(dir) = self.dir.clone() else { return Ok(Updated::default()) };
+        progress: &mut dyn FnMut(UpdateProgress<'_>),
+    ) -> Result<UpdateReport, CatalogError> {
+        let Some(dir) = self.dir.clone() else { return Ok(UpdateReport::default()) };
         let lock = match self.current.take() {
             Some((_, lock)) => lock,
             None => match dir.lock()? {
                 Some(lock) => lock,
-                None => return Ok(Updated { is_busy: true, ..Updated::default() }),
+                None => return Ok(UpdateReport { is_busy: true, ..UpdateReport::default() }),
             },
         };
-        let (mut opened, rebuilt) = Opened::open_or_create(&dir)?;
+        let (mut opened, rebuilt) = OpenIndex::open_or_create(&dir)?;
         if let Some(reason) = &rebuilt {
             self.notes.push(format!("the index was damaged and is made anew: {reason}"));
         }
         let what = (sources, sessions.sessions.as_slice());
-        let updated = update::update(&dir, &mut opened, what, now, progress)?;
+        let updated = update::update_index(&dir, &mut opened, what, now, progress)?;
         self.current = Some((opened, lock));
-        Ok(Updated { rebuilt, ..updated })
+        Ok(UpdateReport { rebuilt, ..updated })
     }
 
     /// What a query finds in these sessions. Where there is no index that works, the sessions themselves are read.
     pub fn search(
         &mut self,
-        sources: &[Source],
-        sessions: &Sessions,
+        sources: &[SessionSource],
+        sessions: &CatalogListing,
         query: &Query,
-        (limit, sort): (usize, Sort),
-    ) -> Found {
+        (limit, sort): (usize, SortOrder),
+    ) -> SearchResults {
         let asked = self.engine(sources, sessions).and_then(|engine| match engine {
             Some(engine) => engine.search(query, &sessions.sessions, (limit, sort)).map(Some),
             None => Ok(None),
@@ -178,30 +184,34 @@ impl Catalog {
             Ok(None) => {}
             Err(error) => self.note("the index cannot be used, so the sessions are read", &error),
         }
-        search::read_through(sources, sessions, query, limit)
+        search::scan_sessions(sources, sessions, query, limit)
     }
 
     /// An index to ask again and again, if there is one.
     fn engine(
         &self,
-        sources: &[Source],
-        sessions: &Sessions,
-    ) -> Result<Option<Engine>, CatalogError> {
+        sources: &[SessionSource],
+        sessions: &CatalogListing,
+    ) -> Result<Option<SearchEngine>, CatalogError> {
         if let Some((opened, _)) = &self.current {
-            return Engine::new(opened, sources, &sessions.sessions).map(Some);
+            return SearchEngine::new(opened, sources, &sessions.sessions).map(Some);
         }
         let Some(dir) = self.dir.as_ref().filter(|dir| dir.is_there()) else { return Ok(None) };
         if !dir.path(index::INDEX).is_dir() {
             return Ok(None);
         }
-        let opened = Opened::open(dir, Access::Read)?;
-        Engine::new(&opened, sources, &sessions.sessions).map(Some)
+        let opened = OpenIndex::open(dir, IndexAccess::Read)?;
+        SearchEngine::new(&opened, sources, &sessions.sessions).map(Some)
     }
 
     /// A search that is asked again and again, as somebody types; none, if there is no index that works.
-    pub fn searcher(&mut self, sources: &[Source], sessions: &Sessions) -> Option<Search> {
+    pub fn searcher(
+        &mut self,
+        sources: &[SessionSource],
+        sessions: &CatalogListing,
+    ) -> Option<CatalogSearch> {
         match self.engine(sources, sessions) {
-            Ok(engine) => engine.map(|engine| Search { engine }),
+            Ok(engine) => engine.map(|engine| CatalogSearch { engine }),
             Err(error) => {
                 self.note("the index cannot be used", &error);
                 None
@@ -215,7 +225,7 @@ impl Catalog {
     }
 
     fn note(&mut self, what: &str, error: &dyn Error) {
-        let note = format!("{what}: {}", error::chain(error));
+        let note = format!("{what}: {}", error::error_chain(error));
         // Many files may fail for one reason.
         if !self.notes.contains(&note) {
             self.notes.push(note);
@@ -224,19 +234,19 @@ impl Catalog {
 }
 
 /// A catalog that has forgotten everything, and learns nothing while this is held.
-pub struct Forgotten {
-    dir: Directory,
-    _lock: Lock,
+pub struct ClearedCatalog {
+    dir: CatalogDir,
+    _lock: CatalogLock,
 }
 
-impl Forgotten {
+impl ClearedCatalog {
     /// Removes everything that the catalog in a directory knows, so that nothing is left there of what sessions no longer
     /// say. Nothing is done, and nothing returned, while another process changes the index.
-    pub fn everything_in(dir: &Path) -> Result<Option<Forgotten>, CatalogError> {
-        let dir = Directory::at(dir);
+    pub fn clear(dir: &Path) -> Result<Option<ClearedCatalog>, CatalogError> {
+        let dir = CatalogDir::at(dir);
         let Some(lock) = dir.lock()? else { return Ok(None) };
         dir.clear()?;
-        Ok(Some(Forgotten { dir, _lock: lock }))
+        Ok(Some(ClearedCatalog { dir, _lock: lock }))
     }
 
     /// Removes what a list of sessions has noted meanwhile.
@@ -246,33 +256,42 @@ impl Forgotten {
 }
 
 /// An open index.
-pub struct Search {
-    engine: Engine,
+pub struct CatalogSearch {
+    engine: SearchEngine,
 }
 
-impl Search {
+impl CatalogSearch {
     /// What a query finds in the sessions that the search was made for.
     pub fn find(
         &self,
-        sessions: &Sessions,
+        sessions: &CatalogListing,
         query: &Query,
-        (limit, sort): (usize, Sort),
-    ) -> Result<Found, CatalogError> {
+        (limit, sort): (usize, SortOrder),
+    ) -> Result<SearchResults, CatalogError> {
         self.engine.search(query, &sessions.sessions, (limit, sort))
     }
 }
 
 /// Opens a session for reading; `None` if its source is not among these.
-pub fn open(sources: &[Source], session: &Session) -> Result<Option<Box<dyn Reader>>, LayoutError> {
-    search::open(sources, session)
+pub fn open_session(
+    sources: &[SessionSource],
+    session: &CatalogSession,
+) -> Result<Option<Box<dyn SessionReader>>, SessionError> {
+    search::open_session(sources, session)
 }
 
 /// The id of the branch in which a hit is; `None` if it is in the session's main line.
-pub fn branch(reader: &dyn Reader, hit: &Hit) -> Result<Option<String>, LayoutError> {
-    search::branch(reader, hit)
+pub fn hit_branch(
+    reader: &dyn SessionReader,
+    hit: &SearchHit,
+) -> Result<Option<String>, SessionError> {
+    search::hit_branch(reader, hit)
 }
 
 /// The entry that a hit stands for; `None` if it is no longer there.
-pub fn entry(reader: &dyn Reader, hit: &Hit) -> Result<Option<Entry>, LayoutError> {
-    search::entry(reader, hit)
+pub fn hit_entry(
+    reader: &dyn SessionReader,
+    hit: &SearchHit,
+) -> Result<Option<Entry>, SessionError> {
+    search::hit_entry(reader, hit)
 }

@@ -6,14 +6,14 @@
 use std::fmt;
 use std::ops::Range;
 
-use everturn::layout;
+use everturn::format;
 use jiff::Timestamp;
 use thiserror::Error;
 
-use crate::dates::period;
-use crate::matches::differs_by;
-use crate::parts::humped;
-use crate::words::{Words, folded, is_unspaced};
+use crate::dates::parse_period;
+use crate::text_match::edit_distance;
+use crate::word_parts::camel_case_words;
+use crate::words::{WordTokens, folded, is_unspaced};
 
 /// A query that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -29,7 +29,7 @@ pub struct QueryError {
 #[derive(Debug, Clone, Default)]
 pub struct Query {
     /// All of these must be so.
-    pub(crate) clauses: Vec<Clause>,
+    pub(crate) clauses: Vec<QueryClause>,
     /// About the session.
     pub(crate) sessions: Vec<SessionFilter>,
     /// Not before.
@@ -42,18 +42,18 @@ pub struct Query {
 
 /// One of several things, or none of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Clause {
+pub(crate) struct QueryClause {
     pub(crate) absent: bool,
-    pub(crate) any: Vec<Atom>,
+    pub(crate) any: Vec<QueryAtom>,
 }
 
 /// One thing that an entry has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Atom {
+pub(crate) enum QueryAtom {
     /// Words at these distances from the first one.
     Phrase(Vec<(usize, String)>),
     /// A word in humps: whole, or all its parts in one word.
-    Humps { whole: String, parts: Vec<String> },
+    CamelCase { whole: String, parts: Vec<String> },
     /// Words, and after them one that begins like this.
     Beginning { before: Vec<(usize, String)>, at: usize, start: String },
     /// A word that differs in so many letters.
@@ -104,78 +104,81 @@ impl Query {
         for chunk in chunks(text)? {
             if chunk.is_or() {
                 if !can_or {
-                    return Err(wrong(text, chunk.start, "OR needs a word before it"));
+                    return Err(query_error(text, chunk.start, "OR needs a word before it"));
                 }
                 or_before = Some(chunk.start);
                 continue;
             }
-            let atoms = query.understand(text, &chunk, now)?;
+            let atoms = query.add_filter(text, &chunk, now)?;
             can_or = false;
             match (atoms, or_before.take()) {
                 (Some(mut atoms), Some(_)) if !chunk.absent && chunk.field.is_none() => {
                     if let (Some(last), Some(atom)) = (query.clauses.last_mut(), atoms.pop()) {
                         last.any.push(atom);
-                        query.clauses.extend(atoms.into_iter().map(Clause::of));
+                        query.clauses.extend(atoms.into_iter().map(QueryClause::of));
                         can_or = true;
                     }
                 }
-                (_, Some(or)) => return Err(wrong(text, or, "OR stands between two words only")),
+                (_, Some(or)) => {
+                    return Err(query_error(text, or, "OR stands between two words only"));
+                }
                 (Some(atoms), None) => {
                     can_or = !chunk.absent && chunk.field.is_none() && atoms.len() == 1;
-                    let clause = |atom| Clause { absent: chunk.absent, any: vec![atom] };
+                    let clause = |atom| QueryClause { absent: chunk.absent, any: vec![atom] };
                     query.clauses.extend(atoms.into_iter().map(clause));
                 }
                 (None, None) => {}
             }
         }
         if let Some(or) = or_before {
-            return Err(wrong(text, or, "OR needs a word after it"));
+            return Err(query_error(text, or, "OR needs a word after it"));
         }
-        query.checked(text)
+        query.require_content(text)
     }
 
     /// Refuses a query that asks for nothing.
-    fn checked(self, text: &str) -> Result<Query, QueryError> {
+    fn require_content(self, text: &str) -> Result<Query, QueryError> {
         let filtered = !self.sessions.is_empty() || self.since.is_some() || self.until.is_some();
         if self.clauses.is_empty() && !filtered {
-            return Err(wrong(text, 0, "there is no word to look for"));
+            return Err(query_error(text, 0, "there is no word to look for"));
         }
-        let is_word = |atom: &Atom| !matches!(atom, Atom::Speaker(_) | Atom::Kind(_));
-        let only_absent = |clause: &Clause| clause.absent && clause.any.iter().all(is_word);
+        let is_word =
+            |atom: &QueryAtom| !matches!(atom, QueryAtom::Speaker(_) | QueryAtom::Kind(_));
+        let only_absent = |clause: &QueryClause| clause.absent && clause.any.iter().all(is_word);
         if !filtered && self.clauses.iter().all(only_absent) {
-            return Err(wrong(text, 0, "it only says what must be absent"));
+            return Err(query_error(text, 0, "it only says what must be absent"));
         }
         Ok(self)
     }
 
     /// Adds what a filter asks for, or returns what is to be found in the entries.
-    fn understand(
+    fn add_filter(
         &mut self,
         text: &str,
-        chunk: &Chunk<'_>,
+        chunk: &QueryChunk<'_>,
         now: Timestamp,
-    ) -> Result<Option<Vec<Atom>>, QueryError> {
+    ) -> Result<Option<Vec<QueryAtom>>, QueryError> {
         let Some(field) = chunk.field else {
             return Ok(self.words(text, chunk)?.filter(|atoms| !atoms.is_empty()));
         };
         let value = chunk.text.trim();
         if value.is_empty() {
-            return Err(wrong(text, chunk.start, &format!("{field}: needs a value")));
+            return Err(query_error(text, chunk.start, &format!("{field}: needs a value")));
         }
         let session_field = match field {
             "speaker" => {
-                let names: Vec<String> = Words::of(value).map(|word| word.text).collect();
-                return Ok(Some(vec![Atom::Speaker(names)]));
+                let names: Vec<String> = WordTokens::of(value).map(|word| word.text).collect();
+                return Ok(Some(vec![QueryAtom::Speaker(names)]));
             }
-            "kind" => return Ok(Some(vec![Atom::Kind(value.to_lowercase())])),
+            "kind" => return Ok(Some(vec![QueryAtom::Kind(value.to_lowercase())])),
             "since" | "until" => {
-                let Some(period) = period(value, now) else {
+                let Some(period) = parse_period(value, now) else {
                     let reason =
                         format!("{value:?} is no date such as 2026-01-03, yesterday or 3d");
-                    return Err(wrong(text, chunk.start, &reason));
+                    return Err(query_error(text, chunk.start, &reason));
                 };
                 if chunk.absent {
-                    return Err(wrong(text, chunk.start, "a date cannot be absent"));
+                    return Err(query_error(text, chunk.start, "a date cannot be absent"));
                 }
                 if field == "since" {
                     self.since = self.since.max(Some(period.start));
@@ -193,7 +196,7 @@ impl Query {
         let value = match session_field {
             SessionField::Project | SessionField::Title => folded(value),
             SessionField::Layout => {
-                layout_called(value).map_err(|reason| wrong(text, chunk.start, &reason))?
+                format_named(value).map_err(|reason| query_error(text, chunk.start, &reason))?
             }
             SessionField::Session | SessionField::Status => value.to_owned(),
         };
@@ -202,14 +205,18 @@ impl Query {
     }
 
     /// What words ask for.
-    fn words(&mut self, text: &str, chunk: &Chunk<'_>) -> Result<Option<Vec<Atom>>, QueryError> {
+    fn words(
+        &mut self,
+        text: &str,
+        chunk: &QueryChunk<'_>,
+    ) -> Result<Option<Vec<QueryAtom>>, QueryError> {
         if let Some((name, _)) = chunk.text.split_once(':').filter(|_| !chunk.quoted)
             && !name.is_empty()
             && name.bytes().all(|byte| byte.is_ascii_lowercase())
         {
             self.not_fields.push(name.to_owned());
         }
-        let words: Vec<_> = Words::of(chunk.text).collect();
+        let words: Vec<_> = WordTokens::of(chunk.text).collect();
         let Some(first) = words.first() else { return Ok(None) };
         let mut units: Vec<(usize, String)> = Vec::new();
         let mut alone = Vec::new();
@@ -226,37 +233,37 @@ impl Query {
                 _ => units.push((offset, word.text.clone())),
             }
         }
-        let mut atoms: Vec<Atom> = alone
+        let mut atoms: Vec<QueryAtom> = alone
             .into_iter()
-            .map(|start| Atom::Beginning { before: Vec::new(), at: 0, start })
+            .map(|start| QueryAtom::Beginning { before: Vec::new(), at: 0, start })
             .collect();
         match (chunk.ending, units.as_slice()) {
-            (Ending::None | Ending::Star, []) => {}
-            (Ending::Star, _) => {
+            (WordSuffix::None | WordSuffix::Star, []) => {}
+            (WordSuffix::Star, _) => {
                 if let Some((at, start)) = units.pop() {
-                    atoms.push(Atom::Beginning { before: units, at, start });
+                    atoms.push(QueryAtom::Beginning { before: units, at, start });
                 }
             }
-            (Ending::Tilde(Some(wanted)), _) if !(1..=2).contains(&wanted) => {
+            (WordSuffix::Tilde(Some(wanted)), _) if !(1..=2).contains(&wanted) => {
                 let reason =
                     "~ is followed by 1 or 2, or by nothing; what is meant as it stands is quoted";
-                return Err(wrong(text, chunk.start, reason));
+                return Err(query_error(text, chunk.start, reason));
             }
-            (Ending::Tilde(wanted), [(_, word)]) if atoms.is_empty() => {
+            (WordSuffix::Tilde(wanted), [(_, word)]) if atoms.is_empty() => {
                 atoms.push(similar(word, wanted));
             }
-            (Ending::Tilde(_), _) => {
-                return Err(wrong(text, chunk.start, "~ belongs to a single word"));
+            (WordSuffix::Tilde(_), _) => {
+                return Err(query_error(text, chunk.start, "~ belongs to a single word"));
             }
-            (Ending::None, [(_, whole)]) => atoms.push(word_or_humps(whole, chunk.text)),
-            (Ending::None, _) => atoms.push(Atom::Phrase(units)),
+            (WordSuffix::None, [(_, whole)]) => atoms.push(word_or_camel_case(whole, chunk.text)),
+            (WordSuffix::None, _) => atoms.push(QueryAtom::Phrase(units)),
         }
         Ok(Some(atoms))
     }
 
     /// The query with some slack in every word that is nowhere, for one that has found nothing. None, if there is no
     /// such word: what is spelt as somewhere else is spelt right.
-    pub(crate) fn forgiving<E>(
+    pub(crate) fn with_typos<E>(
         &self,
         mut is_known: impl FnMut(&str) -> Result<bool, E>,
     ) -> Result<Option<Query>, E> {
@@ -265,8 +272,10 @@ impl Query {
         for clause in query.clauses.iter_mut().filter(|clause| !clause.absent) {
             for atom in &mut clause.any {
                 let word = match &*atom {
-                    Atom::Phrase(words) if words.len() == 1 => words.first().map(|(_, word)| word),
-                    Atom::Humps { whole, .. } => Some(whole),
+                    QueryAtom::Phrase(words) if words.len() == 1 => {
+                        words.first().map(|(_, word)| word)
+                    }
+                    QueryAtom::CamelCase { whole, .. } => Some(whole),
                     _ => None,
                 };
                 let Some(word) = word.filter(|word| distance(word) > 0) else { continue };
@@ -281,7 +290,7 @@ impl Query {
 
     /// One word, wherever it stands.
     pub(crate) fn word(word: &str) -> Query {
-        let clauses = vec![Clause::of(Atom::Phrase(vec![(0, word.to_owned())]))];
+        let clauses = vec![QueryClause::of(QueryAtom::Phrase(vec![(0, word.to_owned())]))];
         Query { clauses, ..Query::default() }
     }
 
@@ -304,19 +313,19 @@ impl Query {
     }
 }
 
-impl Clause {
-    fn of(atom: Atom) -> Clause {
-        Clause { absent: false, any: vec![atom] }
+impl QueryClause {
+    fn of(atom: QueryAtom) -> QueryClause {
+        QueryClause { absent: false, any: vec![atom] }
     }
 }
 
 /// What a single word of a query asks for.
-fn word_or_humps(whole: &str, text: &str) -> Atom {
-    let parts = humped(text).next().unwrap_or_default();
+fn word_or_camel_case(whole: &str, text: &str) -> QueryAtom {
+    let parts = camel_case_words(text).next().unwrap_or_default();
     let part = |range: Range<usize>| text.get(range).map(folded);
     match parts.len() {
-        0 | 1 => Atom::Phrase(vec![(0, whole.to_owned())]),
-        _ => Atom::Humps {
+        0 | 1 => QueryAtom::Phrase(vec![(0, whole.to_owned())]),
+        _ => QueryAtom::CamelCase {
             whole: whole.to_owned(),
             parts: parts.into_iter().filter_map(part).collect(),
         },
@@ -324,14 +333,14 @@ fn word_or_humps(whole: &str, text: &str) -> Atom {
 }
 
 /// The name of a layout as it is written, whatever its case.
-fn layout_called(name: &str) -> Result<String, String> {
+fn format_named(name: &str) -> Result<String, String> {
     let name = name.to_lowercase();
-    if layout::find(&name).is_some() {
+    if format::find(&name).is_some() {
         return Ok(name);
     }
-    let all = || layout::ALL.iter().chain(layout::FOREIGN).map(|layout| layout.name());
-    let near = all().min_by_key(|other| differs_by(&name, other));
-    let near = near.filter(|near| differs_by(&name, near) <= usize::from(distance(near)));
+    let all = || format::ALL.iter().chain(format::EXTERNAL).map(|layout| layout.name());
+    let near = all().min_by_key(|other| edit_distance(&name, other));
+    let near = near.filter(|near| edit_distance(&name, near) <= usize::from(distance(near)));
     Err(match near {
         Some(near) => format!("there is no layout {name:?}; did you mean {near}?"),
         None => {
@@ -350,42 +359,42 @@ fn distance(word: &str) -> u8 {
     }
 }
 
-fn similar(word: &str, wanted: Option<u8>) -> Atom {
-    Atom::Similar { word: word.to_owned(), distance: wanted.unwrap_or_else(|| distance(word)) }
+fn similar(word: &str, wanted: Option<u8>) -> QueryAtom {
+    QueryAtom::Similar { word: word.to_owned(), distance: wanted.unwrap_or_else(|| distance(word)) }
 }
 
-fn wrong(text: &str, byte: usize, reason: &str) -> QueryError {
+fn query_error(text: &str, byte: usize, reason: &str) -> QueryError {
     let at = text.get(..byte).unwrap_or(text).chars().count() + 1;
     QueryError { at, reason: reason.to_owned() }
 }
 
 /// A piece of a query.
 #[derive(Debug)]
-struct Chunk<'a> {
+struct QueryChunk<'a> {
     /// Where it begins, in bytes.
     start: usize,
     absent: bool,
     field: Option<&'a str>,
     text: &'a str,
     quoted: bool,
-    ending: Ending,
+    ending: WordSuffix,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Ending {
+enum WordSuffix {
     None,
     Star,
     Tilde(Option<u8>),
 }
 
-impl Chunk<'_> {
+impl QueryChunk<'_> {
     fn is_or(&self) -> bool {
         self.text == "OR" && !self.quoted && !self.absent && self.field.is_none()
     }
 }
 
 /// The pieces of a query, which spaces and quotes part.
-fn chunks(text: &str) -> Result<Vec<Chunk<'_>>, QueryError> {
+fn chunks(text: &str) -> Result<Vec<QueryChunk<'_>>, QueryError> {
     let mut chunks = Vec::new();
     let mut at = 0;
     let part = |range: Range<usize>| text.get(range).unwrap_or_default();
@@ -403,7 +412,7 @@ fn chunks(text: &str) -> Result<Vec<Chunk<'_>>, QueryError> {
         let value = if quoted {
             let from = at + 1;
             let Some(length) = part(from..text.len()).find('"') else {
-                return Err(wrong(text, at, "the quote is never closed"));
+                return Err(query_error(text, at, "the quote is never closed"));
             };
             at = from + length + 1;
             from..from + length
@@ -413,13 +422,13 @@ fn chunks(text: &str) -> Result<Vec<Chunk<'_>>, QueryError> {
             at += length;
             at - length..at
         };
-        let (mut value, mut ending) = (part(value), Ending::None);
+        let (mut value, mut ending) = (part(value), WordSuffix::None);
         if field.is_none() && !quoted {
             (value, ending) = ending_of(value);
         } else if field.is_none() && part(at..text.len()).starts_with('*') {
-            (ending, at) = (Ending::Star, at + 1);
+            (ending, at) = (WordSuffix::Star, at + 1);
         }
-        chunks.push(Chunk { start, absent, field, text: value, quoted, ending });
+        chunks.push(QueryChunk { start, absent, field, text: value, quoted, ending });
     }
 }
 
@@ -430,17 +439,17 @@ fn field_at(text: &str) -> Option<&str> {
 }
 
 /// Takes `*`, `~` or `~1` off the end of a word.
-fn ending_of(word: &str) -> (&str, Ending) {
+fn ending_of(word: &str) -> (&str, WordSuffix) {
     if let Some(word) = word.strip_suffix('*') {
-        return (word, Ending::Star);
+        return (word, WordSuffix::Star);
     }
     match word.rsplit_once('~') {
-        Some((word, "")) => (word, Ending::Tilde(None)),
+        Some((word, "")) => (word, WordSuffix::Tilde(None)),
         Some((before, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
             // A number that is too large for this is too large anyway.
-            (before, Ending::Tilde(Some(number.parse().unwrap_or(u8::MAX))))
+            (before, WordSuffix::Tilde(Some(number.parse().unwrap_or(u8::MAX))))
         }
-        _ => (word, Ending::None),
+        _ => (word, WordSuffix::None),
     }
 }
 

@@ -7,8 +7,8 @@ use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use everturn::layout::{LayoutError, Reader};
-use everturn::view::Entry;
+use everturn::format::{SessionError, SessionReader};
+use everturn::model::Entry;
 use jiff::Timestamp;
 use tantivy::collector::{Collector, CustomScorer, CustomSegmentScorer, FilterCollector, TopDocs};
 use tantivy::columnar::Column;
@@ -19,11 +19,11 @@ use tantivy::query::{
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocId, ReloadPolicy, Searcher, SegmentReader, Term};
 
-use crate::error::{CatalogError, chain};
-use crate::index::{Fields, Opened, UNKNOWN_TIME};
-use crate::matches::is_meant;
-use crate::query::{Atom, Clause, Query};
-use crate::source::{Session, Sessions, Source};
+use crate::error::{CatalogError, error_chain};
+use crate::index::{IndexFields, OpenIndex, UNKNOWN_TIME};
+use crate::query::{Query, QueryAtom, QueryClause};
+use crate::source::{CatalogListing, CatalogSession, SessionSource};
+use crate::text_match::matches_query;
 use crate::update::{BRANCHES, LeftOut, key_of, lost_file};
 
 /// How many more than asked for are looked at: some are pieces of one entry, or as good as others.
@@ -34,7 +34,7 @@ const MOST_WORDS: u32 = 10_000;
 
 /// What comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sort {
+pub enum SortOrder {
     /// What fits best; of two that fit as well, the newer one.
     #[default]
     Relevance,
@@ -44,7 +44,7 @@ pub enum Sort {
 
 /// An entry that was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
+pub struct SearchHit {
     /// Which of the sessions it belongs to.
     pub session: usize,
     /// Which of the session's branches it is in, counted from 1; 0 is the main line.
@@ -61,9 +61,9 @@ pub struct Hit {
 
 /// What was found.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct SearchResults {
     /// The entries, the best or the newest first.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchHit>,
     /// Whether there are more than were asked for.
     pub more: bool,
     /// What was asked instead, if nothing fitted exactly: words that are similar.
@@ -75,9 +75,9 @@ pub struct Found {
 }
 
 /// An index that is ready to be asked.
-pub(crate) struct Engine {
+pub(crate) struct SearchEngine {
     searcher: Searcher,
-    fields: Fields,
+    fields: IndexFields,
     /// The session of each number, where it is one of those that were listed.
     sessions: HashMap<u64, usize>,
     /// Whether the index has others as well.
@@ -86,12 +86,12 @@ pub(crate) struct Engine {
     roots: Vec<PathBuf>,
 }
 
-impl Engine {
+impl SearchEngine {
     pub(crate) fn new(
-        opened: &Opened,
-        sources: &[Source],
-        sessions: &[Session],
-    ) -> Result<Engine, CatalogError> {
+        opened: &OpenIndex,
+        sources: &[SessionSource],
+        sessions: &[CatalogSession],
+    ) -> Result<SearchEngine, CatalogError> {
         let reader =
             opened.index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let mut numbers = HashMap::with_capacity(sessions.len());
@@ -103,18 +103,24 @@ impl Engine {
         let has_others = numbers.len() < opened.ledger.rows.len();
         let fields = opened.fields;
         let roots = sources.iter().map(|source| source.root.clone()).collect();
-        Ok(Engine { searcher: reader.searcher(), fields, sessions: numbers, has_others, roots })
+        Ok(SearchEngine {
+            searcher: reader.searcher(),
+            fields,
+            sessions: numbers,
+            has_others,
+            roots,
+        })
     }
 
     pub(crate) fn search(
         &self,
         query: &Query,
-        sessions: &[Session],
-        (limit, sort): (usize, Sort),
-    ) -> Result<Found, CatalogError> {
+        sessions: &[CatalogSession],
+        (limit, sort): (usize, SortOrder),
+    ) -> Result<SearchResults, CatalogError> {
         let mut found = self.find(query, sessions, (limit, sort))?;
         if found.hits.is_empty()
-            && let Some(forgiving) = query.forgiving(|word| self.is_known(word))?
+            && let Some(forgiving) = query.with_typos(|word| self.is_known(word))?
         {
             found = self.find(&forgiving, sessions, (limit, sort))?;
             found.similar = Some(forgiving).filter(|_| !found.hits.is_empty());
@@ -134,32 +140,32 @@ impl Engine {
     fn find(
         &self,
         query: &Query,
-        sessions: &[Session],
-        (limit, sort): (usize, Sort),
-    ) -> Result<Found, CatalogError> {
-        let asked = self.understood(query);
+        sessions: &[CatalogSession],
+        (limit, sort): (usize, SortOrder),
+    ) -> Result<SearchResults, CatalogError> {
+        let asked = self.to_index_query(query);
         let filtered = self.has_others || !query.sessions.is_empty();
         let allowed: Arc<HashSet<u64>> = Arc::new(if filtered {
             let meant = |at: &usize| {
                 let session = sessions.get(*at);
                 let root = session.and_then(|session| self.roots.get(session.source));
-                session.zip(root).is_some_and(|(session, root)| session.is_meant(query, root))
+                session.zip(root).is_some_and(|(session, root)| session.matches_query(query, root))
             };
             self.sessions.iter().filter(|(_, at)| meant(at)).map(|(number, _)| *number).collect()
         } else {
             HashSet::new()
         });
         if filtered && allowed.is_empty() {
-            return Ok(Found::default());
+            return Ok(SearchResults::default());
         }
         let has_words = query.clauses.iter().any(|clause| !clause.absent);
-        let by_date = sort == Sort::Date || !has_words;
+        let by_date = sort == SortOrder::Date || !has_words;
         // Room is made for all that are asked for, so it must not be more than there are.
         let there = usize::try_from(self.searcher.num_docs()).unwrap_or(usize::MAX).max(1);
         let top = || TopDocs::with_limit(limit.saturating_add(SPARE).min(there));
         let allowed = filtered.then_some(allowed);
         let docs: Vec<(f32, DocAddress)> = if by_date {
-            let newest = top().custom_score(Newest);
+            let newest = top().custom_score(NewestScorer);
             let docs = self.collect(&*asked, newest, allowed)?;
             docs.into_iter().map(|(_, doc)| (0.0, doc)).collect()
         } else {
@@ -169,13 +175,13 @@ impl Engine {
         let mut hits = self.hits(&docs)?;
         hits.sort_by(|a, b| {
             let score = if by_date { Ordering::Equal } else { b.score.total_cmp(&a.score) };
-            score.then_with(|| newer(a, b))
+            score.then_with(|| newest_first(a, b))
         });
         let mut seen = HashSet::new();
         hits.retain(|hit| seen.insert((hit.session, hit.branch, hit.seq)));
         let more = hits.len() > limit || is_full;
         hits.truncate(limit);
-        Ok(Found { hits, more, ..Found::default() })
+        Ok(SearchResults { hits, more, ..SearchResults::default() })
     }
 
     fn collect<C: Collector + Sync + Send>(
@@ -195,12 +201,12 @@ impl Engine {
     }
 
     /// What the index knows of the documents that it found.
-    fn hits(&self, docs: &[(f32, DocAddress)]) -> Result<Vec<Hit>, CatalogError> {
-        struct Columns {
+    fn hits(&self, docs: &[(f32, DocAddress)]) -> Result<Vec<SearchHit>, CatalogError> {
+        struct HitColumns {
             numbers: [Column<u64>; 4],
             time: Column<i64>,
         }
-        let mut columns: HashMap<u32, Columns> = HashMap::new();
+        let mut columns: HashMap<u32, HitColumns> = HashMap::new();
         let mut hits = Vec::with_capacity(docs.len());
         for (score, doc) in docs {
             let of_segment = match columns.entry(doc.segment_ord) {
@@ -213,7 +219,7 @@ impl Engine {
                         fast.u64("turn")?,
                         fast.u64("seq")?,
                     ];
-                    entry.insert(Columns { numbers, time: fast.i64("time")? })
+                    entry.insert(HitColumns { numbers, time: fast.i64("time")? })
                 }
             };
             let [session, branch, turn, seq] =
@@ -222,7 +228,7 @@ impl Engine {
                 continue;
             };
             let time = of_segment.time.first(doc.doc_id).filter(|time| *time != UNKNOWN_TIME);
-            hits.push(Hit {
+            hits.push(SearchHit {
                 session: *session,
                 branch: branch.unwrap_or_default(),
                 turn: turn.unwrap_or_default(),
@@ -235,12 +241,12 @@ impl Engine {
     }
 
     /// A query in the words of the index.
-    fn understood(&self, query: &Query) -> Box<dyn IndexQuery> {
+    fn to_index_query(&self, query: &Query) -> Box<dyn IndexQuery> {
         let mut all: Vec<(Occur, Box<dyn IndexQuery>)> = Vec::new();
-        for Clause { absent, any } in &query.clauses {
+        for QueryClause { absent, any } in &query.clauses {
             let occur = if *absent { Occur::MustNot } else { Occur::Must };
             let mut atoms: Vec<Box<dyn IndexQuery>> =
-                any.iter().map(|atom| self.atom(atom)).collect();
+                any.iter().map(|atom| self.atom_query(atom)).collect();
             let one = match (atoms.len(), atoms.pop()) {
                 (1, Some(atom)) => atom,
                 (_, last) => {
@@ -252,9 +258,10 @@ impl Engine {
         }
         if query.since.is_some() || query.until.is_some() {
             let bound = |time: i64| Term::from_field_i64(self.fields.time, time);
-            let since = Bound::Included(bound(query.since.map_or(UNKNOWN_TIME + 1, ceil)));
-            let until =
-                query.until.map_or(Bound::Unbounded, |time| Bound::Excluded(bound(ceil(time))));
+            let since = Bound::Included(bound(query.since.map_or(UNKNOWN_TIME + 1, ceil_micros)));
+            let until = query
+                .until
+                .map_or(Bound::Unbounded, |time| Bound::Excluded(bound(ceil_micros(time))));
             all.push((Occur::Must, Box::new(RangeQuery::new(since, until))));
         }
         if all.iter().all(|(occur, _)| *occur == Occur::MustNot) {
@@ -269,8 +276,8 @@ impl Engine {
         }
     }
 
-    fn atom(&self, atom: &Atom) -> Box<dyn IndexQuery> {
-        let Fields { text, parts, speaker, kind, .. } = self.fields;
+    fn atom_query(&self, atom: &QueryAtom) -> Box<dyn IndexQuery> {
+        let IndexFields { text, parts, speaker, kind, .. } = self.fields;
         let term = |word: &str| Term::from_field_text(text, word);
         let part = |word: &str| Term::from_field_text(parts, word);
         let exact = |term: Term| -> Box<dyn IndexQuery> {
@@ -281,22 +288,22 @@ impl Engine {
             Box::new(BooleanQuery::union(vec![ask(term(word)), ask(part(word))]))
         };
         match atom {
-            Atom::Phrase(words) => match words.as_slice() {
+            QueryAtom::Phrase(words) => match words.as_slice() {
                 [(_, word)] => either(word, &exact),
                 words => {
                     let terms = words.iter().map(|(at, word)| (*at, term(word))).collect();
                     Box::new(PhraseQuery::new_with_offset(terms))
                 }
             },
-            Atom::Humps { whole, parts } => {
+            QueryAtom::CamelCase { whole, parts } => {
                 let parts = parts.iter().map(|word| (0, part(word))).collect();
                 let together = Box::new(PhraseQuery::new_with_offset(parts));
                 Box::new(BooleanQuery::union(vec![exact(term(whole)), together]))
             }
-            Atom::Beginning { before, start, .. } if before.is_empty() => {
+            QueryAtom::Beginning { before, start, .. } if before.is_empty() => {
                 either(start, &|term| Box::new(FuzzyTermQuery::new_prefix(term, 0, true)))
             }
-            Atom::Beginning { before, at, start } => {
+            QueryAtom::Beginning { before, at, start } => {
                 let mut terms: Vec<(usize, Term)> =
                     before.iter().map(|(at, word)| (*at, term(word))).collect();
                 terms.push((*at, term(start)));
@@ -304,17 +311,17 @@ impl Engine {
                 query.set_max_expansions(MOST_WORDS);
                 Box::new(query)
             }
-            Atom::Similar { word, distance } => {
+            QueryAtom::Similar { word, distance } => {
                 either(word, &|term| Box::new(FuzzyTermQuery::new(term, *distance, true)))
             }
-            Atom::Speaker(names) => {
+            QueryAtom::Speaker(names) => {
                 let name = |name: &String| {
                     let term = Term::from_field_text(speaker, name);
                     Box::new(TermQuery::new(term, IndexRecordOption::Basic)) as Box<dyn IndexQuery>
                 };
                 Box::new(BooleanQuery::intersection(names.iter().map(name).collect()))
             }
-            Atom::Kind(name) => {
+            QueryAtom::Kind(name) => {
                 let term = Term::from_field_text(kind, name);
                 Box::new(TermQuery::new(term, IndexRecordOption::Basic))
             }
@@ -323,108 +330,109 @@ impl Engine {
 }
 
 /// The first whole microsecond that is not before a time.
-fn ceil(time: Timestamp) -> i64 {
+fn ceil_micros(time: Timestamp) -> i64 {
     time.as_microsecond() + i64::from(time.subsec_nanosecond() % 1000 > 0)
 }
 
 /// The newer of two comes first; of one time, what was said later.
-fn newer(a: &Hit, b: &Hit) -> Ordering {
+fn newest_first(a: &SearchHit, b: &SearchHit) -> Ordering {
     let by_place = || (a.session, a.branch).cmp(&(b.session, b.branch));
     (b.time, b.seq).cmp(&(a.time, a.seq)).then_with(by_place)
 }
 
 /// Puts the same order on what the index has.
-struct Newest;
+struct NewestScorer;
 
 /// The columns of a segment that tell it.
-struct NewestOf {
+struct NewestSegmentScorer {
     time: Column<i64>,
     seq: Column<u64>,
 }
 
-type Moment = (Option<i64>, Option<u64>);
+type EntryTime = (Option<i64>, Option<u64>);
 
-impl CustomScorer<Moment> for Newest {
-    type Child = NewestOf;
+impl CustomScorer<EntryTime> for NewestScorer {
+    type Child = NewestSegmentScorer;
 
-    fn segment_scorer(&self, segment: &SegmentReader) -> tantivy::Result<NewestOf> {
+    fn segment_scorer(&self, segment: &SegmentReader) -> tantivy::Result<NewestSegmentScorer> {
         let fast = segment.fast_fields();
-        Ok(NewestOf { time: fast.i64("time")?, seq: fast.u64("seq")? })
+        Ok(NewestSegmentScorer { time: fast.i64("time")?, seq: fast.u64("seq")? })
     }
 }
 
-impl CustomSegmentScorer<Moment> for NewestOf {
-    fn score(&mut self, doc: DocId) -> Moment {
+impl CustomSegmentScorer<EntryTime> for NewestSegmentScorer {
+    fn score(&mut self, doc: DocId) -> EntryTime {
         (self.time.first(doc), self.seq.first(doc))
     }
 }
 
 /// Looks through the sessions themselves, the newest first.
-pub(crate) fn read_through(
-    sources: &[Source],
-    sessions: &Sessions,
+pub(crate) fn scan_sessions(
+    sources: &[SessionSource],
+    sessions: &CatalogListing,
     query: &Query,
     limit: usize,
-) -> Found {
+) -> SearchResults {
     let mut left_out = Vec::new();
     let mut all = |query: &Query| {
         left_out.clear();
         let mut hits = Vec::new();
-        let is_meant = |session: &Session| {
+        let is_meant = |session: &CatalogSession| {
             let source = sources.get(session.source);
-            source.is_some_and(|source| session.is_meant(query, &source.root))
+            source.is_some_and(|source| session.matches_query(query, &source.root))
         };
         let meant = sessions.sessions.iter().enumerate().filter(|(_, one)| is_meant(one));
         for (at, session) in meant {
             // A session that cannot be read hides nothing of the others.
-            let read = read_one(sources, (at, session), query, &mut hits);
-            let problem = read.unwrap_or_else(|error| Some(chain(&error)));
+            let read = scan_session(sources, (at, session), query, &mut hits);
+            let problem = read.unwrap_or_else(|error| Some(error_chain(&error)));
             left_out.extend(problem.map(|reason| LeftOut { session: at, reason }));
         }
         hits
     };
-    let mut found = Found { hits: all(query), is_current: true, ..Found::default() };
+    let mut found =
+        SearchResults { hits: all(query), is_current: true, ..SearchResults::default() };
     if found.hits.is_empty() {
         let is_known = |word: &str| Ok::<bool, Infallible>(!all(&Query::word(word)).is_empty());
-        let Ok(forgiving) = query.forgiving(is_known);
+        let Ok(forgiving) = query.with_typos(is_known);
         found.hits = forgiving.as_ref().map(&mut all).unwrap_or_default();
         found.similar = forgiving.filter(|_| !found.hits.is_empty());
     }
     found.left_out = left_out;
-    found.hits.sort_by(newer);
+    found.hits.sort_by(newest_first);
     found.more = found.hits.len() > limit;
     found.hits.truncate(limit);
     found
 }
 
 /// Looks through a session; tells what is lost of it, if something is.
-fn read_one(
-    sources: &[Source],
-    (at, session): (usize, &Session),
+fn scan_session(
+    sources: &[SessionSource],
+    (at, session): (usize, &CatalogSession),
     query: &Query,
-    hits: &mut Vec<Hit>,
-) -> Result<Option<String>, LayoutError> {
-    let Some(reader) = open(sources, session)? else { return Ok(None) };
+    hits: &mut Vec<SearchHit>,
+) -> Result<Option<String>, SessionError> {
+    let Some(reader) = open_session(sources, session)? else { return Ok(None) };
     let begun = session.summary.created.or(session.summary.updated);
     let mut seen = HashSet::new();
-    read_line(&*reader, (at, 0), 0, (query, begun), &mut seen, hits)?;
-    for (branch, strand) in (1..).zip(reader.strands()?).take(BRANCHES) {
-        let along = reader.along(&strand.id)?;
-        let from = strand.from.unwrap_or(0);
-        read_line(&*along, (at, branch), from, (query, begun), &mut seen, hits)?;
+    scan_branch(&*reader, (at, 0), 0, (query, begun), &mut seen, hits)?;
+    for (branch_number, branch) in (1..).zip(reader.branches()?).take(BRANCHES) {
+        let along = reader.open_branch(&branch.id)?;
+        let from = branch.from.unwrap_or(0);
+        scan_branch(&*along, (at, branch_number), from, (query, begun), &mut seen, hits)?;
     }
     Ok(lost_file(&reader.findings()))
 }
 
 /// Looks through the main line of a session, or a branch of it from a turn on, for what no line before it has.
-fn read_line(
-    reader: &dyn Reader,
+fn scan_branch(
+    reader: &dyn SessionReader,
     (session, branch): (usize, u64),
     from: u64,
     (query, begun): (&Query, Option<Timestamp>),
     seen: &mut HashSet<String>,
-    hits: &mut Vec<Hit>,
-) -> Result<(), LayoutError> {
+    hits: &mut Vec<SearchHit>,
+) -> Result<(), SessionError> {
     let mut time = begun;
     let mut entries = reader.entries(from..=u64::MAX)?;
     while let Some(entry) = entries.next() {
@@ -435,44 +443,52 @@ fn read_line(
             continue;
         }
         let at_time = time.map(Timestamp::as_microsecond);
-        let since = query.since.is_none_or(|since| at_time.is_some_and(|time| time >= ceil(since)));
-        let until = query.until.is_none_or(|until| at_time.is_some_and(|time| time < ceil(until)));
-        if since && until && is_meant(query, &entry) {
+        let since =
+            query.since.is_none_or(|since| at_time.is_some_and(|time| time >= ceil_micros(since)));
+        let until =
+            query.until.is_none_or(|until| at_time.is_some_and(|time| time < ceil_micros(until)));
+        if since && until && matches_query(query, &entry) {
             let (turn, seq) = (entry.turn, entry.seq);
             let time = at_time.and_then(|time| Timestamp::from_microsecond(time).ok());
-            hits.push(Hit { session, branch, turn, seq, time, score: 0.0 });
+            hits.push(SearchHit { session, branch, turn, seq, time, score: 0.0 });
         }
     }
     Ok(())
 }
 
 /// Opens a session for reading, if its source is still one.
-pub(crate) fn open(
-    sources: &[Source],
-    session: &Session,
-) -> Result<Option<Box<dyn Reader>>, LayoutError> {
+pub(crate) fn open_session(
+    sources: &[SessionSource],
+    session: &CatalogSession,
+) -> Result<Option<Box<dyn SessionReader>>, SessionError> {
     let Some(source) = sources.get(session.source) else { return Ok(None) };
     let Some(layout) = source.layout(session.summary.layout) else { return Ok(None) };
-    layout.open(&source.store, &session.summary.place).map(Some)
+    layout.open(&source.store, &session.summary.session).map(Some)
 }
 
 /// The branch in which a hit is, if it is in one.
-pub(crate) fn branch(reader: &dyn Reader, hit: &Hit) -> Result<Option<String>, LayoutError> {
+pub(crate) fn hit_branch(
+    reader: &dyn SessionReader,
+    hit: &SearchHit,
+) -> Result<Option<String>, SessionError> {
     let Some(number) = hit.branch.checked_sub(1) else { return Ok(None) };
-    let strand = reader.strands()?.into_iter().nth(usize::try_from(number).unwrap_or(usize::MAX));
-    Ok(strand.map(|strand| strand.id))
+    let branch = reader.branches()?.into_iter().nth(usize::try_from(number).unwrap_or(usize::MAX));
+    Ok(branch.map(|branch| branch.id))
 }
 
 /// The entry of a hit, if it is still there.
-pub(crate) fn entry(reader: &dyn Reader, hit: &Hit) -> Result<Option<Entry>, LayoutError> {
+pub(crate) fn hit_entry(
+    reader: &dyn SessionReader,
+    hit: &SearchHit,
+) -> Result<Option<Entry>, SessionError> {
     if hit.branch == 0 {
         return entry_of(reader, hit);
     }
-    let Some(branch) = branch(reader, hit)? else { return Ok(None) };
-    entry_of(&*reader.along(&branch)?, hit)
+    let Some(branch) = hit_branch(reader, hit)? else { return Ok(None) };
+    entry_of(&*reader.open_branch(&branch)?, hit)
 }
 
-fn entry_of(reader: &dyn Reader, hit: &Hit) -> Result<Option<Entry>, LayoutError> {
+fn entry_of(reader: &dyn SessionReader, hit: &SearchHit) -> Result<Option<Entry>, SessionError> {
     let all = reader.turns()?;
     if hit.turn > *all.end() {
         return Ok(None);

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::matches::highlights;
 use crate::query::Query;
+use crate::text_match::highlights;
 
 /// How much of a text is looked through, in bytes; words further on are not shown.
 const LOOKED_THROUGH: usize = 1 << 20;
@@ -23,9 +23,9 @@ impl Snippet {
     pub fn of(text: &str, query: &Query, width: usize) -> Snippet {
         let text = beginning(text, LOOKED_THROUGH);
         let found = highlights(query, text);
-        let start = densest(&found, width).map_or(0, |range| range.start);
+        let start = densest_range(&found, width).map_or(0, |range| range.start);
         // A third of the line tells what comes before.
-        let from = back(text, start, width / 3);
+        let from = step_back(text, start, width / 3);
         let mut snippet = Snippet { text: String::new(), highlights: Vec::new() };
         if from > 0 {
             snippet.text.push('…');
@@ -89,7 +89,7 @@ fn beginning(text: &str, most: usize) -> &str {
 }
 
 /// Where most of the ranges stand close together.
-fn densest(found: &[Range<usize>], width: usize) -> Option<&Range<usize>> {
+fn densest_range(found: &[Range<usize>], width: usize) -> Option<&Range<usize>> {
     let within = |first: &Range<usize>, rest: &[Range<usize>]| {
         rest.iter().take_while(|range| range.end <= first.start + width * 2 / 3).count()
     };
@@ -107,7 +107,7 @@ fn densest(found: &[Range<usize>], width: usize) -> Option<&Range<usize>> {
 }
 
 /// The place `characters` before `at`, or where the word begins that is there.
-fn back(text: &str, at: usize, characters: usize) -> usize {
+fn step_back(text: &str, at: usize, characters: usize) -> usize {
     let before = text.get(..at).unwrap_or_default();
     let Some((from, _)) = before.char_indices().rev().nth(characters) else { return 0 };
     let rest = before.get(from..).unwrap_or_default();

@@ -4,50 +4,54 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use everturn::finding::Finding;
-use everturn::layout::{Layout, LayoutError};
+use everturn::format::{SessionError, SessionFormat};
+use everturn::model::{SessionRef, SessionSummary};
 use everturn::names::FilePath;
 use everturn::store::Store;
-use everturn::view::{Place, Summary};
 
-use crate::files::canonical;
+use crate::catalog_dir::canonical;
 use crate::query::{Query, SessionField, SessionFilter};
 use crate::words::folded;
 
 /// A root, and the layouts that are looked for in it.
 #[derive(Clone)]
-pub struct Source {
+pub struct SessionSource {
     /// The directory, without links in it: the catalog knows the source by it.
     pub(crate) root: PathBuf,
     /// What is read.
     pub(crate) store: Arc<dyn Store>,
     /// What is looked for, in groups: the next one counts if those before have nothing.
-    pub(crate) layouts: Vec<Vec<&'static dyn Layout>>,
+    pub(crate) layouts: Vec<Vec<&'static dyn SessionFormat>>,
     /// The one file or directory below the root that belongs to the source, if not all of them do.
     pub(crate) only: Option<String>,
 }
 
-impl Source {
+impl SessionSource {
     /// The sessions of these layouts below a directory, which `store` reads.
     #[must_use]
-    pub fn new(root: &Path, store: Arc<dyn Store>, layouts: Vec<&'static dyn Layout>) -> Source {
-        Source { root: canonical(root), store, layouts: vec![layouts], only: None }
+    pub fn new(
+        root: &Path,
+        store: Arc<dyn Store>,
+        layouts: Vec<&'static dyn SessionFormat>,
+    ) -> SessionSource {
+        SessionSource { root: canonical(root), store, layouts: vec![layouts], only: None }
     }
 
     /// Looks for other layouts if there is nothing of those before.
     #[must_use]
-    pub fn or(mut self, layouts: Vec<&'static dyn Layout>) -> Source {
+    pub fn or_else(mut self, layouts: Vec<&'static dyn SessionFormat>) -> SessionSource {
         self.layouts.push(layouts);
         self
     }
 
     /// Takes only what is in one file or directory below the root.
     #[must_use]
-    pub fn only(mut self, name: Option<&str>) -> Source {
+    pub fn only(mut self, name: Option<&str>) -> SessionSource {
         self.only = name.map(str::to_owned);
         self
     }
 
-    pub(crate) fn covers(&self, place: &Place) -> bool {
+    pub(crate) fn covers(&self, place: &SessionRef) -> bool {
         let first = place.path.as_str().split('/').next();
         self.only.as_ref().is_none_or(|only| first == Some(only.as_str()))
     }
@@ -64,18 +68,18 @@ impl Source {
         &self.root
     }
 
-    pub(crate) fn layout(&self, name: &str) -> Option<&'static dyn Layout> {
+    pub(crate) fn layout(&self, name: &str) -> Option<&'static dyn SessionFormat> {
         self.layouts.iter().flatten().copied().find(|layout| layout.name() == name)
     }
 }
 
 /// A session of a source.
 #[derive(Debug, Clone)]
-pub struct Session {
+pub struct CatalogSession {
     /// Which of the sources it belongs to.
     pub source: usize,
     /// What can be said of it at a glance.
-    pub summary: Summary,
+    pub summary: SessionSummary,
     /// The directory on which its agent works.
     pub project: Option<String>,
     /// Where its entries come from.
@@ -86,23 +90,27 @@ pub struct Session {
 
 /// The sessions of all sources, the last one to be changed first.
 #[derive(Debug, Default)]
-pub struct Sessions {
+pub struct CatalogListing {
     /// The sessions.
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<CatalogSession>,
     /// What could not be looked at.
     pub findings: Vec<Finding>,
     /// The sources that could not be read, by their numbers. They hide no other.
-    pub failed: Vec<(usize, LayoutError)>,
+    pub failed: Vec<(usize, SessionError)>,
 }
 
-impl Session {
+impl CatalogSession {
     /// Whether it is what the filters of a query ask for.
-    pub(crate) fn is_meant(&self, query: &Query, root: &Path) -> bool {
-        query.sessions.iter().all(|filter| self.has(filter, root) != filter.absent)
+    pub(crate) fn matches_query(&self, query: &Query, root: &Path) -> bool {
+        query.sessions.iter().all(|filter| self.passes_filter(filter, root) != filter.absent)
     }
 
-    fn has(&self, SessionFilter { field, value, .. }: &SessionFilter, root: &Path) -> bool {
-        let Summary { place, layout, title, status, .. } = &self.summary;
+    fn passes_filter(
+        &self,
+        SessionFilter { field, value, .. }: &SessionFilter,
+        root: &Path,
+    ) -> bool {
+        let SessionSummary { session: place, layout, title, status, .. } = &self.summary;
         match field {
             SessionField::Layout => layout == value,
             SessionField::Session => {
@@ -128,9 +136,9 @@ fn is_at(path: &Path, root: &Path, place: &Path) -> bool {
 }
 
 /// The last one to be changed comes first.
-pub(crate) fn newest_first(sessions: &mut [Session]) {
+pub(crate) fn newest_first(sessions: &mut [CatalogSession]) {
     sessions.sort_by(|a, b| {
-        let key = |session: &Session| session.summary.updated;
-        key(b).cmp(&key(a)).then_with(|| a.summary.place.cmp(&b.summary.place))
+        let key = |session: &CatalogSession| session.summary.updated;
+        key(b).cmp(&key(a)).then_with(|| a.summary.session.cmp(&b.summary.session))
     });
 }

@@ -12,14 +12,14 @@ use std::thread;
 use std::time::SystemTime;
 
 use everturn::finding::Finding;
-use everturn::layout::{Layout, LayoutError, MAX_LIST_TRIES};
+use everturn::format::{MAX_LIST_TRIES, SessionError, SessionFormat};
+use everturn::model::{Dependencies, SessionListing, SessionRef, SessionSummary};
 use everturn::names::{FilePath, Name};
-use everturn::view::{Evidence, Place, Places, Summary};
 use jiff::Timestamp;
 
-use crate::codec::{Decoder, Encoder, sum};
-use crate::files::{Below, Directory, Stamp};
-use crate::source::{Session, Sessions, Source};
+use crate::catalog_dir::{CatalogDir, FileStamp, StampDir};
+use crate::codec::{CatalogDecoder, CatalogEncoder, sum};
+use crate::source::{CatalogListing, CatalogSession, SessionSource};
 
 /// What the file is; another version has another name.
 const NAME: &str = "everturn sessions 2";
@@ -32,35 +32,35 @@ const THREADS: usize = 2;
 const BULK: usize = 64;
 
 /// Files and their stamps when they were looked at.
-pub(crate) type Stamps = Vec<(FilePath, Option<Stamp>)>;
+pub(crate) type FileStamps = Vec<(FilePath, Option<FileStamp>)>;
 
 /// The stamps of files now. While a store shows commits that the files lack, there are none.
-pub(crate) fn stamps(source: &Source, files: &[FilePath]) -> Stamps {
+pub(crate) fn read_stamps_of(source: &SessionSource, files: &[FilePath]) -> FileStamps {
     let is_plain = source.store.is_plain();
-    let stamp = |file: &FilePath| is_plain.then(|| Stamp::of(&source.root.join(file.as_str())));
+    let stamp = |file: &FilePath| is_plain.then(|| FileStamp::of(&source.root.join(file.as_str())));
     files.iter().map(|file| (file.clone(), stamp(file).flatten())).collect()
 }
 
 /// Whether a later change of one of the files would show. Where there is no file, nothing can show.
-pub(crate) fn settled(stamps: &Stamps, looked: SystemTime) -> bool {
+pub(crate) fn are_stable(stamps: &FileStamps, looked: SystemTime) -> bool {
     let is_there = stamps.iter().any(|(_, stamp)| stamp.is_some());
-    is_there && stamps.iter().all(|(_, stamp)| stamp.is_none_or(|stamp| stamp.is_settled(looked)))
+    is_there && stamps.iter().all(|(_, stamp)| stamp.is_none_or(|stamp| stamp.is_stable(looked)))
 }
 
 /// A session that was looked at, with the stamps of what it was read from.
-struct Row {
-    summary: Summary,
+struct SummaryRow {
+    summary: SessionSummary,
     project: Option<String>,
     entries: Vec<FilePath>,
     log: Option<FilePath>,
-    stamps: Stamps,
+    stamps: FileStamps,
 }
 
-type Rows = HashMap<FilePath, Row>;
+type SummaryRows = HashMap<FilePath, SummaryRow>;
 
 /// Whether summaries are wanted of all sessions, or, of layouts whose names tell something, only what those tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
+pub enum SummaryDetail {
     /// What names tell, where that is something.
     Names,
     /// Everything.
@@ -69,20 +69,20 @@ pub enum Detail {
 
 /// The sessions of one layout in a source. What had to be read is kept for the next time; why it could not be kept is
 /// returned.
-pub(crate) fn list(
-    dir: Option<&Directory>,
-    (number, source, layout): (usize, &Source, &'static dyn Layout),
-    detail: Detail,
+pub(crate) fn list_sessions(
+    dir: Option<&CatalogDir>,
+    (number, source, layout): (usize, &SessionSource, &'static dyn SessionFormat),
+    detail: SummaryDetail,
     now: SystemTime,
-    found: &mut Sessions,
-) -> Result<Option<io::Error>, LayoutError> {
+    found: &mut CatalogListing,
+) -> Result<Option<io::Error>, SessionError> {
     // What is kept tells nothing while commits are shown that the files lack.
     let dir = dir.filter(|_| source.store.is_plain());
     let mut tries = 0;
     loop {
         tries += 1;
         let (rows, findings, saved) = list_once(dir, (source, layout), detail, now)?;
-        let mut places = rows.iter().map(|row| &row.summary.place);
+        let mut places = rows.iter().map(|row| &row.summary.session);
         // A session that was paused or resumed meanwhile is somewhere else now.
         if tries < MAX_LIST_TRIES && layout.any_moved(&source.store, &mut places)? {
             continue;
@@ -94,41 +94,43 @@ pub(crate) fn list(
 }
 
 /// The rows of a list, what could not be looked at, and why the rows could not be kept.
-type ListedRows = (Vec<Row>, Vec<Finding>, Option<io::Error>);
+type ListedRows = (Vec<SummaryRow>, Vec<Finding>, Option<io::Error>);
 
 fn list_once(
-    dir: Option<&Directory>,
-    (source, layout): (&Source, &'static dyn Layout),
-    detail: Detail,
+    dir: Option<&CatalogDir>,
+    (source, layout): (&SessionSource, &'static dyn SessionFormat),
+    detail: SummaryDetail,
     now: SystemTime,
-) -> Result<ListedRows, LayoutError> {
+) -> Result<ListedRows, SessionError> {
     // What is kept is read while the disk is looked at.
     let (listed, mut known) = thread::scope(|scope| {
-        let listed = scope.spawn(|| layout.places(&source.store));
+        let listed = scope.spawn(|| layout.locate(&source.store));
         let known = dir.map(|dir| load(dir, source, layout)).unwrap_or_default();
         (listed.join().unwrap_or_else(|panic| resume_unwind(panic)), known)
     });
-    let Places { mut places, findings } = listed?;
+    let SessionListing { sessions: mut places, findings } = listed?;
     places.retain(|place| source.covers(place));
     let slots = places.into_iter().map(|place| (known.remove(&place.path), place));
-    let slots = checked(&source.root, slots.map(|(row, place)| (place, row)).collect());
+    let slots = drop_stale_rows(&source.root, slots.map(|(row, place)| (place, row)).collect());
     let missing = slots.iter().filter(|(_, row)| row.is_none()).count();
     let names_only = layout.lists_names_only();
-    let bulk = missing > BULK && (detail == Detail::Names || !names_only);
-    let mut listed = if bulk { in_bulk(layout, source)? } else { HashMap::new() };
+    let bulk = missing > BULK && (detail == SummaryDetail::Names || !names_only);
+    let mut listed = if bulk { list_in_bulk(layout, source)? } else { HashMap::new() };
     // Sessions that are gone are a change, too.
     let mut changed = !known.is_empty();
     let mut rows = Vec::with_capacity(slots.len());
     for (place, row) in slots {
         let is_new = row.is_none();
-        let row = row.unwrap_or_else(|| look(layout, source, &place, listed.remove(&place.path)));
+        let row =
+            row.unwrap_or_else(|| read_row(layout, source, &place, listed.remove(&place.path)));
         let is_brief = is_new && bulk && names_only;
-        let keep = !is_brief && row.summary.findings.is_empty() && settled(&row.stamps, now);
+        let keep = !is_brief && row.summary.findings.is_empty() && are_stable(&row.stamps, now);
         changed |= is_new && keep;
         rows.push((row, keep));
     }
     let saved = dir.filter(|_| changed).map(|dir| {
-        let kept: Vec<&Row> = rows.iter().filter_map(|(row, keep)| keep.then_some(row)).collect();
+        let kept: Vec<&SummaryRow> =
+            rows.iter().filter_map(|(row, keep)| keep.then_some(row)).collect();
         save(dir, source, layout, &kept)
     });
     let rows = rows.into_iter().map(|(row, _)| row).collect();
@@ -136,26 +138,29 @@ fn list_once(
 }
 
 /// Adds to the summaries of some sessions what names alone did not tell.
-pub(crate) fn complete(sources: &[Source], sessions: &mut [Session]) {
+pub(crate) fn complete_summaries(sources: &[SessionSource], sessions: &mut [CatalogSession]) {
     for session in sessions {
         let Some(source) = sources.get(session.source) else { continue };
         let layout = source.layout(session.summary.layout);
         if let Some(layout) =
             layout.filter(|layout| layout.lists_names_only() && session.entries.is_empty())
         {
-            let row = look(layout, source, &session.summary.place, None);
+            let row = read_row(layout, source, &session.summary.session, None);
             *session = row.into_session(session.source);
         }
     }
 }
 
 /// Drops the rows that no longer hold.
-fn checked(root: &Path, mut slots: Vec<(Place, Option<Row>)>) -> Vec<(Place, Option<Row>)> {
-    let root = Below::open(root);
-    let check = |slots: &mut [(Place, Option<Row>)]| {
+fn drop_stale_rows(
+    root: &Path,
+    mut slots: Vec<(SessionRef, Option<SummaryRow>)>,
+) -> Vec<(SessionRef, Option<SummaryRow>)> {
+    let root = StampDir::open(root);
+    let check = |slots: &mut [(SessionRef, Option<SummaryRow>)]| {
         // Many sessions may have a file in common, such as a database.
-        let mut shared: HashMap<FilePath, Option<Stamp>> = HashMap::new();
-        let mut now = |place: &Place, file: &FilePath| {
+        let mut shared: HashMap<FilePath, Option<FileStamp>> = HashMap::new();
+        let mut now = |place: &SessionRef, file: &FilePath| {
             let look = || root.stamp(file.as_str());
             if file.is_within(&place.path) {
                 return look();
@@ -163,8 +168,9 @@ fn checked(root: &Path, mut slots: Vec<(Place, Option<Row>)>) -> Vec<(Place, Opt
             *shared.entry(file.clone()).or_insert_with(look)
         };
         for (place, slot) in slots {
-            let holds =
-                |row: &Row| row.stamps.iter().all(|(file, stamp)| now(place, file) == *stamp);
+            let holds = |row: &SummaryRow| {
+                row.stamps.iter().all(|(file, stamp)| now(place, file) == *stamp)
+            };
             if !slot.as_ref().is_some_and(holds) {
                 *slot = None;
             }
@@ -184,70 +190,80 @@ fn checked(root: &Path, mut slots: Vec<(Place, Option<Row>)>) -> Vec<(Place, Opt
 }
 
 /// All sessions of a layout, as it lists them itself.
-fn in_bulk(
-    layout: &dyn Layout,
-    source: &Source,
-) -> Result<HashMap<FilePath, Summary>, LayoutError> {
+fn list_in_bulk(
+    layout: &dyn SessionFormat,
+    source: &SessionSource,
+) -> Result<HashMap<FilePath, SessionSummary>, SessionError> {
     let (summaries, _) = layout.list(&source.store)?;
-    Ok(summaries.into_iter().map(|summary| (summary.place.path.clone(), summary)).collect())
+    Ok(summaries.into_iter().map(|summary| (summary.session.path.clone(), summary)).collect())
 }
 
 /// Looks at a session. Its stamps are older than what is read, so that a change on the way shows later.
-fn look(layout: &dyn Layout, source: &Source, place: &Place, listed: Option<Summary>) -> Row {
+fn read_row(
+    layout: &dyn SessionFormat,
+    source: &SessionSource,
+    place: &SessionRef,
+    listed: Option<SessionSummary>,
+) -> SummaryRow {
     let names_only = listed.is_some() && layout.lists_names_only();
-    let evidence = match names_only {
-        true => Ok(Evidence::default()),
-        false => layout.evidence(&source.store, place),
+    let dependencies = match names_only {
+        true => Ok(Dependencies::default()),
+        false => layout.dependencies(&source.store, place),
     };
-    let (evidence, problem) = match evidence {
-        Ok(evidence) => (evidence, None),
-        Err(error) => (Evidence::default(), Some(error)),
+    let (dependencies, problem) = match dependencies {
+        Ok(dependencies) => (dependencies, None),
+        Err(error) => (Dependencies::default(), Some(error)),
     };
-    let stamps = stamps(source, &evidence.summary);
+    let stamps = read_stamps_of(source, &dependencies.summary);
     let read = || {
         layout
             .summary(&source.store, place)
-            .unwrap_or_else(|error| layout.unreadable(place, &error))
+            .unwrap_or_else(|error| layout.unreadable_summary(place, &error))
     };
     let mut summary = listed.unwrap_or_else(read);
     if let Some(error) = problem {
-        summary.findings.extend(layout.unreadable(place, &error).findings);
+        summary.findings.extend(layout.unreadable_summary(place, &error).findings);
     }
     let project = if names_only { Ok(None) } else { layout.project(&source.store, place) };
     // A project that cannot be found out is one that nobody can ask for.
-    let (project, Evidence { entries, log, .. }) = (project.unwrap_or_default(), evidence);
-    Row { summary, project, entries, log, stamps }
+    let (project, Dependencies { entries, log, .. }) = (project.unwrap_or_default(), dependencies);
+    SummaryRow { summary, project, entries, log, stamps }
 }
 
 /// The name of the file for a layout in a root.
-fn file_name(source: &Source, layout: &dyn Layout) -> String {
+fn file_name(source: &SessionSource, layout: &dyn SessionFormat) -> String {
     let root = source.root.as_os_str().as_encoded_bytes();
     format!("sessions-{}-{:016x}", layout.name(), sum(root))
 }
 
 /// What is kept of a layout in a root; nothing, if that cannot be read or is damaged.
-fn load(dir: &Directory, source: &Source, layout: &dyn Layout) -> Rows {
-    let Ok(bytes) = dir.read(&file_name(source, layout)) else { return Rows::new() };
+fn load(dir: &CatalogDir, source: &SessionSource, layout: &dyn SessionFormat) -> SummaryRows {
+    let Ok(bytes) = dir.read(&file_name(source, layout)) else { return SummaryRows::new() };
     let decode = || {
-        let mut decoder = Decoder::open(&bytes, NAME)?;
+        let mut decoder = CatalogDecoder::open(&bytes, NAME)?;
         let root = decoder.text()?;
-        let rows = decoder.list(|decoder| Row::read(decoder, layout))?;
+        let rows = decoder.list(|decoder| SummaryRow::read(decoder, layout))?;
         (Path::new(root) == source.root).then_some(rows)
     };
     let rows = decode().unwrap_or_default().into_iter();
-    rows.map(|row| (row.summary.place.path.clone(), row)).collect()
+    rows.map(|row| (row.summary.session.path.clone(), row)).collect()
 }
 
-fn save(dir: &Directory, source: &Source, layout: &dyn Layout, rows: &[&Row]) -> io::Result<()> {
-    let mut encoder = Encoder::new(NAME);
+fn save(
+    dir: &CatalogDir,
+    source: &SessionSource,
+    layout: &dyn SessionFormat,
+    rows: &[&SummaryRow],
+) -> io::Result<()> {
+    let mut encoder = CatalogEncoder::new(NAME);
     encoder.text(&source.root.to_string_lossy());
     encoder.number(rows.len() as u64);
     rows.iter().for_each(|row| row.write(&mut encoder));
-    dir.replace(&file_name(source, layout), &encoder.seal())
+    dir.replace(&file_name(source, layout), &encoder.finish())
 }
 
 /// A path, of which the beginning is left out if it is that of the session.
-fn write_path(encoder: &mut Encoder, place: &FilePath, file: &FilePath) {
+fn write_path(encoder: &mut CatalogEncoder, place: &FilePath, file: &FilePath) {
     let rest = file.as_str().strip_prefix(place.as_str());
     encoder.number(u64::from(rest.is_some()));
     encoder.text(rest.unwrap_or(file.as_str()));
@@ -255,7 +271,7 @@ fn write_path(encoder: &mut Encoder, place: &FilePath, file: &FilePath) {
 
 /// Reads a path; of those that were `read` before, most come again.
 fn read_path(
-    decoder: &mut Decoder<'_>,
+    decoder: &mut CatalogDecoder<'_>,
     place: &FilePath,
     read: &mut Vec<FilePath>,
 ) -> Option<FilePath> {
@@ -274,68 +290,71 @@ fn read_path(
     Some(path)
 }
 
-pub(crate) fn write_stamps(encoder: &mut Encoder, place: &FilePath, stamps: &Stamps) {
+pub(crate) fn write_stamps(encoder: &mut CatalogEncoder, place: &FilePath, stamps: &FileStamps) {
     encoder.number(stamps.len() as u64);
     for (file, stamp) in stamps {
         write_path(encoder, place, file);
-        encoder.maybe(*stamp, |encoder, stamp| stamp.write(encoder));
+        encoder.option(*stamp, |encoder, stamp| stamp.write(encoder));
     }
 }
 
 pub(crate) fn read_stamps(
-    decoder: &mut Decoder<'_>,
+    decoder: &mut CatalogDecoder<'_>,
     place: &FilePath,
     read: &mut Vec<FilePath>,
-) -> Option<Stamps> {
-    decoder.list(|decoder| Some((read_path(decoder, place, read)?, decoder.maybe(Stamp::read)?)))
+) -> Option<FileStamps> {
+    decoder
+        .list(|decoder| Some((read_path(decoder, place, read)?, decoder.option(FileStamp::read)?)))
 }
 
-impl Row {
-    fn into_session(self, source: usize) -> Session {
-        let Row { summary, project, entries, log, .. } = self;
-        Session { source, summary, project, entries, log }
+impl SummaryRow {
+    fn into_session(self, source: usize) -> CatalogSession {
+        let SummaryRow { summary, project, entries, log, .. } = self;
+        CatalogSession { source, summary, project, entries, log }
     }
 
-    fn write(&self, encoder: &mut Encoder) {
-        let Summary { place, title, created, updated, status, turns, parent, .. } = &self.summary;
+    fn write(&self, encoder: &mut CatalogEncoder) {
+        let SessionSummary {
+            session: place, title, created, updated, status, turns, parent, ..
+        } = &self.summary;
         for text in [place.path.as_str(), &place.id, title, status] {
             encoder.text(text);
         }
         for time in [created, updated] {
-            encoder.maybe(*time, |encoder, time| {
+            encoder.option(*time, |encoder, time| {
                 encoder.signed(time.as_second());
                 encoder.signed(i64::from(time.subsec_nanosecond()));
             });
         }
-        encoder.maybe(*turns, Encoder::number);
-        encoder.maybe(parent.as_deref(), Encoder::text);
-        encoder.maybe(self.project.as_deref(), Encoder::text);
+        encoder.option(*turns, CatalogEncoder::number);
+        encoder.option(parent.as_deref(), CatalogEncoder::text);
+        encoder.option(self.project.as_deref(), CatalogEncoder::text);
         encoder.number(self.entries.len() as u64);
         self.entries.iter().for_each(|file| write_path(encoder, &place.path, file));
-        encoder.maybe(self.log.as_ref(), |encoder, file| write_path(encoder, &place.path, file));
+        encoder.option(self.log.as_ref(), |encoder, file| write_path(encoder, &place.path, file));
         write_stamps(encoder, &place.path, &self.stamps);
     }
 
-    fn read(decoder: &mut Decoder<'_>, layout: &dyn Layout) -> Option<Row> {
+    fn read(decoder: &mut CatalogDecoder<'_>, layout: &dyn SessionFormat) -> Option<SummaryRow> {
         let path = FilePath::parse(decoder.text()?).ok()?;
         let mut text = || Some(decoder.text()?.to_owned());
         let (id, title, status) = (text()?, text()?, text()?);
         let mut time = || {
-            decoder.maybe(|decoder| {
+            decoder.option(|decoder| {
                 let (second, nano) = (decoder.signed()?, decoder.signed()?);
                 Timestamp::new(second, i32::try_from(nano).ok()?).ok()
             })
         };
         let (created, updated) = (time()?, time()?);
-        let turns = decoder.maybe(Decoder::number)?;
-        let mut text = || decoder.maybe(|decoder| Some(decoder.text()?.to_owned()));
+        let turns = decoder.option(CatalogDecoder::number)?;
+        let mut text = || decoder.option(|decoder| Some(decoder.text()?.to_owned()));
         let (parent, project) = (text()?, text()?);
         let mut read = vec![path.clone()];
         let entries = decoder.list(|decoder| read_path(decoder, &path, &mut read))?;
-        let log = decoder.maybe(|decoder| read_path(decoder, &path, &mut read))?;
+        let log = decoder.option(|decoder| read_path(decoder, &path, &mut read))?;
         let stamps = read_stamps(decoder, &path, &mut read)?;
-        let summary = Summary {
-            place: Place { id, path },
+        let summary = SessionSummary {
+            session: SessionRef { id, path },
             layout: layout.name(),
             title,
             created,
@@ -345,6 +364,6 @@ impl Row {
             parent,
             findings: Vec::new(),
         };
-        Some(Row { summary, project, entries, log, stamps })
+        Some(SummaryRow { summary, project, entries, log, stamps })
     }
 }

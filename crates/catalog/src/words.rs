@@ -15,18 +15,18 @@ pub(crate) const LONGEST: usize = 64;
 
 /// The rule, as the index wants it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Splitter;
+pub(crate) struct WordTokenizer;
 
-impl Tokenizer for Splitter {
-    type TokenStream<'a> = Words<'a>;
+impl Tokenizer for WordTokenizer {
+    type TokenStream<'a> = WordTokens<'a>;
 
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Words<'a> {
-        Words::of(text)
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> WordTokens<'a> {
+        WordTokens::of(text)
     }
 }
 
 /// The words of a text, one after the other.
-pub(crate) struct Words<'a> {
+pub(crate) struct WordTokens<'a> {
     text: &'a str,
     /// Where the rest of the text begins.
     at: usize,
@@ -37,16 +37,16 @@ pub(crate) struct Words<'a> {
 
 /// One word, as somebody keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct IndexedWord {
     pub(crate) text: String,
     pub(crate) position: usize,
     /// Where it stands in the text.
     pub(crate) range: Range<usize>,
 }
 
-impl<'a> Words<'a> {
-    pub(crate) fn of(text: &'a str) -> Words<'a> {
-        Words { text, at: 0, position: 0, token: Token::default() }
+impl<'a> WordTokens<'a> {
+    pub(crate) fn of(text: &'a str) -> WordTokens<'a> {
+        WordTokens { text, at: 0, position: 0, token: Token::default() }
     }
 
     fn rest(&self) -> &'a str {
@@ -57,7 +57,7 @@ impl<'a> Words<'a> {
     fn emit(&mut self, length: usize, on: usize) {
         let word = self.rest().get(..length).unwrap_or_default();
         self.token.text.clear();
-        fold(shortened(word), &mut self.token.text);
+        fold_into(shortened(word), &mut self.token.text);
         self.pass(length, on);
     }
 
@@ -80,7 +80,7 @@ impl<'a> Words<'a> {
     fn word(&mut self) {
         let rest = self.rest();
         let (mut length, mut seen) = (0, 0);
-        for class in rest.bytes().map(class).take_while(|class| *class & WORD != 0) {
+        for class in rest.bytes().map(byte_class).take_while(|class| *class & WORD != 0) {
             length += 1;
             seen |= class;
         }
@@ -105,7 +105,7 @@ const CAPITAL: u8 = 2;
 const OTHER_SCRIPT: u8 = 4;
 
 #[inline]
-fn class(byte: u8) -> u8 {
+fn byte_class(byte: u8) -> u8 {
     #[expect(
         clippy::indexing_slicing,
         clippy::cast_possible_truncation,
@@ -128,10 +128,10 @@ fn class(byte: u8) -> u8 {
     CLASSES.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
-impl TokenStream for Words<'_> {
+impl TokenStream for WordTokens<'_> {
     fn advance(&mut self) -> bool {
         loop {
-            self.at += self.rest().bytes().take_while(|byte| class(*byte) == 0).count();
+            self.at += self.rest().bytes().take_while(|byte| byte_class(*byte) == 0).count();
             if self.rest().bytes().next().is_some_and(|byte| byte.is_ascii()) {
                 self.word();
                 return true;
@@ -163,11 +163,11 @@ impl TokenStream for Words<'_> {
     }
 }
 
-impl Iterator for Words<'_> {
-    type Item = Word;
+impl Iterator for WordTokens<'_> {
+    type Item = IndexedWord;
 
-    fn next(&mut self) -> Option<Word> {
-        self.advance().then(|| Word {
+    fn next(&mut self) -> Option<IndexedWord> {
+        self.advance().then(|| IndexedWord {
             text: self.token.text.clone(),
             position: self.token.position,
             range: self.token.offset_from..self.token.offset_to,
@@ -177,11 +177,11 @@ impl Iterator for Words<'_> {
 
 /// How long the word is with which a text begins, in bytes.
 fn length_of_word(text: &str) -> usize {
-    text.find(|character| !belongs(character)).unwrap_or(text.len())
+    text.find(|character| !is_word_char(character)).unwrap_or(text.len())
 }
 
 /// Whether a character can be inside a word.
-pub(crate) fn belongs(character: char) -> bool {
+pub(crate) fn is_word_char(character: char) -> bool {
     (character.is_alphanumeric() && !is_unspaced(character)) || is_combining_mark(character)
 }
 
@@ -195,7 +195,7 @@ fn shortened(word: &str) -> &str {
 }
 
 /// Adds a text without case and accents.
-pub(crate) fn fold(text: &str, folded: &mut String) {
+pub(crate) fn fold_into(text: &str, folded: &mut String) {
     if text.is_ascii() {
         let start = folded.len();
         folded.push_str(text);
@@ -229,7 +229,7 @@ pub(crate) fn fold(text: &str, folded: &mut String) {
 /// A text without case and accents.
 pub(crate) fn folded(text: &str) -> String {
     let mut folded_text = String::with_capacity(text.len());
-    fold(text, &mut folded_text);
+    fold_into(text, &mut folded_text);
     folded_text
 }
 
@@ -252,7 +252,7 @@ mod tests {
     /// Each word as `position:text`.
     fn check(text: &str, expect: &str) {
         let words: Vec<String> =
-            Words::of(text).map(|word| format!("{}:{}", word.position, word.text)).collect();
+            WordTokens::of(text).map(|word| format!("{}:{}", word.position, word.text)).collect();
         assert_eq!(words.join(" "), expect, "{text:?}");
     }
 
@@ -284,7 +284,7 @@ mod tests {
         let long = "x".repeat(1000);
         check(&long, &format!("0:{}", "x".repeat(LONGEST)));
         let text = "ab Öre 日本";
-        let ranges: Vec<&str> = Words::of(text).map(|word| &text[word.range]).collect();
+        let ranges: Vec<&str> = WordTokens::of(text).map(|word| &text[word.range]).collect();
         assert_eq!(ranges, ["ab", "Öre", "日本", "本"]);
     }
 }

@@ -9,8 +9,8 @@ use everturn::store::ran_out_of_files;
 
 use crate::args::{self, Arguments};
 use crate::commands::Context;
-use crate::completing;
-use crate::error::{Error, Stop};
+use crate::completion;
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::{self, Output};
 use crate::{overview, recovered};
@@ -23,10 +23,10 @@ pub(crate) fn run(words: &[OsString]) -> Exit {
     output::choose_colour(args::early_colour(words));
     // A session is read from open files. With fewer of them, reading may have to be tried again.
     drop(RealDisk::allow_open_files(OPEN_FILES));
-    match completing::answer(words) {
-        Ok(true) => return Exit::Fine,
+    match completion::complete_line(words) {
+        Ok(true) => return Exit::Success,
         Ok(false) => {}
-        Err(error) => return report(&error),
+        Err(error) => return print_error(&error),
     }
     match Arguments::try_parse_from(words) {
         Ok(arguments) => {
@@ -35,7 +35,7 @@ pub(crate) fn run(words: &[OsString]) -> Exit {
             finish(unless_out_of_files(result))
         }
         Err(answer) => {
-            let exit = finish(print_answer(&answer));
+            let exit = finish(print_clap_message(&answer));
             if answer.kind() == ErrorKind::UnknownArgument
                 && words.iter().skip(1).any(|word| word == "search")
             {
@@ -48,7 +48,7 @@ pub(crate) fn run(words: &[OsString]) -> Exit {
     }
 }
 
-fn execute(arguments: Arguments) -> Result<Exit, Stop> {
+fn execute(arguments: Arguments) -> Result<Exit, EarlyExit> {
     let Arguments { globals, command } = arguments;
     output::choose_colour(globals.color);
     let mut context = Context {
@@ -66,39 +66,39 @@ fn execute(arguments: Arguments) -> Result<Exit, Stop> {
 }
 
 /// Prints what clap has to say instead of a command: help, the version, or a usage error.
-fn print_answer(answer: &clap::Error) -> Result<Exit, Stop> {
+fn print_clap_message(answer: &clap::Error) -> Result<Exit, EarlyExit> {
     let printed = answer.print();
     if answer.use_stderr() {
         // A usage error stays one, even if there is nowhere to print it.
         return Ok(Exit::Usage);
     }
     printed.map_err(output::stdout_failed)?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// What failed because too many files were open is no damage, whatever it looked like on the way.
-fn unless_out_of_files(result: Result<Exit, Stop>) -> Result<Exit, Stop> {
+fn unless_out_of_files(result: Result<Exit, EarlyExit>) -> Result<Exit, EarlyExit> {
     if !ran_out_of_files() {
         return result;
     }
     let out_of_files = Error::new(Exit::Request, "too many open files: raise ulimit -n");
     match result {
-        Ok(Exit::Fine) | Err(Stop::ReaderGone) => result,
+        Ok(Exit::Success) | Err(EarlyExit::ReaderGone) => result,
         Ok(_) => Err(out_of_files.into()),
-        Err(Stop::Failed(error)) => Err(out_of_files.caused_by(error.to_string()).into()),
+        Err(EarlyExit::Failed(error)) => Err(out_of_files.caused_by(error.to_string()).into()),
     }
 }
 
-fn finish(result: Result<Exit, Stop>) -> Exit {
+fn finish(result: Result<Exit, EarlyExit>) -> Exit {
     match result {
         Ok(exit) => exit,
-        Err(Stop::ReaderGone) => Exit::Fine,
-        Err(Stop::Failed(error)) => report(&error),
+        Err(EarlyExit::ReaderGone) => Exit::Success,
+        Err(EarlyExit::Failed(error)) => print_error(&error),
     }
 }
 
 /// Tells the user what is wrong, on stderr.
-pub(crate) fn report(error: &Error) -> Exit {
+pub(crate) fn print_error(error: &Error) -> Exit {
     // If stderr cannot be written either, the exit code is all that is left to say.
     error.write_to(&mut anstream::stderr()).ok();
     error.exit()

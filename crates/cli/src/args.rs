@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ColorChoice, Parser, ValueEnum};
-use everturn::layout;
+use everturn::format;
 
 use crate::commands::Command;
 use crate::exit;
@@ -31,14 +31,14 @@ Examples:
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    pub(crate) globals: Globals,
+    pub(crate) globals: GlobalOptions,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
-pub(crate) struct Globals {
+pub(crate) struct GlobalOptions {
     /// The directory that holds the sessions
     #[arg(long, global = true, value_name = "DIR", env = "EVERTURN_ROOT", hide_env_values = true)]
     pub(crate) root: Option<PathBuf>,
@@ -58,13 +58,13 @@ pub(crate) struct Globals {
 
 /// The names of all layouts, those of other programs among them, as values of an option or argument.
 pub(crate) fn all_layouts() -> PossibleValuesParser {
-    let all = layout::ALL.iter().chain(layout::FOREIGN);
+    let all = format::ALL.iter().chain(format::EXTERNAL);
     PossibleValuesParser::new(all.map(|layout| layout.name()))
 }
 
 /// The names of the layouts that can be written, as values of an option or argument.
 pub(crate) fn layouts() -> PossibleValuesParser {
-    PossibleValuesParser::new(layout::ALL.iter().map(|layout| layout.name()))
+    PossibleValuesParser::new(format::ALL.iter().map(|layout| layout.name()))
 }
 
 /// What the last `--color` among `words` asks for, as far as it can be told before they are parsed:
@@ -111,7 +111,8 @@ mod tests {
     fn global_options_mean_the_same_before_and_after_the_command() {
         for words in ["--root a --json man x", "--json man x --root a", "man --root=a x --json"] {
             let words = std::iter::once("everturn").chain(words.split(' '));
-            let Globals { root, json, .. } = Arguments::try_parse_from(words).unwrap().globals;
+            let GlobalOptions { root, json, .. } =
+                Arguments::try_parse_from(words).unwrap().globals;
             assert_eq!((root, json), (Some(PathBuf::from("a")), true));
         }
     }

@@ -1,10 +1,10 @@
 //! A browser for sessions on the terminal: a list, a preview, and search as one types.
 //!
 //! `keys -> Model (pure) -> screen (pure) -> terminal`: what is shown after which key is decided without a terminal.
-//! What has to be read for that is a [`Wish`] of the model, which is granted here.
+//! What has to be read for that is a [`BrowseRequest`] of the model, which is granted here.
 
+mod background_update;
 mod model;
-mod reading;
 mod screen;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -15,25 +15,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use everturn::layout::{LayoutError, Reader};
-use everturn::scan::Rules;
-use everturn::view::Entry;
-use everturn_catalog::{Detail, Found, Hit, Query, Search, Session, Sessions, Snippet, Sort, open};
-use everturn_export::{Choices, Export, Format, Mask, Style};
+use everturn::format::{SessionError, SessionReader};
+use everturn::model::Entry;
+use everturn::scan::SecretRules;
+use everturn_catalog::{
+    CatalogListing, CatalogSearch, CatalogSession, Query, SearchHit, SearchResults, Snippet,
+    SortOrder, SummaryDetail, open_session,
+};
+use everturn_export::{Export, ExportFormat, ExportOptions, ExportStyle, SecretMask};
 use ratatui::Terminal as Screen;
 use ratatui::backend::CrosstermBackend;
 
-use crate::catalog::{Collection, age};
+use crate::atomic_file::{AtomicFile as File, ExistingFile};
+use crate::catalog::{SourceCollection, age};
 use crate::commands::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::output::{Output, harmless};
-use crate::replay::{self, Input, Player, Terminal};
-use crate::target::{Existing, Target as File};
-use crate::{overview, settings, stories};
+use crate::output::{Output, escape_controls};
+use crate::replay::{self, ReplayPlayer, Terminal, TerminalInput};
+use crate::{exports, overview, settings};
 
-use model::{At, Key, Line, Model, Page, Row, Scroll, Target, Wish};
-use reading::Reading;
+use background_update::BackgroundUpdate;
+use model::{
+    BrowseKey, BrowseModel, BrowseRequest, EntryPosition, ListRow, PageLine, ScrollPosition,
+    ScrollTarget, SessionPage,
+};
 
 /// How many hits of a search are shown.
 const MOST_HITS: usize = 200;
@@ -52,115 +58,119 @@ const TICK: Duration = Duration::from_millis(100);
 const SNIPPET: usize = 100;
 
 /// Lets the user look around until it is enough.
-pub(crate) fn run(context: &mut Context) -> Result<Exit, Stop> {
+pub(crate) fn run(context: &mut Context) -> Result<Exit, EarlyExit> {
     let mut collection = context.collection()?;
-    let sessions = collection.sessions(Detail::All)?;
+    let sessions = collection.sessions(SummaryDetail::All)?;
     if sessions.sessions.is_empty() && context.root.is_none() {
         return Ok(overview::first_steps());
     }
     let mut browser = Browser::new(collection, sessions);
-    let mut model = Model::new(browser.rows(), browser.collection.place());
+    let mut model = BrowseModel::new(browser.rows(), browser.collection.place());
     context.out.flush()?;
     let failed = |cause| Error::new(Exit::Request, "the terminal failed").caused_by(cause);
     let mut terminal = Some(Terminal::take().map_err(failed)?);
     let new_screen = || Screen::new(CrosstermBackend::new(io::stdout()));
     let mut screen = new_screen().map_err(failed)?;
-    let mut wish = model.first_wish();
-    browser.start_reading();
+    let mut wish = model.first_request();
+    browser.start_index_update();
     loop {
-        match wish.take().or_else(|| browser.follow(&mut model)) {
-            Some(Wish::Quit) => {
+        match wish.take().or_else(|| browser.poll_index_update(&mut model)) {
+            Some(BrowseRequest::Quit) => {
                 drop(terminal);
                 browser.mention_notes();
-                return Ok(Exit::Fine);
+                return Ok(Exit::Success);
             }
-            Some(Wish::Replay(session)) => {
+            Some(BrowseRequest::Replay(session)) => {
                 // The replay takes the terminal itself.
                 drop(terminal.take());
                 let said = browser.replay(session, context);
                 terminal = Some(Terminal::take().map_err(failed)?);
                 screen = new_screen().map_err(failed)?;
-                model.say(said);
+                model.set_message(said);
             }
-            Some(other) => browser.grant(other, &mut model),
+            Some(other) => browser.fulfill(other, &mut model),
             None => {}
         }
         screen.draw(|frame| screen::draw(&mut model, frame)).map_err(failed)?;
         let Some(terminal) = &terminal else { continue };
-        let patience = browser.reading.is_some().then_some(TICK);
+        let patience = browser.index_update.is_some().then_some(TICK);
         wish = match terminal.wait_for(patience, meaning).map_err(failed)? {
-            Input::Key(key) => model.press(key),
-            Input::End => Some(Wish::Quit),
-            Input::Redraw | Input::Nothing => None,
+            TerminalInput::Key(key) => model.press(key),
+            TerminalInput::End => Some(BrowseRequest::Quit),
+            TerminalInput::Redraw | TerminalInput::Nothing => None,
         };
     }
 }
 
 /// What a key is for.
-fn meaning(key: KeyEvent) -> Option<Key> {
+fn meaning(key: KeyEvent) -> Option<BrowseKey> {
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return Some(match key.code {
-            KeyCode::Char('c' | 'd') => Key::Quit,
-            KeyCode::Char('r') => Key::Replay,
-            KeyCode::Char('e') => Key::Export,
-            KeyCode::Char('u') => Key::Clear,
+            KeyCode::Char('c' | 'd') => BrowseKey::Quit,
+            KeyCode::Char('r') => BrowseKey::Replay,
+            KeyCode::Char('e') => BrowseKey::Export,
+            KeyCode::Char('u') => BrowseKey::Clear,
             _ => return None,
         });
     }
     Some(match key.code {
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::PageUp => Key::PageUp,
-        KeyCode::PageDown => Key::PageDown,
-        KeyCode::Home => Key::First,
-        KeyCode::End => Key::Last,
-        KeyCode::Enter | KeyCode::Right => Key::Open,
-        KeyCode::Esc | KeyCode::Left => Key::Back,
-        KeyCode::Backspace => Key::Erase,
-        KeyCode::Char(character) => Key::Type(character),
+        KeyCode::Up => BrowseKey::Up,
+        KeyCode::Down => BrowseKey::Down,
+        KeyCode::PageUp => BrowseKey::PageUp,
+        KeyCode::PageDown => BrowseKey::PageDown,
+        KeyCode::Home => BrowseKey::First,
+        KeyCode::End => BrowseKey::Last,
+        KeyCode::Enter | KeyCode::Right => BrowseKey::Open,
+        KeyCode::Esc | KeyCode::Left => BrowseKey::Back,
+        KeyCode::Backspace => BrowseKey::Erase,
+        KeyCode::Char(character) => BrowseKey::Type(character),
         _ => return None,
     })
 }
 
 struct Browser {
-    collection: Collection,
-    sessions: Arc<Sessions>,
-    search: Option<Search>,
+    collection: SourceCollection,
+    sessions: Arc<CatalogListing>,
+    search: Option<CatalogSearch>,
     /// The index while it is brought up to date.
-    reading: Option<Reading>,
-    readers: HashMap<usize, Box<dyn Reader>>,
+    index_update: Option<BackgroundUpdate>,
+    readers: HashMap<usize, Box<dyn SessionReader>>,
     /// What has to be said when the terminal is given back.
     notes: Vec<String>,
 }
 
 impl Browser {
-    fn new(mut collection: Collection, sessions: Sessions) -> Browser {
+    fn new(mut collection: SourceCollection, sessions: CatalogListing) -> Browser {
         // What is there is searched at once.
         let search = collection.catalog.searcher(&collection.sources, &sessions);
         let notes = collection.catalog.take_notes();
         let sessions = Arc::new(sessions);
         let (reading, readers) = (None, HashMap::new());
-        Browser { collection, sessions, search, reading, readers, notes }
+        Browser { collection, sessions, search, index_update: reading, readers, notes }
     }
 
-    fn start_reading(&mut self) {
+    fn start_index_update(&mut self) {
         let (sources, sessions) = (self.collection.sources.clone(), Arc::clone(&self.sessions));
         let catalog = self.collection.another_catalog();
-        self.reading = Some(Reading::start(catalog, sources, sessions, settings::clock()));
+        self.index_update =
+            Some(BackgroundUpdate::start(catalog, sources, sessions, settings::clock()));
     }
 
     /// Tells how far the index is read; when it is, what was asked for is asked for again.
-    fn follow(&mut self, model: &mut Model) -> Option<Wish> {
-        let has_ended = self.end_reading();
-        model.reading = self.reading.as_ref().map_or_else(String::new, Reading::how_far);
+    fn poll_index_update(&mut self, model: &mut BrowseModel) -> Option<BrowseRequest> {
+        let has_ended = self.finish_index_update();
+        model.reading =
+            self.index_update.as_ref().map_or_else(String::new, BackgroundUpdate::progress_text);
         if has_ended { model.refreshed() } else { None }
     }
 
     /// Takes in the index if it is up to date by now.
-    fn end_reading(&mut self) -> bool {
-        let Some(reading) = self.reading.take_if(|reading| reading.is_done()) else { return false };
+    fn finish_index_update(&mut self) -> bool {
+        let Some(reading) = self.index_update.take_if(|reading| reading.is_done()) else {
+            return false;
+        };
         self.notes.extend(reading.finish());
-        let Collection { catalog, sources, .. } = &mut self.collection;
+        let SourceCollection { catalog, sources, .. } = &mut self.collection;
         self.search = catalog.searcher(sources, &self.sessions);
         true
     }
@@ -173,21 +183,21 @@ impl Browser {
         }
     }
 
-    fn session(&self, at: usize) -> Option<&Session> {
+    fn session(&self, at: usize) -> Option<&CatalogSession> {
         self.sessions.sessions.get(at)
     }
 
     /// All sessions, as rows of the list.
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<ListRow> {
         let now = settings::now();
-        let row = |(at, session): (usize, &Session)| {
+        let row = |(at, session): (usize, &CatalogSession)| {
             let summary = &session.summary;
             let turns = summary.turns.map_or_else(|| "?".to_owned(), |turns| turns.to_string());
-            let title = match summary.title == summary.place.id {
-                true => summary.place.id.clone(),
-                false => format!("{}  {}", summary.place.id, summary.title),
+            let title = match summary.title == summary.session.id {
+                true => summary.session.id.clone(),
+                false => format!("{}  {}", summary.session.id, summary.title),
             };
-            Row {
+            ListRow {
                 session: at,
                 at: None,
                 title: one_line(&title),
@@ -198,11 +208,11 @@ impl Browser {
         self.sessions.sessions.iter().enumerate().map(row).collect()
     }
 
-    fn reader(&mut self, at: usize) -> Result<&dyn Reader, String> {
+    fn reader(&mut self, at: usize) -> Result<&dyn SessionReader, String> {
         if !self.readers.contains_key(&at) {
             let session = self.session(at).ok_or("the session is gone")?;
-            let reader =
-                open(&self.collection.sources, session).map_err(|error| error.to_string())?;
+            let reader = open_session(&self.collection.sources, session)
+                .map_err(|error| error.to_string())?;
             // A session is opened anew now and then, and only few stay open.
             self.readers.clear();
             self.readers.insert(at, reader.ok_or("the session is gone")?);
@@ -214,39 +224,43 @@ impl Browser {
     }
 
     /// Reads what the model needs to go on.
-    fn grant(&mut self, wish: Wish, model: &mut Model) {
+    fn fulfill(&mut self, wish: BrowseRequest, model: &mut BrowseModel) {
         match wish {
-            Wish::Preview { session, at } => {
+            BrowseRequest::Preview { session, at } => {
                 let lines = self.preview(session, at);
-                let lines = lines.unwrap_or_else(|error| vec![Line::Note(error)]);
+                let lines = lines.unwrap_or_else(|error| vec![PageLine::Note(error)]);
                 model.preview((session, at), lines);
             }
-            Wish::Search(text) => {
+            BrowseRequest::Search(text) => {
                 let next = match self.find(&text) {
-                    Ok((rows, more)) => model.found(&text, rows, more),
+                    Ok((rows, more)) => model.show_hits(&text, rows, more),
                     Err(error) => {
-                        model.say(error);
-                        model.look()
+                        model.set_message(error);
+                        model.request_preview()
                     }
                 };
                 if let Some(next) = next {
-                    self.grant(next, model);
+                    self.fulfill(next, model);
                 }
             }
-            Wish::Read { session, to } => match self.page(session, to) {
+            BrowseRequest::Read { session, to } => match self.page(session, to) {
                 Ok((page, scroll)) => model.show(session, page, scroll),
-                Err(error) => model.say(error),
+                Err(error) => model.set_message(error),
             },
-            Wish::Export(session) => {
+            BrowseRequest::Export(session) => {
                 let said = self.export(session).unwrap_or_else(|error| error);
-                model.say(said);
+                model.set_message(said);
             }
-            Wish::Replay(_) | Wish::Quit => {}
+            BrowseRequest::Replay(_) | BrowseRequest::Quit => {}
         }
     }
 
     /// The end of a session, or an entry of it and what comes after.
-    fn preview(&mut self, session: usize, at: Option<At>) -> Result<Vec<Line>, String> {
+    fn preview(
+        &mut self,
+        session: usize,
+        at: Option<EntryPosition>,
+    ) -> Result<Vec<PageLine>, String> {
         let reader = self.reader(session)?;
         let last = *reader.turns().map_err(|error| words(&error))?.end();
         let from = match at {
@@ -269,22 +283,26 @@ impl Browser {
                 break;
             }
         }
-        let mut lines: Vec<Line> =
+        let mut lines: Vec<PageLine> =
             shown.iter().flat_map(|entry| lines(entry, Some(EXCERPT))).collect();
         if lines.is_empty() {
-            lines.push(Line::Note("nothing was said yet".to_owned()));
+            lines.push(PageLine::Note("nothing was said yet".to_owned()));
         }
         Ok(lines)
     }
 
     /// The part of a session in which something stands, and how far to go there.
-    fn page(&mut self, session: usize, to: Target) -> Result<(Page, Scroll), String> {
+    fn page(
+        &mut self,
+        session: usize,
+        to: ScrollTarget,
+    ) -> Result<(SessionPage, ScrollPosition), String> {
         let reader = self.reader(session)?;
         let last = (*reader.turns().map_err(|error| words(&error))?.end()).max(1);
         let (turns, found) = match to {
-            Target::Start => (1..=PAGE.min(last), None),
-            Target::End => (last.saturating_sub(PAGE - 1).max(1)..=last, None),
-            Target::Entry { at, .. } => (around(at.turn, last), Some(at)),
+            ScrollTarget::Start => (1..=PAGE.min(last), None),
+            ScrollTarget::End => (last.saturating_sub(PAGE - 1).max(1)..=last, None),
+            ScrollTarget::Entry { at, .. } => (around(at.turn, last), Some(at)),
         };
         let mut all = Vec::new();
         let mut entries = reader.entries(turns.clone()).map_err(|error| words(&error))?;
@@ -295,35 +313,37 @@ impl Browser {
             }
         }
         let scroll = match to {
-            Target::Start => Scroll::By(0),
-            Target::End => Scroll::By(usize::MAX),
-            Target::Entry { at, rows } => {
-                let is_there =
-                    |line: &Line| matches!(line, Line::Heading { at: other, .. } if *other >= at);
-                Scroll::To { line: all.iter().position(is_there).unwrap_or(all.len()), rows }
+            ScrollTarget::Start => ScrollPosition::By(0),
+            ScrollTarget::End => ScrollPosition::By(usize::MAX),
+            ScrollTarget::Entry { at, rows } => {
+                let is_there = |line: &PageLine| matches!(line, PageLine::Heading { at: other, .. } if *other >= at);
+                ScrollPosition::To {
+                    line: all.iter().position(is_there).unwrap_or(all.len()),
+                    rows,
+                }
             }
         };
-        Ok((Page { lines: all, turns, all: 1..=last }, scroll))
+        Ok((SessionPage { lines: all, turns, all: 1..=last }, scroll))
     }
 
     /// The entries that a query finds, and whether there are more.
-    fn find(&mut self, text: &str) -> Result<(Vec<Row>, bool), String> {
+    fn find(&mut self, text: &str) -> Result<(Vec<ListRow>, bool), String> {
         let query =
             Query::parse(text, settings::now()).map_err(|error| one_line(&error.to_string()))?;
-        self.end_reading();
-        let Collection { catalog, sources, .. } = &mut self.collection;
-        if self.search.is_none() && self.reading.is_some() {
+        self.finish_index_update();
+        let SourceCollection { catalog, sources, .. } = &mut self.collection;
+        if self.search.is_none() && self.index_update.is_some() {
             // Of an index that is being made, there may be something by now.
             self.search = catalog.searcher(sources, &self.sessions);
             drop(catalog.take_notes());
         }
-        let limit = (MOST_HITS, Sort::Relevance);
+        let limit = (MOST_HITS, SortOrder::Relevance);
         let found = match &self.search {
             Some(search) => {
                 search.find(&self.sessions, &query, limit).map_err(|error| error.to_string())?
             }
             // It is asked for again when the index is there.
-            None if self.reading.is_some() => Found::default(),
+            None if self.index_update.is_some() => SearchResults::default(),
             None => catalog.search(sources, &self.sessions, &query, limit),
         };
         let answered = found.similar.as_ref().unwrap_or(&query);
@@ -331,17 +351,17 @@ impl Browser {
     }
 
     /// Hits as rows. Each session is opened once, and read once: some find an entry only by what stands before it.
-    fn hits(&mut self, hits: &[Hit], query: &Query) -> Vec<Row> {
+    fn hits(&mut self, hits: &[SearchHit], query: &Query) -> Vec<ListRow> {
         let mut places: BTreeMap<usize, HashMap<u64, usize>> = BTreeMap::new();
         // A session is opened along its main line, so what only its branches say is left to `search`.
         for (place, hit) in hits.iter().enumerate().filter(|(_, hit)| hit.branch == 0) {
             places.entry(hit.session).or_default().insert(hit.seq, place);
         }
-        let mut rows: BTreeMap<usize, Row> = BTreeMap::new();
+        let mut rows: BTreeMap<usize, ListRow> = BTreeMap::new();
         for (session, mut wanted) in places {
             let turns = || hits.iter().filter(|hit| hit.session == session).map(|hit| hit.turn);
             let (Some(first), Some(last)) = (turns().min(), turns().max()) else { continue };
-            let id = self.session(session).map(|one| one.summary.place.id.clone());
+            let id = self.session(session).map(|one| one.summary.session.id.clone());
             let id = id.unwrap_or_default();
             // A session that went away since is one hit less.
             let Ok(reader) = self.reader(session) else { continue };
@@ -349,9 +369,9 @@ impl Browser {
             while let Some(Ok(entry)) = entries.next() {
                 let Some(place) = wanted.remove(&entry.seq) else { continue };
                 let snippet = Snippet::of(&entry.text, query, SNIPPET);
-                let row = Row {
+                let row = ListRow {
                     session,
-                    at: Some(At { turn: entry.turn, seq: entry.seq }),
+                    at: Some(EntryPosition { turn: entry.turn, seq: entry.seq }),
                     title: one_line(&snippet.text),
                     about: one_line(&format!("{id}#{}", entry.turn)),
                     folded: String::new(),
@@ -369,18 +389,20 @@ impl Browser {
     fn export(&mut self, session: usize) -> Result<String, String> {
         let summary = self.session(session).map(|one| one.summary.clone());
         let summary = summary.ok_or("the session is gone")?;
-        let name = format!("{}.md", summary.place.id.replace(['/', '\\'], "-"));
+        let name = format!("{}.md", summary.session.id.replace(['/', '\\'], "-"));
         let reader = self.reader(session)?;
-        let choices = Choices::usual(Format::Markdown, Style::Rich);
-        let mask = Format::Markdown.masks().then(|| Rules::standard() as &dyn Mask);
+        let choices = ExportOptions::defaults_for(ExportFormat::Markdown, ExportStyle::Rich);
+        let mask = ExportFormat::Markdown
+            .masks_secrets()
+            .then(|| SecretRules::standard() as &dyn SecretMask);
         let (template, now) = (None, settings::now());
         let export = Export { summary: &summary, reader, choices: &choices, mask, template, now };
         // The line that tells how far it is would stand in the middle of the screen.
         let write = || {
-            let mut file = File::create(Path::new(&name), Existing::Kept)?;
+            let mut file = File::create(Path::new(&name), ExistingFile::Kept)?;
             let written =
-                export.write(Format::Markdown, &mut file, &mut |_| ControlFlow::Continue(()));
-            written.map_err(|error| stories::failed(error, Error::from))?;
+                export.write(ExportFormat::Markdown, &mut file, &mut |_| ControlFlow::Continue(()));
+            written.map_err(|error| exports::failed(error, Error::from))?;
             file.finish()
         };
         write().map_err(|error: Error| error.to_string())?;
@@ -397,9 +419,9 @@ impl Browser {
             if first > *all.end() {
                 return Err(Error::new(Exit::Request, "the session has no turns yet"));
             }
-            let player = Player::new(first, *all.end(), first, None);
+            let player = ReplayPlayer::new(first, *all.end(), first, None);
             match replay::play(player, &found, &*reader, context) {
-                Err(Stop::Failed(error)) => Err(error),
+                Err(EarlyExit::Failed(error)) => Err(error),
                 _ => Ok(()),
             }
         };
@@ -414,27 +436,27 @@ fn around(turn: u64, last: u64) -> RangeInclusive<u64> {
 }
 
 /// Whether people are shown an entry: what programs keep for themselves is not, unless it was looked for.
-fn is_shown(entry: &Entry, found: Option<At>) -> bool {
+fn is_shown(entry: &Entry, found: Option<EntryPosition>) -> bool {
     !entry.kind.is_bookkeeping() || found.is_some_and(|at| at.seq == entry.seq)
 }
 
 /// An entry as lines, with so many characters of its text.
-fn lines(entry: &Entry, excerpt: Option<usize>) -> [Line; 2] {
+fn lines(entry: &Entry, excerpt: Option<usize>) -> [PageLine; 2] {
     let time = entry.time.map_or_else(String::new, |time| format!("  {time}"));
     let heading = one_line(&format!("[{}] {}{time}", entry.turn, entry.speaker));
-    let text = harmless(entry.text.trim_end());
+    let text = escape_controls(entry.text.trim_end());
     let cut: String = text.chars().take(excerpt.unwrap_or(usize::MAX)).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
-    let at = At { turn: entry.turn, seq: entry.seq };
-    [Line::Heading { at, words: heading }, Line::Text(format!("{cut}{more}"))]
+    let at = EntryPosition { turn: entry.turn, seq: entry.seq };
+    [PageLine::Heading { at, words: heading }, PageLine::Text(format!("{cut}{more}"))]
 }
 
 /// What is wrong with a session, in words.
-fn words(error: &LayoutError) -> String {
+fn words(error: &SessionError) -> String {
     error.to_string()
 }
 
 /// Text that somebody else wrote, on one line.
 fn one_line(text: &str) -> String {
-    harmless(text).replace(['\n', '\t'], " ")
+    escape_controls(text).replace(['\n', '\t'], " ")
 }

@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use everturn::campaign::{Campaign, CampaignError, CampaignWriter};
-use everturn::layout::LayoutError;
+use everturn::format::SessionError;
 use everturn::names::SessionId;
 use everturn::store::snapshot;
 
 use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::sessions::{Found, report};
+use crate::sessions::{FoundSession, print_findings};
 
 impl From<CampaignError> for Error {
     fn from(error: CampaignError) -> Error {
         let setting = matches!(error, CampaignError::Setting { .. });
-        let error = Error::from(LayoutError::from(error));
+        let error = Error::from(SessionError::from(error));
         if setting { error.hint("everturn settings --help lists what they may be") } else { error }
     }
 }
 
 /// The id of a session that must be a campaign.
-fn campaign_id(found: &Found) -> Result<SessionId, Error> {
+fn campaign_id(found: &FoundSession) -> Result<SessionId, Error> {
     if found.layout.name() != "campaign" {
         let what = format!("{} is no campaign, but a {}", found.place.id, found.layout.name());
         return Err(Error::new(Exit::Request, what).hint("everturn ls --layout campaign"));
@@ -36,19 +36,22 @@ impl Context {
         let paths = found.layout.snapshot_paths(&found.place)?;
         let store = snapshot(&found.root.store(), &paths)?;
         let campaign = Campaign::open(store, &campaign_id(&found)?)?;
-        report(campaign.findings());
+        print_findings(campaign.findings());
         Ok(campaign)
     }
 
     /// Becomes the writer of a campaign.
-    pub(crate) fn edit_campaign(&self, name: &str) -> Result<(Found, CampaignWriter), Error> {
+    pub(crate) fn edit_campaign(
+        &self,
+        name: &str,
+    ) -> Result<(FoundSession, CampaignWriter), Error> {
         let found = self.find_to_write(name)?;
         let campaign = open(&found)?;
         Ok((found, campaign))
     }
 
     /// Finds a campaign that somebody else may be writing to.
-    pub(crate) fn find_campaign(&self, name: &str) -> Result<Found, Error> {
+    pub(crate) fn find_campaign(&self, name: &str) -> Result<FoundSession, Error> {
         let found = self.find_to_write(name)?;
         campaign_id(&found)?;
         Ok(found)
@@ -56,11 +59,14 @@ impl Context {
 }
 
 /// Becomes the writer of a campaign that was found.
-fn open(found: &Found) -> Result<CampaignWriter, Error> {
+fn open(found: &FoundSession) -> Result<CampaignWriter, Error> {
     Ok(try_open(found, &campaign_id(found)?)?)
 }
 
 /// As [`open`], with the error that the library gives.
-pub(crate) fn try_open(found: &Found, id: &SessionId) -> Result<CampaignWriter, CampaignError> {
+pub(crate) fn try_open(
+    found: &FoundSession,
+    id: &SessionId,
+) -> Result<CampaignWriter, CampaignError> {
     CampaignWriter::open(Arc::clone(&found.root.store()), id)
 }

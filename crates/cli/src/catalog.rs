@@ -5,33 +5,36 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use everturn::layout;
-use everturn_catalog::{Catalog, CatalogError, Detail, Forgotten, Session, Sessions, Source};
+use everturn::format;
+use everturn_catalog::{
+    Catalog, CatalogError, CatalogListing, CatalogSession, ClearedCatalog, SessionSource,
+    SummaryDetail,
+};
 use jiff::Timestamp;
 
 use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::sessions::{Access, Root, quarantine_line};
-use crate::{homes, settings, sources};
+use crate::sessions::{OpenRoot, RootAccess, quarantine_line};
+use crate::{agent_homes, settings, sources};
 
 /// The directory of the catalog below that of everything that can be made again.
 const DIRECTORY: &str = "catalog";
 
 /// All sources, and the catalog over them.
-pub(crate) struct Collection {
+pub(crate) struct SourceCollection {
     pub(crate) catalog: Catalog,
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<SessionSource>,
     /// The sources' names and roots, as the user writes them.
-    roots: Vec<(String, Root)>,
+    roots: Vec<(String, OpenRoot)>,
     /// Whether a source could not be read.
     pub(crate) is_incomplete: bool,
 }
 
 /// Where the catalog is kept, if the user has a home.
 fn directory() -> Option<PathBuf> {
-    homes::own().map(|home| home.dirs.cache_dir.join(DIRECTORY))
+    agent_homes::own_home().map(|home| home.dirs.cache_dir.join(DIRECTORY))
 }
 
 /// How long a command waits for another process that brings the index up to date.
@@ -39,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Lets the catalog forget everything, and keeps others from filling it until that is finished. Nothing, if there is
 /// no catalog.
-pub(crate) fn forget() -> Result<Option<Forgotten>, Error> {
+pub(crate) fn forget() -> Result<Option<ClearedCatalog>, Error> {
     let Some(dir) = directory().filter(|dir| dir.is_dir()) else { return Ok(None) };
     let failed = |error: CatalogError| {
         let what = format!("the search index in {} cannot be removed", dir.display());
@@ -47,7 +50,7 @@ pub(crate) fn forget() -> Result<Option<Forgotten>, Error> {
     };
     let start = Instant::now();
     loop {
-        match Forgotten::everything_in(&dir).map_err(failed)? {
+        match ClearedCatalog::clear(&dir).map_err(failed)? {
             Some(forgotten) => return Ok(Some(forgotten)),
             None if start.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(20)),
             None => {
@@ -59,8 +62,8 @@ pub(crate) fn forget() -> Result<Option<Forgotten>, Error> {
 }
 
 /// The same again, for what others noted meanwhile.
-pub(crate) fn forgotten(forgotten: Option<Forgotten>) -> Result<(), Error> {
-    let done = forgotten.map_or(Ok(()), Forgotten::finish);
+pub(crate) fn forgotten(forgotten: Option<ClearedCatalog>) -> Result<(), Error> {
+    let done = forgotten.map_or(Ok(()), ClearedCatalog::finish);
     done.map_err(|error| {
         Error::new(Exit::Request, "the search index cannot be removed").caused_by(error)
     })
@@ -68,14 +71,15 @@ pub(crate) fn forgotten(forgotten: Option<Forgotten>) -> Result<(), Error> {
 
 impl Context {
     /// Opens all sources for reading.
-    pub(crate) fn collection(&self) -> Result<Collection, Error> {
-        let opened = self.sources_there(Access::Read)?;
-        let source = |(source, root): &(sources::Source, Root)| {
+    pub(crate) fn collection(&self) -> Result<SourceCollection, Error> {
+        let opened = self.sources_there(RootAccess::Read)?;
+        let source = |(source, root): &(sources::SourceLocation, OpenRoot)| {
             let mut groups = source.layouts(self).into_iter();
-            let first = Source::new(&root.path, root.store(), groups.next().unwrap_or_default());
-            groups.fold(first, Source::or).only(source.file_name())
+            let first =
+                SessionSource::new(&root.path, root.store(), groups.next().unwrap_or_default());
+            groups.fold(first, SessionSource::or_else).only(source.file_name())
         };
-        Ok(Collection {
+        Ok(SourceCollection {
             catalog: Catalog::new(directory().as_deref()),
             sources: opened.iter().map(source).collect(),
             roots: opened.into_iter().map(|(source, root)| (source.name, root)).collect(),
@@ -84,10 +88,10 @@ impl Context {
     }
 }
 
-impl Collection {
+impl SourceCollection {
     /// The sessions, the last one to be changed first. A source that cannot be read is told about, unless it is the
     /// only one.
-    pub(crate) fn sessions(&mut self, detail: Detail) -> Result<Sessions, Error> {
+    pub(crate) fn sessions(&mut self, detail: SummaryDetail) -> Result<CatalogListing, Error> {
         let mut sessions = self.catalog.sessions(&self.sources, detail, settings::clock());
         for (number, error) in sessions.failed.drain(..) {
             let error = Error::from(error);
@@ -107,16 +111,16 @@ impl Collection {
     }
 
     /// Where a session is, as the user would write it.
-    pub(crate) fn shown(&self, session: &Session) -> String {
+    pub(crate) fn shown(&self, session: &CatalogSession) -> String {
         let root = self.roots.get(session.source);
-        root.map(|(_, root)| root.shown(&session.summary.place.path)).unwrap_or_default()
+        root.map(|(_, root)| root.shown(&session.summary.session.path)).unwrap_or_default()
     }
 
     /// One line about what is in the quarantine of a session, if there is something.
-    pub(crate) fn quarantine_line(&self, session: &Session) -> Option<String> {
+    pub(crate) fn quarantine_line(&self, session: &CatalogSession) -> Option<String> {
         let (_, root) = self.roots.get(session.source)?;
-        let layout = layout::find(session.summary.layout)?;
-        quarantine_line(&root.store(), layout, &session.summary.place)
+        let layout = format::find(session.summary.layout)?;
+        quarantine_line(&root.store(), layout, &session.summary.session)
     }
 
     /// The name of a source and where it is.
@@ -142,14 +146,14 @@ impl Collection {
 }
 
 /// Names sessions as commands understand them: by id where that is enough, else by path.
-pub(crate) struct Names(HashSet<String>);
+pub(crate) struct SessionNames(HashSet<String>);
 
-impl Names {
+impl SessionNames {
     /// The ids that more than one session has.
-    pub(crate) fn new(sessions: &Sessions) -> Names {
+    pub(crate) fn new(sessions: &CatalogListing) -> SessionNames {
         let mut seen = HashSet::new();
-        let ids = sessions.sessions.iter().map(|session| &session.summary.place.id);
-        Names(ids.filter(|id| !seen.insert(*id)).cloned().collect())
+        let ids = sessions.sessions.iter().map(|session| &session.summary.session.id);
+        SessionNames(ids.filter(|id| !seen.insert(*id)).cloned().collect())
     }
 
     /// Whether an id is not enough.
@@ -157,8 +161,8 @@ impl Names {
         self.0.contains(id)
     }
 
-    pub(crate) fn of(&self, session: &Session, collection: &Collection) -> String {
-        let id = &session.summary.place.id;
+    pub(crate) fn of(&self, session: &CatalogSession, collection: &SourceCollection) -> String {
+        let id = &session.summary.session.id;
         if !self.is_shared(id) && !id.contains(['/', '#']) {
             return id.clone();
         }
@@ -171,8 +175,8 @@ pub(crate) fn date(
     text: &str,
     flag: &str,
     now: Timestamp,
-) -> Result<everturn_catalog::Period, Error> {
-    everturn_catalog::period(text, now).ok_or_else(|| {
+) -> Result<everturn_catalog::DatePeriod, Error> {
+    everturn_catalog::parse_period(text, now).ok_or_else(|| {
         Error::new(Exit::Request, format!("{flag}: {text:?} is no date"))
             .hint("write 2026-01-03, 2026-01, yesterday, 3d or 2w")
     })

@@ -1,17 +1,17 @@
 //! Changes of a state, as people and programs read them.
 
-use everturn::delta::{Delta, Op};
-use everturn::tree::Tree;
-use everturn::view::Change;
+use everturn::delta::{Delta, DeltaOp};
+use everturn::model::StateChange;
+use everturn::tree::JsonTree;
 
-use crate::json::Object;
-use crate::output::harmless;
+use crate::json::JsonObject;
+use crate::output::escape_controls;
 
 /// How much of a value people are shown.
 const SHOWN: usize = 100;
 
 /// A value, cut short if it is long.
-fn short(tree: &Tree) -> String {
+fn short(tree: &JsonTree) -> String {
     let text = tree.to_line();
     match text.char_indices().nth(SHOWN) {
         None => text,
@@ -20,32 +20,32 @@ fn short(tree: &Tree) -> String {
 }
 
 /// A change in one line, for people.
-pub(crate) fn line(change: &Change) -> String {
+pub(crate) fn line(change: &StateChange) -> String {
     let Delta { op, path, value, previous, .. } = &change.delta;
     let new = value.as_ref().map_or_else(String::new, short);
     let old = previous.as_ref().map(short);
     let what = match (op, old) {
-        (Op::Set, Some(old)) => format!("{old} -> {new}"),
-        (Op::Set, None) => format!("new {new}"),
-        (Op::Delete, Some(old)) => format!("{old} removed"),
-        (Op::Delete, None) => "removed".to_owned(),
-        (Op::Push, _) => format!("added {new}"),
-        (Op::Pull, _) => format!("removed {new}"),
-        (Op::Increment, Some(old)) => format!("{old} + {new}"),
-        (Op::Increment, None) => format!("+ {new}"),
+        (DeltaOp::Set, Some(old)) => format!("{old} -> {new}"),
+        (DeltaOp::Set, None) => format!("new {new}"),
+        (DeltaOp::Delete, Some(old)) => format!("{old} removed"),
+        (DeltaOp::Delete, None) => "removed".to_owned(),
+        (DeltaOp::Push, _) => format!("added {new}"),
+        (DeltaOp::Pull, _) => format!("removed {new}"),
+        (DeltaOp::Increment, Some(old)) => format!("{old} + {new}"),
+        (DeltaOp::Increment, None) => format!("+ {new}"),
     };
     let place = match path.segments() {
         [] => change.scope.clone(),
         _ => format!("{} {path}", change.scope),
     };
-    harmless(&format!("{place}: {what}")).replace(['\n', '\t'], " ")
+    escape_controls(&format!("{place}: {what}")).replace(['\n', '\t'], " ")
 }
 
 /// A change as one JSON object, in which `op`, `path` and values are as files have them.
-pub(crate) fn json(change: &Change) -> String {
-    let delta = Tree::parse(change.delta.to_line());
+pub(crate) fn json(change: &StateChange) -> String {
+    let delta = JsonTree::parse(change.delta.to_line());
     let members = delta.map(|delta| delta.children()).unwrap_or_default();
-    let start = Object::new().text("scope", &change.scope);
+    let start = JsonObject::new().text("scope", &change.scope);
     members.iter().fold(start, |object, (key, value)| object.tree(key, value)).close()
 }
 
@@ -55,7 +55,7 @@ mod tests {
 
     fn check(delta: &str, text: &str) {
         let delta = Delta::parse(delta).unwrap();
-        let change = Change { turn: 1, scope: "world".to_owned(), delta, time: None };
+        let change = StateChange { turn: 1, scope: "world".to_owned(), delta, time: None };
         assert_eq!(line(&change), text);
     }
 

@@ -60,9 +60,9 @@ mod verify;
 
 use std::path::PathBuf;
 
-pub(crate) use ls::{Widths, line as session_line};
+pub(crate) use ls::{ColumnWidths, line as session_line};
 
-use crate::error::Stop;
+use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -88,7 +88,7 @@ macro_rules! registry {
 
         impl Command {
             /// Does what the command is for.
-            pub(crate) fn run(&self, context: &mut Context) -> Result<Exit, Stop> {
+            pub(crate) fn run(&self, context: &mut Context) -> Result<Exit, EarlyExit> {
                 match self {
                     $(Command::$command(args) => $module::run(args, context),)*
                 }

@@ -12,16 +12,16 @@ use crate::output::drives_screen;
 
 /// Why a command stopped early.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum EarlyExit {
     /// Whoever read our output has closed it, as `head` does: no fault, and nothing to say.
     ReaderGone,
     /// Something is wrong that somebody must act on.
     Failed(Error),
 }
 
-impl From<Error> for Stop {
-    fn from(error: Error) -> Stop {
-        Stop::Failed(error)
+impl From<Error> for EarlyExit {
+    fn from(error: Error) -> EarlyExit {
+        EarlyExit::Failed(error)
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
 
     #[derive(Debug, thiserror::Error)]
     #[error("line 3 is not JSON")]
-    struct Outer(#[source] io::Error);
+    struct OuterError(#[source] io::Error);
 
     fn check(error: &Error, expect: &str) {
         let mut printed = anstream::StripStream::new(Vec::new());
@@ -122,7 +122,7 @@ mod tests {
         let error = Error::new(Exit::Damaged, "cannot read turn_log.jsonl");
         check(&error, "error: cannot read turn_log.jsonl\n");
         check(
-            &error.caused_by(Outer(io::Error::other("disk on fire"))),
+            &error.caused_by(OuterError(io::Error::other("disk on fire"))),
             "error: cannot read turn_log.jsonl: line 3 is not JSON: disk on fire\n",
         );
     }

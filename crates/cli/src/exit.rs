@@ -6,7 +6,7 @@ use std::process::ExitCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// It did what it was asked.
-    Fine,
+    Success,
     /// It was understood but cannot be done; the user asks for something else.
     Request,
     /// It was not understood; the user corrects the command line.
@@ -24,7 +24,7 @@ pub(crate) enum Exit {
 impl Exit {
     /// Every way to end, in the order of the codes.
     pub(crate) const ALL: [Exit; 7] = [
-        Exit::Fine,
+        Exit::Success,
         Exit::Request,
         Exit::Usage,
         Exit::Findings,
@@ -36,7 +36,7 @@ impl Exit {
     /// The number that the calling process sees.
     pub(crate) const fn code(self) -> u8 {
         match self {
-            Exit::Fine => 0,
+            Exit::Success => 0,
             Exit::Request => 1,
             Exit::Usage => 2,
             Exit::Findings => 3,
@@ -50,7 +50,7 @@ impl Exit {
     /// The same in words, for the help text.
     const fn meaning(self) -> &'static str {
         match self {
-            Exit::Fine => "fine",
+            Exit::Success => "fine",
             Exit::Request => "the request cannot be met",
             Exit::Usage => "wrong usage",
             Exit::Findings => "a check has findings",

@@ -9,7 +9,7 @@ use everturn::store::{FileStore, Store};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::{faults, homes};
+use crate::{agent_homes, store_errors};
 
 impl From<GameError> for Error {
     fn from(error: GameError) -> Error {
@@ -24,8 +24,8 @@ impl From<GameError> for Error {
 }
 
 /// Opens the store to write in it, and tells what had to be mended after a crash.
-pub(crate) fn open(root: Option<&Path>) -> Result<(FileStore, Arc<dyn Store>), Error> {
-    let store = faults::open_store(&homes::root(root, None)?)?;
+pub(crate) fn open_game_store(root: Option<&Path>) -> Result<(FileStore, Arc<dyn Store>), Error> {
+    let store = store_errors::open_store(&agent_homes::root(root, None)?)?;
     for finding in store.take_findings() {
         Output::status(&finding.to_string());
     }

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
-use everturn::tree::{Kind, Tree};
+use everturn::tree::{JsonTree, ValueKind};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -30,17 +30,17 @@ pub(crate) fn text() -> Result<String, Error> {
 }
 
 /// All of stdin, as one JSON object.
-pub(crate) fn object() -> Result<Tree, Error> {
+pub(crate) fn object() -> Result<JsonTree, Error> {
     tree(&text()?, "the input").and_then(|tree| match tree.kind() {
-        Kind::Object => Ok(tree),
+        ValueKind::Object => Ok(tree),
         other => Err(Error::new(Exit::Request, format!("the input is {other}, not an object"))
             .hint("give a JSON object on stdin")),
     })
 }
 
 /// JSON that was given as `what`.
-pub(crate) fn tree(text: &str, what: &str) -> Result<Tree, Error> {
-    Tree::parse(text).map_err(|bad| {
+pub(crate) fn tree(text: &str, what: &str) -> Result<JsonTree, Error> {
+    JsonTree::parse(text).map_err(|bad| {
         Error::new(Exit::Request, format!("{what} is not JSON"))
             .caused_by(bad)
             .hint("mend the JSON at that place and try again")
@@ -58,7 +58,7 @@ pub(crate) fn lines() -> impl Iterator<Item = Result<(u64, String), Error>> {
 /// A secret: from the terminal, without showing what is typed, or all of stdin.
 pub(crate) fn secret(name: &str) -> Result<String, Error> {
     if io::stdin().is_terminal() {
-        return ask(name).map_err(unreadable);
+        return ask_secret(name).map_err(unreadable);
     }
     let mut text = String::new();
     io::stdin().lock().read_to_string(&mut text).map_err(unreadable)?;
@@ -66,16 +66,16 @@ pub(crate) fn secret(name: &str) -> Result<String, Error> {
 }
 
 /// The terminal while it shows nothing of what is typed.
-struct Silent;
+struct EchoGuard;
 
-impl Silent {
-    fn begin() -> io::Result<Silent> {
+impl EchoGuard {
+    fn begin() -> io::Result<EchoGuard> {
         enable_raw_mode()?;
-        Ok(Silent)
+        Ok(EchoGuard)
     }
 }
 
-impl Drop for Silent {
+impl Drop for EchoGuard {
     fn drop(&mut self) {
         // There is nothing that could be done about a terminal that is gone.
         disable_raw_mode().ok();
@@ -83,9 +83,9 @@ impl Drop for Silent {
     }
 }
 
-fn ask(name: &str) -> io::Result<String> {
+fn ask_secret(name: &str) -> io::Result<String> {
     write!(anstream::stderr(), "secret for {name} (not shown): ")?;
-    let _silent = Silent::begin()?;
+    let _silent = EchoGuard::begin()?;
     let mut typed = String::new();
     loop {
         let Event::Key(key) = event::read()? else { continue };

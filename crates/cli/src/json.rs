@@ -1,18 +1,18 @@
 //! JSON that is printed: objects on one line, in which stored values keep their text.
 
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 use jiff::Timestamp;
 
 /// An object that is being put together.
-pub(crate) struct Object(String);
+pub(crate) struct JsonObject(String);
 
-impl Object {
-    pub(crate) fn new() -> Object {
-        Object("{".to_owned())
+impl JsonObject {
+    pub(crate) fn new() -> JsonObject {
+        JsonObject("{".to_owned())
     }
 
     /// Adds a member whose value is JSON already.
-    pub(crate) fn raw(mut self, key: &str, json: &str) -> Object {
+    pub(crate) fn raw(mut self, key: &str, json: &str) -> JsonObject {
         if self.0.len() > 1 {
             self.0.push(',');
         }
@@ -22,20 +22,20 @@ impl Object {
         self
     }
 
-    pub(crate) fn text(self, key: &str, text: &str) -> Object {
+    pub(crate) fn text(self, key: &str, text: &str) -> JsonObject {
         self.raw(key, &quoted(text))
     }
 
-    pub(crate) fn number(self, key: &str, number: u64) -> Object {
+    pub(crate) fn number(self, key: &str, number: u64) -> JsonObject {
         self.raw(key, &number.to_string())
     }
 
-    pub(crate) fn tree(self, key: &str, tree: &Tree) -> Object {
+    pub(crate) fn tree(self, key: &str, tree: &JsonTree) -> JsonObject {
         self.raw(key, &tree.to_line())
     }
 
     /// Adds a time, or `null`.
-    pub(crate) fn time(self, key: &str, time: Option<Timestamp>) -> Object {
+    pub(crate) fn time(self, key: &str, time: Option<Timestamp>) -> JsonObject {
         match time {
             Some(time) => self.text(key, &time.to_string()),
             None => self.raw(key, "null"),
@@ -59,9 +59,9 @@ mod tests {
 
     #[test]
     fn an_object_is_one_line_whatever_is_in_it() {
-        assert_eq!(Object::new().close(), "{}");
-        let tree = Tree::parse("{\n \"n\": 1.50, \"half\": \"\\ud800\"}").unwrap();
-        let object = Object::new().text("a\n", "日本").number("n", 7).tree("t", &tree);
+        assert_eq!(JsonObject::new().close(), "{}");
+        let tree = JsonTree::parse("{\n \"n\": 1.50, \"half\": \"\\ud800\"}").unwrap();
+        let object = JsonObject::new().text("a\n", "日本").number("n", 7).tree("t", &tree);
         let line = object.time("when", None).close();
         assert_eq!(
             line,

@@ -6,13 +6,13 @@ pub(crate) mod runs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use everturn::layout::LayoutError;
+use everturn::format::SessionError;
 use everturn::linggen::{LinggenError, Project, ProjectPath, find_project, open_project};
 
 use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::sessions::{MaybeBusy, Root, patiently};
+use crate::sessions::{Busy, OpenRoot, retry_while_busy};
 use crate::settings;
 
 /// How long a change of a home waits for another process.
@@ -24,7 +24,7 @@ impl From<LinggenError> for Error {
             LinggenError::NoProject { .. } => Some("everturn project list"),
             _ => None,
         };
-        let error = Error::from(LayoutError::from(error));
+        let error = Error::from(SessionError::from(error));
         match hint {
             Some(hint) => error.hint(hint),
             None => error,
@@ -32,15 +32,17 @@ impl From<LinggenError> for Error {
     }
 }
 
-impl MaybeBusy for LinggenError {
+impl Busy for LinggenError {
     fn is_busy(&self) -> bool {
         matches!(self, LinggenError::Store(error) if error.is_busy())
     }
 }
 
 /// Tries a change again while another process is at work there.
-pub(crate) fn patient<T>(attempt: impl FnMut() -> Result<T, LinggenError>) -> Result<T, Error> {
-    Ok(patiently(WAIT, attempt)?)
+pub(crate) fn retry_linggen<T>(
+    attempt: impl FnMut() -> Result<T, LinggenError>,
+) -> Result<T, Error> {
+    Ok(retry_while_busy(WAIT, attempt)?)
 }
 
 /// The path of a project as the user wrote it: seen from here, without links in it if it is there.
@@ -56,34 +58,34 @@ pub(crate) fn project_path(named: Option<&Path>) -> Result<ProjectPath, Error> {
 
 impl Context {
     /// Opens Linggen's home for reading.
-    pub(crate) fn linggen(&mut self) -> Result<Root, Error> {
+    pub(crate) fn linggen(&mut self) -> Result<OpenRoot, Error> {
         self.layout = Some("linggen".to_owned());
         self.open_root()
     }
 
     /// Opens Linggen's home to change what is there already.
-    pub(crate) fn linggen_to_change(&mut self) -> Result<Root, Error> {
+    pub(crate) fn linggen_to_change(&mut self) -> Result<OpenRoot, Error> {
         self.layout = Some("linggen".to_owned());
         self.root_to_write()
     }
 
     /// Opens Linggen's home for writing; it is made if need be.
-    pub(crate) fn linggen_to_write(&mut self) -> Result<Root, Error> {
+    pub(crate) fn linggen_to_write(&mut self) -> Result<OpenRoot, Error> {
         self.layout = Some("linggen".to_owned());
-        let root = Root::create(&self.root_dir()?)?;
+        let root = OpenRoot::create(&self.root_dir()?)?;
         Ok(root)
     }
 }
 
 /// The project that the user means, which must be there.
-pub(crate) fn project(root: &Root, named: Option<&Path>) -> Result<Project, Error> {
+pub(crate) fn project(root: &OpenRoot, named: Option<&Path>) -> Result<Project, Error> {
     let path = project_path(named)?;
     let missing = || LinggenError::NoProject { path: path.to_string() };
     Ok(find_project(&root.store(), &path)?.ok_or_else(missing)?)
 }
 
 /// The project that the user means, which is made if need be.
-pub(crate) fn project_to_write(root: &Root, named: Option<&Path>) -> Result<Project, Error> {
+pub(crate) fn project_to_write(root: &OpenRoot, named: Option<&Path>) -> Result<Project, Error> {
     let path = project_path(named)?;
-    patient(|| open_project(&root.store(), &path, settings::now()))
+    retry_linggen(|| open_project(&root.store(), &path, settings::now()))
 }

@@ -2,23 +2,24 @@
 //!
 //! `arguments -> args -> commands -> output`, and every way it can end is an `exit` code.
 
-mod answer;
+mod agent_homes;
 mod app;
 mod args;
+mod atomic_file;
 mod browse;
 mod campaigns;
 mod catalog;
 mod changes;
 mod commands;
-mod completing;
-mod consent;
+mod completion;
+mod confirm;
 mod error;
 mod exit;
-mod faults;
+mod exports;
 mod games;
-mod homes;
 mod input;
 mod json;
+mod lifecycle;
 mod linggen;
 mod narrator;
 mod output;
@@ -28,12 +29,11 @@ mod play;
 mod progress;
 mod recovered;
 mod replay;
+mod report;
 mod sessions;
 mod settings;
 mod sources;
-mod stages;
-mod stories;
-mod target;
+mod store_errors;
 mod turns;
 
 fn main() -> std::process::ExitCode {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ColorChoice;
 
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 
 /// Whether nothing is said on stderr.
@@ -20,7 +20,7 @@ pub(crate) fn be_silent() {
 /// The data a command prints, on stdout.
 ///
 /// The lock is held as long as this lives, so nothing else can come between its lines. `write!` and
-/// `writeln!` work on it and fail with a [`Stop`].
+/// `writeln!` work on it and fail with a [`EarlyExit`].
 pub(crate) struct Output {
     stdout: BufWriter<StdoutLock<'static>>,
 }
@@ -32,12 +32,12 @@ impl Output {
     }
 
     /// Prints bytes as they are.
-    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> Result<(), EarlyExit> {
         self.stdout.write_all(bytes).map_err(stdout_failed)
     }
 
     /// Prints formatted text; called by `write!` and `writeln!`.
-    pub(crate) fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> Result<(), Stop> {
+    pub(crate) fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> Result<(), EarlyExit> {
         self.stdout.write_fmt(text).map_err(stdout_failed)
     }
 
@@ -51,7 +51,7 @@ impl Output {
     }
 
     /// Hands everything printed so far to the reader.
-    pub(crate) fn flush(&mut self) -> Result<(), Stop> {
+    pub(crate) fn flush(&mut self) -> Result<(), EarlyExit> {
         self.stdout.flush().map_err(stdout_failed)
     }
 }
@@ -73,12 +73,12 @@ pub(crate) fn drives_screen(character: char) -> bool {
 }
 
 /// A number of things, with the word for one or for many.
-pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+pub(crate) fn count_noun(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// Text that somebody else wrote, for people: it must do nothing to the screen but be there.
-pub(crate) fn harmless(text: &str) -> String {
+pub(crate) fn escape_controls(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         if drives_screen(character) && !matches!(character, '\n' | '\t') {
@@ -91,9 +91,9 @@ pub(crate) fn harmless(text: &str) -> String {
 }
 
 /// Sorts a failed write to stdout: a reader that has left is no fault.
-pub(crate) fn stdout_failed(cause: io::Error) -> Stop {
+pub(crate) fn stdout_failed(cause: io::Error) -> EarlyExit {
     if cause.kind() == io::ErrorKind::BrokenPipe {
-        return Stop::ReaderGone;
+        return EarlyExit::ReaderGone;
     }
     Error::new(Exit::Request, "cannot write to standard output").caused_by(cause).into()
 }
@@ -121,13 +121,13 @@ mod tests {
 
     #[test]
     fn one_thing_is_not_called_as_many() {
-        let entries = |count| counted(count, "entry", "entries");
+        let entries = |count| count_noun(count, "entry", "entries");
         assert_eq!([0, 1, 2].map(entries), ["0 entries", "1 entry", "2 entries"]);
     }
 
     #[test]
     fn what_others_wrote_does_nothing_to_the_screen() {
-        let check = |text: &str, expect: &str| assert_eq!(harmless(text), expect);
+        let check = |text: &str, expect: &str| assert_eq!(escape_controls(text), expect);
         check("Grüße, 你好,\n\tשלום", "Grüße, 你好,\n\tשלום");
         check("\u{1b}[31mred\u{7}", "\\u{1b}[31mred\\u{7}");
         check("user\u{202e}nimda", "user\\u{202e}nimda");

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
-use everturn_catalog::{Detail, Session};
+use everturn_catalog::{CatalogSession, SummaryDetail};
 
-use crate::catalog::Collection;
-use crate::commands::{Context, Widths, session_line};
-use crate::error::Stop;
+use crate::catalog::SourceCollection;
+use crate::commands::{ColumnWidths, Context, session_line};
+use crate::error::EarlyExit;
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::{Output, harmless};
+use crate::json::JsonObject;
+use crate::output::{Output, escape_controls};
 use crate::settings;
 
 /// How many sessions are shown.
@@ -33,24 +33,24 @@ Next:
   everturn help                    see all commands";
 
 /// How many sessions of each layout a source has.
-type Counts<'a> = BTreeMap<(usize, &'a str), usize>;
+type SourceCounts<'a> = BTreeMap<(usize, &'a str), usize>;
 
-fn counts(sessions: &[Session]) -> Counts<'_> {
-    let mut counts = Counts::new();
+fn counts(sessions: &[CatalogSession]) -> SourceCounts<'_> {
+    let mut counts = SourceCounts::new();
     for session in sessions {
         *counts.entry((session.source, session.summary.layout)).or_default() += 1;
     }
     counts
 }
 
-pub(crate) fn run(context: &mut Context) -> Result<Exit, Stop> {
+pub(crate) fn run(context: &mut Context) -> Result<Exit, EarlyExit> {
     // Whoever has no home has no sessions, and that is no mistake here.
     let mut collection = match context.collection() {
         Ok(collection) => collection,
         Err(_) if context.root.is_none() => return nothing_yet(context),
         Err(error) => return Err(error.into()),
     };
-    let mut sessions = collection.sessions(Detail::Names)?.sessions;
+    let mut sessions = collection.sessions(SummaryDetail::Names)?.sessions;
     if sessions.is_empty() {
         return nothing_yet(context);
     }
@@ -59,12 +59,12 @@ pub(crate) fn run(context: &mut Context) -> Result<Exit, Stop> {
         writeln!(context.out, "{line}")?;
     }
     if context.json {
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     sessions.truncate(SHOWN);
-    collection.catalog.complete(&collection.sources, &mut sessions);
+    collection.catalog.complete_summaries(&collection.sources, &mut sessions);
     let terminal = std::io::stdout().is_terminal().then(|| (settings::width(), settings::now()));
-    let widths = Widths::of(&sessions);
+    let widths = ColumnWidths::of(&sessions);
     writeln!(context.out, "\nChanged last:")?;
     for session in &sessions {
         let line = session_line(session, &widths, terminal);
@@ -73,32 +73,32 @@ pub(crate) fn run(context: &mut Context) -> Result<Exit, Stop> {
     writeln!(context.out, "\n{NEXT_STEPS}")?;
     context.out.flush()?;
     collection.mention_notes();
-    Ok(if collection.is_incomplete { Exit::Request } else { Exit::Fine })
+    Ok(if collection.is_incomplete { Exit::Request } else { Exit::Success })
 }
 
-fn nothing_yet(context: &mut Context) -> Result<Exit, Stop> {
+fn nothing_yet(context: &mut Context) -> Result<Exit, EarlyExit> {
     if !context.json {
         writeln!(context.out, "{FIRST_STEPS}")?;
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// Says what can be done by somebody who asks for sessions and has none.
 pub(crate) fn first_steps() -> Exit {
     Output::status(FIRST_STEPS);
-    Exit::Fine
+    Exit::Success
 }
 
 /// One line for each source and layout.
-fn lines(collection: &Collection, counts: &Counts<'_>, json: bool) -> Vec<String> {
+fn lines(collection: &SourceCollection, counts: &SourceCounts<'_>, json: bool) -> Vec<String> {
     let line = |(&(source, layout), &count): (&(usize, &str), &usize)| {
         let (name, path) = collection.named(source);
         if json {
-            let object = Object::new().text("source", name).text("layout", layout);
+            let object = JsonObject::new().text("source", name).text("layout", layout);
             return object.number("sessions", count as u64).text("path", &path).close();
         }
         let sessions = if count == 1 { "session " } else { "sessions" };
-        harmless(&format!("{count:>6} {sessions}  {layout:11}  {path}")).replace('\n', " ")
+        escape_controls(&format!("{count:>6} {sessions}  {layout:11}  {path}")).replace('\n', " ")
     };
     counts.iter().map(line).collect()
 }

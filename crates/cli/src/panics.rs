@@ -22,7 +22,7 @@ fn describe(info: &PanicHookInfo<'_>) {
     let place = info.location().map_or_else(String::new, |location| format!(" at {location}"));
     let error = Error::new(Exit::Internal, format!("internal error{place}: {message}"))
         .hint("this is a fault in everturn; run it again with RUST_BACKTRACE=1 and report it");
-    app::report(&error);
+    app::print_error(&error);
 
     // Captured only if RUST_BACKTRACE asks for it.
     let backtrace = Backtrace::capture();

@@ -6,43 +6,43 @@
 mod console;
 mod game;
 mod guide;
+mod live_narrator;
+mod log_view;
 mod map;
 mod page;
-mod told;
-mod voice;
-mod words;
+mod player_input;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use everturn::campaign::{CampaignWriter, Embedded};
+use everturn::campaign::{CampaignWriter, EmbeddedNarrator};
 use everturn::store::Store;
 use signal_hook::consts::SIGINT;
 
-use self::console::{Console, Heard};
-use self::game::{Game, Next};
+use self::console::{Console, ConsoleInput};
+use self::game::{NextStep, PlaySession};
 use self::guide::Guide;
-use self::page::{Look, Page};
-use self::voice::Voice;
+use self::live_narrator::LiveNarrator;
+use self::page::{BlockStyle, PlayPage};
 use crate::commands::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
+use crate::json::JsonObject;
 use crate::settings;
 
-pub(crate) use self::voice::Distant;
+pub(crate) use self::live_narrator::RemoteNarrator;
 
 /// Who tells the story.
-pub(crate) enum Teller<'n> {
-    Embedded(&'n mut Embedded),
-    Distant(&'n mut Distant),
+pub(crate) enum PlayNarrator<'n> {
+    Embedded(&'n mut EmbeddedNarrator),
+    Distant(&'n mut RemoteNarrator),
 }
 
 /// What is played, and by whom.
-pub(crate) struct Table<'n> {
+pub(crate) struct PlaySetup<'n> {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) campaign: CampaignWriter,
-    pub(crate) teller: Teller<'n>,
+    pub(crate) narrator: PlayNarrator<'n>,
     /// The command that goes on with the campaign.
     pub(crate) again: String,
 }
@@ -62,15 +62,15 @@ fn failed(cause: std::io::Error) -> Error {
 }
 
 /// Lets somebody play until it is enough.
-pub(crate) fn play(table: Table<'_>, context: &mut Context) -> Result<Exit, Stop> {
-    let Table { store, campaign, teller, again } = table;
+pub(crate) fn play(table: PlaySetup<'_>, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let PlaySetup { store, campaign, narrator: teller, again } = table;
     let mut console = Console::open().map_err(failed)?;
-    let (narrator, embedded): (&mut dyn Voice, Option<Embedded>) = match teller {
-        Teller::Embedded(embedded) => {
+    let (narrator, embedded): (&mut dyn LiveNarrator, Option<EmbeddedNarrator>) = match teller {
+        PlayNarrator::Embedded(embedded) => {
             let own = *embedded;
             (embedded, Some(own))
         }
-        Teller::Distant(distant) => {
+        PlayNarrator::Distant(distant) => {
             let live = console.is_terminal() && !context.json;
             distant.show_on(live.then(|| console.screen()));
             (distant, None)
@@ -78,7 +78,7 @@ pub(crate) fn play(table: Table<'_>, context: &mut Context) -> Result<Exit, Stop
     };
     let guide = Guide::new(embedded);
     let (clock, unanswered) = (settings::now as fn() -> jiff::Timestamp, None);
-    let mut game = Game { store, campaign, narrator, guide, clock, unanswered, failures: 0 };
+    let mut game = PlaySession { store, campaign, narrator, guide, clock, unanswered, failures: 0 };
     if console.is_terminal() {
         game.history()?.iter().for_each(|line| console.remember(line));
     }
@@ -88,16 +88,16 @@ pub(crate) fn play(table: Table<'_>, context: &mut Context) -> Result<Exit, Stop
     outcome?;
     released?;
     if !context.json {
-        let mut page = Page::default();
-        page.say(Look::Plain, "");
-        page.say(Look::Faint, format!("Saved up to turn {turn}. {again} goes on."));
+        let mut page = PlayPage::default();
+        page.say(BlockStyle::Plain, "");
+        page.say(BlockStyle::Faint, format!("Saved up to turn {turn}. {again} goes on."));
         show(&page, &console, context)?;
     }
     let spoiled = failures > 0 && !console.is_terminal();
-    Ok(if spoiled { Exit::Request } else { Exit::Fine })
+    Ok(if spoiled { Exit::Request } else { Exit::Success })
 }
 
-fn show(page: &Page, console: &Console, context: &mut Context) -> Result<(), Stop> {
+fn show(page: &PlayPage, console: &Console, context: &mut Context) -> Result<(), EarlyExit> {
     context.out.write_all(page.render(console.screen()).as_bytes())?;
     // A player sees what has happened before anything else does.
     context.out.flush()
@@ -105,24 +105,28 @@ fn show(page: &Page, console: &Console, context: &mut Context) -> Result<(), Sto
 
 /// The line above the prompt, and in a pipe also the line that was read, so that it reads like a game.
 fn echo(
-    game: &Game<'_>,
+    game: &PlaySession<'_>,
     line: Option<&str>,
     console: &Console,
     context: &mut Context,
-) -> Result<(), Stop> {
-    let mut page = Page::default();
+) -> Result<(), EarlyExit> {
+    let mut page = PlayPage::default();
     if let Some(line) = line {
-        page.say(Look::Strong, format!("> {}", told::shortened(line.trim())));
+        page.say(BlockStyle::Strong, format!("> {}", log_view::shortened(line.trim())));
     } else {
-        page.say(Look::Plain, "");
-        page.say(Look::Faint, game.status()?);
+        page.say(BlockStyle::Plain, "");
+        page.say(BlockStyle::Faint, game.status()?);
     }
     show(&page, console, context)
 }
 
-fn converse(game: &mut Game<'_>, console: &mut Console, context: &mut Context) -> Result<(), Stop> {
+fn converse(
+    game: &mut PlaySession<'_>,
+    console: &mut Console,
+    context: &mut Context,
+) -> Result<(), EarlyExit> {
     if !context.json {
-        let mut page = Page::default();
+        let mut page = PlayPage::default();
         game.opening(&mut page)?;
         show(&page, console, context)?;
     }
@@ -131,19 +135,21 @@ fn converse(game: &mut Game<'_>, console: &mut Console, context: &mut Context) -
         if !context.json {
             echo(game, None, console, context)?;
         }
-        let mut page = Page::default();
-        let (mut next, failures) = (Next::Ask, game.failures);
+        let mut page = PlayPage::default();
+        let (mut next, failures) = (NextStep::Ask, game.failures);
         match console.ask().map_err(failed)? {
-            Heard::End => next = Next::Leave,
-            Heard::Interrupted if std::mem::replace(&mut leaving, true) => next = Next::Leave,
-            Heard::Interrupted => {
-                page.say(Look::Faint, "Ctrl-C once more leaves, and so does /quit.");
+            ConsoleInput::End => next = NextStep::Leave,
+            ConsoleInput::Interrupted if std::mem::replace(&mut leaving, true) => {
+                next = NextStep::Leave
             }
-            Heard::Unfit(why) => {
+            ConsoleInput::Interrupted => {
+                page.say(BlockStyle::Faint, "Ctrl-C once more leaves, and so does /quit.");
+            }
+            ConsoleInput::Unfit(why) => {
                 game.failures += 1;
-                page.say(Look::Alarm, why);
+                page.say(BlockStyle::Alarm, why);
             }
-            Heard::Line(line) => {
+            ConsoleInput::Line(line) => {
                 leaving = false;
                 console.remember(&line);
                 if console.is_terminal() {
@@ -155,13 +161,13 @@ fn converse(game: &mut Game<'_>, console: &mut Console, context: &mut Context) -
                 next = game.line(&line, &mut page)?;
             }
         }
-        if next == Next::Leave {
+        if next == NextStep::Leave {
             return Ok(());
         }
         if context.json {
-            let screen = page::Screen { width: usize::MAX, colour: false };
+            let screen = page::ScreenOptions { width: usize::MAX, colour: false };
             let ok = if game.failures == failures { "true" } else { "false" };
-            let answer = Object::new().raw("ok", ok).number("turn", game.campaign.turn());
+            let answer = JsonObject::new().raw("ok", ok).number("turn", game.campaign.turn());
             let answer = answer.text("text", page.render(screen).trim_end());
             writeln!(context.out, "{}", answer.close())?;
             context.out.flush()?;

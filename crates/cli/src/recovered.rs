@@ -22,5 +22,5 @@ pub(crate) fn report() {
             told.push(finding);
         }
     }
-    sessions::report(&told);
+    sessions::print_findings(&told);
 }

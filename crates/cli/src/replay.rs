@@ -7,28 +7,28 @@ mod player;
 mod screen;
 mod terminal;
 
-use everturn::layout::{LayoutError, Reader};
+use everturn::format::{SessionError, SessionReader};
 
 use crate::changes;
 use crate::commands::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::output::harmless;
-use crate::sessions::Found;
+use crate::output::escape_controls;
+use crate::sessions::FoundSession;
 
-pub(crate) use player::{Player, Speed};
-pub(crate) use terminal::{Input, Terminal, restore};
+pub(crate) use player::{ReplayPlayer, ReplaySpeed};
+pub(crate) use terminal::{Terminal, TerminalInput, restore};
 
-use player::Key;
-use screen::{Page, screen};
+use player::ReplayKey;
+use screen::{ReplayPage, screen};
 
 /// Lets the user step through the turns until it is enough.
 pub(crate) fn play(
-    mut player: Player,
-    found: &Found,
-    reader: &dyn Reader,
+    mut player: ReplayPlayer,
+    found: &FoundSession,
+    reader: &dyn SessionReader,
     context: &mut Context,
-) -> Result<Exit, Stop> {
+) -> Result<Exit, EarlyExit> {
     let failed = |cause| Error::new(Exit::Request, "the terminal failed").caused_by(cause);
     context.out.flush()?;
     let terminal = Terminal::take().map_err(failed)?;
@@ -40,14 +40,14 @@ pub(crate) fn play(
         context.out.flush()?;
         let before = player.turn();
         match terminal.wait(player.patience()).map_err(failed)? {
-            Input::Key(key) => player.press(key),
-            Input::Nothing => player.tick(),
-            Input::Redraw => {}
-            Input::End => player.press(Key::Quit),
+            TerminalInput::Key(key) => player.press(key),
+            TerminalInput::Nothing => player.tick(),
+            TerminalInput::Redraw => {}
+            TerminalInput::End => player.press(ReplayKey::Quit),
         }
         if player.is_over() {
             drop(terminal);
-            return Ok(Exit::Fine);
+            return Ok(Exit::Success);
         }
         if player.turn() != before {
             page = read_page(reader, player.turn()).map_err(|error| found.failed(error))?;
@@ -56,8 +56,8 @@ pub(crate) fn play(
 }
 
 /// All there is to show about a turn.
-fn read_page(reader: &dyn Reader, turn: u64) -> Result<Page, LayoutError> {
-    let mut page = Page::default();
+fn read_page(reader: &dyn SessionReader, turn: u64) -> Result<ReplayPage, SessionError> {
+    let mut page = ReplayPage::default();
     let mut entries = reader.entries(turn..=turn)?;
     while let Some(entry) = entries.next() {
         let entry = entry?;
@@ -65,8 +65,8 @@ fn read_page(reader: &dyn Reader, turn: u64) -> Result<Page, LayoutError> {
             continue;
         }
         let time = entry.time.map_or_else(String::new, |time| format!("  {time}"));
-        let heading = harmless(&format!("{}{time}", entry.speaker)).replace('\n', " ");
-        page.entries.push((heading, harmless(entry.text.trim_end())));
+        let heading = escape_controls(&format!("{}{time}", entry.speaker)).replace('\n', " ");
+        page.entries.push((heading, escape_controls(entry.text.trim_end())));
     }
     let mut changed = reader.changes(turn..=turn)?;
     while let Some(change) = changed.next() {

@@ -8,24 +8,26 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use everturn::disk::RealDisk;
-use everturn::finding::{Code, Finding};
-use everturn::layout::{self, Editor, Layout, LayoutError, Reader, chain};
+use everturn::finding::{Finding, FindingCode};
+use everturn::format::{
+    self, SessionEditor, SessionError, SessionFormat, SessionReader, error_chain,
+};
+use everturn::model::{Mark, SessionRef};
 use everturn::names::FilePath;
 use everturn::quarantine;
 use everturn::store::{FileStore, Options, Store, StoreError, quarantine_dir, ran_out_of_files};
-use everturn::view::{Mark, Place};
 
 use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::output::{Output, counted};
-use crate::{faults, homes, progress, recovered, settings};
+use crate::output::{Output, count_noun};
+use crate::{agent_homes, progress, recovered, settings, store_errors};
 
-pub(crate) use lookup::{Candidate, Chosen};
+pub(crate) use lookup::{Candidate, LookupResult};
 
 /// What a command wants to do with a root.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum RootAccess {
     /// Nothing is ever written.
     Read,
     /// Commits that wait are replayed.
@@ -34,18 +36,18 @@ pub(crate) enum Access {
 
 /// A root that is open.
 #[derive(Clone)]
-pub(crate) struct Root {
+pub(crate) struct OpenRoot {
     /// As the user would write it.
     pub(crate) path: PathBuf,
     files: Arc<FileStore>,
-    access: Access,
+    access: RootAccess,
 }
 
 /// A session that was found.
-pub(crate) struct Found {
-    pub(crate) root: Root,
-    pub(crate) layout: &'static dyn Layout,
-    pub(crate) place: Place,
+pub(crate) struct FoundSession {
+    pub(crate) root: OpenRoot,
+    pub(crate) layout: &'static dyn SessionFormat,
+    pub(crate) place: SessionRef,
 }
 
 /// How long a command waits between two attempts, at first and at most.
@@ -55,7 +57,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_m
 pub(crate) const MOVE_TRIES: usize = 10;
 
 /// Tries something again while another process is at work there, for so long.
-pub(crate) fn patiently<T, E: MaybeBusy>(
+pub(crate) fn retry_while_busy<T, E: Busy>(
     wait: Duration,
     mut attempt: impl FnMut() -> Result<T, E>,
 ) -> Result<T, E> {
@@ -72,28 +74,28 @@ pub(crate) fn patiently<T, E: MaybeBusy>(
 }
 
 /// An error that may go away by waiting.
-pub(crate) trait MaybeBusy {
+pub(crate) trait Busy {
     /// Whether another process is at work there.
     fn is_busy(&self) -> bool;
 }
 
-impl MaybeBusy for StoreError {
+impl Busy for StoreError {
     fn is_busy(&self) -> bool {
         matches!(self, StoreError::Busy { .. })
     }
 }
 
-impl MaybeBusy for LayoutError {
+impl Busy for SessionError {
     fn is_busy(&self) -> bool {
-        matches!(self, LayoutError::Store(error) if error.is_busy())
+        matches!(self, SessionError::Store(error) if error.is_busy())
     }
 }
 
 /// Tells people what was noticed.
-pub(crate) fn report(findings: &[Finding]) {
+pub(crate) fn print_findings(findings: &[Finding]) {
     let is_certain = |finding: &&Finding| {
         // What looks like damage may be a file that could not be opened, which is said at the end.
-        !ran_out_of_files() || finding.code == Code::Unreadable
+        !ran_out_of_files() || finding.code == FindingCode::Unreadable
     };
     for finding in findings.iter().filter(is_certain) {
         Output::status(&finding.to_string());
@@ -103,16 +105,16 @@ pub(crate) fn report(findings: &[Finding]) {
 /// One line about what is in the quarantine of a session, if there is something that could be missed.
 pub(crate) fn quarantine_line(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
 ) -> Option<String> {
-    let count = || -> Result<u64, LayoutError> {
+    let count = || -> Result<u64, SessionError> {
         // Most roots have no quarantine, and then nothing else is looked at.
-        if layout.is_foreign() || store.stat(&quarantine_dir())?.is_none() {
+        if layout.is_external() || store.stat(&quarantine_dir())?.is_none() {
             return Ok(0);
         }
         let mut count = 0;
-        for kept in layout.belongings(store, place)?.quarantined(store)? {
+        for kept in layout.session_files(store, place)?.quarantined_files(store)? {
             count += u64::from(quarantine::piece(store, kept)?.is_some_and(|one| one.has_records));
         }
         Ok(count)
@@ -121,10 +123,10 @@ pub(crate) fn quarantine_line(
     match count() {
         Ok(0) => None,
         Ok(count) => {
-            let pieces = counted(count, "content", "contents");
+            let pieces = count_noun(count, "content", "contents");
             Some(format!("{id}: {pieces} in the quarantine, not shown; see: everturn check {id}"))
         }
-        Err(error) => Some(format!("{id}: the quarantine cannot be read: {}", chain(&error))),
+        Err(error) => Some(format!("{id}: the quarantine cannot be read: {}", error_chain(&error))),
     }
 }
 
@@ -133,22 +135,22 @@ pub(crate) fn exit_after(findings: &[Finding]) -> Exit {
     let is_loss = |finding: &Finding| {
         matches!(
             finding.code,
-            Code::BadLine
-                | Code::BadRecord
-                | Code::BadChange
-                | Code::NotUtf8
-                | Code::BadDocument
-                | Code::EmptyDocument
-                | Code::TooLarge
-                | Code::MissingFile
-                | Code::StateDiffers
+            FindingCode::BadLine
+                | FindingCode::BadRecord
+                | FindingCode::BadChange
+                | FindingCode::NotUtf8
+                | FindingCode::BadDocument
+                | FindingCode::EmptyDocument
+                | FindingCode::TooLarge
+                | FindingCode::MissingFile
+                | FindingCode::StateDiffers
         )
     };
-    if findings.iter().any(is_loss) { Exit::Damaged } else { Exit::Fine }
+    if findings.iter().any(is_loss) { Exit::Damaged } else { Exit::Success }
 }
 
 /// The turn that a user means: by its number, the id of an entry, or the id or name of a mark.
-pub(crate) fn turn_meant(reader: &dyn Reader, name: &str) -> Result<u64, Error> {
+pub(crate) fn resolve_turn(reader: &dyn SessionReader, name: &str) -> Result<u64, Error> {
     if let Ok(number) = name.parse::<u64>() {
         return Ok(number);
     }
@@ -169,8 +171,8 @@ pub(crate) fn turn_meant(reader: &dyn Reader, name: &str) -> Result<u64, Error> 
     Err(Error::new(Exit::Request, what).hint("everturn mark list SESSION shows the marks"))
 }
 
-impl Root {
-    pub(crate) fn open(path: &Path, access: Access) -> Result<Root, Error> {
+impl OpenRoot {
+    pub(crate) fn open(path: &Path, access: RootAccess) -> Result<OpenRoot, Error> {
         let failed = |cause| {
             Error::new(Exit::Request, format!("cannot open the root {}", path.display()))
                 .caused_by(cause)
@@ -180,21 +182,21 @@ impl Root {
         let recovery = progress::Recovery::new();
         let progress = recovery.progress();
         let files = match access {
-            Access::Read => FileStore::open_read_only_with(disk, progress)?,
-            Access::Write => {
+            RootAccess::Read => FileStore::open_read_only_with(disk, progress)?,
+            RootAccess::Write => {
                 let findings = recovered::findings();
-                let options = Options::new(settings::holder());
+                let options = Options::new(settings::lock_owner());
                 FileStore::open(disk, Options { progress, findings, ..options })?
             }
         };
         recovery.finish();
-        Ok(Root { path: path.to_owned(), files: Arc::new(files), access })
+        Ok(OpenRoot { path: path.to_owned(), files: Arc::new(files), access })
     }
 
     /// Opens a root for writing that is made if need be.
-    pub(crate) fn create(path: &Path) -> Result<Root, Error> {
-        let files = faults::open_store(path)?;
-        Ok(Root { path: path.to_owned(), files: Arc::new(files), access: Access::Write })
+    pub(crate) fn create(path: &Path) -> Result<OpenRoot, Error> {
+        let files = store_errors::open_store(path)?;
+        Ok(OpenRoot { path: path.to_owned(), files: Arc::new(files), access: RootAccess::Write })
     }
 
     pub(crate) fn store(&self) -> Arc<dyn Store> {
@@ -212,14 +214,14 @@ impl Root {
     }
 }
 
-impl Found {
+impl FoundSession {
     /// The session with its root open for what is wanted. What belongs to other programs is never opened for writing.
-    fn with(self, access: Access) -> Result<Found, Error> {
-        if access == Access::Read || self.layout.is_foreign() || self.root.access == access {
+    fn with(self, access: RootAccess) -> Result<FoundSession, Error> {
+        if access == RootAccess::Read || self.layout.is_external() || self.root.access == access {
             return Ok(self);
         }
-        let root = Root::open(&self.root.path, access)?;
-        Ok(Found { root, ..self })
+        let root = OpenRoot::open(&self.root.path, access)?;
+        Ok(FoundSession { root, ..self })
     }
 
     /// Says in one line that something of the session is in the quarantine, or will be when the root is recovered.
@@ -231,8 +233,8 @@ impl Found {
     }
 
     /// Something that went wrong with the session, with the next command where data are damaged.
-    pub(crate) fn failed(&self, error: LayoutError) -> Error {
-        let damaged = matches!(error, LayoutError::Damaged { .. });
+    pub(crate) fn failed(&self, error: SessionError) -> Error {
+        let damaged = matches!(error, SessionError::Damaged { .. });
         let error = Error::from(error);
         let check = || format!("everturn check {}", self.root.shown(&self.place.path));
         if damaged { error.hint(check()) } else { error }
@@ -241,10 +243,10 @@ impl Found {
 
 impl Context {
     /// The layouts to look at.
-    pub(crate) fn layouts(&self) -> Vec<&'static dyn Layout> {
+    pub(crate) fn layouts(&self) -> Vec<&'static dyn SessionFormat> {
         match &self.layout {
-            Some(name) => layout::find(name).into_iter().collect(),
-            None => layout::ALL.to_vec(),
+            Some(name) => format::find(name).into_iter().collect(),
+            None => format::ALL.to_vec(),
         }
     }
 
@@ -258,17 +260,17 @@ impl Context {
 
     /// The root: what the user named, what the settings say, or the home of the program whose layout was named.
     pub(crate) fn root_dir(&self) -> Result<PathBuf, Error> {
-        homes::root(self.root.as_deref(), self.layout.as_deref())
+        agent_homes::root(self.root.as_deref(), self.layout.as_deref())
     }
 
     /// Opens the root for reading.
-    pub(crate) fn open_root(&self) -> Result<Root, Error> {
-        let root = Root::open(&self.root_dir()?, Access::Read)?;
+    pub(crate) fn open_root(&self) -> Result<OpenRoot, Error> {
+        let root = OpenRoot::open(&self.root_dir()?, RootAccess::Read)?;
         Ok(root)
     }
 
     /// Opens a session for reading.
-    pub(crate) fn read(&self, name: &str) -> Result<(Found, Box<dyn Reader>), Error> {
+    pub(crate) fn read(&self, name: &str) -> Result<(FoundSession, Box<dyn SessionReader>), Error> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -276,7 +278,7 @@ impl Context {
             let store = found.root.store();
             match found.layout.open(&store, &found.place) {
                 Ok(reader) => {
-                    report(&reader.findings());
+                    print_findings(&reader.findings());
                     found.mention_quarantine();
                     return Ok((found, reader));
                 }
@@ -300,14 +302,14 @@ impl Context {
     }
 
     /// Opens a session for reading, along one of its branches if one is named.
-    pub(crate) fn read_along(
+    pub(crate) fn read_branch(
         &self,
         name: &str,
         branch: Option<&str>,
-    ) -> Result<(Found, Box<dyn Reader>), Error> {
+    ) -> Result<(FoundSession, Box<dyn SessionReader>), Error> {
         let (found, reader) = self.read(name)?;
         let Some(branch) = branch else { return Ok((found, reader)) };
-        let along = reader.along(branch).map_err(|error| {
+        let along = reader.open_branch(branch).map_err(|error| {
             let list = format!("branches {name}");
             found.failed(error).hint(self.next_command(&list))
         })?;
@@ -315,7 +317,7 @@ impl Context {
     }
 
     /// Becomes the writer of a session.
-    pub(crate) fn edit(&self, name: &str) -> Result<(Found, Box<dyn Editor>), Error> {
+    pub(crate) fn edit(&self, name: &str) -> Result<(FoundSession, Box<dyn SessionEditor>), Error> {
         self.edit_within(name, Duration::ZERO)
     }
 
@@ -324,31 +326,32 @@ impl Context {
         &self,
         name: &str,
         wait: Duration,
-    ) -> Result<(Found, Box<dyn Editor>), Error> {
-        let found = self.find(name, Access::Write)?;
-        let editor = patiently(wait, || found.layout.edit(&found.root.store(), &found.place));
+    ) -> Result<(FoundSession, Box<dyn SessionEditor>), Error> {
+        let found = self.find(name, RootAccess::Write)?;
+        let editor =
+            retry_while_busy(wait, || found.layout.edit(&found.root.store(), &found.place));
         let editor = editor.map_err(|error| found.failed(error))?;
-        report(&editor.findings());
+        print_findings(&editor.findings());
         Ok((found, editor))
     }
 
     /// Opens the root for writing.
-    pub(crate) fn root_to_write(&self) -> Result<Root, Error> {
-        let layout = self.layout.as_deref().and_then(layout::find);
-        if let Some(layout) = layout.filter(|layout| layout.is_foreign()) {
-            return Err(layout.not_offered("changes of any kind").into());
+    pub(crate) fn root_to_write(&self) -> Result<OpenRoot, Error> {
+        let layout = self.layout.as_deref().and_then(format::find);
+        if let Some(layout) = layout.filter(|layout| layout.is_external()) {
+            return Err(layout.unsupported("changes of any kind").into());
         }
-        Root::open(&self.root_dir()?, Access::Write)
+        OpenRoot::open(&self.root_dir()?, RootAccess::Write)
     }
 
     /// Finds a session that is to be read.
-    pub(crate) fn find_to_read(&self, name: &str) -> Result<Found, Error> {
-        let found = self.find(name, Access::Read)?;
+    pub(crate) fn find_to_read(&self, name: &str) -> Result<FoundSession, Error> {
+        let found = self.find(name, RootAccess::Read)?;
         Ok(found)
     }
 
     /// Finds a session of which something is to become, in a root that is open for writing.
-    pub(crate) fn find_to_write(&self, name: &str) -> Result<Found, Error> {
-        self.find(name, Access::Write)
+    pub(crate) fn find_to_write(&self, name: &str) -> Result<FoundSession, Error> {
+        self.find(name, RootAccess::Write)
     }
 }

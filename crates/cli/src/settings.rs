@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use everturn::home::{Environment, Home, Platform, Program};
-use everturn::store::Holder;
+use everturn::home::{Environment, HomeDirs, Platform, ProgramDirs};
+use everturn::store::LockOwner;
 use jiff::Timestamp;
 
 use crate::error::Error;
@@ -41,12 +41,12 @@ pub(crate) fn width() -> usize {
 }
 
 /// This process, as others that find its locks will see it.
-pub(crate) fn holder() -> Holder {
-    Holder { pid: std::process::id(), started: now().to_string() }
+pub(crate) fn lock_owner() -> LockOwner {
+    LockOwner { pid: std::process::id(), started: now().to_string() }
 }
 
 /// Where a program keeps its files, with everything below `root` if one is named.
-pub(crate) fn home(program: &Program, root: Option<&Path>) -> Result<Home, Error> {
+pub(crate) fn home(program: &ProgramDirs, root: Option<&Path>) -> Result<HomeDirs, Error> {
     let environment = Environment {
         variable: &|name| std::env::var_os(name),
         current_dir: std::env::current_dir().unwrap_or_default(),
@@ -56,7 +56,7 @@ pub(crate) fn home(program: &Program, root: Option<&Path>) -> Result<Home, Error
         Error::new(Exit::Request, format!("the root {} is not Unicode", root.display()))
     };
     let root = root.map(|root| root.to_str().ok_or_else(|| unusable(root))).transpose()?;
-    Home::resolve(program, &environment, root).map_err(|cause| {
+    HomeDirs::resolve(program, &environment, root).map_err(|cause| {
         Error::new(Exit::Request, "no data root")
             .caused_by(cause)
             .hint("name one with --root DIR or EVERTURN_ROOT")
@@ -64,7 +64,7 @@ pub(crate) fn home(program: &Program, root: Option<&Path>) -> Result<Home, Error
 }
 
 /// The directory in which the process works, as it is called.
-pub(crate) fn here() -> PathBuf {
+pub(crate) fn current_dir() -> PathBuf {
     std::env::current_dir().unwrap_or_default()
 }
 

@@ -1,38 +1,38 @@
 //! Where sessions are looked for: roots that are named, Everturn's own, the homes of agents, and the folders of other
 //! programs.
 //!
-//! Where a program usually keeps its sessions is a table, [`USUAL`]. Folders of others are only ever read.
+//! [`KNOWN_LOCATIONS`] lists where each program keeps its sessions. Folders of other programs are only read.
 
 use std::path::{Path, PathBuf};
 
 use everturn::config::{self, Config};
+use everturn::format::{self, SessionFormat};
 use everturn::home;
-use everturn::layout::{self, Layout};
-use everturn::view::Place;
+use everturn::model::SessionRef;
 use serde_json::{Value, json};
 
 use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::sessions::{Access, Root};
-use crate::{homes, settings};
+use crate::sessions::{OpenRoot, RootAccess};
+use crate::{agent_homes, settings};
 
 /// A place where sessions are looked for.
 #[derive(Clone)]
-pub(crate) struct Source {
+pub(crate) struct SourceLocation {
     /// What it is called in lists and messages.
     pub(crate) name: String,
     /// The directory, or a file that has sessions in it.
     pub(crate) path: PathBuf,
     /// The only layout that is looked for, if it is known.
-    pub(crate) layout: Option<&'static dyn Layout>,
-    pub(crate) origin: Origin,
+    pub(crate) layout: Option<&'static dyn SessionFormat>,
+    pub(crate) origin: SourceOrigin,
 }
 
 /// How a source is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum SourceOrigin {
     /// The user named it as the root.
     Named,
     /// It is Everturn's own root.
@@ -45,15 +45,15 @@ pub(crate) enum Origin {
     Added,
 }
 
-impl Origin {
+impl SourceOrigin {
     /// The word that `--json` prints.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Origin::Named => "named",
-            Origin::Own => "own",
-            Origin::Here => "here",
-            Origin::Usual => "usual",
-            Origin::Added => "added",
+            SourceOrigin::Named => "named",
+            SourceOrigin::Own => "own",
+            SourceOrigin::Here => "here",
+            SourceOrigin::Usual => "usual",
+            SourceOrigin::Added => "added",
         }
     }
 }
@@ -63,7 +63,7 @@ pub(crate) const STORAGE: &str = "storage";
 
 /// What a path in the table starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Base {
+enum BaseDir {
     Home,
     /// `XDG_DATA_HOME`, or where it usually is.
     Data,
@@ -74,81 +74,84 @@ enum Base {
 }
 
 /// Where a program keeps its sessions.
-struct Usual {
+struct KnownLocation {
     layout: &'static str,
     /// A variable that names the place, and what is below it there. If it is set, nothing else counts.
     variable: Option<(&'static str, &'static str)>,
-    places: &'static [(Base, &'static str)],
+    places: &'static [(BaseDir, &'static str)],
 }
 
-const USUAL: &[Usual] = &[
-    Usual {
+const KNOWN_LOCATIONS: &[KnownLocation] = &[
+    KnownLocation {
         layout: "claude-code",
         variable: Some(("CLAUDE_CONFIG_DIR", "")),
-        places: &[(Base::Home, ".claude"), (Base::Config, "claude")],
+        places: &[(BaseDir::Home, ".claude"), (BaseDir::Config, "claude")],
     },
-    Usual {
+    KnownLocation {
         layout: "codex",
         variable: Some(("CODEX_HOME", "")),
-        places: &[(Base::Home, ".codex")],
+        places: &[(BaseDir::Home, ".codex")],
     },
-    Usual {
+    KnownLocation {
         layout: "gemini-cli",
         variable: Some(("GEMINI_CLI_HOME", ".gemini")),
-        places: &[(Base::Home, ".gemini")],
+        places: &[(BaseDir::Home, ".gemini")],
     },
-    Usual {
+    KnownLocation {
         layout: "sillytavern",
         variable: Some(("SILLYTAVERN_DATAROOT", "")),
-        places: &[(Base::Home, "SillyTavern/data")],
+        places: &[(BaseDir::Home, "SillyTavern/data")],
     },
-    Usual {
+    KnownLocation {
         layout: "pi",
         variable: Some(("PI_CODING_AGENT_DIR", "")),
-        places: &[(Base::Home, ".pi/agent")],
+        places: &[(BaseDir::Home, ".pi/agent")],
     },
-    Usual { layout: "opencode", variable: None, places: &[(Base::Data, "opencode")] },
-    Usual {
+    KnownLocation { layout: "opencode", variable: None, places: &[(BaseDir::Data, "opencode")] },
+    KnownLocation {
         layout: "goose",
         variable: Some(("GOOSE_PATH_ROOT", "data/sessions")),
-        places: &[(Base::Data, "goose/sessions")],
+        places: &[(BaseDir::Data, "goose/sessions")],
     },
-    Usual {
+    KnownLocation {
         layout: "aider",
         variable: Some(("AIDER_CHAT_HISTORY_FILE", "")),
-        places: &[(Base::Here, ".aider.chat.history.md"), (Base::Home, ".aider.chat.history.md")],
+        places: &[
+            (BaseDir::Here, ".aider.chat.history.md"),
+            (BaseDir::Home, ".aider.chat.history.md"),
+        ],
     },
 ];
 
 /// What the process was told from outside.
-struct Outside<'a> {
+struct ProcessEnvironment<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
     here: PathBuf,
 }
 
-impl Outside<'_> {
+impl ProcessEnvironment<'_> {
     fn absolute(&self, name: &str) -> Option<PathBuf> {
         (self.variable)(name).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
-    fn base(&self, base: Base) -> Option<PathBuf> {
+    fn base(&self, base: BaseDir) -> Option<PathBuf> {
         let home = || self.absolute("HOME");
         match base {
-            Base::Home => home(),
-            Base::Data => {
+            BaseDir::Home => home(),
+            BaseDir::Data => {
                 self.absolute("XDG_DATA_HOME").or_else(|| Some(home()?.join(".local/share")))
             }
-            Base::Config => {
+            BaseDir::Config => {
                 self.absolute("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
             }
-            Base::Here => Some(self.here.clone()),
+            BaseDir::Here => Some(self.here.clone()),
         }
     }
 
     /// Every place of the table, whether it is there or not, by the layout that it is for.
-    fn usual(&self) -> Vec<(&'static str, PathBuf)> {
+    fn known_locations(&self) -> Vec<(&'static str, PathBuf)> {
         let mut found: Vec<(&'static str, PathBuf)> = Vec::new();
-        for usual in USUAL {
+        for usual in KNOWN_LOCATIONS {
             let named = usual.variable.and_then(|(name, below)| {
                 let base = (self.variable)(name).filter(|value| !value.is_empty())?;
                 Some(joined(&self.here.join(base), below))
@@ -176,10 +179,15 @@ fn joined(base: &Path, below: &str) -> PathBuf {
     if below.is_empty() { base.to_owned() } else { base.join(below) }
 }
 
-impl Source {
+impl SourceLocation {
     /// A directory in which every layout of ours may be.
-    pub(crate) fn own(path: &Path) -> Source {
-        Source { name: "root".to_owned(), path: path.to_owned(), layout: None, origin: Origin::Own }
+    pub(crate) fn own(path: &Path) -> SourceLocation {
+        SourceLocation {
+            name: "root".to_owned(),
+            path: path.to_owned(),
+            layout: None,
+            origin: SourceOrigin::Own,
+        }
     }
 
     /// The directory that is opened for it.
@@ -190,22 +198,24 @@ impl Source {
 
     /// Whether its sessions may be written to.
     pub(crate) fn is_own(&self) -> bool {
-        matches!(self.origin, Origin::Own | Origin::Here | Origin::Named)
+        matches!(self.origin, SourceOrigin::Own | SourceOrigin::Here | SourceOrigin::Named)
     }
 
     /// Whether it may have sessions that another source has, too: one lies in the other, and nothing says that they are
     /// looked at for different things.
-    pub(crate) fn overlaps(&self, other: &Source) -> bool {
-        let real =
-            |source: &Source| source.path.canonicalize().unwrap_or_else(|_| source.path.clone());
+    pub(crate) fn overlaps(&self, other: &SourceLocation) -> bool {
+        let real = |source: &SourceLocation| {
+            source.path.canonicalize().unwrap_or_else(|_| source.path.clone())
+        };
         let (one, two) = (real(self), real(other));
-        let is_foreign = |source: &Source| source.layout.is_some_and(|layout| layout.is_foreign());
+        let is_foreign =
+            |source: &SourceLocation| source.layout.is_some_and(|layout| layout.is_external());
         let is_apart = match (self.layout, other.layout) {
             (Some(one), Some(two)) => one.name() != two.name(),
             // In Everturn's own root nothing of other programs is looked for.
             _ => [(self, other), (other, self)]
                 .iter()
-                .any(|(own, that)| own.origin == Origin::Own && is_foreign(that)),
+                .any(|(own, that)| own.origin == SourceOrigin::Own && is_foreign(that)),
         };
         !is_apart && (one.starts_with(&two) || two.starts_with(&one))
     }
@@ -216,17 +226,17 @@ impl Source {
     }
 
     /// Whether a session that was found in its directory belongs to it.
-    pub(crate) fn covers(&self, place: &Place) -> bool {
+    pub(crate) fn covers(&self, place: &SessionRef) -> bool {
         self.file_name().is_none_or(|name| place.path.as_str().split('/').next() == Some(name))
     }
 
     /// The layouts to look for, in groups: the next one counts if those before have nothing.
-    pub(crate) fn layouts(&self, context: &Context) -> Vec<Vec<&'static dyn Layout>> {
+    pub(crate) fn layouts(&self, context: &Context) -> Vec<Vec<&'static dyn SessionFormat>> {
         match (self.layout, &context.layout) {
             (Some(layout), _) => vec![vec![layout]],
             (None, Some(_)) => vec![context.layouts()],
-            (None, None) if self.origin == Origin::Own => vec![context.layouts()],
-            (None, None) => vec![context.layouts(), layout::FOREIGN.to_vec()],
+            (None, None) if self.origin == SourceOrigin::Own => vec![context.layouts()],
+            (None, None) => vec![context.layouts(), format::EXTERNAL.to_vec()],
         }
     }
 
@@ -236,51 +246,58 @@ impl Source {
             (_, None) => true,
             (Some(layout), Some(name)) => layout.name() == name,
             (None, Some(name)) => {
-                let is_foreign = layout::find(name).is_some_and(|layout| layout.is_foreign());
-                !is_foreign || self.origin == Origin::Added
+                let is_foreign = format::find(name).is_some_and(|layout| layout.is_external());
+                !is_foreign || self.origin == SourceOrigin::Added
             }
         }
     }
 }
 
 /// The sources that the user added, as the configuration has them.
-fn added(config: &Config) -> Vec<Source> {
+fn added(config: &Config) -> Vec<SourceLocation> {
     let Some(Value::Object(sources)) = config.get("sources") else { return Vec::new() };
     let source = |(name, value): (String, Value)| {
         let path = value.get("path").and_then(Value::as_str)?;
-        let layout = value.get("layout").and_then(Value::as_str).and_then(layout::find);
-        Some(Source { name, path: PathBuf::from(path), layout, origin: Origin::Added })
+        let layout = value.get("layout").and_then(Value::as_str).and_then(format::find);
+        Some(SourceLocation {
+            name,
+            path: PathBuf::from(path),
+            layout,
+            origin: SourceOrigin::Added,
+        })
     };
     sources.into_iter().filter_map(source).collect()
 }
 
 /// The campaigns that are played in the current directory, if there are any.
-fn played_here() -> Option<Source> {
-    let (name, path) = (STORAGE.to_owned(), settings::here().join(STORAGE));
-    let source = Source { name, layout: layout::find("campaign"), origin: Origin::Here, path };
+fn played_here() -> Option<SourceLocation> {
+    let (name, path) = (STORAGE.to_owned(), settings::current_dir().join(STORAGE));
+    let source =
+        SourceLocation { name, layout: format::find("campaign"), origin: SourceOrigin::Here, path };
     source.path.join("campaigns").is_dir().then_some(source)
 }
 
 /// The places where other programs keep their sessions, if they are there.
-pub(crate) fn usual() -> Vec<Source> {
-    let outside = Outside { variable: &settings::variable, here: settings::here() };
-    let mut sources: Vec<Source> = Vec::new();
+pub(crate) fn known_sources() -> Vec<SourceLocation> {
+    let outside =
+        ProcessEnvironment { variable: &settings::variable, here: settings::current_dir() };
+    let mut sources: Vec<SourceLocation> = Vec::new();
     for agent in [("codelia", &home::CODELIA), ("linggen", &home::LINGGEN)] {
         if let Ok(home) = settings::home(agent.1, None) {
             let (name, path) = (agent.0.to_owned(), home.state_dir);
-            sources.push(Source {
-                layout: layout::find(agent.0),
+            sources.push(SourceLocation {
+                layout: format::find(agent.0),
                 name,
                 path,
-                origin: Origin::Usual,
+                origin: SourceOrigin::Usual,
             });
         }
     }
-    for (name, path) in outside.usual() {
+    for (name, path) in outside.known_locations() {
         let times = sources.iter().filter(|source| source.name.starts_with(name)).count();
-        let layout = layout::find(name);
+        let layout = format::find(name);
         let name = if times == 0 { name.to_owned() } else { format!("{name}-{}", times + 1) };
-        sources.push(Source { name, path, layout, origin: Origin::Usual });
+        sources.push(SourceLocation { name, path, layout, origin: SourceOrigin::Usual });
     }
     sources.retain(|source| source.layout.is_some() && source.path.exists());
     sources
@@ -288,28 +305,31 @@ pub(crate) fn usual() -> Vec<Source> {
 
 impl Context {
     /// Every source that is known, wanted or not.
-    pub(crate) fn all_sources(&self) -> Result<Vec<Source>, Error> {
-        let mut sources = vec![Source::own(&homes::root(None, None)?)];
+    pub(crate) fn all_sources(&self) -> Result<Vec<SourceLocation>, Error> {
+        let mut sources = vec![SourceLocation::own(&agent_homes::root(None, None)?)];
         sources.extend(played_here());
-        sources.extend(usual());
-        if let Some(home) = homes::own() {
+        sources.extend(known_sources());
+        if let Some(home) = agent_homes::own_home() {
             sources.extend(added(&home.config(&[])?));
         }
         Ok(sources)
     }
 
     /// Where to look: in the root that was named, otherwise wherever sessions are known to be.
-    pub(crate) fn sources(&self) -> Result<Vec<Source>, Error> {
+    pub(crate) fn sources(&self) -> Result<Vec<SourceLocation>, Error> {
         let name = self.layout.as_deref();
         if let Some(root) = &self.root {
-            return Ok(vec![Source { origin: Origin::Named, ..Source::own(root) }]);
+            return Ok(vec![SourceLocation {
+                origin: SourceOrigin::Named,
+                ..SourceLocation::own(root)
+            }]);
         }
         let is_agent = matches!(name, Some("codelia" | "linggen"));
         if is_agent {
-            let mut sources = vec![Source::own(&self.root_dir()?)];
+            let mut sources = vec![SourceLocation::own(&self.root_dir()?)];
             let all = self.all_sources().unwrap_or_default().into_iter();
             sources.extend(
-                all.filter(|source| source.origin == Origin::Added && source.is_wanted(name)),
+                all.filter(|source| source.origin == SourceOrigin::Added && source.is_wanted(name)),
             );
             return Ok(sources);
         }
@@ -325,7 +345,10 @@ impl Context {
     }
 
     /// The roots of all sources, open, of which there must be one.
-    pub(crate) fn open_sources(&self, access: Access) -> Result<Vec<(Source, Root)>, Error> {
+    pub(crate) fn open_sources(
+        &self,
+        access: RootAccess,
+    ) -> Result<Vec<(SourceLocation, OpenRoot)>, Error> {
         let roots = self.sources_there(access)?;
         if roots.is_empty() {
             return Err(Error::new(Exit::Request, "there are no sessions yet")
@@ -336,16 +359,19 @@ impl Context {
 
     /// The roots of the sources that there are, open. One that cannot be opened is told about, unless it is the only
     /// one.
-    pub(crate) fn sources_there(&self, access: Access) -> Result<Vec<(Source, Root)>, Error> {
+    pub(crate) fn sources_there(
+        &self,
+        access: RootAccess,
+    ) -> Result<Vec<(SourceLocation, OpenRoot)>, Error> {
         let sources = self.sources()?;
         let is_only = sources.len() == 1;
         let mut roots = Vec::new();
         for source in sources {
-            let access = if source.is_own() { access } else { Access::Read };
-            match Root::open(source.dir(), access) {
+            let access = if source.is_own() { access } else { RootAccess::Read };
+            match OpenRoot::open(source.dir(), access) {
                 Ok(root) => roots.push((source, root)),
                 // Whoever has never made a session has no root of their own.
-                Err(_) if source.origin == Origin::Own && !source.path.exists() => {}
+                Err(_) if source.origin == SourceOrigin::Own && !source.path.exists() => {}
                 Err(error) if is_only => return Err(error),
                 Err(error) => {
                     Output::status(&error.saying(format!("source {}", source.name)).to_string());
@@ -357,28 +383,28 @@ impl Context {
 }
 
 /// Adds a source to the configuration, or takes one away.
-pub(crate) fn change(name: &str, source: Option<&Source>) -> Result<bool, Error> {
-    let Some(home) = homes::own() else {
+pub(crate) fn change(name: &str, source: Option<&SourceLocation>) -> Result<bool, Error> {
+    let Some(home) = agent_homes::own_home() else {
         return Err(Error::new(Exit::Request, "there is no home to keep the list of sources in")
             .hint("set HOME"));
     };
     let file = &home.dirs.config_file;
-    let before = homes::read(file)?;
+    let before = agent_homes::read(file)?;
     let (schema, place, key) =
         (home.agent.schema(), file.to_string_lossy(), format!("sources.{name}"));
     let bytes = match source {
         Some(source) => {
             let layout = source.layout.map(|layout| layout.name());
             let value = json!({"path": source.path.to_string_lossy(), "layout": layout});
-            Some(config::set(schema, &place, before.as_deref(), &key, &value)?)
+            Some(config::set_value(schema, &place, before.as_deref(), &key, &value)?)
         }
         None => match &before {
-            Some(bytes) => config::remove(schema, &place, bytes, &key)?,
+            Some(bytes) => config::remove_value(schema, &place, bytes, &key)?,
             None => None,
         },
     };
     let Some(bytes) = bytes else { return Ok(false) };
-    homes::write(file, before.as_deref(), bytes)?;
+    agent_homes::write(file, before.as_deref(), bytes)?;
     Ok(true)
 }
 
@@ -392,9 +418,9 @@ mod tests {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        let outside = Outside { variable: &variable, here: PathBuf::from("/srv/app") };
+        let outside = ProcessEnvironment { variable: &variable, here: PathBuf::from("/srv/app") };
         let found: Vec<PathBuf> = outside
-            .usual()
+            .known_locations()
             .into_iter()
             .filter(|(name, _)| *name == layout)
             .map(|(_, path)| path)
@@ -404,8 +430,8 @@ mod tests {
 
     #[test]
     fn every_foreign_layout_is_in_the_table() {
-        let mut named: Vec<&str> = USUAL.iter().map(|usual| usual.layout).collect();
-        let mut known: Vec<&str> = layout::FOREIGN.iter().map(|layout| layout.name()).collect();
+        let mut named: Vec<&str> = KNOWN_LOCATIONS.iter().map(|usual| usual.layout).collect();
+        let mut known: Vec<&str> = format::EXTERNAL.iter().map(|layout| layout.name()).collect();
         named.sort_unstable();
         known.sort_unstable();
         assert_eq!(named, known);

@@ -5,28 +5,28 @@ use std::str::FromStr;
 
 /// A range of turns, both ends included; an end that is missing is that of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Turns {
+pub(crate) struct TurnRange {
     pub(crate) first: Option<u64>,
     pub(crate) last: Option<u64>,
 }
 
-impl FromStr for Turns {
+impl FromStr for TurnRange {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Turns, String> {
+    fn from_str(text: &str) -> Result<TurnRange, String> {
         let number = |text: &str| {
             text.parse::<u64>().map_err(|_| format!("{text:?} is not the number of a turn"))
         };
         let end = |text: &str| (!text.is_empty()).then(|| number(text)).transpose();
         let turns = match text.split_once("..") {
-            Some((first, last)) => Turns { first: end(first)?, last: end(last)? },
+            Some((first, last)) => TurnRange { first: end(first)?, last: end(last)? },
             None => {
                 let turn = Some(number(text)?);
-                Turns { first: turn, last: turn }
+                TurnRange { first: turn, last: turn }
             }
         };
         match turns {
-            Turns { first: Some(first), last: Some(last) } if first > last => {
+            TurnRange { first: Some(first), last: Some(last) } if first > last => {
                 Err(format!("turn {first} comes after turn {last}"))
             }
             turns => Ok(turns),
@@ -34,7 +34,7 @@ impl FromStr for Turns {
     }
 }
 
-impl Turns {
+impl TurnRange {
     /// The range in a session that has these turns.
     pub(crate) fn within(&self, first: u64, last: u64) -> RangeInclusive<u64> {
         self.first.unwrap_or(first).max(first)..=self.last.unwrap_or(last).min(last)
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: Result<(Option<u64>, Option<u64>), &str>) {
-        let turns = text.parse::<Turns>().map(|turns| (turns.first, turns.last));
+        let turns = text.parse::<TurnRange>().map(|turns| (turns.first, turns.last));
         assert_eq!(turns, expect.map_err(str::to_owned), "{text:?}");
     }
 
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_range_ends_where_the_session_does() {
-        let turns = |text: &str| text.parse::<Turns>().unwrap().within(1, 10);
+        let turns = |text: &str| text.parse::<TurnRange>().unwrap().within(1, 10);
         assert_eq!(turns(".."), 1..=10);
         assert_eq!(turns("0..99"), 1..=10);
         assert_eq!(turns("4"), 4..=4);

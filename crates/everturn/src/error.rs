@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use everturn_session::layout::LayoutError;
+use everturn_session::format::SessionError;
 use everturn_store::StoreError;
 use thiserror::Error as ThisError;
 
@@ -57,7 +57,7 @@ pub enum Error {
     },
     /// The format or the store refused.
     #[error(transparent)]
-    Session(#[from] LayoutError),
+    Session(#[from] SessionError),
 }
 
 impl From<StoreError> for Error {
@@ -97,18 +97,18 @@ impl Error {
     }
 }
 
-fn kind_of_session_error(error: &LayoutError) -> ErrorKind {
+fn kind_of_session_error(error: &SessionError) -> ErrorKind {
     match error {
-        LayoutError::Store(StoreError::Busy { .. }) => ErrorKind::Busy,
-        LayoutError::Store(StoreError::Poisoned { .. }) => ErrorKind::Reopen,
-        LayoutError::Store(StoreError::Io { .. }) => ErrorKind::Io,
-        LayoutError::Store(
+        SessionError::Store(StoreError::Busy { .. }) => ErrorKind::Busy,
+        SessionError::Store(StoreError::Poisoned { .. }) => ErrorKind::Reopen,
+        SessionError::Store(StoreError::Io { .. }) => ErrorKind::Io,
+        SessionError::Store(
             StoreError::Blocked { .. } | StoreError::UnreadableLog { .. } | StoreError::Lost { .. },
         )
-        | LayoutError::Damaged { .. } => ErrorKind::Damaged,
-        LayoutError::Store(StoreError::Missing { .. })
-        | LayoutError::NoSession { .. }
-        | LayoutError::NoTurn { .. } => ErrorKind::NotFound,
+        | SessionError::Damaged { .. } => ErrorKind::Damaged,
+        SessionError::Store(StoreError::Missing { .. })
+        | SessionError::NoSession { .. }
+        | SessionError::NoTurn { .. } => ErrorKind::NotFound,
         _ => ErrorKind::Request,
     }
 }

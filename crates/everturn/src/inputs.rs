@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
-use crate::session::{Session, SessionFormat};
-use everturn_session::layout::LayoutError;
-use everturn_session::view::Written;
+use crate::session::{FormatTag, Session};
+use everturn_session::format::SessionError;
+use everturn_session::model::AppendOutcome;
 
 macro_rules! formats {
     ($($(#[$doc:meta])* $feature:literal $tag:ident = $name:literal, $(#[$alias_doc:meta])* $alias:ident;)*) => {
@@ -17,7 +17,7 @@ macro_rules! formats {
             pub enum $tag {}
 
             #[cfg(feature = $feature)]
-            impl SessionFormat for $tag {
+            impl FormatTag for $tag {
                 const NAME: Option<&'static str> = Some($name);
             }
 
@@ -153,7 +153,9 @@ impl Turn {
 
     fn into_json(self) -> Result<String, Error> {
         if let Some(reason) = self.failed {
-            return Err(LayoutError::request(format!("the turn cannot be stored: {reason}")).into());
+            return Err(
+                SessionError::request(format!("the turn cannot be stored: {reason}")).into()
+            );
         }
         let mut fields = self.fields;
         fields.insert("events".to_owned(), Value::Array(self.events));
@@ -169,7 +171,7 @@ impl Session<GameFormat> {
     /// Appends a turn: all of it, or nothing.
     ///
     /// When this returns, the turn survives a crash of the program and a power cut.
-    pub fn append(&mut self, turn: Turn) -> Result<Written, Error> {
+    pub fn append(&mut self, turn: Turn) -> Result<AppendOutcome, Error> {
         let turn = turn.into_json()?;
         self.append_json(&turn)
     }
@@ -196,7 +198,7 @@ impl ChatMessage {
 #[cfg(feature = "chat")]
 impl Session<ChatFormat> {
     /// Appends a message: all of it, or nothing.
-    pub fn append(&mut self, message: ChatMessage) -> Result<Written, Error> {
+    pub fn append(&mut self, message: ChatMessage) -> Result<AppendOutcome, Error> {
         self.append_json(&Value::Object(message.fields).to_string())
     }
 }
@@ -204,7 +206,7 @@ impl Session<ChatFormat> {
 #[cfg(feature = "agents")]
 impl Session<CodeliaFormat> {
     /// Appends a message with a role, such as `user` or `assistant`.
-    pub fn append(&mut self, role: &str, content: &str) -> Result<Written, Error> {
+    pub fn append(&mut self, role: &str, content: &str) -> Result<AppendOutcome, Error> {
         self.append_json(&json!({"role": role, "content": content}).to_string())
     }
 }
@@ -212,7 +214,7 @@ impl Session<CodeliaFormat> {
 #[cfg(feature = "agents")]
 impl Session<LinggenFormat> {
     /// Appends a message.
-    pub fn append(&mut self, content: &str) -> Result<Written, Error> {
+    pub fn append(&mut self, content: &str) -> Result<AppendOutcome, Error> {
         self.append_json(&json!({"content": content}).to_string())
     }
 }

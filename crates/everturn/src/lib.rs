@@ -25,18 +25,18 @@
 //!
 //! `input -> plan (pure) -> [Step] -> commit -> plain files -> scan -> records`
 //!
-//! This crate is the front door: everything is in the crates below it, one for each layer, and stands here under one
-//! name. In the order of the layers:
+//! This crate is the front door: it re-exports the crates below it, one for each layer.
+//! In the order of the layers:
 //!
-//! - `everturn-json`: [`names`], [`finding`], [`json`], [`lines`].
+//! - `everturn-json`: [`names`], [`finding`], [`json`], [`jsonl`].
 //! - `everturn-value`: [`document`], [`tree`], [`delta`].
 //! - `everturn-store`: [`disk`], [`store`], [`overlay`]; `everturn-archive`: [`archive`].
-//! - `everturn-settings`: [`home`], [`config`]; `everturn-secrets`: [`secrets`], [`scan`].
+//! - `everturn-settings`: [`home`], [`config`]; `everturn-secrets`: [`vault`], [`scan`].
 //! - `everturn-prompt`: `tokens`, `lorebook`, `card`, `context`, `markup`, with the feature `prompt` or `chat`.
-//! - `everturn-session`: [`view`], [`layout`], [`watch`], [`repairs`], [`belongings`], [`quarantine`].
+//! - `everturn-session`: [`model`], [`mod@format`], [`finding_sink`], [`repair`], [`session_files`], [`quarantine`].
 //! - The formats: `game`, `campaign`, `codelia` and `linggen` (feature `agents`), `chatlog` and `chatlog_import` (feature
-//!   `chat`), and the sessions of other programs (feature `external`), which are in [`layout::FOREIGN`].
-//! - `everturn-maintenance`: [`check`](mod@check), [`seal`], [`sweep`], [`scrub`], [`retention`], and `convert`, which
+//!   `chat`), and the sessions of other programs (feature `external`), which are in [`format::EXTERNAL`].
+//! - `everturn-maintenance`: [`check`](mod@check), [`seal`], [`scan_files`], [`scrub`], [`retention`], and `convert`, which
 //!   needs every format.
 //!
 //! All formats are compiled in by default. A program that wants one of them turns the default features off.
@@ -47,17 +47,18 @@ mod root;
 mod session;
 
 pub use error::{Error, ErrorKind};
-pub use everturn_session::view::{
-    Branch, Change, Entry, Kind, Mark, MarkKind, New, NewMark, Place, Summary, Written,
+pub use everturn_session::model::{
+    AppendOutcome, Entry, EntryKind, ForkOutcome, Mark, MarkKind, NewMark, NewSession, SessionRef,
+    SessionSummary, StateChange,
 };
 pub use root::{Root, RootBuilder};
-pub use session::{AnyFormat, AnySession, Entries, Session, SessionFormat, SessionState};
+pub use session::{AnyFormat, AnySession, Entries, FormatTag, Session, TypedState};
 
 pub use everturn_archive as archive;
-pub use everturn_json::{finding, json, lines, names};
-pub use everturn_maintenance::{check, retention, scrub, seal, sweep};
-pub use everturn_secrets::{scan, secrets};
-pub use everturn_session::{belongings, quarantine, repairs, view, watch};
+pub use everturn_json::{finding, json, jsonl, names};
+pub use everturn_maintenance::{check, retention, scan_files, scrub, seal};
+pub use everturn_secrets::{scan, vault};
+pub use everturn_session::{finding_sink, model, quarantine, repair, session_files};
 pub use everturn_settings::{config, home};
 pub use everturn_store as store;
 pub use everturn_store::{disk, overlay};
@@ -118,31 +119,31 @@ pub mod linggen {
 ))]
 pub use everturn_maintenance::convert;
 
-pub mod layout {
+pub mod format {
     //! The kinds of sessions there are: the traits, and the registry of those that are compiled in.
     //!
     //! ```
     //! use std::sync::Arc;
     //!
-    //! use everturn::layout;
+    //! use everturn::format;
     //! use everturn::store::{MemoryStore, Store};
-    //! use everturn::view::New;
+    //! use everturn::model::NewSession;
     //!
     //! let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     //! let now = "2026-01-01T10:00:00Z".parse()?;
-    //! let game = layout::find("game").ok_or("there is no such layout")?;
-    //! let mut editor = game.create(&store, &New::with_id("session-one"), now)?;
+    //! let game = format::find("game").ok_or("there is no such layout")?;
+    //! let mut editor = game.create(&store, &NewSession::with_id("session-one"), now)?;
     //! let turn = r#"{"actor": "player", "events": [{"type": "move", "description": "You go."}]}"#;
     //! assert_eq!(editor.append(turn, now)?.turn, 1);
     //! editor.close(now)?;
     //!
-    //! let place = game.places(&store)?.places.remove(0);
+    //! let place = game.locate(&store)?.sessions.remove(0);
     //! let reader = game.open(&store, &place)?;
     //! let entry = reader.entries(1..=1)?.next().ok_or("there is no turn")??;
     //! assert_eq!((entry.kind.as_str(), entry.text.as_str()), ("user", "You go."));
     //! # Ok::<(), Box<dyn std::error::Error>>(())
     //! ```
 
-    pub use everturn_maintenance::registry::{ALL, FOREIGN, find};
-    pub use everturn_session::layout::*;
+    pub use everturn_maintenance::registry::{ALL, EXTERNAL, find};
+    pub use everturn_session::format::*;
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use everturn_json::names::FilePath;
 use everturn_maintenance::registry;
-use everturn_session::layout::Layout;
-use everturn_session::view::{Place, Summary};
+use everturn_session::format::SessionFormat;
+use everturn_session::model::{SessionRef, SessionSummary};
 use everturn_store::disk::{Disk, RealDisk};
-use everturn_store::{FileStore, Holder, Options, Store};
+use everturn_store::{FileStore, LockOwner, Options, Store};
 use jiff::Timestamp;
 
 use crate::error::Error;
@@ -72,7 +72,7 @@ impl RootBuilder {
         let disk: Arc<dyn Disk> = Arc::new(disk.map_err(failed)?);
         let (pid, started) =
             self.owner.unwrap_or_else(|| (std::process::id(), (self.clock)().to_string()));
-        let files = FileStore::open(disk, Options::new(Holder { pid, started }))?;
+        let files = FileStore::open(disk, Options::new(LockOwner { pid, started }))?;
         let store: Arc<dyn Store> = Arc::new(files.clone());
         Ok(Root { path: path.to_owned(), store, files, clock: self.clock })
     }
@@ -112,7 +112,7 @@ impl Root {
     }
 
     /// The sessions of every format, most recently changed first.
-    pub fn sessions(&self) -> Result<Vec<Summary>, Error> {
+    pub fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
         let mut sessions = Vec::new();
         for format in registry::ALL {
             sessions.extend(format.list(&self.store)?.0);
@@ -130,7 +130,7 @@ impl Root {
         &self,
         name: &str,
         wanted: Option<&'static str>,
-    ) -> Result<(&'static dyn Layout, Place), Error> {
+    ) -> Result<(&'static dyn SessionFormat, SessionRef), Error> {
         let found = if name == "latest" { self.latest(wanted)? } else { self.named(name)? };
         let mut of_format: Vec<_> =
             found.iter().filter(|(format, _)| wanted.is_none_or(|w| w == format.name())).collect();
@@ -146,7 +146,7 @@ impl Root {
                 wanted: wanted.unwrap_or_default(),
             }),
             (None, _, None) => {
-                let known = self.sessions()?.into_iter().map(|found| found.place.id).collect();
+                let known = self.sessions()?.into_iter().map(|found| found.session.id).collect();
                 Err(Error::NoSession { name: name.to_owned(), known })
             }
         }
@@ -155,19 +155,19 @@ impl Root {
     fn latest(
         &self,
         wanted: Option<&'static str>,
-    ) -> Result<Vec<(&'static dyn Layout, Place)>, Error> {
-        let is_wanted = |found: &Summary| wanted.is_none_or(|wanted| wanted == found.layout);
+    ) -> Result<Vec<(&'static dyn SessionFormat, SessionRef)>, Error> {
+        let is_wanted = |found: &SessionSummary| wanted.is_none_or(|wanted| wanted == found.layout);
         let latest = self.sessions()?.into_iter().find(is_wanted);
-        let latest = latest.and_then(|found| Some((registry::find(found.layout)?, found.place)));
+        let latest = latest.and_then(|found| Some((registry::find(found.layout)?, found.session)));
         Ok(latest.into_iter().collect())
     }
 
     /// The sessions with this id, or at this path.
-    fn named(&self, name: &str) -> Result<Vec<(&'static dyn Layout, Place)>, Error> {
+    fn named(&self, name: &str) -> Result<Vec<(&'static dyn SessionFormat, SessionRef)>, Error> {
         let path = FilePath::parse(name).ok();
         let mut found = Vec::new();
         for format in registry::ALL {
-            for place in format.places(&self.store)?.places {
+            for place in format.locate(&self.store)?.sessions {
                 if place.id == name || Some(&place.path) == path.as_ref() {
                     found.push((*format, place));
                 }

@@ -6,9 +6,12 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds, RangeInclusive};
 
 use everturn_maintenance::registry;
-use everturn_session::layout::{Editor, Layout, LayoutError, Reader, Stream};
-use everturn_session::view::{
-    Branch, Change, Entry, Forking, Mark, New, NewMark, Place, State, Strand, Summary, Written,
+use everturn_session::format::{
+    RecordStream, SessionEditor, SessionError, SessionFormat, SessionReader,
+};
+use everturn_session::model::{
+    AppendOutcome, Entry, ForkOptions, ForkOutcome, Mark, NewMark, NewSession, SessionBranch,
+    SessionRef, SessionState, SessionSummary, StateChange,
 };
 use serde::de::DeserializeOwned;
 
@@ -16,7 +19,7 @@ use crate::error::Error;
 use crate::root::Root;
 
 /// A kind of session, known to the compiler.
-pub trait SessionFormat {
+pub trait FormatTag {
     /// Its name; `None` stands for any format.
     const NAME: Option<&'static str>;
 }
@@ -25,7 +28,7 @@ pub trait SessionFormat {
 #[derive(Debug, Clone, Copy)]
 pub enum AnyFormat {}
 
-impl SessionFormat for AnyFormat {
+impl FormatTag for AnyFormat {
     const NAME: Option<&'static str> = None;
 }
 
@@ -38,11 +41,11 @@ pub type AnySession = Session<AnyFormat>;
 /// process, until the session is closed or dropped.
 pub struct Session<F> {
     root: Root,
-    format: &'static dyn Layout,
-    place: Place,
-    editor: Option<Box<dyn Editor>>,
+    format: &'static dyn SessionFormat,
+    place: SessionRef,
+    editor: Option<Box<dyn SessionEditor>>,
     /// Open since the last change.
-    reader: OnceCell<Box<dyn Reader>>,
+    reader: OnceCell<Box<dyn SessionReader>>,
     kind: PhantomData<F>,
 }
 
@@ -54,19 +57,19 @@ impl<F> fmt::Debug for Session<F> {
     }
 }
 
-impl<F: SessionFormat> Session<F> {
+impl<F: FormatTag> Session<F> {
     /// Creates a session. Fails if the id is taken.
     pub fn create(root: &Root, id: &str) -> Result<Session<F>, Error> {
-        Session::create_with(root, &New::with_id(id))
+        Session::create_with(root, &NewSession::with_id(id))
     }
 
     /// Creates a session with a name, settings and other fields.
-    pub fn create_with(root: &Root, new: &New) -> Result<Session<F>, Error> {
+    pub fn create_with(root: &Root, new: &NewSession) -> Result<Session<F>, Error> {
         let format = F::NAME.and_then(registry::find);
-        let unknown = || LayoutError::request("a new session needs a format");
+        let unknown = || SessionError::request("a new session needs a format");
         let format = format.ok_or_else(unknown)?;
         let editor = format.create(root.store(), new, root.now())?;
-        let mut session = Session::at(root, format, editor.place());
+        let mut session = Session::at(root, format, editor.session_ref());
         session.editor = Some(editor);
         Ok(session)
     }
@@ -87,7 +90,7 @@ impl<F: SessionFormat> Session<F> {
 }
 
 impl<F> Session<F> {
-    fn at(root: &Root, format: &'static dyn Layout, place: Place) -> Session<F> {
+    fn at(root: &Root, format: &'static dyn SessionFormat, place: SessionRef) -> Session<F> {
         Session {
             root: root.clone(),
             format,
@@ -111,21 +114,21 @@ impl<F> Session<F> {
     }
 
     /// Title, times, status and number of turns.
-    pub fn summary(&self) -> Result<Summary, Error> {
+    pub fn summary(&self) -> Result<SessionSummary, Error> {
         Ok(self.format.summary(self.root.store(), &self.place)?)
     }
 
-    fn reader(&self) -> Result<&dyn Reader, Error> {
+    fn reader(&self) -> Result<&dyn SessionReader, Error> {
         if self.reader.get().is_none() {
             let reader = self.format.open(self.root.store(), &self.place)?;
             // Another thread cannot have come first: the cell is not shared between threads.
             drop(self.reader.set(reader));
         }
-        let missing = || LayoutError::NoSession { id: self.place.id.clone() };
+        let missing = || SessionError::NoSession { id: self.place.id.clone() };
         Ok(&**self.reader.get().ok_or_else(missing)?)
     }
 
-    fn editor(&mut self) -> Result<&mut dyn Editor, Error> {
+    fn editor(&mut self) -> Result<&mut dyn SessionEditor, Error> {
         self.reader.take();
         let editor = match self.editor.take() {
             Some(editor) => editor,
@@ -149,21 +152,21 @@ impl<F> Session<F> {
     }
 
     /// The state after the last turn.
-    pub fn state(&self) -> Result<SessionState, Error> {
-        Ok(SessionState { state: self.reader()?.state(None)? })
+    pub fn state(&self) -> Result<TypedState, Error> {
+        Ok(TypedState { state: self.reader()?.state(None)? })
     }
 
     /// The state after a turn.
-    pub fn state_at(&self, turn: u64) -> Result<SessionState, Error> {
-        Ok(SessionState { state: self.reader()?.state(Some(turn))? })
+    pub fn state_at(&self, turn: u64) -> Result<TypedState, Error> {
+        Ok(TypedState { state: self.reader()?.state(Some(turn))? })
     }
 
     /// What changed between two turns.
-    pub fn diff(&self, from: u64, to: u64) -> Result<Vec<Change>, Error> {
+    pub fn diff(&self, from: u64, to: u64) -> Result<Vec<StateChange>, Error> {
         let reader = self.reader()?;
         let (before, after) = (reader.state(Some(from))?, reader.state(Some(to))?);
         let changes = before.changes_to(&after);
-        Ok(changes.map_err(|error| LayoutError::damaged(error.to_string()))?)
+        Ok(changes.map_err(|error| SessionError::damaged(error.to_string()))?)
     }
 
     /// Its marks: bookmarks, chapters, scenes, events, decisions.
@@ -172,20 +175,20 @@ impl<F> Session<F> {
     }
 
     /// The branches within a session whose records form a tree.
-    pub fn branches(&self) -> Result<Vec<Strand>, Error> {
-        Ok(self.reader()?.strands()?)
+    pub fn branches(&self) -> Result<Vec<SessionBranch>, Error> {
+        Ok(self.reader()?.branches()?)
     }
 
     /// Appends a turn or message that is given as a JSON object: all of it, or nothing.
     ///
     /// When this returns, the turn survives a crash of the program and a power cut.
-    pub fn append_json(&mut self, turn: &str) -> Result<Written, Error> {
+    pub fn append_json(&mut self, turn: &str) -> Result<AppendOutcome, Error> {
         let now = self.root.now();
         Ok(self.editor()?.append(turn, now)?)
     }
 
     /// Undoes the last turns with a new turn.
-    pub fn undo(&mut self, turns: u64) -> Result<Written, Error> {
+    pub fn undo(&mut self, turns: u64) -> Result<AppendOutcome, Error> {
         let now = self.root.now();
         Ok(self.editor()?.undo(turns, now)?)
     }
@@ -203,7 +206,7 @@ impl<F> Session<F> {
     }
 
     /// Goes back to a turn. All that was there becomes a branch, which is returned.
-    pub fn rewind(&mut self, turn: u64) -> Result<Branch, Error> {
+    pub fn rewind(&mut self, turn: u64) -> Result<ForkOutcome, Error> {
         self.release()?;
         let (store, now) = (self.root.store(), self.root.now());
         Ok(self.format.rewind(store, &self.place, turn, now, &mut |_| {})?)
@@ -212,10 +215,10 @@ impl<F> Session<F> {
     /// Copies the session up to a turn, or all of it, into a new session.
     pub fn fork(&mut self, id: Option<&str>, turn: Option<u64>) -> Result<Session<F>, Error> {
         self.release()?;
-        let options = Forking { id: id.map(str::to_owned), turn };
+        let options = ForkOptions { id: id.map(str::to_owned), turn };
         let (store, now) = (self.root.store(), self.root.now());
         let branch = self.format.fork(store, &self.place, &options, now, &mut |_| {})?;
-        Ok(Session::at(&self.root, self.format, branch.place))
+        Ok(Session::at(&self.root, self.format, branch.session))
     }
 
     /// Writes what is due and gives the lock back. Dropping the session does the same, and tells no errors.
@@ -247,7 +250,7 @@ fn inclusive(turns: impl RangeBounds<u64>) -> RangeInclusive<u64> {
 
 /// Entries of a session, read one after the other.
 pub struct Entries<'s> {
-    stream: Box<dyn Stream<Item = Entry> + 's>,
+    stream: Box<dyn RecordStream<Item = Entry> + 's>,
 }
 
 impl Iterator for Entries<'_> {
@@ -260,11 +263,11 @@ impl Iterator for Entries<'_> {
 
 /// The state after a turn.
 #[derive(Debug, Clone)]
-pub struct SessionState {
-    state: State,
+pub struct TypedState {
+    state: SessionState,
 }
 
-impl SessionState {
+impl TypedState {
     /// The turn.
     #[must_use]
     pub fn turn(&self) -> u64 {
@@ -277,7 +280,7 @@ impl SessionState {
         let failed = |reason: String| Error::Value { path: path.to_owned(), reason };
         let (scope, rest) = path.split_once('.').unwrap_or((path, ""));
         let keys: Vec<&str> = rest.split('.').filter(|key| !key.is_empty()).collect();
-        let value = self.state.get(scope).and_then(|tree| tree.at(&keys));
+        let value = self.state.get(scope).and_then(|tree| tree.value_at(&keys));
         let value = value.ok_or_else(|| failed("there is no such value".to_owned()))?;
         let value = value.to_value().map_err(|error| failed(error.to_string()))?;
         serde_json::from_value(value).map_err(|error| failed(error.to_string()))
@@ -285,7 +288,7 @@ impl SessionState {
 
     /// The whole state as the common view has it.
     #[must_use]
-    pub fn as_view(&self) -> &State {
+    pub fn as_view(&self) -> &SessionState {
         &self.state
     }
 }

@@ -4,7 +4,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How many columns a text takes.
 #[must_use]
-pub fn width(text: &str) -> usize {
+pub fn display_width(text: &str) -> usize {
     text.width()
 }
 
@@ -14,7 +14,7 @@ fn columns(character: char) -> usize {
 }
 
 /// The text in lines of at most `width` columns: broken at spaces, and within words that are longer.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap_text(text: &str, width: usize) -> Vec<String> {
     // The widest characters must fit.
     let width = width.max(2);
     let mut lines = Vec::new();
@@ -51,7 +51,7 @@ fn split_at_space(line: &mut String) -> String {
 }
 
 /// As much of a line as fits into `width` columns.
-pub fn cut(line: &str, width: usize) -> String {
+pub fn truncate_width(line: &str, width: usize) -> String {
     let mut used = 0;
     let fits = |character: &char| {
         used += columns(*character);
@@ -61,16 +61,16 @@ pub fn cut(line: &str, width: usize) -> String {
 }
 
 /// Two texts at both ends of a line of `width` columns; the second one gives way.
-pub fn spread(left: &str, right: &str, width: usize) -> String {
+pub fn spread_line(left: &str, right: &str, width: usize) -> String {
     let gap = width.saturating_sub(left.width() + right.width());
     if gap == 0 {
-        return pad(&cut(left, width), width);
+        return pad_width(&truncate_width(left, width), width);
     }
     format!("{left}{}{right}", " ".repeat(gap))
 }
 
 /// A line filled up with spaces.
-pub fn pad(line: &str, width: usize) -> String {
+pub fn pad_width(line: &str, width: usize) -> String {
     format!("{line}{}", " ".repeat(width.saturating_sub(line.width())))
 }
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, width: usize, expect: &[&str]) {
-        let lines = wrap(text, width);
+        let lines = wrap_text(text, width);
         assert_eq!(lines, expect, "{text:?}");
         for line in &lines {
             assert!(line.width() <= width, "{line:?} is wider than {width}");
@@ -110,9 +110,9 @@ mod tests {
         for (left, right, width) in
             [("a", "b", 10), ("結結結", "b", 4), ("結結結", "b", 5), ("long", "", 2), ("", "", 0)]
         {
-            assert_eq!(spread(left, right, width).width(), width, "{left} {right} {width}");
+            assert_eq!(spread_line(left, right, width).width(), width, "{left} {right} {width}");
         }
-        assert_eq!(spread("a", "b", 4), "a  b");
-        assert_eq!(spread("abc", "de", 4), "abc ");
+        assert_eq!(spread_line("a", "b", 4), "a  b");
+        assert_eq!(spread_line("abc", "de", 4), "abc ");
     }
 }

@@ -5,15 +5,15 @@ use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
 use everturn::finding::Finding;
-use everturn::layout::{LayoutError, Reader};
-use everturn::view::Summary;
+use everturn::format::{SessionError, SessionReader};
+use everturn::model::SessionSummary;
 use everturn_typeset::TypesetError;
 use jiff::Timestamp;
 
-use crate::choices::{Choices, Format, Style};
-use crate::mask::{Mask, Masker};
-use crate::piece::Piece;
-use crate::source::{Cover, Outline, Source, Texts};
+use crate::mask::{SecretMask, TextMasker};
+use crate::options::{ExportFormat, ExportOptions, ExportStyle};
+use crate::piece::ExportPiece;
+use crate::source::{ExportSource, SessionCover, SessionOutline, TextMode};
 use crate::{html, json, markdown, pdf, template, text};
 
 /// Why a session could not be exported.
@@ -22,7 +22,7 @@ use crate::{html, json, markdown, pdf, template, text};
 pub enum ExportError {
     /// The session cannot be read.
     #[error(transparent)]
-    Session(#[from] LayoutError),
+    Session(#[from] SessionError),
     /// What was made of it cannot be written.
     #[error("cannot write the export: {0}")]
     Write(#[from] io::Error),
@@ -47,7 +47,7 @@ pub enum ExportError {
 
 /// How far an export has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum ExportProgress {
     /// The session is looked through; this turn was reached.
     Looking(u64),
     /// So many entries of so many are written.
@@ -61,7 +61,7 @@ pub enum Progress {
 
 /// What became of an export.
 #[derive(Debug, Clone, Default)]
-pub struct Report {
+pub struct ExportReport {
     /// How many entries it has.
     pub entries: u64,
     /// How many turns they belong to.
@@ -81,13 +81,13 @@ pub struct Report {
 /// A session that is to be exported.
 pub struct Export<'e> {
     /// What is known of it at a glance.
-    pub summary: &'e Summary,
+    pub summary: &'e SessionSummary,
     /// The session, or one of its branches.
-    pub reader: &'e dyn Reader,
+    pub reader: &'e dyn SessionReader,
     /// What of it is wanted.
-    pub choices: &'e Choices,
+    pub choices: &'e ExportOptions,
     /// How secrets are found; none are masked without.
-    pub mask: Option<&'e dyn Mask>,
+    pub mask: Option<&'e dyn SecretMask>,
     /// The user's own template, for the custom style: its name and its text.
     pub template: Option<(&'e str, &'e str)>,
     /// The present time.
@@ -95,24 +95,28 @@ pub struct Export<'e> {
 }
 
 /// A format that is written piece by piece.
-pub(crate) trait Shape {
+pub(crate) trait PieceWriter {
     /// What stands before all pieces.
-    fn begin(&mut self, cover: &Cover, outline: &Outline) -> Result<String, ExportError>;
+    fn begin(
+        &mut self,
+        cover: &SessionCover,
+        outline: &SessionOutline,
+    ) -> Result<String, ExportError>;
 
     /// A piece.
-    fn piece(&mut self, piece: &Piece) -> Result<String, ExportError>;
+    fn piece(&mut self, piece: &ExportPiece) -> Result<String, ExportError>;
 
     /// What stands after all pieces, with the last state, scope by scope.
     fn end(&mut self, state: &[(String, String)]) -> Result<String, ExportError>;
 }
 
 /// Counts what it hands on.
-pub(crate) struct Counted<'w> {
+pub(crate) struct CountingWriter<'w> {
     sink: BufWriter<&'w mut dyn Write>,
     pub(crate) bytes: u64,
 }
 
-impl Counted<'_> {
+impl CountingWriter<'_> {
     pub(crate) fn put(&mut self, text: &str) -> io::Result<()> {
         self.put_bytes(text.as_bytes())
     }
@@ -129,45 +133,51 @@ impl Export<'_> {
     /// After an error the sink has part of it.
     pub fn write(
         &self,
-        format: Format,
+        format: ExportFormat,
         sink: &mut dyn Write,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-    ) -> Result<Report, ExportError> {
-        let masker = Masker::new(self.mask);
-        let custom = self.choices.style == Style::Custom;
+        progress: &mut dyn FnMut(ExportProgress) -> ControlFlow<()>,
+    ) -> Result<ExportReport, ExportError> {
+        let masker = TextMasker::new(self.mask);
+        let custom = self.choices.style == ExportStyle::Custom;
         let texts = match format {
-            Format::Json if !custom => Texts::Exact,
-            _ => Texts::Shown,
+            ExportFormat::Json if !custom => TextMode::Exact,
+            _ => TextMode::Shown,
         };
-        let source = Source::new(self.summary, self.reader, self.choices, &masker, texts)?;
-        let outline = source.outline(|turn| told(progress, Progress::Looking(turn)))?;
+        let source = ExportSource::new(self.summary, self.reader, self.choices, &masker, texts)?;
+        let outline =
+            source.outline(|turn| report_progress(progress, ExportProgress::Looking(turn)))?;
         self.check_speaker(&source, &outline)?;
-        let mut out = Counted { sink: BufWriter::with_capacity(1 << 16, sink), bytes: 0 };
-        let mut report =
-            Report { entries: outline.entries, turns: outline.turns, ..Report::default() };
+        let mut out = CountingWriter { sink: BufWriter::with_capacity(1 << 16, sink), bytes: 0 };
+        let mut report = ExportReport {
+            entries: outline.entries,
+            turns: outline.turns,
+            ..ExportReport::default()
+        };
         let cover = source.cover(self.now);
         report.findings = match (custom, format) {
             (true, _) => {
-                let mut shape = template::Custom::new(self.template, self.choices)?;
-                drive(&mut shape, &source, &cover, &outline, &mut out, progress)?
+                let mut shape = template::TemplateWriter::new(self.template, self.choices)?;
+                write_pieces(&mut shape, &source, &cover, &outline, &mut out, progress)?
             }
-            (false, Format::Json) => json::write(&source, &cover, &outline, &mut out, progress)?,
-            (false, Format::Pdf) => {
+            (false, ExportFormat::Json) => {
+                json::write(&source, &cover, &outline, &mut out, progress)?
+            }
+            (false, ExportFormat::Pdf) => {
                 let made = pdf::write(&source, &cover, &outline, &mut out, progress)?;
                 (report.pages, report.missing) = (Some(made.pages), made.missing);
                 made.findings
             }
-            (false, Format::Text) => {
-                let mut shape = text::Plain::new(self.choices);
-                drive(&mut shape, &source, &cover, &outline, &mut out, progress)?
+            (false, ExportFormat::Text) => {
+                let mut shape = text::PlainTextWriter::new(self.choices);
+                write_pieces(&mut shape, &source, &cover, &outline, &mut out, progress)?
             }
-            (false, Format::Markdown) => {
-                let mut shape = markdown::Markdown::new(self.choices);
-                drive(&mut shape, &source, &cover, &outline, &mut out, progress)?
+            (false, ExportFormat::Markdown) => {
+                let mut shape = markdown::MarkdownWriter::new(self.choices);
+                write_pieces(&mut shape, &source, &cover, &outline, &mut out, progress)?
             }
-            (false, Format::Html) => {
-                let mut shape = html::Page::new(self.choices);
-                drive(&mut shape, &source, &cover, &outline, &mut out, progress)?
+            (false, ExportFormat::Html) => {
+                let mut shape = html::HtmlWriter::new(self.choices);
+                write_pieces(&mut shape, &source, &cover, &outline, &mut out, progress)?
             }
         };
         out.sink.flush()?;
@@ -177,13 +187,18 @@ impl Export<'_> {
     }
 
     /// Nothing at all is rarely what somebody wants who names a speaker.
-    fn check_speaker(&self, source: &Source<'_>, outline: &Outline) -> Result<(), ExportError> {
+    fn check_speaker(
+        &self,
+        source: &ExportSource<'_>,
+        outline: &SessionOutline,
+    ) -> Result<(), ExportError> {
         let Some(name) = self.choices.speaker.clone().filter(|_| outline.entries == 0) else {
             return Ok(());
         };
-        let anybody = Choices { speaker: None, ..self.choices.clone() };
-        let unmasked = Masker::new(None);
-        let all = Source::new(self.summary, source.reader, &anybody, &unmasked, Texts::Shown)?;
+        let anybody = ExportOptions { speaker: None, ..self.choices.clone() };
+        let unmasked = TextMasker::new(None);
+        let all =
+            ExportSource::new(self.summary, source.reader, &anybody, &unmasked, TextMode::Shown)?;
         let speakers = all.outline(|_| Ok(()))?.speakers;
         let speakers = speakers.into_iter().map(|speaker| speaker.name).collect();
         Err(ExportError::NoSpeaker { name, speakers })
@@ -191,9 +206,9 @@ impl Export<'_> {
 }
 
 /// Tells how far it has come to somebody who may want no more.
-pub(crate) fn told(
-    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-    how_far: Progress,
+pub(crate) fn report_progress(
+    progress: &mut dyn FnMut(ExportProgress) -> ControlFlow<()>,
+    how_far: ExportProgress,
 ) -> Result<(), ExportError> {
     match progress(how_far) {
         ControlFlow::Continue(()) => Ok(()),
@@ -202,13 +217,13 @@ pub(crate) fn told(
 }
 
 /// Writes all pieces in a format; returns what was noticed.
-fn drive(
-    shape: &mut dyn Shape,
-    source: &Source<'_>,
-    cover: &Cover,
-    outline: &Outline,
-    out: &mut Counted<'_>,
-    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+fn write_pieces(
+    shape: &mut dyn PieceWriter,
+    source: &ExportSource<'_>,
+    cover: &SessionCover,
+    outline: &SessionOutline,
+    out: &mut CountingWriter<'_>,
+    progress: &mut dyn FnMut(ExportProgress) -> ControlFlow<()>,
 ) -> Result<Vec<Finding>, ExportError> {
     out.put(&shape.begin(cover, outline)?)?;
     let mut pieces = source.pieces(outline)?;
@@ -216,9 +231,9 @@ fn drive(
     while let Some(piece) = pieces.next() {
         let piece = piece?;
         out.put(&shape.piece(&piece)?)?;
-        if matches!(piece, Piece::Said(_)) {
+        if matches!(piece, ExportPiece::Message(_)) {
             done += 1;
-            told(progress, Progress::Writing { done, total: outline.entries })?;
+            report_progress(progress, ExportProgress::Writing { done, total: outline.entries })?;
         }
     }
     let findings = std::mem::take(&mut pieces.findings);

@@ -5,16 +5,16 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use everturn::markup::{self, escaped};
-use everturn::view::{Mark, MarkKind};
+use everturn::markup::{self, escape_html};
+use everturn::model::{Mark, MarkKind};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::choices::{Choices, Style};
-use crate::export::{ExportError, Shape};
-use crate::facts::{clock, count, day, facts};
-use crate::piece::{Changes, Piece, Role, Said};
-use crate::source::{Cover, Outline, Speaker};
+use crate::export::{ExportError, PieceWriter};
+use crate::facts::{format_clock, format_count, format_day, session_facts};
+use crate::options::{ExportOptions, ExportStyle};
+use crate::piece::{ExportPiece, Message, SpeakerRole, TurnChanges};
+use crate::source::{SessionCover, SessionOutline, SpeakerStats};
 
 const CSS: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
@@ -23,10 +23,10 @@ const SCRIPT: &str = include_str!("html/page.js");
 const COLOURS: usize = 8;
 
 /// How much of what a tool was given is seen before it is opened.
-const GLIMPSE: usize = 72;
+const PREVIEW_LENGTH: usize = 72;
 
-pub(crate) struct Page<'c> {
-    choices: &'c Choices,
+pub(crate) struct HtmlWriter<'c> {
+    choices: &'c ExportOptions,
     speakers: Vec<String>,
     /// The day of the last entry.
     day: Option<String>,
@@ -36,11 +36,11 @@ pub(crate) struct Page<'c> {
     headings: usize,
 }
 
-fn hash(text: &str) -> String {
+fn csp_hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-fn stamp(time: Timestamp, words: &str) -> String {
+fn time_element(time: Timestamp, words: &str) -> String {
     format!("<time datetime=\"{time}\">{words}</time>")
 }
 
@@ -50,31 +50,31 @@ fn anchor(number: usize) -> String {
 }
 
 /// The beginning of a text on one line.
-fn glimpse(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().take(GLIMPSE).collect();
+fn preview(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().take(PREVIEW_LENGTH).collect();
     let line = words.join(" ");
-    match line.char_indices().nth(GLIMPSE) {
+    match line.char_indices().nth(PREVIEW_LENGTH) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line,
     }
 }
 
 /// Paragraphs of which each line stays a line, without any Markdown.
-fn plain(text: &str) -> String {
-    format!("<p>{}</p>", escaped(text.trim()).replace('\n', "<br>\n"))
+fn plain_paragraphs(text: &str) -> String {
+    format!("<p>{}</p>", escape_html(text.trim()).replace('\n', "<br>\n"))
 }
 
-impl<'c> Page<'c> {
-    pub(crate) fn new(choices: &'c Choices) -> Page<'c> {
-        Page { choices, speakers: Vec::new(), day: None, in_chapter: false, headings: 0 }
+impl<'c> HtmlWriter<'c> {
+    pub(crate) fn new(choices: &'c ExportOptions) -> HtmlWriter<'c> {
+        HtmlWriter { choices, speakers: Vec::new(), day: None, in_chapter: false, headings: 0 }
     }
 
     fn is_rich(&self) -> bool {
-        self.choices.style != Style::Minimal
+        self.choices.style != ExportStyle::Minimal
     }
 
     /// What there is to jump to.
-    fn contents(&self, outline: &Outline) -> String {
+    fn contents(&self, outline: &SessionOutline) -> String {
         let rank = |mark: &Mark| match mark.kind {
             MarkKind::Chapter => "chapter",
             MarkKind::Scene => "scene",
@@ -87,7 +87,7 @@ impl<'c> Page<'c> {
                 let (class, href) = (rank(mark), anchor(at));
                 format!(
                     "<li class=\"{class}\"><a href=\"#{href}\">{}</a></li>\n",
-                    escaped(&mark.name)
+                    escape_html(&mark.name)
                 )
             })
             .collect();
@@ -108,10 +108,10 @@ impl<'c> Page<'c> {
     fn heading(&mut self, mark: &Mark) -> String {
         let id = anchor(self.headings);
         self.headings += 1;
-        let name = escaped(&mark.name);
+        let name = escape_html(&mark.name);
         let about = match mark.description.trim() {
             text if !text.is_empty() && self.is_rich() => {
-                format!("<div class=\"about\">{}</div>\n", plain(text))
+                format!("<div class=\"about\">{}</div>\n", plain_paragraphs(text))
             }
             _ => String::new(),
         };
@@ -127,7 +127,7 @@ impl<'c> Page<'c> {
             }
             MarkKind::Scene => format!("<h3 id=\"{id}\">{name} {link}</h3>\n{about}"),
             _ if self.is_rich() => {
-                let kind = escaped(&mark.kind.to_string());
+                let kind = escape_html(&mark.kind.to_string());
                 format!("<p class=\"mark\" id=\"{id}\"><b>{kind}</b> {name} {link}</p>\n{about}")
             }
             _ => String::new(),
@@ -137,21 +137,23 @@ impl<'c> Page<'c> {
     /// The day, when it is another one than before.
     fn new_day(&mut self, time: Option<Timestamp>) -> String {
         let Some(time) = time.filter(|_| self.is_rich()) else { return String::new() };
-        let words = day(time);
+        let words = format_day(time);
         if self.day.as_ref() == Some(&words) {
             return String::new();
         }
-        let line = format!("<p class=\"day\">{}</p>\n", stamp(time, &words));
+        let line = format!("<p class=\"day\">{}</p>\n", time_element(time, &words));
         self.day = Some(words);
         line
     }
 
-    fn said(&mut self, said: &Said) -> String {
+    fn message(&mut self, said: &Message) -> String {
         let role = said.role();
         let id = format!("e-{}", said.seq);
-        let (name, colour) = (escaped(&said.speaker), self.colour(&said.speaker));
+        let (name, colour) = (escape_html(&said.speaker), self.colour(&said.speaker));
         let time = said.time.filter(|_| self.is_rich());
-        let time = time.map(|time| format!("{} · ", stamp(time, &clock(time)))).unwrap_or_default();
+        let time = time
+            .map(|time| format!("{} · ", time_element(time, &format_clock(time))))
+            .unwrap_or_default();
         let turn = if self.is_rich() { format!("turn {}", said.turn) } else { "¶".to_owned() };
         let at = format!("<a class=\"at\" href=\"#{id}\">{time}{turn}</a>");
         let note = role.note().map(|note| format!(" <i>{note}</i>")).unwrap_or_default();
@@ -159,28 +161,28 @@ impl<'c> Page<'c> {
         let initial =
             initial.map(|c| c.to_uppercase().to_string()).unwrap_or_else(|| "·".to_owned());
         let badge =
-            format!("<span class=\"badge\" aria-hidden=\"true\">{}</span>", escaped(&initial));
+            format!("<span class=\"badge\" aria-hidden=\"true\">{}</span>", escape_html(&initial));
         let who = format!("{badge}<b class=\"who\">{name}</b>{note}");
         let inside = match role {
-            Role::Call | Role::Answer => {
+            SpeakerRole::Call | SpeakerRole::Answer => {
                 let (tool, body) = said.tool();
                 let tool = tool.filter(|tool| *tool != said.speaker);
-                let tool = tool.map(|tool| format!(" <code>{}</code>", escaped(&tool)));
-                let seen = escaped(&glimpse(&body));
+                let tool = tool.map(|tool| format!(" <code>{}</code>", escape_html(&tool)));
+                let seen = escape_html(&preview(&body));
                 let summary = format!(
                     "<summary>{who}{} <span class=\"glimpse\">{seen}</span>{at}</summary>",
                     tool.unwrap_or_default()
                 );
-                format!("<details>{summary}\n<pre>{}</pre></details>", escaped(&body))
+                format!("<details>{summary}\n<pre>{}</pre></details>", escape_html(&body))
             }
-            Role::Thought => {
-                let text = markup::shown(&said.text);
+            SpeakerRole::Thought => {
+                let text = markup::markdown_to_inert_html(&said.text);
                 format!(
                     "<details><summary>{who}{at}</summary>\n<div class=\"text\">{text}</div></details>"
                 )
             }
             _ => {
-                let text = markup::shown(&said.text);
+                let text = markup::markdown_to_inert_html(&said.text);
                 format!("<header>{who}{at}</header>\n<div class=\"text\">{text}</div>")
             }
         };
@@ -189,12 +191,16 @@ impl<'c> Page<'c> {
         format!("{day}<article class=\"{role} c{colour}\" id=\"{id}\">{inside}</article>\n")
     }
 
-    fn changes(changes: &Changes) -> String {
+    fn changes(changes: &TurnChanges) -> String {
         let row = |place: &str, words: &str| {
-            format!("<li><code>{}</code> <span>{}</span></li>\n", escaped(place), escaped(words))
+            format!(
+                "<li><code>{}</code> <span>{}</span></li>\n",
+                escape_html(place),
+                escape_html(words)
+            )
         };
-        let rows = changes.lines.iter().map(|line| row(&line.place, &line.words()));
-        let number = count(changes.lines.len() as u64, "change", "changes");
+        let rows = changes.lines.iter().map(|line| row(&line.place, &line.describe()));
+        let number = format_count(changes.lines.len() as u64, "change", "changes");
         format!(
             "<details class=\"changes\"><summary>{number} of the state <span class=\"at\">turn {}</span></summary>\n<ul>\n{}</ul>\n</details>\n",
             changes.turn,
@@ -202,19 +208,22 @@ impl<'c> Page<'c> {
         )
     }
 
-    fn cover(&self, cover: &Cover, outline: &Outline) -> String {
+    fn cover(&self, cover: &SessionCover, outline: &SessionOutline) -> String {
         let kicker = match outline.times {
-            Some((first, _)) if self.is_rich() => stamp(first, &day(first)),
+            Some((first, _)) if self.is_rich() => time_element(first, &format_day(first)),
             _ => String::new(),
         };
         let mut text = format!(
             "<header class=\"cover\">\n<p class=\"kicker\">{kicker}</p>\n<h1>{}</h1>\n",
-            escaped(&cover.title)
+            escape_html(&cover.title)
         );
         if self.choices.metadata {
             text.push_str("<dl class=\"facts\">\n");
-            for (name, value) in facts(cover, outline) {
-                text.push_str(&format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", escaped(&value)));
+            for (name, value) in session_facts(cover, outline) {
+                text.push_str(&format!(
+                    "<div><dt>{name}</dt><dd>{}</dd></div>\n",
+                    escape_html(&value)
+                ));
             }
             text.push_str("</dl>\n");
         }
@@ -234,14 +243,19 @@ const BAR: &str = r#"<div class="bar">
 </div>
 "#;
 
-impl Shape for Page<'_> {
-    fn begin(&mut self, cover: &Cover, outline: &Outline) -> Result<String, ExportError> {
-        self.speakers = outline.speakers.iter().map(|Speaker { name, .. }| name.clone()).collect();
+impl PieceWriter for HtmlWriter<'_> {
+    fn begin(
+        &mut self,
+        cover: &SessionCover,
+        outline: &SessionOutline,
+    ) -> Result<String, ExportError> {
+        self.speakers =
+            outline.speakers.iter().map(|SpeakerStats { name, .. }| name.clone()).collect();
         let contents = self.contents(outline);
         let class = if contents.is_empty() { "plain" } else { "with-contents" };
-        let language = escaped(self.choices.language.as_deref().unwrap_or("en"));
-        let (style, script) = (hash(CSS), hash(SCRIPT));
-        let title = escaped(&cover.title);
+        let language = escape_html(self.choices.language.as_deref().unwrap_or("en"));
+        let (style, script) = (csp_hash(CSS), csp_hash(SCRIPT));
+        let title = escape_html(&cover.title);
         Ok(format!(
             "<!doctype html>\n<html lang=\"{language}\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'\">\n\
@@ -256,16 +270,16 @@ impl Shape for Page<'_> {
         ))
     }
 
-    fn piece(&mut self, piece: &Piece) -> Result<String, ExportError> {
+    fn piece(&mut self, piece: &ExportPiece) -> Result<String, ExportError> {
         Ok(match piece {
-            Piece::Heading(mark) => self.heading(mark),
-            Piece::Turn { number, .. } if self.is_rich() => {
+            ExportPiece::Heading(mark) => self.heading(mark),
+            ExportPiece::Turn { number, .. } if self.is_rich() => {
                 format!("<span class=\"turn\" id=\"t-{number}\"></span>")
             }
-            Piece::Turn { .. } => String::new(),
-            Piece::Changes(changes) if changes.lines.is_empty() => String::new(),
-            Piece::Said(said) => self.said(said),
-            Piece::Changes(changes) => Page::changes(changes),
+            ExportPiece::Turn { .. } => String::new(),
+            ExportPiece::Changes(changes) if changes.lines.is_empty() => String::new(),
+            ExportPiece::Message(said) => self.message(said),
+            ExportPiece::Changes(changes) => HtmlWriter::changes(changes),
         })
     }
 
@@ -281,8 +295,8 @@ impl Shape for Page<'_> {
         for (scope, value) in state {
             text.push_str(&format!(
                 "<details class=\"state\"><summary>{}</summary>\n<pre>{}</pre></details>\n",
-                escaped(scope),
-                escaped(value)
+                escape_html(scope),
+                escape_html(value)
             ));
         }
         if self.is_rich() {

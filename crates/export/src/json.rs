@@ -7,33 +7,33 @@ mod snapshots;
 
 use std::ops::ControlFlow;
 
-use everturn::document::Style as Spelling;
+use everturn::document::JsonStyle as Spelling;
 use everturn::finding::Finding;
-use everturn::tree::{Kind as TreeKind, Tree};
-use everturn::view::{Kind, Mark, MarkKind};
+use everturn::model::{EntryKind, Mark, MarkKind};
+use everturn::tree::{JsonTree, ValueKind as TreeKind};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::choices::{Choices, Format};
-use crate::export::{Counted, ExportError, Progress, told};
-use crate::mask::Masker;
-use crate::piece::{Piece, Role, Said};
-use crate::source::{Cover, Outline, Source, Texts};
-use crate::visible::is_bidi_control;
+use crate::controls::is_bidi_control;
+use crate::export::{CountingWriter, ExportError, ExportProgress, report_progress};
+use crate::mask::TextMasker;
+use crate::options::{ExportFormat, ExportOptions};
+use crate::piece::{ExportPiece, Message, SpeakerRole};
+use crate::source::{ExportSource, SessionCover, SessionOutline, TextMode};
 
 /// The layout whose records are messages already.
 const CHATLOG: &str = "chatlog";
 
 /// Writes the document; returns what was noticed.
 pub(crate) fn write(
-    source: &Source<'_>,
-    cover: &Cover,
-    outline: &Outline,
-    out: &mut Counted<'_>,
-    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    source: &ExportSource<'_>,
+    cover: &SessionCover,
+    outline: &SessionOutline,
+    out: &mut CountingWriter<'_>,
+    progress: &mut dyn FnMut(ExportProgress) -> ControlFlow<()>,
 ) -> Result<Vec<Finding>, ExportError> {
-    let about = source.reader.about()?;
-    let mut document = Document { source, cover, outline, out, about };
+    let about = source.reader.metadata()?;
+    let mut document = ChatLogWriter { source, cover, outline, out, about };
     document.head()?;
     let findings = document.messages(progress)?;
     document.snapshots()?;
@@ -42,7 +42,7 @@ pub(crate) fn write(
 }
 
 /// JSON in which nothing changes the direction of what is around it.
-fn plain(json: &str) -> String {
+fn escape_bidi(json: &str) -> String {
     let odd = |c: char| is_bidi_control(c) || ('\u{7f}'..='\u{9f}').contains(&c);
     if !json.contains(odd) {
         return json.to_owned();
@@ -57,38 +57,38 @@ fn plain(json: &str) -> String {
     out
 }
 
-struct Document<'d, 's, 'w> {
-    source: &'d Source<'s>,
-    cover: &'d Cover,
-    outline: &'d Outline,
-    out: &'d mut Counted<'w>,
+struct ChatLogWriter<'d, 's, 'w> {
+    source: &'d ExportSource<'s>,
+    cover: &'d SessionCover,
+    outline: &'d SessionOutline,
+    out: &'d mut CountingWriter<'w>,
     /// What a chat log says of itself.
-    about: Tree,
+    about: JsonTree,
 }
 
-impl Document<'_, '_, '_> {
+impl ChatLogWriter<'_, '_, '_> {
     fn is_chat_log(&self) -> bool {
         self.cover.layout == CHATLOG
     }
 
     /// A value, spelled out at a depth. Its secrets are masked here if they were not before.
-    fn spelled(&self, tree: &Tree, depth: usize, masked: bool) -> String {
+    fn spelled(&self, tree: &JsonTree, depth: usize, masked: bool) -> String {
         let text = tree.to_text(&Spelling::PRETTY_RAW);
-        let text = if masked { text } else { self.source.masker.json(text) };
-        plain(&text).replace('\n', &format!("\n{}", "  ".repeat(depth)))
+        let text = if masked { text } else { self.source.masker.mask_json(text) };
+        escape_bidi(&text).replace('\n', &format!("\n{}", "  ".repeat(depth)))
     }
 
-    fn member(&mut self, key: &str, tree: &Tree, masked: bool) -> Result<(), ExportError> {
+    fn member(&mut self, key: &str, tree: &JsonTree, masked: bool) -> Result<(), ExportError> {
         let value = self.spelled(tree, 1, masked);
         let key = serde_json::to_string(key).unwrap_or_default();
-        Ok(self.out.put(&format!(",\n  {}: {value}", plain(&key)))?)
+        Ok(self.out.put(&format!(",\n  {}: {value}", escape_bidi(&key)))?)
     }
 
     fn head(&mut self) -> Result<(), ExportError> {
         let version = self.about.string_at(&["version"]).unwrap_or_else(|| "1.0".to_owned());
         let version = serde_json::to_string(&version).unwrap_or_default();
         self.out.put(&format!("{{\n  \"version\": {version},\n  \"type\": \"chat-log\""))?;
-        let metadata = match self.about.at(&["metadata"]) {
+        let metadata = match self.about.value_at(&["metadata"]) {
             Some(metadata) => (metadata, false),
             None => (self.metadata(), true),
         };
@@ -97,7 +97,7 @@ impl Document<'_, '_, '_> {
         self.member("session", &session, false)
     }
 
-    fn metadata(&self) -> Tree {
+    fn metadata(&self) -> JsonTree {
         let cover = self.cover;
         let time = |time: Option<Timestamp>| time.unwrap_or(Timestamp::UNIX_EPOCH).to_string();
         let mut value = json!({
@@ -122,33 +122,36 @@ impl Document<'_, '_, '_> {
         self.outline.times.map(|(first, _)| first)
     }
 
-    fn session(&self) -> Tree {
+    fn session(&self) -> JsonTree {
         let (outline, choices) = (self.outline, self.source.choices);
         let (first, last) =
             outline.times.or(self.cover.created.map(|time| (time, time))).unwrap_or_default();
         let counted = json!(outline.entries);
-        let mut known =
-            match self.about.at(&["session"]).and_then(|session| session.to_value().ok()) {
-                Some(Value::Object(known)) => known,
-                _ => {
-                    let player =
-                        outline.speakers.iter().find(|speaker| speaker.role == Role::Player);
-                    let name = player.map(|speaker| speaker.name.clone()).unwrap_or_default();
-                    let tools =
-                        if choices.snapshots { snapshots::tools(self.source) } else { Vec::new() };
-                    let value = json!({
-                        "start_time": first.to_string(), "end_time": last.to_string(),
-                        "duration_seconds": last.as_second() - first.as_second(),
-                        "message_count": outline.entries,
-                        "protagonist": {"name": name},
-                        "support_tools": tools, "settings": {},
-                    });
-                    match value {
-                        Value::Object(members) => members,
-                        _ => serde_json::Map::new(),
-                    }
+        let mut known = match self
+            .about
+            .value_at(&["session"])
+            .and_then(|session| session.to_value().ok())
+        {
+            Some(Value::Object(known)) => known,
+            _ => {
+                let player =
+                    outline.speakers.iter().find(|speaker| speaker.role == SpeakerRole::Player);
+                let name = player.map(|speaker| speaker.name.clone()).unwrap_or_default();
+                let tools =
+                    if choices.snapshots { snapshots::list_tools(self.source) } else { Vec::new() };
+                let value = json!({
+                    "start_time": first.to_string(), "end_time": last.to_string(),
+                    "duration_seconds": last.as_second() - first.as_second(),
+                    "message_count": outline.entries,
+                    "protagonist": {"name": name},
+                    "support_tools": tools, "settings": {},
+                });
+                match value {
+                    Value::Object(members) => members,
+                    _ => serde_json::Map::new(),
                 }
-            };
+            }
+        };
         known.insert("message_count".to_owned(), counted);
         if !choices.metadata {
             known.shift_remove("settings");
@@ -158,30 +161,33 @@ impl Document<'_, '_, '_> {
 
     fn messages(
         &mut self,
-        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        progress: &mut dyn FnMut(ExportProgress) -> ControlFlow<()>,
     ) -> Result<Vec<Finding>, ExportError> {
         self.out.put(",\n  \"messages\": [")?;
-        let choices = Choices { snapshots: false, ..self.source.choices.clone() };
+        let choices = ExportOptions { snapshots: false, ..self.source.choices.clone() };
         // The stored messages of a chat log are masked whole.
-        let unmasked = Masker::new(None);
+        let unmasked = TextMasker::new(None);
         let masker = if self.is_chat_log() { &unmasked } else { self.source.masker };
-        let source = Source { choices: &choices, masker, ..copied(self.source) };
-        let mut pieces = source.pieces(&Outline::default())?;
+        let source = ExportSource { choices: &choices, masker, ..exact_source(self.source) };
+        let mut pieces = source.pieces(&SessionOutline::default())?;
         let mut done = 0;
         let mut time = self.cover.created.or(self.first()).unwrap_or_default();
         while let Some(piece) = pieces.next() {
-            let Piece::Said(said) = piece? else { continue };
+            let ExportPiece::Message(said) = piece? else { continue };
             time = said.time.unwrap_or(time);
             let message = match said.raw.kind() {
                 TreeKind::Object if self.is_chat_log() => {
-                    self.spelled(&as_chosen(&said.raw, choices.metadata), 2, false)
+                    self.spelled(&without_metadata(&said.raw, choices.metadata), 2, false)
                 }
                 _ => self.spelled(&message(&said, time), 2, !self.is_chat_log()),
             };
             self.out.put(if done == 0 { "\n    " } else { ",\n    " })?;
             self.out.put(&message)?;
             done += 1;
-            told(progress, Progress::Writing { done, total: self.outline.entries })?;
+            report_progress(
+                progress,
+                ExportProgress::Writing { done, total: self.outline.entries },
+            )?;
         }
         self.out.put(if done == 0 { "]" } else { "\n  ]" })?;
         Ok(std::mem::take(&mut pieces.findings))
@@ -200,9 +206,9 @@ impl Document<'_, '_, '_> {
                 }
             } else {
                 // The entries were masked and counted before.
-                let unmasked = Masker::new(None);
-                let source = Source { masker: &unmasked, ..copied(self.source) };
-                let mut states = snapshots::States::new(&source, self.cover.created)?;
+                let unmasked = TextMasker::new(None);
+                let source = ExportSource { masker: &unmasked, ..exact_source(self.source) };
+                let mut states = snapshots::StateSnapshots::new(&source, self.cover.created)?;
                 while let Some(snapshots) = states.next() {
                     for snapshot in snapshots? {
                         self.element(&tree(&snapshot), &mut any)?;
@@ -213,7 +219,7 @@ impl Document<'_, '_, '_> {
         Ok(self.out.put(if any { "\n  ]" } else { "]" })?)
     }
 
-    fn element(&mut self, tree: &Tree, any: &mut bool) -> Result<(), ExportError> {
+    fn element(&mut self, tree: &JsonTree, any: &mut bool) -> Result<(), ExportError> {
         let text = self.spelled(tree, 2, false);
         self.out.put(if std::mem::replace(any, true) { ",\n    " } else { "\n    " })?;
         Ok(self.out.put(&text)?)
@@ -244,7 +250,7 @@ impl Document<'_, '_, '_> {
                 self.member(&key, &value, false)?;
             }
         }
-        let formats: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
+        let formats: Vec<&str> = ExportFormat::ALL.iter().map(|format| format.as_str()).collect();
         let export = json!({
             "formats": formats, "last_exported": self.cover.now.to_string(),
             "export_settings": {
@@ -258,7 +264,7 @@ impl Document<'_, '_, '_> {
 
     /// A mark as it is stored, or as a chat log would store it.
     fn mark(&self, list: &str, mark: &Mark) -> Result<Value, ExportError> {
-        let stored = self.about.at(&[list]).map(|list| list.children()).unwrap_or_default();
+        let stored = self.about.value_at(&[list]).map(|list| list.children()).unwrap_or_default();
         let same = stored
             .into_iter()
             .find(|(_, known)| known.string_at(&["id"]).as_ref() == Some(&mark.id));
@@ -290,13 +296,13 @@ impl Document<'_, '_, '_> {
     }
 }
 
-fn tree(value: &Value) -> Tree {
-    Tree::from_value(value).unwrap_or_else(|_| Tree::null())
+fn tree(value: &Value) -> JsonTree {
+    JsonTree::from_value(value).unwrap_or_else(|_| JsonTree::null())
 }
 
 /// A stored message, with or without what is known about it.
-fn as_chosen(message: &Tree, metadata: bool) -> Tree {
-    if metadata || message.at(&["metadata"]).is_none() {
+fn without_metadata(message: &JsonTree, metadata: bool) -> JsonTree {
+    if metadata || message.value_at(&["metadata"]).is_none() {
         return message.clone();
     }
     let members = message.children().into_iter().filter(|(key, _)| key != "metadata");
@@ -304,22 +310,29 @@ fn as_chosen(message: &Tree, metadata: bool) -> Tree {
         format!("{}:{}", serde_json::to_string(&key).unwrap_or_default(), value.to_line())
     });
     let text = format!("{{{}}}", members.collect::<Vec<String>>().join(","));
-    Tree::parse(text).unwrap_or_else(|_| message.clone())
+    JsonTree::parse(text).unwrap_or_else(|_| message.clone())
 }
 
 /// The type of message that comes closest.
-fn kind_of_message(kind: &Kind) -> &'static str {
-    match (Role::of(kind), kind) {
-        (Role::Player, _) => "protagonist",
-        (Role::Narrator, _) | (Role::Voice, Kind::Assistant) => "narrator",
-        (Role::Voice, _) => "npc",
-        (Role::Aside, _) => "ooc",
-        (Role::System | Role::Thought | Role::Call | Role::Answer | Role::Event, _) => "system",
+fn kind_of_message(kind: &EntryKind) -> &'static str {
+    match (SpeakerRole::of(kind), kind) {
+        (SpeakerRole::Player, _) => "protagonist",
+        (SpeakerRole::Narrator, _) | (SpeakerRole::Voice, EntryKind::Assistant) => "narrator",
+        (SpeakerRole::Voice, _) => "npc",
+        (SpeakerRole::Aside, _) => "ooc",
+        (
+            SpeakerRole::System
+            | SpeakerRole::Thought
+            | SpeakerRole::Call
+            | SpeakerRole::Answer
+            | SpeakerRole::Event,
+            _,
+        ) => "system",
     }
 }
 
 /// An entry as a message.
-fn message(said: &Said, time: Timestamp) -> Tree {
+fn message(said: &Message, time: Timestamp) -> JsonTree {
     let kind = kind_of_message(&said.kind);
     let slug: String = said
         .speaker
@@ -342,13 +355,13 @@ fn message(said: &Said, time: Timestamp) -> Tree {
 }
 
 /// The same session, to be read in another way.
-fn copied<'s>(source: &Source<'s>) -> Source<'s> {
-    Source {
+fn exact_source<'s>(source: &ExportSource<'s>) -> ExportSource<'s> {
+    ExportSource {
         summary: source.summary,
         reader: source.reader,
         choices: source.choices,
         masker: source.masker,
         turns: source.turns.clone(),
-        texts: Texts::Exact,
+        texts: TextMode::Exact,
     }
 }

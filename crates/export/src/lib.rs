@@ -1,27 +1,27 @@
-//! Sessions as files that people want to keep: text, Markdown, HTML, PDF and JSON.
+//! Exports sessions as text, Markdown, HTML, PDF and JSON.
 //!
-//! `session -> outline and pieces (choices made, secrets masked) -> a format -> sink`
+//! `session -> outline and pieces (options applied, secrets masked) -> format -> sink`
 //!
 //! The modules, in reading order:
 //!
-//! - [`choices`]: what of a session is exported, in which format and style.
-//! - [`mask`]: secrets, and what stands in their place.
-//! - [`visible`]: characters that would do something are shown instead.
-//! - [`columns`]: text in lines of a given width.
-//! - [`piece`]: what a session consists of, for whoever writes it down.
-//! - `source`: a session as an outline, and as pieces that are read one by one.
+//! - [`options`]: which parts of a session are exported, in which format and style.
+//! - [`mask`]: secrets and their placeholders.
+//! - [`controls`]: makes control characters visible.
+//! - [`columns`]: wraps text to a given width.
+//! - [`piece`]: the parts of a session that a format writes.
+//! - `facts`: the metadata of the title page.
+//! - `source`: a session as an outline, and as pieces read one by one.
 //! - `text`, `markdown`, `html`, `pdf`, `json`, `template`: the formats, one file each.
-//! - [`export`]: all of it put together.
+//! - [`mod@export`]: runs an export.
 //!
-//! It reads through the common view alone, so that every layout can be exported. Apart from custom templates that
-//! collect things themselves and PDF, whose pages are kept until it is done, no format holds more than one turn in
-//! memory.
+//! The crate reads only the common model, so every format can be exported. No format holds more than one turn in memory,
+//! except PDF, which keeps its pages until the end, and custom templates that collect entries themselves.
 
-pub mod choices;
+pub mod options;
 
 pub mod mask;
 
-pub mod visible;
+pub mod controls;
 
 pub mod columns;
 
@@ -45,7 +45,7 @@ mod template;
 
 pub mod export;
 
-pub use choices::{Choices, Format, Part, Style};
-pub use everturn_typeset::{Fonts, Options as Pages, Paper};
-pub use export::{Export, ExportError, Progress, Report};
-pub use mask::{Mask, Masked};
+pub use everturn_typeset::{FontSources, Options as Pages, PaperSize};
+pub use export::{Export, ExportError, ExportProgress, ExportReport};
+pub use mask::{MaskedText, SecretMask};
+pub use options::{ExportFormat, ExportOptions, ExportPart, ExportStyle};

@@ -2,24 +2,24 @@
 //!
 //! What was said keeps its own Markdown, as far as that cannot reach beyond it: see `contained`.
 
-mod contained;
+mod containment;
 
 use everturn::markup;
-use everturn::view::{Mark, MarkKind};
+use everturn::model::{Mark, MarkKind};
 
-use crate::choices::{Choices, Style};
-use crate::export::{ExportError, Shape};
-use crate::facts::{count, minute};
-use crate::piece::{Changes, Piece, Role, Said};
-use crate::source::{Cover, Outline};
-use contained::contained;
+use crate::export::{ExportError, PieceWriter};
+use crate::facts::{format_count, format_minute};
+use crate::options::{ExportOptions, ExportStyle};
+use crate::piece::{ExportPiece, Message, SpeakerRole, TurnChanges};
+use crate::source::{SessionCover, SessionOutline};
+use containment::contain_markdown;
 
-pub(crate) struct Markdown<'c> {
-    choices: &'c Choices,
+pub(crate) struct MarkdownWriter<'c> {
+    choices: &'c ExportOptions,
 }
 
 /// Text that Markdown shows as it is, on one line.
-fn escaped(text: &str) -> String {
+fn escape_markdown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_ascii_punctuation()
@@ -47,7 +47,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// A fence that nothing in the text can close.
-fn fenced(text: &str, language: &str) -> String {
+fn fence_code(text: &str, language: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
@@ -63,7 +63,7 @@ fn code(text: &str) -> String {
     format!("{ticks}{gap}{text}{gap}{ticks}")
 }
 
-fn quoted(text: &str) -> String {
+fn quote_lines(text: &str) -> String {
     let line = |line: &str| match line.is_empty() {
         true => ">\n".to_owned(),
         false => format!("> {line}\n"),
@@ -75,117 +75,124 @@ fn quoted(text: &str) -> String {
 fn details(summary: &str, inside: &str) -> String {
     format!(
         "\n<details>\n<summary>{}</summary>\n\n{inside}\n</details>\n",
-        markup::escaped(summary)
+        markup::escape_html(summary)
     )
 }
 
 /// A text of YAML, in quotes.
-fn yaml(text: &str) -> String {
+fn yaml_string(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 
-fn front_matter(cover: &Cover, outline: &Outline) -> String {
+fn front_matter(cover: &SessionCover, outline: &SessionOutline) -> String {
     let mut lines = vec![
-        ("title", yaml(&cover.title)),
-        ("session", yaml(&cover.id)),
-        ("layout", yaml(cover.layout)),
-        ("status", yaml(&cover.status)),
+        ("title", yaml_string(&cover.title)),
+        ("session", yaml_string(&cover.id)),
+        ("layout", yaml_string(cover.layout)),
+        ("status", yaml_string(&cover.status)),
     ];
-    lines.extend(cover.parent.as_ref().map(|parent| ("branch_of", yaml(parent))));
+    lines.extend(cover.parent.as_ref().map(|parent| ("branch_of", yaml_string(parent))));
     lines.extend(cover.created.map(|time| ("created", time.to_string())));
     lines.extend(cover.updated.map(|time| ("updated", time.to_string())));
     lines.push(("turns", outline.turns.to_string()));
     lines.push(("entries", outline.entries.to_string()));
     let speakers: Vec<String> =
-        outline.speakers.iter().map(|speaker| yaml(&speaker.name)).collect();
+        outline.speakers.iter().map(|speaker| yaml_string(&speaker.name)).collect();
     lines.push(("speakers", format!("[{}]", speakers.join(", "))));
     lines.push(("exported", cover.now.to_string()));
     let lines = lines.into_iter().map(|(key, value)| format!("{key}: {value}\n"));
     format!("---\n{}---\n\n", lines.collect::<String>())
 }
 
-impl<'c> Markdown<'c> {
-    pub(crate) fn new(choices: &'c Choices) -> Markdown<'c> {
-        Markdown { choices }
+impl<'c> MarkdownWriter<'c> {
+    pub(crate) fn new(choices: &'c ExportOptions) -> MarkdownWriter<'c> {
+        MarkdownWriter { choices }
     }
 
     fn is_rich(&self) -> bool {
-        self.choices.style != Style::Minimal
+        self.choices.style != ExportStyle::Minimal
     }
 
     fn heading(&self, mark: &Mark) -> String {
-        let name = escaped(&mark.name);
+        let name = escape_markdown(&mark.name);
         let about = match mark.description.trim() {
-            text if !text.is_empty() && self.is_rich() => format!("\n{}\n", contained(text)),
+            text if !text.is_empty() && self.is_rich() => format!("\n{}\n", contain_markdown(text)),
             _ => String::new(),
         };
         match mark.kind {
             MarkKind::Chapter => format!("\n## {name}\n{about}"),
             MarkKind::Scene => format!("\n### {name}\n{about}"),
             _ if self.is_rich() => {
-                format!("\n*{}:* {name}\n{about}", escaped(&mark.kind.to_string()))
+                format!("\n*{}:* {name}\n{about}", escape_markdown(&mark.kind.to_string()))
             }
             _ => String::new(),
         }
     }
 
-    fn said(&self, said: &Said) -> String {
+    fn message(&self, said: &Message) -> String {
         let role = said.role();
-        let time = said.time.filter(|_| self.is_rich()).map(minute);
-        if matches!(role, Role::Call | Role::Answer | Role::Thought) {
+        let time = said.time.filter(|_| self.is_rich()).map(format_minute);
+        if matches!(role, SpeakerRole::Call | SpeakerRole::Answer | SpeakerRole::Thought) {
             let (name, body) = match role {
-                Role::Thought => (None, contained(&said.text) + "\n"),
+                SpeakerRole::Thought => (None, contain_markdown(&said.text) + "\n"),
                 _ => {
                     let (name, body) = said.tool();
                     let language = if body.starts_with(['{', '[']) { "json" } else { "text" };
-                    (name, if body.is_empty() { body } else { fenced(&body, language) })
+                    (name, if body.is_empty() { body } else { fence_code(&body, language) })
                 }
             };
             let name = name.filter(|name| *name != said.speaker).map(|name| format!(" {name}"));
             let (name, note) = (name.unwrap_or_default(), role.note().unwrap_or_default());
             return details(&format!("{} {note}{name} · {}", said.speaker, said.turn), &body);
         }
-        let mut line = format!("**{}**", escaped(&said.speaker));
+        let mut line = format!("**{}**", escape_markdown(&said.speaker));
         line.push_str(&role.note().map(|note| format!(" ({note})")).unwrap_or_default());
         if self.is_rich() {
             line.push_str(&format!(" · {}", said.turn));
         }
         line.push_str(&time.map(|time| format!(" · {time}")).unwrap_or_default());
-        let text = contained(said.text.trim_end());
+        let text = contain_markdown(said.text.trim_end());
         match role {
-            Role::Narrator if !self.is_rich() => format!("\n{text}\n"),
-            Role::Player | Role::Aside => format!("\n{line}\n\n{}", quoted(&text)),
+            SpeakerRole::Narrator if !self.is_rich() => format!("\n{text}\n"),
+            SpeakerRole::Player | SpeakerRole::Aside => {
+                format!("\n{line}\n\n{}", quote_lines(&text))
+            }
             _ => format!("\n{line}\n\n{text}\n"),
         }
     }
 
-    fn changes(changes: &Changes) -> String {
+    fn changes(changes: &TurnChanges) -> String {
         let lines = changes
             .lines
             .iter()
-            .map(|change| format!("- {}: {}\n", code(&change.place), code(&change.words())));
+            .map(|change| format!("- {}: {}\n", code(&change.place), code(&change.describe())));
         let number = changes.lines.len() as u64;
-        let summary = format!("{} with turn {}", count(number, "change", "changes"), changes.turn);
+        let summary =
+            format!("{} with turn {}", format_count(number, "change", "changes"), changes.turn);
         details(&summary, &lines.collect::<String>())
     }
 }
 
-impl Shape for Markdown<'_> {
-    fn begin(&mut self, cover: &Cover, outline: &Outline) -> Result<String, ExportError> {
+impl PieceWriter for MarkdownWriter<'_> {
+    fn begin(
+        &mut self,
+        cover: &SessionCover,
+        outline: &SessionOutline,
+    ) -> Result<String, ExportError> {
         let before = match self.choices.metadata {
             true => front_matter(cover, outline),
             false => String::new(),
         };
-        Ok(format!("{before}# {}\n", escaped(&cover.title)))
+        Ok(format!("{before}# {}\n", escape_markdown(&cover.title)))
     }
 
-    fn piece(&mut self, piece: &Piece) -> Result<String, ExportError> {
+    fn piece(&mut self, piece: &ExportPiece) -> Result<String, ExportError> {
         Ok(match piece {
-            Piece::Heading(mark) => self.heading(mark),
-            Piece::Turn { .. } => String::new(),
-            Piece::Changes(changes) if changes.lines.is_empty() => String::new(),
-            Piece::Said(said) => self.said(said),
-            Piece::Changes(changes) => Markdown::changes(changes),
+            ExportPiece::Heading(mark) => self.heading(mark),
+            ExportPiece::Turn { .. } => String::new(),
+            ExportPiece::Changes(changes) if changes.lines.is_empty() => String::new(),
+            ExportPiece::Message(said) => self.message(said),
+            ExportPiece::Changes(changes) => MarkdownWriter::changes(changes),
         })
     }
 
@@ -195,7 +202,7 @@ impl Shape for Markdown<'_> {
             text.push_str("\n## State at the end\n");
         }
         for (scope, value) in state {
-            text.push_str(&details(scope, &fenced(value, "json")));
+            text.push_str(&details(scope, &fence_code(value, "json")));
         }
         Ok(text)
     }
@@ -220,14 +227,14 @@ mod tests {
             ("=== line", "\\=== line"),
             ("a@b", "a\\@b"),
         ] {
-            assert_eq!(escaped(text), expect);
+            assert_eq!(escape_markdown(text), expect);
         }
     }
 
     #[test]
     fn nothing_closes_a_fence_or_code_but_its_end() {
-        assert_eq!(fenced("a\n```\nb\n", "text"), "````text\na\n```\nb\n````\n");
-        assert_eq!(fenced("a", ""), "```\na\n```\n");
+        assert_eq!(fence_code("a\n```\nb\n", "text"), "````text\na\n```\nb\n````\n");
+        assert_eq!(fence_code("a", ""), "```\na\n```\n");
         assert_eq!(code("a`b``c"), "```a`b``c```");
         assert_eq!(code("`"), "`` ` ``");
         assert_eq!(code(""), "`  `");

@@ -4,40 +4,40 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use everturn::scan::Rules;
+use everturn::scan::SecretRules;
 
 /// Finds secrets in texts.
-pub trait Mask {
+pub trait SecretMask {
     /// The text with its secrets masked, and how many of which family there were.
-    fn mask<'t>(&self, text: &'t str) -> Masked<'t>;
+    fn mask<'t>(&self, text: &'t str) -> MaskedText<'t>;
 }
 
 /// A text whose secrets are masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Masked<'t> {
+pub struct MaskedText<'t> {
     /// The text.
     pub text: Cow<'t, str>,
     /// How many secrets of each family were in it.
     pub counts: BTreeMap<String, u64>,
 }
 
-impl Mask for Rules {
-    fn mask<'t>(&self, text: &'t str) -> Masked<'t> {
-        let (text, counts) = Rules::mask(self, text);
+impl SecretMask for SecretRules {
+    fn mask<'t>(&self, text: &'t str) -> MaskedText<'t> {
+        let (text, counts) = SecretRules::mask(self, text);
         let counts = counts.into_iter().map(|(family, count)| (family.to_owned(), count as u64));
-        Masked { text, counts: counts.collect() }
+        MaskedText { text, counts: counts.collect() }
     }
 }
 
 /// Masks texts, and counts what it masks.
-pub(crate) struct Masker<'m> {
-    mask: Option<&'m dyn Mask>,
+pub(crate) struct TextMasker<'m> {
+    mask: Option<&'m dyn SecretMask>,
     counts: RefCell<BTreeMap<String, u64>>,
 }
 
-impl<'m> Masker<'m> {
-    pub(crate) fn new(mask: Option<&'m dyn Mask>) -> Masker<'m> {
-        Masker { mask, counts: RefCell::default() }
+impl<'m> TextMasker<'m> {
+    pub(crate) fn new(mask: Option<&'m dyn SecretMask>) -> TextMasker<'m> {
+        TextMasker { mask, counts: RefCell::default() }
     }
 
     /// How often secrets of each family were masked.
@@ -45,9 +45,9 @@ impl<'m> Masker<'m> {
         self.counts.borrow().clone()
     }
 
-    pub(crate) fn text(&self, text: String) -> String {
+    pub(crate) fn mask_text(&self, text: String) -> String {
         let Some(mask) = self.mask else { return text };
-        let Masked { text: masked, counts } = mask.mask(&text);
+        let MaskedText { text: masked, counts } = mask.mask(&text);
         for (family, count) in counts {
             *self.counts.borrow_mut().entry(family).or_default() += count;
         }
@@ -58,7 +58,7 @@ impl<'m> Masker<'m> {
     }
 
     /// JSON whose texts are masked; everything else stays as it is spelled.
-    pub(crate) fn json(&self, json: String) -> String {
+    pub(crate) fn mask_json(&self, json: String) -> String {
         if self.mask.is_none() {
             return json;
         }
@@ -69,7 +69,7 @@ impl<'m> Masker<'m> {
             let (before, tail) = rest.split_at(start);
             let (spelled, after) = tail.split_at(end - start);
             out.push_str(before);
-            out.push_str(&self.spelled(spelled));
+            out.push_str(&self.mask_json_string(spelled));
             rest = after;
         }
         out.push_str(rest);
@@ -77,11 +77,11 @@ impl<'m> Masker<'m> {
     }
 
     /// A JSON string, with its quotes. One that is not whole Unicode is looked at as it is spelled.
-    fn spelled(&self, spelled: &str) -> String {
+    fn mask_json_string(&self, spelled: &str) -> String {
         let Ok(text) = serde_json::from_str::<String>(spelled) else {
-            return self.text(spelled.to_owned());
+            return self.mask_text(spelled.to_owned());
         };
-        let masked = self.text(text.clone());
+        let masked = self.mask_text(text.clone());
         if masked == text {
             return spelled.to_owned();
         }
@@ -108,10 +108,10 @@ mod tests {
     use super::*;
 
     /// Takes every `sk-…` for a secret.
-    struct Keys;
+    struct KeyMask;
 
-    impl Mask for Keys {
-        fn mask<'t>(&self, text: &'t str) -> Masked<'t> {
+    impl SecretMask for KeyMask {
+        fn mask<'t>(&self, text: &'t str) -> MaskedText<'t> {
             let count = text.matches("sk-").count();
             let counts = BTreeMap::from([("key".to_owned(), count as u64)]);
             let masked: Vec<&str> = text
@@ -119,19 +119,19 @@ mod tests {
                 .map(|word| if word.starts_with("sk-") { "[masked] " } else { word })
                 .collect();
             let text = if count == 0 { text.into() } else { masked.concat().into() };
-            Masked { text, counts }
+            MaskedText { text, counts }
         }
     }
 
     #[test]
     fn only_the_texts_of_json_are_masked_and_each_is_counted() {
-        let masker = Masker::new(Some(&Keys));
+        let masker = TextMasker::new(Some(&KeyMask));
         let json = r#"{"a\"b":"sk-1 \n","n":1.50,"x":["sk-2 ","\ud800"],"e":"\u0041"}"#;
         assert_eq!(
-            masker.json(json.to_owned()),
+            masker.mask_json(json.to_owned()),
             r#"{"a\"b":"[masked] \n","n":1.50,"x":["[masked] ","\ud800"],"e":"\u0041"}"#
         );
         assert_eq!(masker.counts(), BTreeMap::from([("key".to_owned(), 2)]));
-        assert_eq!(Masker::new(None).json(json.to_owned()), json);
+        assert_eq!(TextMasker::new(None).mask_json(json.to_owned()), json);
     }
 }

@@ -5,20 +5,20 @@ mod blocks;
 use std::ops::ControlFlow;
 
 use everturn::finding::Finding;
-use everturn::view::{Mark, MarkKind};
-use everturn_typeset::{Block, Date, Front, Press, Run, Speaker};
+use everturn::model::{Mark, MarkKind};
+use everturn_typeset::{Block, FrontMatter, PdfDate, SpeakerLine, TextRun, Typesetter};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::choices::Style;
-use crate::export::{Counted, ExportError, Progress, told};
-use crate::facts::{day, facts, minute};
-use crate::piece::{Changes, Piece, Role, Said};
-use crate::source::{Cover, Outline, Source};
-use blocks::{blocks, plain};
+use crate::export::{CountingWriter, ExportError, ExportProgress, report_progress};
+use crate::facts::{format_day, format_minute, session_facts};
+use crate::options::ExportStyle;
+use crate::piece::{ExportPiece, Message, SpeakerRole, TurnChanges};
+use crate::source::{ExportSource, SessionCover, SessionOutline};
+use blocks::{markdown_blocks, plain_blocks};
 
 /// What became of the pages.
-pub(crate) struct Made {
+pub(crate) struct PdfOutcome {
     pub(crate) pages: usize,
     pub(crate) missing: Vec<(char, u64)>,
     pub(crate) findings: Vec<Finding>,
@@ -26,27 +26,30 @@ pub(crate) struct Made {
 
 /// Makes the pages and writes them.
 pub(crate) fn write(
-    source: &Source<'_>,
-    cover: &Cover,
-    outline: &Outline,
-    out: &mut Counted<'_>,
-    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Made, ExportError> {
+    source: &ExportSource<'_>,
+    cover: &SessionCover,
+    outline: &SessionOutline,
+    out: &mut CountingWriter<'_>,
+    progress: &mut dyn FnMut(ExportProgress) -> ControlFlow<()>,
+) -> Result<PdfOutcome, ExportError> {
     let choices = source.choices;
-    let press = Press::new(&front(source, cover, outline), &choices.pages)?;
-    let mut book = Book { press, is_rich: choices.style != Style::Minimal };
+    let press = Typesetter::new(&front(source, cover, outline), &choices.pages)?;
+    let mut book = BookWriter { press, is_rich: choices.style != ExportStyle::Minimal };
     let mut pieces = source.pieces(outline)?;
     let mut done = 0;
     while let Some(piece) = pieces.next() {
         match piece? {
-            Piece::Heading(mark) => book.heading(&mark),
-            Piece::Turn { .. } => {}
-            Piece::Said(said) => {
-                book.said(&said);
+            ExportPiece::Heading(mark) => book.heading(&mark),
+            ExportPiece::Turn { .. } => {}
+            ExportPiece::Message(said) => {
+                book.message(&said);
                 done += 1;
-                told(progress, Progress::Writing { done, total: outline.entries })?;
+                report_progress(
+                    progress,
+                    ExportProgress::Writing { done, total: outline.entries },
+                )?;
             }
-            Piece::Changes(changes) => book.changes(&changes),
+            ExportPiece::Changes(changes) => book.changes(&changes),
         }
     }
     let findings = std::mem::take(&mut pieces.findings);
@@ -55,13 +58,13 @@ pub(crate) fn write(
     let pdf = book.press.finish()?;
     out.put_bytes(&pdf.bytes)?;
     let missing = pdf.missing.iter().map(|missing| (missing.character, missing.count)).collect();
-    Ok(Made { pages: pdf.pages, missing, findings })
+    Ok(PdfOutcome { pages: pdf.pages, missing, findings })
 }
 
-fn date(time: Timestamp) -> Option<Date> {
+fn date(time: Timestamp) -> Option<PdfDate> {
     let time = time.to_zoned(TimeZone::UTC);
     let small = |number: i8| u8::try_from(number).ok();
-    Some(Date {
+    Some(PdfDate {
         year: u16::try_from(time.year()).ok()?,
         month: small(time.month())?,
         day: small(time.day())?,
@@ -71,22 +74,23 @@ fn date(time: Timestamp) -> Option<Date> {
     })
 }
 
-fn front(source: &Source<'_>, cover: &Cover, outline: &Outline) -> Front {
+fn front(source: &ExportSource<'_>, cover: &SessionCover, outline: &SessionOutline) -> FrontMatter {
     let choices = source.choices;
-    let is_rich = choices.style != Style::Minimal;
-    let subtitle = match outline.times.filter(|_| is_rich).map(|(a, b)| (day(a), day(b))) {
-        Some((first, last)) if first == last => first,
-        Some((first, last)) => format!("{first} – {last}"),
-        None => String::new(),
-    };
+    let is_rich = choices.style != ExportStyle::Minimal;
+    let subtitle =
+        match outline.times.filter(|_| is_rich).map(|(a, b)| (format_day(a), format_day(b))) {
+            Some((first, last)) if first == last => first,
+            Some((first, last)) => format!("{first} – {last}"),
+            None => String::new(),
+        };
     let imprint = match choices.metadata {
-        true => facts(cover, outline)
+        true => session_facts(cover, outline)
             .into_iter()
             .map(|(name, value)| format!("{name}: {value}"))
             .collect(),
         false => Vec::new(),
     };
-    Front {
+    FrontMatter {
         title: cover.title.clone(),
         subtitle,
         author: String::new(),
@@ -96,102 +100,106 @@ fn front(source: &Source<'_>, cover: &Cover, outline: &Outline) -> Front {
     }
 }
 
-struct Book {
-    press: Press,
+struct BookWriter {
+    press: Typesetter,
     is_rich: bool,
 }
 
-impl Book {
+impl BookWriter {
     fn heading(&mut self, mark: &Mark) {
         match mark.kind {
-            MarkKind::Chapter => self.press.chapter(&mark.name),
+            MarkKind::Chapter => self.press.start_chapter(&mark.name),
             MarkKind::Scene => {
-                let text = vec![Run::plain(mark.name.clone())];
-                self.press.block(&Block::Heading { level: 1, text });
+                let text = vec![TextRun::plain(mark.name.clone())];
+                self.press.add_block(&Block::Heading { level: 1, text });
             }
             _ if self.is_rich => {
                 let label = mark.kind.to_string();
-                self.press.block(&Block::Note { label, text: vec![Run::plain(mark.name.clone())] });
+                self.press.add_block(&Block::Note {
+                    label,
+                    text: vec![TextRun::plain(mark.name.clone())],
+                });
             }
             _ => return,
         }
         if self.is_rich && !mark.description.trim().is_empty() {
-            let text = vec![Run::italic(mark.description.trim())];
-            self.press.block(&Block::Paragraph(text));
+            let text = vec![TextRun::italic(mark.description.trim())];
+            self.press.add_block(&Block::Paragraph(text));
         }
     }
 
-    fn all(&mut self, blocks: &[Block]) {
+    fn add_blocks(&mut self, blocks: &[Block]) {
         for block in blocks {
-            self.press.block(block);
+            self.press.add_block(block);
         }
     }
 
-    fn said(&mut self, said: &Said) {
+    fn message(&mut self, said: &Message) {
         let role = said.role();
         let note = role.note().unwrap_or_default();
         match role {
-            Role::Call | Role::Answer => {
+            SpeakerRole::Call | SpeakerRole::Answer => {
                 let (name, body) = said.tool();
                 let name = name.filter(|name| *name != said.speaker).unwrap_or_default();
                 let mut text = Vec::new();
                 if !name.is_empty() {
-                    text.push(Run::code(name));
+                    text.push(TextRun::code(name));
                 }
                 let label = format!("{} {note}", said.speaker);
-                self.press.block(&Block::Note { label, text });
+                self.press.add_block(&Block::Note { label, text });
                 if !body.is_empty() {
-                    self.press.block(&Block::Code(body));
+                    self.press.add_block(&Block::Code(body));
                 }
             }
-            Role::Thought => {
-                let text = vec![Run::italic(said.text.trim())];
-                self.press.block(&Block::Note { label: format!("{} {note}", said.speaker), text });
+            SpeakerRole::Thought => {
+                let text = vec![TextRun::italic(said.text.trim())];
+                self.press
+                    .add_block(&Block::Note { label: format!("{} {note}", said.speaker), text });
             }
-            Role::Narrator if !self.is_rich => self.all(&blocks(&said.text)),
-            Role::System | Role::Event => {
+            SpeakerRole::Narrator if !self.is_rich => self.add_blocks(&markdown_blocks(&said.text)),
+            SpeakerRole::System | SpeakerRole::Event => {
                 let label = match note {
                     "" => said.speaker.clone(),
                     note => format!("{} ({note})", said.speaker),
                 };
                 match said.text.len() {
                     0..4096 => {
-                        let text = vec![Run::plain(said.text.trim())];
-                        self.press.block(&Block::Note { label, text });
+                        let text = vec![TextRun::plain(said.text.trim())];
+                        self.press.add_block(&Block::Note { label, text });
                     }
                     _ => {
-                        self.press.block(&Block::Note { label, text: Vec::new() });
-                        self.all(&plain(&said.text));
+                        self.press.add_block(&Block::Note { label, text: Vec::new() });
+                        self.add_blocks(&plain_blocks(&said.text));
                     }
                 }
             }
             _ => {
-                self.press.block(&Block::Speaker(Speaker {
+                self.press.add_block(&Block::Speaker(SpeakerLine {
                     who: said.speaker.clone(),
-                    when: said.time.filter(|_| self.is_rich).map(minute).unwrap_or_default(),
+                    when: said.time.filter(|_| self.is_rich).map(format_minute).unwrap_or_default(),
                     kind: note.to_owned(),
                     turn: Some(said.turn).filter(|_| self.is_rich),
                 }));
-                self.all(&blocks(&said.text));
+                self.add_blocks(&markdown_blocks(&said.text));
             }
         }
     }
 
-    fn changes(&mut self, changes: &Changes) {
+    fn changes(&mut self, changes: &TurnChanges) {
         for line in &changes.lines {
-            let text = vec![Run::plain(format!("{}: {}", line.place, line.words()))];
-            self.press.block(&Block::Note { label: "state".to_owned(), text });
+            let text = vec![TextRun::plain(format!("{}: {}", line.place, line.describe()))];
+            self.press.add_block(&Block::Note { label: "state".to_owned(), text });
         }
     }
 
     fn state(&mut self, state: &[(String, String)]) {
         if !state.is_empty() {
-            self.press.chapter("The state at the end");
+            self.press.start_chapter("The state at the end");
         }
         for (scope, value) in state {
-            let text = vec![Run::plain(scope.clone())];
-            self.press.block(&Block::Heading { level: 1, text });
-            self.press.block(&Block::Code(value.clone()));
+            let text = vec![TextRun::plain(scope.clone())];
+            self.press.add_block(&Block::Heading { level: 1, text });
+            self.press.add_block(&Block::Code(value.clone()));
         }
     }
 }

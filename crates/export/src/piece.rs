@@ -1,9 +1,9 @@
 //! What a session consists of, for whoever writes it down.
 
-use everturn::delta::{Delta, Op};
-use everturn::document::Style;
-use everturn::tree::Tree;
-use everturn::view::{Change, Kind, Mark};
+use everturn::delta::{Delta, DeltaOp};
+use everturn::document::JsonStyle;
+use everturn::model::{EntryKind, Mark, StateChange};
+use everturn::tree::JsonTree;
 use jiff::Timestamp;
 
 /// How much of a value is shown where it changes.
@@ -11,7 +11,7 @@ const SHOWN: usize = 160;
 
 /// What somebody does who says something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum SpeakerRole {
     /// Whoever plays or asks.
     Player,
     /// Whoever tells the story.
@@ -32,20 +32,22 @@ pub enum Role {
     Event,
 }
 
-impl Role {
+impl SpeakerRole {
     /// The role of an entry of this kind.
     #[must_use]
-    pub fn of(kind: &Kind) -> Role {
+    pub fn of(kind: &EntryKind) -> SpeakerRole {
         match kind {
-            Kind::User => Role::Player,
-            Kind::Narrator => Role::Narrator,
-            Kind::System => Role::System,
-            Kind::Ooc => Role::Aside,
-            Kind::ToolCall => Role::Call,
-            Kind::ToolResult => Role::Answer,
-            Kind::Event => Role::Event,
-            Kind::Other(word) if matches!(word.as_str(), "thinking" | "reasoning") => Role::Thought,
-            _ => Role::Voice,
+            EntryKind::User => SpeakerRole::Player,
+            EntryKind::Narrator => SpeakerRole::Narrator,
+            EntryKind::System => SpeakerRole::System,
+            EntryKind::Ooc => SpeakerRole::Aside,
+            EntryKind::ToolCall => SpeakerRole::Call,
+            EntryKind::ToolResult => SpeakerRole::Answer,
+            EntryKind::Event => SpeakerRole::Event,
+            EntryKind::Other(word) if matches!(word.as_str(), "thinking" | "reasoning") => {
+                SpeakerRole::Thought
+            }
+            _ => SpeakerRole::Voice,
         }
     }
 
@@ -53,15 +55,15 @@ impl Role {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Role::Player => "player",
-            Role::Narrator => "narrator",
-            Role::Voice => "voice",
-            Role::System => "system",
-            Role::Aside => "aside",
-            Role::Thought => "thought",
-            Role::Call => "call",
-            Role::Answer => "answer",
-            Role::Event => "event",
+            SpeakerRole::Player => "player",
+            SpeakerRole::Narrator => "narrator",
+            SpeakerRole::Voice => "voice",
+            SpeakerRole::System => "system",
+            SpeakerRole::Aside => "aside",
+            SpeakerRole::Thought => "thought",
+            SpeakerRole::Call => "call",
+            SpeakerRole::Answer => "answer",
+            SpeakerRole::Event => "event",
         }
     }
 
@@ -69,19 +71,22 @@ impl Role {
     #[must_use]
     pub fn note(self) -> Option<&'static str> {
         match self {
-            Role::Player | Role::Narrator | Role::Voice | Role::System => None,
-            Role::Aside => Some("out of character"),
-            Role::Thought => Some("thinks"),
-            Role::Call => Some("calls"),
-            Role::Answer => Some("answers"),
-            Role::Event => Some("event"),
+            SpeakerRole::Player
+            | SpeakerRole::Narrator
+            | SpeakerRole::Voice
+            | SpeakerRole::System => None,
+            SpeakerRole::Aside => Some("out of character"),
+            SpeakerRole::Thought => Some("thinks"),
+            SpeakerRole::Call => Some("calls"),
+            SpeakerRole::Answer => Some("answers"),
+            SpeakerRole::Event => Some("event"),
         }
     }
 }
 
 /// One thing that was said or done.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct Message {
     /// Its place in the session, counted from 1.
     pub seq: u64,
     /// The turn it belongs to.
@@ -93,18 +98,18 @@ pub struct Said {
     /// Who spoke or acted.
     pub speaker: String,
     /// What kind of entry it is.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// What there is to read.
     pub text: String,
     /// The record it was made from, with everything that is in it.
-    pub raw: Tree,
+    pub raw: JsonTree,
 }
 
-impl Said {
+impl Message {
     /// What its speaker does.
     #[must_use]
-    pub fn role(&self) -> Role {
-        Role::of(&self.kind)
+    pub fn role(&self) -> SpeakerRole {
+        SpeakerRole::of(&self.kind)
     }
 
     /// The name of a tool, and what it was given or answered, laid out so that it can be read. Not every text about a
@@ -117,32 +122,32 @@ impl Said {
             None => (text, ""),
         };
         let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/');
-        let named = self.role() == Role::Call || name == self.speaker;
+        let named = self.role() == SpeakerRole::Call || name == self.speaker;
         if named && !name.is_empty() && name.len() <= 80 && name.chars().all(plain) {
-            return (Some(name.to_owned()), laid_out(rest));
+            return (Some(name.to_owned()), pretty_json(rest));
         }
-        (None, laid_out(text))
+        (None, pretty_json(text))
     }
 }
 
 /// JSON with a line for each of its values; any other text as it is.
-fn laid_out(text: &str) -> String {
+fn pretty_json(text: &str) -> String {
     let is_json = text.starts_with(['{', '[']) && text.len() <= 1 << 20;
-    match Tree::parse(text) {
-        Ok(tree) if is_json => tree.to_text(&Style::PRETTY_RAW),
+    match JsonTree::parse(text) {
+        Ok(tree) if is_json => tree.to_text(&JsonStyle::PRETTY_RAW),
         _ => text.to_owned(),
     }
 }
 
 /// What changed with a turn.
 #[derive(Debug, Clone)]
-pub struct Changes {
+pub struct TurnChanges {
     /// The turn.
     pub turn: u64,
     /// The changes, for people.
     pub lines: Vec<ChangeLine>,
     /// The changes themselves, with everything that is in them.
-    pub raw: Vec<Change>,
+    pub raw: Vec<StateChange>,
 }
 
 /// A change of the state, for people.
@@ -155,41 +160,42 @@ pub struct ChangeLine {
     /// What is there now, or what was added or removed.
     pub after: Option<String>,
     /// What happened.
-    pub op: Op,
+    pub op: DeltaOp,
 }
 
 impl ChangeLine {
     /// A change with values of a length that can be read.
     #[must_use]
-    pub fn of(change: &Change) -> ChangeLine {
+    pub fn of(change: &StateChange) -> ChangeLine {
         let Delta { op, path, value, previous, .. } = &change.delta;
         let place = match path.segments() {
             [] => change.scope.clone(),
             segments => format!("{} {}", change.scope, segments.join(".")),
         };
-        let (before, after) = (previous.as_ref().map(short), value.as_ref().map(short));
+        let (before, after) =
+            (previous.as_ref().map(shorten_value), value.as_ref().map(shorten_value));
         ChangeLine { place, before, after, op: *op }
     }
 
     /// What became of the place, in words.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let after = self.after.as_deref().unwrap_or_default();
         match (self.op, self.before.as_deref()) {
-            (Op::Set, Some(before)) => format!("{before} → {after}"),
-            (Op::Set, None) => after.to_owned(),
-            (Op::Delete, Some(before)) => format!("{before} removed"),
-            (Op::Delete, None) => "removed".to_owned(),
-            (Op::Push, _) => format!("{after} added"),
-            (Op::Pull, _) => format!("{after} removed"),
-            (Op::Increment, Some(before)) => format!("{before} + {after}"),
-            (Op::Increment, None) => format!("+ {after}"),
+            (DeltaOp::Set, Some(before)) => format!("{before} → {after}"),
+            (DeltaOp::Set, None) => after.to_owned(),
+            (DeltaOp::Delete, Some(before)) => format!("{before} removed"),
+            (DeltaOp::Delete, None) => "removed".to_owned(),
+            (DeltaOp::Push, _) => format!("{after} added"),
+            (DeltaOp::Pull, _) => format!("{after} removed"),
+            (DeltaOp::Increment, Some(before)) => format!("{before} + {after}"),
+            (DeltaOp::Increment, None) => format!("+ {after}"),
         }
     }
 }
 
 /// A value, cut short if it is long; a text without its quotes.
-fn short(tree: &Tree) -> String {
+fn shorten_value(tree: &JsonTree) -> String {
     let text = tree.string_at::<&str>(&[]).unwrap_or_else(|| tree.to_line());
     match text.char_indices().nth(SHOWN) {
         None => text,
@@ -199,7 +205,7 @@ fn short(tree: &Tree) -> String {
 
 /// A part of a session, in the order in which they are read.
 #[derive(Debug, Clone)]
-pub enum Piece {
+pub enum ExportPiece {
     /// A mark: a chapter or a scene begins, something happened or was decided here, or somebody put a bookmark.
     Heading(Mark),
     /// A turn begins.
@@ -210,31 +216,31 @@ pub enum Piece {
         time: Option<Timestamp>,
     },
     /// Something was said or done.
-    Said(Box<Said>),
+    Message(Box<Message>),
     /// The state changed.
-    Changes(Changes),
+    Changes(TurnChanges),
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn said(kind: &str, speaker: &str, text: &str) -> Said {
-        Said {
+    fn said(kind: &str, speaker: &str, text: &str) -> Message {
+        Message {
             seq: 1,
             turn: 1,
             id: "1".to_owned(),
             time: None,
             speaker: speaker.to_owned(),
-            kind: Kind::parse(kind),
+            kind: EntryKind::parse(kind),
             text: text.to_owned(),
-            raw: Tree::null(),
+            raw: JsonTree::null(),
         }
     }
 
     #[test]
     fn a_tool_is_told_from_what_it_was_given() {
-        let check = |said: Said, name: Option<&str>, rest: &str| {
+        let check = |said: Message, name: Option<&str>, rest: &str| {
             assert_eq!(said.tool(), (name.map(str::to_owned), rest.to_owned()));
         };
         check(said("tool_call", "gm", "roll {\"d\":6}"), Some("roll"), "{\n  \"d\": 6\n}");
@@ -249,9 +255,13 @@ mod tests {
     fn a_change_says_where_and_what() {
         let check = |delta: &str, place: &str, words: &str| {
             let delta = Delta::parse(delta).unwrap();
-            let line =
-                ChangeLine::of(&Change { turn: 1, scope: "world".to_owned(), delta, time: None });
-            assert_eq!((line.place.as_str(), line.words().as_str()), (place, words));
+            let line = ChangeLine::of(&StateChange {
+                turn: 1,
+                scope: "world".to_owned(),
+                delta,
+                time: None,
+            });
+            assert_eq!((line.place.as_str(), line.describe().as_str()), (place, words));
         };
         check(r#"{"op":"set","path":"a.b","value":5,"previousValue":4}"#, "world a.b", "4 → 5");
         check(r#"{"op":"set","path":[],"value":"x"}"#, "world", "x");

@@ -3,18 +3,18 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use everturn::delta::Op;
-use everturn::document::Style as Spelling;
+use everturn::delta::DeltaOp;
+use everturn::document::JsonStyle as Spelling;
 use everturn::finding::Finding;
-use everturn::layout::{LayoutError, Reader, Stream};
-use everturn::view::{Change, Entry, Mark, MarkKind, Summary};
+use everturn::format::{RecordStream, SessionError, SessionReader};
+use everturn::model::{Entry, Mark, MarkKind, SessionSummary, StateChange};
 use jiff::Timestamp;
 
-use crate::choices::Choices;
+use crate::controls::{escape_controls, escape_to_one_line};
 use crate::export::ExportError;
-use crate::mask::Masker;
-use crate::piece::{ChangeLine, Changes, Piece, Role, Said};
-use crate::visible::{one_line, visible};
+use crate::mask::TextMasker;
+use crate::options::ExportOptions;
+use crate::piece::{ChangeLine, ExportPiece, Message, SpeakerRole, TurnChanges};
 
 /// How many speakers are listed.
 const SPEAKERS: usize = 256;
@@ -27,7 +27,7 @@ const SCENE: &str = "scene";
 
 /// What is known of a session before it is read.
 #[derive(Debug, Clone)]
-pub(crate) struct Cover {
+pub(crate) struct SessionCover {
     pub(crate) title: String,
     pub(crate) id: String,
     pub(crate) layout: &'static str,
@@ -41,16 +41,16 @@ pub(crate) struct Cover {
 
 /// Somebody who speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Speaker {
+pub(crate) struct SpeakerStats {
     pub(crate) name: String,
-    pub(crate) role: Role,
+    pub(crate) role: SpeakerRole,
     /// How often.
     pub(crate) entries: u64,
 }
 
 /// What a first look at a session tells: how much there is, who speaks, and where chapters and scenes begin.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Outline {
+pub(crate) struct SessionOutline {
     /// The marks, in the order of their turns.
     pub(crate) headings: Vec<Mark>,
     pub(crate) entries: u64,
@@ -58,66 +58,66 @@ pub(crate) struct Outline {
     /// When the first and the last entry were.
     pub(crate) times: Option<(Timestamp, Timestamp)>,
     /// Those who speak, in the order in which they do.
-    pub(crate) speakers: Vec<Speaker>,
+    pub(crate) speakers: Vec<SpeakerStats>,
 }
 
 /// Whether texts are for people, or exactly what is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Texts {
+pub(crate) enum TextMode {
     Shown,
     Exact,
 }
 
 /// A session that is exported, as far as it was chosen.
-pub(crate) struct Source<'s> {
-    pub(crate) summary: &'s Summary,
-    pub(crate) reader: &'s dyn Reader,
-    pub(crate) choices: &'s Choices,
-    pub(crate) masker: &'s Masker<'s>,
+pub(crate) struct ExportSource<'s> {
+    pub(crate) summary: &'s SessionSummary,
+    pub(crate) reader: &'s dyn SessionReader,
+    pub(crate) choices: &'s ExportOptions,
+    pub(crate) masker: &'s TextMasker<'s>,
     pub(crate) turns: RangeInclusive<u64>,
-    pub(crate) texts: Texts,
+    pub(crate) texts: TextMode,
 }
 
-impl<'s> Source<'s> {
+impl<'s> ExportSource<'s> {
     pub(crate) fn new(
-        summary: &'s Summary,
-        reader: &'s dyn Reader,
-        choices: &'s Choices,
-        masker: &'s Masker<'s>,
-        texts: Texts,
-    ) -> Result<Source<'s>, LayoutError> {
+        summary: &'s SessionSummary,
+        reader: &'s dyn SessionReader,
+        choices: &'s ExportOptions,
+        masker: &'s TextMasker<'s>,
+        texts: TextMode,
+    ) -> Result<ExportSource<'s>, SessionError> {
         let (first, last) = reader.turns()?.into_inner();
         let turns =
             choices.first.unwrap_or(0).max(first + 1)..=choices.last.unwrap_or(last).min(last);
-        Ok(Source { summary, reader, choices, masker, turns, texts })
+        Ok(ExportSource { summary, reader, choices, masker, turns, texts })
     }
 
     /// A text that may have several lines.
-    pub(crate) fn text(&self, text: String) -> String {
-        let masked = self.masker.text(text);
+    pub(crate) fn display_text(&self, text: String) -> String {
+        let masked = self.masker.mask_text(text);
         match self.texts {
-            Texts::Shown => visible(&masked),
-            Texts::Exact => masked,
+            TextMode::Shown => escape_controls(&masked),
+            TextMode::Exact => masked,
         }
     }
 
     /// A name.
-    pub(crate) fn name(&self, name: String) -> String {
-        let masked = self.masker.text(name);
+    pub(crate) fn display_name(&self, name: String) -> String {
+        let masked = self.masker.mask_text(name);
         match self.texts {
-            Texts::Shown => one_line(&masked),
-            Texts::Exact => masked,
+            TextMode::Shown => escape_to_one_line(&masked),
+            TextMode::Exact => masked,
         }
     }
 
-    pub(crate) fn cover(&self, now: Timestamp) -> Cover {
+    pub(crate) fn cover(&self, now: Timestamp) -> SessionCover {
         let summary = self.summary;
-        Cover {
-            title: self.name(summary.title.clone()),
-            id: self.name(summary.place.id.clone()),
+        SessionCover {
+            title: self.display_name(summary.title.clone()),
+            id: self.display_name(summary.session.id.clone()),
             layout: summary.layout,
-            status: self.name(summary.status.clone()),
-            parent: summary.parent.clone().map(|parent| self.name(parent)),
+            status: self.display_name(summary.status.clone()),
+            parent: summary.parent.clone().map(|parent| self.display_name(parent)),
             created: summary.created,
             updated: summary.updated,
             now,
@@ -125,23 +125,23 @@ impl<'s> Source<'s> {
     }
 
     /// Whether an entry is part of the export.
-    fn takes(&self, entry: &Entry) -> bool {
-        let says_something = self.texts == Texts::Exact || !entry.text.trim().is_empty();
-        says_something && self.choices.take(entry)
+    fn includes(&self, entry: &Entry) -> bool {
+        let says_something = self.texts == TextMode::Exact || !entry.text.trim().is_empty();
+        says_something && self.choices.includes(entry)
     }
 
     /// Looks at the whole session once.
     pub(crate) fn outline(
         &self,
         mut step: impl FnMut(u64) -> Result<(), ExportError>,
-    ) -> Result<Outline, ExportError> {
-        let mut outline = Outline::default();
+    ) -> Result<SessionOutline, ExportError> {
+        let mut outline = SessionOutline::default();
         let mut entries = self.reader.entries(self.turns.clone())?;
         let mut turn = None;
         while let Some(entry) = entries.next() {
             let entry = entry?;
             step(entry.turn)?;
-            if !self.takes(&entry) {
+            if !self.includes(&entry) {
                 continue;
             }
             outline.entries += 1;
@@ -154,31 +154,31 @@ impl<'s> Source<'s> {
         }
         drop(entries);
         for speaker in &mut outline.speakers {
-            speaker.name = self.name(std::mem::take(&mut speaker.name));
+            speaker.name = self.display_name(std::mem::take(&mut speaker.name));
         }
         outline.headings = self.headings()?;
         Ok(outline)
     }
 
-    fn note_speaker(&self, speakers: &mut Vec<Speaker>, entry: &Entry) {
-        let role = Role::of(&entry.kind);
+    fn note_speaker(&self, speakers: &mut Vec<SpeakerStats>, entry: &Entry) {
+        let role = SpeakerRole::of(&entry.kind);
         // A tool that answers is no speaker, nor is a thought another voice.
-        if matches!(role, Role::Answer | Role::Call | Role::Thought) {
+        if matches!(role, SpeakerRole::Answer | SpeakerRole::Call | SpeakerRole::Thought) {
             return;
         }
         let name = match self.texts {
-            Texts::Shown => one_line(&entry.speaker),
-            Texts::Exact => entry.speaker.clone(),
+            TextMode::Shown => escape_to_one_line(&entry.speaker),
+            TextMode::Exact => entry.speaker.clone(),
         };
         if let Some(speaker) = speakers.iter_mut().find(|speaker| speaker.name == name) {
             speaker.entries += 1;
         } else if speakers.len() < SPEAKERS {
-            speakers.push(Speaker { name, role, entries: 1 });
+            speakers.push(SpeakerStats { name, role, entries: 1 });
         }
     }
 
     /// The marks of the turns that are exported, and the scenes that the state tells of.
-    fn headings(&self) -> Result<Vec<Mark>, LayoutError> {
+    fn headings(&self) -> Result<Vec<Mark>, SessionError> {
         let mut headings = self.reader.marks()?;
         headings.retain(|mark| self.turns.contains(&mark.turn));
         let mut changes = self.reader.changes(self.turns.clone())?;
@@ -190,8 +190,8 @@ impl<'s> Source<'s> {
             }
         }
         for mark in &mut headings {
-            mark.name = self.name(std::mem::take(&mut mark.name));
-            mark.description = self.text(std::mem::take(&mut mark.description));
+            mark.name = self.display_name(std::mem::take(&mut mark.name));
+            mark.description = self.display_text(std::mem::take(&mut mark.description));
         }
         // Of those at the same turn, what is larger begins first.
         let rank = |kind: &MarkKind| match kind {
@@ -204,13 +204,13 @@ impl<'s> Source<'s> {
     }
 
     /// The session piece by piece.
-    pub(crate) fn pieces(&self, outline: &Outline) -> Result<Pieces<'_>, LayoutError> {
+    pub(crate) fn pieces(&self, outline: &SessionOutline) -> Result<PieceStream<'_>, SessionError> {
         let wants_changes = self.choices.snapshots && self.choices.speaker.is_none();
         let changes = match wants_changes {
             true => Some(self.reader.changes(self.turns.clone())?),
             false => None,
         };
-        Ok(Pieces {
+        Ok(PieceStream {
             source: self,
             entries: self.reader.entries(self.turns.clone())?,
             changes,
@@ -234,18 +234,18 @@ impl<'s> Source<'s> {
             let text = tree.to_text(&Spelling::PRETTY_RAW);
             let empty = matches!(text.as_str(), "{}" | "null");
             let text = match text.len() {
-                0..=LONGEST_STATE => self.text(text),
+                0..=LONGEST_STATE => self.display_text(text),
                 long => format!("{long} bytes; everturn state prints them"),
             };
-            (!empty).then(|| (self.name(name), text))
+            (!empty).then(|| (self.display_name(name), text))
         });
         shown.collect()
     }
 }
 
 /// The scene that begins with a change: the whole of it is new.
-fn scene(change: &Change) -> Option<Mark> {
-    let whole = change.delta.op == Op::Set && change.delta.path.segments().is_empty();
+fn scene(change: &StateChange) -> Option<Mark> {
+    let whole = change.delta.op == DeltaOp::Set && change.delta.path.segments().is_empty();
     let value = change.delta.value.as_ref().filter(|_| whole && change.scope == SCENE)?;
     let id = value.string_at(&["sceneId"])?;
     let named = |path: &[&str]| value.string_at(path).filter(|name| !name.trim().is_empty());
@@ -262,24 +262,24 @@ fn scene(change: &Change) -> Option<Mark> {
 }
 
 /// The pieces of a session, one after the other.
-pub(crate) struct Pieces<'s> {
-    source: &'s Source<'s>,
-    entries: Box<dyn Stream<Item = Entry> + 's>,
-    changes: Option<Box<dyn Stream<Item = Change> + 's>>,
+pub(crate) struct PieceStream<'s> {
+    source: &'s ExportSource<'s>,
+    entries: Box<dyn RecordStream<Item = Entry> + 's>,
+    changes: Option<Box<dyn RecordStream<Item = StateChange> + 's>>,
     /// A change that was read and belongs to a later turn.
-    next_change: Option<Change>,
+    next_change: Option<StateChange>,
     /// The marks that were not reached yet.
     headings: VecDeque<Mark>,
     turn: Option<u64>,
-    ready: VecDeque<Piece>,
+    ready: VecDeque<ExportPiece>,
     is_over: bool,
     /// What was noticed on the way.
     pub(crate) findings: Vec<Finding>,
 }
 
-impl Pieces<'_> {
+impl PieceStream<'_> {
     /// The next piece.
-    pub(crate) fn next(&mut self) -> Option<Result<Piece, LayoutError>> {
+    pub(crate) fn next(&mut self) -> Option<Result<ExportPiece, SessionError>> {
         loop {
             if let Some(piece) = self.ready.pop_front() {
                 return Some(Ok(piece));
@@ -294,19 +294,19 @@ impl Pieces<'_> {
         }
     }
 
-    fn read(&mut self) -> Result<(), LayoutError> {
+    fn read(&mut self) -> Result<(), SessionError> {
         let entry = loop {
             let entry = self.entries.next().transpose()?;
             self.findings.append(&mut self.entries.take_findings());
             match entry {
-                Some(entry) if !self.source.takes(&entry) => {}
+                Some(entry) if !self.source.includes(&entry) => {}
                 other => break other,
             }
         };
         let Some(entry) = entry else {
             self.is_over = true;
             self.changes_through(u64::MAX)?;
-            self.ready.extend(self.headings.drain(..).map(Piece::Heading));
+            self.ready.extend(self.headings.drain(..).map(ExportPiece::Heading));
             return Ok(());
         };
         if self.turn != Some(entry.turn) {
@@ -316,19 +316,19 @@ impl Pieces<'_> {
             self.changes_through(entry.turn.saturating_sub(1))?;
             self.turn = Some(entry.turn);
             self.headings_of(&entry);
-            self.ready.push_back(Piece::Turn { number: entry.turn, time: entry.time });
+            self.ready.push_back(ExportPiece::Turn { number: entry.turn, time: entry.time });
         } else {
             self.headings_of(&entry);
         }
         let source = self.source;
-        self.ready.push_back(Piece::Said(Box::new(Said {
+        self.ready.push_back(ExportPiece::Message(Box::new(Message {
             seq: entry.seq,
             turn: entry.turn,
             id: entry.id,
             time: entry.time,
-            speaker: source.name(entry.speaker),
+            speaker: source.display_name(entry.speaker),
             kind: entry.kind,
-            text: source.text(entry.text),
+            text: source.display_text(entry.text),
             raw: entry.raw,
         })));
         Ok(())
@@ -343,7 +343,7 @@ impl Pieces<'_> {
                 && mark.entry.as_deref() != Some("");
             match of_another {
                 true => later.push(mark),
-                false => self.ready.push_back(Piece::Heading(mark)),
+                false => self.ready.push_back(ExportPiece::Heading(mark)),
             }
         }
         for mark in later.into_iter().rev() {
@@ -352,9 +352,9 @@ impl Pieces<'_> {
     }
 
     /// The changes up to and with a turn, a piece for each turn.
-    fn changes_through(&mut self, last: u64) -> Result<(), LayoutError> {
+    fn changes_through(&mut self, last: u64) -> Result<(), SessionError> {
         let Some(changes) = &mut self.changes else { return Ok(()) };
-        let mut group: Option<Changes> = None;
+        let mut group: Option<TurnChanges> = None;
         loop {
             let change = match self.next_change.take() {
                 Some(change) => Some(change),
@@ -367,21 +367,22 @@ impl Pieces<'_> {
                 break;
             }
             if group.as_ref().is_some_and(|group| group.turn != change.turn) {
-                self.ready.extend(group.take().map(Piece::Changes));
+                self.ready.extend(group.take().map(ExportPiece::Changes));
             }
             let turn = change.turn;
-            let group = group.get_or_insert(Changes { turn, lines: Vec::new(), raw: Vec::new() });
+            let group =
+                group.get_or_insert(TurnChanges { turn, lines: Vec::new(), raw: Vec::new() });
             let mut line = ChangeLine::of(&change);
-            line.place = self.source.name(line.place);
-            line.before = line.before.map(|text| self.source.name(text));
-            line.after = line.after.map(|text| self.source.name(text));
+            line.place = self.source.display_name(line.place);
+            line.before = line.before.map(|text| self.source.display_name(text));
+            line.after = line.after.map(|text| self.source.display_name(text));
             // A scene that begins is a heading, and what stays as it is needs no words.
-            if scene(&change).is_none() && (line.op != Op::Set || line.before != line.after) {
+            if scene(&change).is_none() && (line.op != DeltaOp::Set || line.before != line.after) {
                 group.lines.push(line);
             }
             group.raw.push(change);
         }
-        self.ready.extend(group.map(Piece::Changes));
+        self.ready.extend(group.map(ExportPiece::Changes));
         Ok(())
     }
 }

@@ -5,16 +5,16 @@
 //! nor the network, and one that runs for too long is stopped.
 
 use everturn::markup;
-use everturn::view::Mark;
+use everturn::model::Mark;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, context};
 
-use crate::choices::{Choices, Style};
-use crate::export::{ExportError, Shape};
+use crate::export::{ExportError, PieceWriter};
 use crate::facts;
-use crate::piece::{Changes, Piece, Said};
-use crate::source::{Cover, Outline};
+use crate::options::{ExportOptions, ExportStyle};
+use crate::piece::{ExportPiece, Message, TurnChanges};
+use crate::source::{SessionCover, SessionOutline};
 
 /// How many steps a macro may take.
 const FUEL: u64 = 2_000_000;
@@ -22,14 +22,14 @@ const FUEL: u64 = 2_000_000;
 /// What a template is called from within.
 const NAME: &str = "template";
 
-pub(crate) struct Custom {
+pub(crate) struct TemplateWriter {
     environment: Environment<'static>,
     name: String,
     language: String,
     session: Value,
 }
 
-fn failed(error: &Error) -> ExportError {
+fn template_error(error: &Error) -> ExportError {
     let mut text = error.to_string();
     if let Some(line) = error.line() {
         text.push_str(&format!(" (line {line})"));
@@ -37,13 +37,14 @@ fn failed(error: &Error) -> ExportError {
     ExportError::Template(text)
 }
 
-impl Custom {
+impl TemplateWriter {
     pub(crate) fn new(
         template: Option<(&str, &str)>,
-        choices: &Choices,
-    ) -> Result<Custom, ExportError> {
-        let missing =
-            || ExportError::Template(format!("the style {} needs one", Style::Custom.as_str()));
+        choices: &ExportOptions,
+    ) -> Result<TemplateWriter, ExportError> {
+        let missing = || {
+            ExportError::Template(format!("the style {} needs one", ExportStyle::Custom.as_str()))
+        };
         let (file, text) = template.ok_or_else(missing)?;
         let is_html = [".html", ".htm", ".xml", ".svg"].iter().any(|end| {
             file.to_ascii_lowercase()
@@ -59,17 +60,18 @@ impl Custom {
             false => AutoEscape::None,
         });
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-        environment.set_syntax(syntax.map_err(|error| failed(&error))?);
-        environment
-            .add_filter("markdown", |text: &str| Value::from_safe_string(markup::shown(text)));
+        environment.set_syntax(syntax.map_err(|error| template_error(&error))?);
+        environment.add_filter("markdown", |text: &str| {
+            Value::from_safe_string(markup::markdown_to_inert_html(text))
+        });
         environment.add_filter("wrap", |text: &str, width: usize| {
-            crate::columns::wrap(text, width.clamp(2, 10_000)).join("\n")
+            crate::columns::wrap_text(text, width.clamp(2, 10_000)).join("\n")
         });
         environment
             .add_template_owned(name.clone(), text.to_owned())
-            .map_err(|error| failed(&error))?;
+            .map_err(|error| template_error(&error))?;
         let language = choices.language.clone().unwrap_or_default();
-        Ok(Custom { environment, name, language, session: Value::UNDEFINED })
+        Ok(TemplateWriter { environment, name, language, session: Value::UNDEFINED })
     }
 
     /// Calls a macro of the template, if it has it.
@@ -88,7 +90,7 @@ impl Custom {
                 other => other,
             }
         };
-        run().map_err(|error| failed(&error))
+        run().map_err(|error| template_error(&error))
     }
 }
 
@@ -103,7 +105,7 @@ fn heading(mark: &Mark) -> Value {
     }
 }
 
-fn entry(said: &Said) -> Value {
+fn entry(said: &Message) -> Value {
     let role = said.role();
     let (tool, body) = said.tool();
     context! {
@@ -113,16 +115,20 @@ fn entry(said: &Said) -> Value {
     }
 }
 
-fn changes(changes: &Changes) -> Value {
+fn changes(changes: &TurnChanges) -> Value {
     let lines = changes.lines.iter().map(|line| {
-        context! { place => &line.place, before => &line.before, after => &line.after, words => line.words() }
+        context! { place => &line.place, before => &line.before, after => &line.after, words => line.describe() }
     });
     context! { turn => changes.turn, changes => lines.collect::<Vec<Value>>() }
 }
 
-impl Shape for Custom {
-    fn begin(&mut self, cover: &Cover, outline: &Outline) -> Result<String, ExportError> {
-        let facts = facts::facts(cover, outline);
+impl PieceWriter for TemplateWriter {
+    fn begin(
+        &mut self,
+        cover: &SessionCover,
+        outline: &SessionOutline,
+    ) -> Result<String, ExportError> {
+        let facts = facts::session_facts(cover, outline);
         let facts: Vec<Value> = facts
             .into_iter()
             .map(|(name, value)| context! { name => name, value => value })
@@ -143,15 +149,15 @@ impl Shape for Custom {
         self.call("begin", self.session.clone())
     }
 
-    fn piece(&mut self, piece: &Piece) -> Result<String, ExportError> {
+    fn piece(&mut self, piece: &ExportPiece) -> Result<String, ExportError> {
         match piece {
-            Piece::Heading(mark) => self.call("heading", heading(mark)),
-            Piece::Turn { number, time: at } => {
+            ExportPiece::Heading(mark) => self.call("heading", heading(mark)),
+            ExportPiece::Turn { number, time: at } => {
                 self.call("turn", context! { number => number, time => time(*at) })
             }
-            Piece::Said(said) => self.call("entry", entry(said)),
-            Piece::Changes(list) if list.lines.is_empty() => Ok(String::new()),
-            Piece::Changes(list) => self.call("changes", changes(list)),
+            ExportPiece::Message(said) => self.call("entry", entry(said)),
+            ExportPiece::Changes(list) if list.lines.is_empty() => Ok(String::new()),
+            ExportPiece::Changes(list) => self.call("changes", changes(list)),
         }
     }
 

@@ -1,13 +1,13 @@
 //! Plain text, 80 columns wide.
 
-use everturn::view::{Mark, MarkKind};
+use everturn::model::{Mark, MarkKind};
 
-use crate::choices::{Choices, Style};
-use crate::columns::{spread, wrap};
-use crate::export::{ExportError, Shape};
-use crate::facts::{facts, minute};
-use crate::piece::{Changes, Piece, Role, Said};
-use crate::source::{Cover, Outline};
+use crate::columns::{spread_line, wrap_text};
+use crate::export::{ExportError, PieceWriter};
+use crate::facts::{format_minute, session_facts};
+use crate::options::{ExportOptions, ExportStyle};
+use crate::piece::{ExportPiece, Message, SpeakerRole, TurnChanges};
+use crate::source::{SessionCover, SessionOutline};
 use unicode_width::UnicodeWidthStr;
 
 const WIDTH: usize = 80;
@@ -15,13 +15,13 @@ const WIDTH: usize = 80;
 /// How wide what things are called may be.
 const LABEL: usize = 11;
 
-pub(crate) struct Plain<'c> {
-    choices: &'c Choices,
+pub(crate) struct PlainTextWriter<'c> {
+    choices: &'c ExportOptions,
 }
 
 /// Lines with something before each; lines that are empty stay so.
 fn indented(text: &str, before: &str) -> String {
-    let lines = wrap(text.trim_end(), WIDTH - before.width());
+    let lines = wrap_text(text.trim_end(), WIDTH - before.width());
     let line = |line: &String| match line.is_empty() {
         true => format!("{}\n", before.trim_end()),
         false => format!("{before}{line}\n"),
@@ -31,18 +31,18 @@ fn indented(text: &str, before: &str) -> String {
 
 /// A title with a line below it.
 fn underlined(title: &str, line: &str) -> String {
-    let lines = wrap(title, WIDTH);
+    let lines = wrap_text(title, WIDTH);
     let width = lines.iter().map(|line| line.width()).max().unwrap_or(0).max(1);
     format!("{}\n{}\n", lines.join("\n"), line.repeat(width))
 }
 
-impl<'c> Plain<'c> {
-    pub(crate) fn new(choices: &'c Choices) -> Plain<'c> {
-        Plain { choices }
+impl<'c> PlainTextWriter<'c> {
+    pub(crate) fn new(choices: &'c ExportOptions) -> PlainTextWriter<'c> {
+        PlainTextWriter { choices }
     }
 
     fn is_rich(&self) -> bool {
-        self.choices.style != Style::Minimal
+        self.choices.style != ExportStyle::Minimal
     }
 
     fn heading(&self, mark: &Mark) -> String {
@@ -61,33 +61,33 @@ impl<'c> Plain<'c> {
         }
     }
 
-    fn said(&self, said: &Said) -> String {
+    fn message(&self, said: &Message) -> String {
         let role = said.role();
         let note = role.note().map(|note| format!(" ({note})")).unwrap_or_default();
         let who = format!("{}{note}", said.speaker);
         let heading = match self.is_rich() {
             true => {
                 let left = format!("[{}] {who}", said.turn);
-                let time = said.time.map(minute).unwrap_or_default();
-                let lines = wrap(&left, WIDTH);
+                let time = said.time.map(format_minute).unwrap_or_default();
+                let lines = wrap_text(&left, WIDTH);
                 match lines.as_slice() {
-                    [line] if !time.is_empty() => format!("{}\n", spread(line, &time, WIDTH)),
+                    [line] if !time.is_empty() => format!("{}\n", spread_line(line, &time, WIDTH)),
                     lines => format!("{}\n", lines.join("\n")),
                 }
             }
-            false if role == Role::Narrator => String::new(),
+            false if role == SpeakerRole::Narrator => String::new(),
             false => indented(&format!("{who}:"), ""),
         };
         let body = match role {
-            Role::Player => indented(&said.text, "> "),
-            Role::Call | Role::Answer => {
+            SpeakerRole::Player => indented(&said.text, "> "),
+            SpeakerRole::Call | SpeakerRole::Answer => {
                 let (name, rest) = said.tool();
                 let name = name.filter(|name| *name != said.speaker);
                 let name = name.map(|name| indented(&name, "    ")).unwrap_or_default();
                 let rest = if rest.is_empty() { rest } else { indented(&rest, "      ") };
                 format!("{name}{rest}")
             }
-            Role::Thought | Role::Aside => indented(&said.text, "    "),
+            SpeakerRole::Thought | SpeakerRole::Aside => indented(&said.text, "    "),
             _ => indented(&said.text, ""),
         };
         let lines = format!("{heading}{body}");
@@ -95,9 +95,9 @@ impl<'c> Plain<'c> {
         format!("\n{trimmed}")
     }
 
-    fn changes(changes: &Changes) -> String {
+    fn changes(changes: &TurnChanges) -> String {
         let line = |place: &str, words: &str| {
-            let lines = wrap(&format!("{place}: {words}"), WIDTH - 6);
+            let lines = wrap_text(&format!("{place}: {words}"), WIDTH - 6);
             let mut before = "    * ";
             let mut text = String::new();
             for line in lines {
@@ -106,19 +106,23 @@ impl<'c> Plain<'c> {
             }
             text
         };
-        let lines = changes.lines.iter().map(|change| line(&change.place, &change.words()));
+        let lines = changes.lines.iter().map(|change| line(&change.place, &change.describe()));
         format!("\n{}", lines.collect::<String>())
     }
 }
 
-impl Shape for Plain<'_> {
-    fn begin(&mut self, cover: &Cover, outline: &Outline) -> Result<String, ExportError> {
+impl PieceWriter for PlainTextWriter<'_> {
+    fn begin(
+        &mut self,
+        cover: &SessionCover,
+        outline: &SessionOutline,
+    ) -> Result<String, ExportError> {
         let mut text = underlined(&cover.title, "=");
         if self.choices.metadata {
             text.push('\n');
-            for (name, value) in facts(cover, outline) {
+            for (name, value) in session_facts(cover, outline) {
                 let mut label = format!("{name:<LABEL$}");
-                for line in wrap(&value, WIDTH - LABEL) {
+                for line in wrap_text(&value, WIDTH - LABEL) {
                     text.push_str(&format!("{label}{line}\n"));
                     label = " ".repeat(LABEL);
                 }
@@ -127,13 +131,13 @@ impl Shape for Plain<'_> {
         Ok(text)
     }
 
-    fn piece(&mut self, piece: &Piece) -> Result<String, ExportError> {
+    fn piece(&mut self, piece: &ExportPiece) -> Result<String, ExportError> {
         Ok(match piece {
-            Piece::Heading(mark) => self.heading(mark),
-            Piece::Turn { .. } => String::new(),
-            Piece::Changes(changes) if changes.lines.is_empty() => String::new(),
-            Piece::Said(said) => self.said(said),
-            Piece::Changes(changes) => Plain::changes(changes),
+            ExportPiece::Heading(mark) => self.heading(mark),
+            ExportPiece::Turn { .. } => String::new(),
+            ExportPiece::Changes(changes) if changes.lines.is_empty() => String::new(),
+            ExportPiece::Message(said) => self.message(said),
+            ExportPiece::Changes(changes) => PlainTextWriter::changes(changes),
         })
     }
 

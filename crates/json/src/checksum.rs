@@ -19,7 +19,7 @@ impl Checksum {
     }
 
     /// Takes in the next bytes.
-    pub fn add(&mut self, bytes: &[u8]) {
+    pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
@@ -32,6 +32,6 @@ impl Checksum {
 /// The checksum over the parts, one after the other.
 pub fn checksum(parts: &[&[u8]]) -> u64 {
     let mut sum = Checksum::new();
-    parts.iter().for_each(|part| sum.add(part));
+    parts.iter().for_each(|part| sum.update(part));
     sum.value()
 }

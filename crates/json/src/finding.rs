@@ -18,29 +18,29 @@ pub struct Finding {
     /// The byte at which the trouble starts, counted from 0.
     pub offset: Option<u64>,
     /// What kind of trouble it is.
-    pub code: Code,
+    pub code: FindingCode,
     /// The same in words, with the detail.
     pub message: String,
 }
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
+    ($name:ident: $($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
         /// The kind of a [`Finding`]; its text is stable and documented.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
-        pub enum Code {
+        pub enum $name {
             $($(#[$doc])* $variant,)*
         }
 
-        impl Code {
+        impl $name {
             /// Every code there is.
-            pub const ALL: &[Code] = &[$(Code::$variant,)*];
+            pub const ALL: &[$name] = &[$($name::$variant,)*];
 
             /// The text that `--json` prints and the documentation explains.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
-                    $(Code::$variant => $text,)*
+                    $($name::$variant => $text,)*
                 }
             }
         }
@@ -48,6 +48,7 @@ macro_rules! codes {
 }
 
 codes! {
+    FindingCode:
     /// The file ends inside a record, as after a kill or a power cut.
     TornTail = "torn-tail",
     /// The file ends in NUL bytes, as after a power cut on some file systems.
@@ -196,35 +197,35 @@ impl Severity {
     }
 }
 
-impl Code {
+impl FindingCode {
     /// How much it matters.
     #[must_use]
     pub fn severity(self) -> Severity {
         match self {
-            Code::SetAside
-            | Code::NoMetadata
-            | Code::UnknownFile
-            | Code::SupersededTurn
-            | Code::RestartedTurns
-            | Code::SceneDiffers
-            | Code::NoSnapshot
-            | Code::StaleIndex
-            | Code::SizeOverTarget
-            | Code::MissingParent
-            | Code::OrphanCall
-            | Code::ChoiceDiffers
-            | Code::Triggered
-            | Code::LostTurn
-            | Code::TwinTurn
-            | Code::UnexplainedChange
-            | Code::NoProject
-            | Code::NewerVersion => Severity::Warning,
+            FindingCode::SetAside
+            | FindingCode::NoMetadata
+            | FindingCode::UnknownFile
+            | FindingCode::SupersededTurn
+            | FindingCode::RestartedTurns
+            | FindingCode::SceneDiffers
+            | FindingCode::NoSnapshot
+            | FindingCode::StaleIndex
+            | FindingCode::SizeOverTarget
+            | FindingCode::MissingParent
+            | FindingCode::OrphanCall
+            | FindingCode::ChoiceDiffers
+            | FindingCode::Triggered
+            | FindingCode::LostTurn
+            | FindingCode::TwinTurn
+            | FindingCode::UnexplainedChange
+            | FindingCode::NoProject
+            | FindingCode::NewerVersion => Severity::Warning,
             _ => Severity::Finding,
         }
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for FindingCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

@@ -12,18 +12,20 @@
 //! - The same key may come twice in an object; [`duplicate_keys`] finds where.
 //! - Numbers may have any size and any number of digits.
 
-mod find;
+mod byte_search;
+mod containers;
+mod error;
 mod nesting;
-mod reason;
 mod scanner;
-mod walk;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use find::find_last;
-pub use find::{find, string_part};
-pub use reason::{Bad, Reason};
-pub use scanner::{Container, Ending, MAX_DEPTH, Progress, Scanner, Visit};
-pub use walk::unescape_inner;
-pub use walk::{Entries, Entry, duplicate_keys, entries, key_is, unescape, value_end};
+pub(crate) use byte_search::find_last_byte;
+pub use byte_search::{find_byte, find_string_special};
+pub use containers::unescape_inner;
+pub use containers::{
+    ContainerEntries, ContainerEntry, duplicate_keys, entries, key_matches, unescape, value_end,
+};
+pub use error::{JsonError, JsonErrorKind};
+pub use scanner::{Completeness, Container, MAX_DEPTH, ScanProgress, Scanner, TokenVisitor};

@@ -1,12 +1,12 @@
-//! Text that is read before anything is known about it: JSON, JSONL, and the names of files.
+//! JSON and JSONL scanning, file names, and findings.
 //!
-//! - [`names`]: names, paths and ids, checked once when they are made: [`names::FilePath`], [`names::SessionId`].
-//! - [`finding`]: what a reader noticed about a file: [`finding::Finding`] and its [`finding::Code`].
-//! - [`json`]: the one JSON grammar, as a [`json::Scanner`] that is fed bytes and needs no recursion.
-//! - [`lines`]: JSONL files: a [`lines::Scan`] reads a [`lines::Source`] forwards, backwards, and at its tail.
-//! - [`checksum`]: the one checksum of the code base.
+//! - [`names`]: names, paths and ids, validated on construction: [`names::FilePath`], [`names::SessionId`].
+//! - [`finding`]: a problem that a reader reports about a file: [`finding::Finding`] and its [`finding::FindingCode`].
+//! - [`json`]: the JSON grammar, as an incremental [`json::Scanner`] without recursion.
+//! - [`jsonl`]: JSONL files: a [`jsonl::JsonlScan`] reads a [`jsonl::ByteSource`] forwards, backwards, and at its end.
+//! - [`checksum`]: the checksum that all crates use.
 //!
-//! This is the lowest crate of Everturn. It opens no file: a [`lines::Source`] gives it bytes.
+//! This is the lowest crate of Everturn. It opens no files: a [`jsonl::ByteSource`] supplies the bytes.
 
 pub mod names;
 
@@ -14,6 +14,6 @@ pub mod finding;
 
 pub mod json;
 
-pub mod lines;
+pub mod jsonl;
 
 pub mod checksum;

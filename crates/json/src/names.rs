@@ -189,7 +189,7 @@ impl FilePath {
     }
 
     /// The path of `name`, which is known to be good, in this directory.
-    pub fn below(&self, name: &'static str) -> FilePath {
+    pub fn join_static(&self, name: &'static str) -> FilePath {
         Name::parse(name).map_or_else(|_| self.clone(), |name| self.join(&name))
     }
 
@@ -222,7 +222,7 @@ impl FilePath {
 
     /// Where this path, if it lies within `from`, lies after `from` became `to`.
     #[must_use]
-    pub fn moved(&self, from: &FilePath, to: &FilePath) -> Option<FilePath> {
+    pub fn rebased(&self, from: &FilePath, to: &FilePath) -> Option<FilePath> {
         let rest = self.is_within(from).then(|| self.0.get(from.0.len()..)).flatten()?;
         Some(FilePath(format!("{}{rest}", to.0).into()))
     }
@@ -274,7 +274,7 @@ pub struct PathSet(BTreeSet<FilePath>);
 
 impl PathSet {
     /// Whether a path of the set is `path`, lies below it or above it.
-    pub fn meets(&self, path: &FilePath) -> bool {
+    pub fn overlaps(&self, path: &FilePath) -> bool {
         if self.0.is_empty() {
             return false;
         }
@@ -298,7 +298,7 @@ impl PathSet {
     }
 
     /// Adds all paths of another set.
-    pub fn absorb(&mut self, mut other: PathSet) {
+    pub fn merge(&mut self, mut other: PathSet) {
         self.0.append(&mut other.0);
     }
 }
@@ -317,7 +317,7 @@ impl fmt::Display for FilePath {
 
 /// The path of names that are known to be good.
 #[must_use]
-pub fn below(dir: &FilePath, names: &[&str]) -> FilePath {
+pub fn join_names(dir: &FilePath, names: &[&str]) -> FilePath {
     names.iter().fold(dir.clone(), |dir, name| match Name::parse(name) {
         Ok(name) => dir.join(&name),
         Err(_) => dir,
@@ -478,13 +478,13 @@ mod tests {
     fn a_set_of_paths_meets_what_is_above_below_and_equal() {
         let path = |text: &str| FilePath::parse(text).unwrap();
         let mut set = PathSet::default();
-        assert!(!set.meets(&path("")));
+        assert!(!set.overlaps(&path("")));
         set.extend([path("a/b"), path("a-b/c"), path("x")]);
         for meeting in ["", "a", "a/b", "a/b/c/d", "a-b", "x", "x/y"] {
-            assert!(set.meets(&path(meeting)), "{meeting}");
+            assert!(set.overlaps(&path(meeting)), "{meeting}");
         }
         for apart in ["a/c", "a/bb", "a-", "a-b/d", "b", "xy"] {
-            assert!(!set.meets(&path(apart)), "{apart}");
+            assert!(!set.overlaps(&path(apart)), "{apart}");
         }
     }
 

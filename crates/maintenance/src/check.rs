@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::sync::Arc;
 
-mod large;
+mod large_document;
 mod quarantine;
 
 #[cfg(feature = "campaign")]
@@ -23,29 +23,29 @@ use everturn_codelia as codelia;
 use everturn_external as foreign;
 #[cfg(feature = "game")]
 use everturn_game as game;
-use everturn_json::finding::{Code, Finding};
-use everturn_json::lines::{Item, LARGEST_TEXT, Scan, Source};
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::jsonl::{ByteSource, JsonlScan, LARGEST_TEXT, ScanItem};
 use everturn_json::names::FilePath;
 #[cfg(feature = "campaign")]
 use everturn_json::names::SessionId;
 #[cfg(feature = "agents")]
 use everturn_linggen as linggen;
-use everturn_store::disk::{Disk, Kind, Listing};
+use everturn_store::disk::{DirListing, Disk, FileKind};
 use everturn_store::{
     FileStore, OWN_DIR, Store, StoreError, StoreSource, is_unfinished_copy, snapshot,
 };
 use everturn_value::document::Document;
 
-pub use everturn_session::watch::{Checked, Watch};
+pub use everturn_session::finding_sink::{CheckStats, FindingSink};
 
 /// Checks a file, or a directory with all that is below it.
 ///
 /// What cannot be read is a finding, except for `start` itself.
-pub fn check(
+pub fn check_path(
     disk: &Arc<dyn Disk>,
     start: &FilePath,
-    watch: &mut dyn Watch,
-) -> Result<Checked, StoreError> {
+    watch: &mut dyn FindingSink,
+) -> Result<CheckStats, StoreError> {
     let stat = disk.stat(start).map_err(StoreError::io("look at", start))?;
     let Some(stat) = stat else { return Err(StoreError::Missing { path: start.clone() }) };
     let files = FileStore::open_read_only(Arc::clone(disk))?;
@@ -54,11 +54,11 @@ pub fn check(
     let recovery = files.take_findings();
     let store: Arc<dyn Store> = Arc::new(files);
     let kept = quarantine::findings(&store, &**plain, start, recovery)?;
-    let mut checker = Checker {
+    let mut checker = FileChecker {
         disk: &*disk,
         store,
         watch,
-        checked: Checked::default(),
+        checked: CheckStats::default(),
         covered: BTreeSet::new(),
         is_first: true,
         moved: false,
@@ -68,11 +68,11 @@ pub fn check(
     for _ in 0..MAX_TRIES {
         checker.moved = false;
         match stat.kind {
-            Kind::Dir => {
+            FileKind::Dir => {
                 disk.list(start).map_err(StoreError::io("list", start))?;
-                checker.dir(start);
+                checker.check_dir(start);
             }
-            _ => checker.file(start),
+            _ => checker.check_file(start),
         }
         // A session that was moved meanwhile may not have been looked at where it is now.
         if !checker.moved {
@@ -90,23 +90,23 @@ const MAX_TRIES: usize = 5;
 fn is_own_dir(disk: &dyn Disk, dir: &FilePath) -> bool {
     let logs = FilePath::parse(&format!("{}/wal", dir.as_str()));
     let is_dir = |path: &FilePath| {
-        disk.stat(path).is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == Kind::Dir))
+        disk.stat(path).is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == FileKind::Dir))
     };
     dir.name().is_some_and(|name| name.as_str() == OWN_DIR) && logs.is_ok_and(|logs| is_dir(&logs))
 }
 
 /// Whether other programs keep sessions in files of this name, which are neither lines nor documents.
-fn is_foreign_name(path: &FilePath) -> bool {
+fn is_external_name(path: &FilePath) -> bool {
     let name = path.name();
     let name = name.as_ref().map_or("", |name| name.as_str());
     matches!(name, ".aider.chat.history.md" | "sessions.db")
 }
 
-struct Checker<'a> {
+struct FileChecker<'a> {
     disk: &'a dyn Disk,
     store: Arc<dyn Store>,
-    watch: &'a mut dyn Watch,
-    checked: Checked,
+    watch: &'a mut dyn FindingSink,
+    checked: CheckStats,
     /// Files of the session at hand that were looked at with it.
     covered: BTreeSet<FilePath>,
     /// Whether everything is looked at for the first time.
@@ -117,7 +117,7 @@ struct Checker<'a> {
     done: HashSet<FilePath>,
 }
 
-impl Checker<'_> {
+impl FileChecker<'_> {
     fn report(&mut self, finding: Finding) {
         self.checked.count(&finding);
         self.watch.finding(finding);
@@ -130,26 +130,30 @@ impl Checker<'_> {
         is_gone
     }
 
-    fn trouble(&mut self, file: &FilePath, code: Code, message: String) {
+    fn report_problem(&mut self, file: &FilePath, code: FindingCode, message: String) {
         let file = file.clone();
         self.report(Finding { file, line: None, offset: None, code, message });
     }
 
-    fn unreadable(&mut self, path: &FilePath, error: &impl ToString) {
+    fn report_unreadable(&mut self, path: &FilePath, error: &impl ToString) {
         if self.is_gone(path) {
             return;
         }
-        self.trouble(path, Code::Unreadable, format!("cannot be read: {}", error.to_string()));
+        self.report_problem(
+            path,
+            FindingCode::Unreadable,
+            format!("cannot be read: {}", error.to_string()),
+        );
     }
 
-    fn dir(&mut self, dir: &FilePath) {
+    fn check_dir(&mut self, dir: &FilePath) {
         if self.done.contains(dir) {
             return;
         }
         let listing = match self.disk.list(dir).map_err(StoreError::io("list", dir)) {
             Ok(listing) => listing,
-            Err(StoreError::Io { source, .. }) => return self.unreadable(dir, &source),
-            Err(error) => return self.unreadable(dir, &error),
+            Err(StoreError::Io { source, .. }) => return self.report_unreadable(dir, &source),
+            Err(error) => return self.report_unreadable(dir, &error),
         };
         let moved_before = std::mem::take(&mut self.moved);
         let is_session = self.session(dir);
@@ -160,12 +164,12 @@ impl Checker<'_> {
         self.moved |= moved_before;
     }
 
-    fn entries(&mut self, dir: &FilePath, listing: Listing) {
+    fn entries(&mut self, dir: &FilePath, listing: DirListing) {
         let refused = if self.is_first { listing.refused } else { Vec::new() };
         for (name, reason) in refused {
-            self.trouble(
+            self.report_problem(
                 dir,
-                Code::BadName,
+                FindingCode::BadName,
                 format!("holds {name:?}, which is left alone: {reason}"),
             );
         }
@@ -174,15 +178,15 @@ impl Checker<'_> {
             let path = dir.join(&entry.name);
             match entry.kind {
                 // What a link leads to is looked at where it is.
-                Kind::Dir if entry.linked => {}
-                Kind::Dir if is_own_dir(self.disk, &path) => self.own_dir(dir, &path),
-                Kind::Dir => self.dir(&path),
-                Kind::File => self.file(&path),
-                Kind::LinkOutside => {
+                FileKind::Dir if entry.linked => {}
+                FileKind::Dir if is_own_dir(self.disk, &path) => self.own_dir(dir, &path),
+                FileKind::Dir => self.check_dir(&path),
+                FileKind::File => self.check_file(&path),
+                FileKind::LinkOutside => {
                     let message = "is a link that leads out of the root, and is left alone";
-                    self.trouble(&path, Code::LinkOutside, message.to_owned());
+                    self.report_problem(&path, FindingCode::LinkOutside, message.to_owned());
                 }
-                Kind::Other => {}
+                FileKind::Other => {}
             }
         }
     }
@@ -237,7 +241,7 @@ impl Checker<'_> {
 
     #[cfg(feature = "game")]
     fn game(&mut self, dir: &FilePath) {
-        let place = game::Place::of(dir);
+        let place = game::GameLocation::of(dir);
         let Some(store) = self.snapshot(dir, &place.anywhere()) else { return };
         if store.stat(dir).is_ok_and(|stat| stat.is_none()) {
             self.moved = true;
@@ -253,7 +257,7 @@ impl Checker<'_> {
     /// Some paths as they are between two commits, if that can be had.
     fn snapshot(&mut self, path: &FilePath, paths: &[FilePath]) -> Option<Arc<dyn Store>> {
         let taken = snapshot(&self.store, paths);
-        taken.inspect_err(|error| self.unreadable(path, error)).ok()
+        taken.inspect_err(|error| self.report_unreadable(path, error)).ok()
     }
 
     #[cfg(feature = "campaign")]
@@ -262,7 +266,7 @@ impl Checker<'_> {
         let Some(store) = self.snapshot(dir, std::slice::from_ref(dir)) else { return };
         let checked = match campaign::check_dir(&store, id, dir, self.watch) {
             Ok(checked) => checked,
-            Err(error) => return self.unreadable(dir, &error),
+            Err(error) => return self.report_unreadable(dir, &error),
         };
         checked.findings.into_iter().for_each(|finding| self.report(finding));
         self.checked.files += checked.files.len() as u64;
@@ -276,7 +280,7 @@ impl Checker<'_> {
         let Some(store) = self.snapshot(dir, std::slice::from_ref(dir)) else { return };
         let checked = match linggen::check_dir(&store, dir, self.watch) {
             Ok(checked) => checked,
-            Err(error) => return self.unreadable(dir, &error),
+            Err(error) => return self.report_unreadable(dir, &error),
         };
         checked.findings.into_iter().for_each(|finding| self.report(finding));
         self.checked.files += checked.files.len() as u64;
@@ -289,7 +293,7 @@ impl Checker<'_> {
     fn all(&mut self, dir: &FilePath, findings: Result<Vec<Finding>, linggen::LinggenError>) {
         match findings {
             Ok(findings) => findings.into_iter().for_each(|finding| self.report(finding)),
-            Err(error) => self.unreadable(dir, &error),
+            Err(error) => self.report_unreadable(dir, &error),
         }
     }
 
@@ -300,11 +304,11 @@ impl Checker<'_> {
             return;
         }
         if let Err(error) = self.disk.list(own) {
-            self.unreadable(own, &error);
+            self.report_unreadable(own, &error);
         }
     }
 
-    fn file(&mut self, path: &FilePath) {
+    fn check_file(&mut self, path: &FilePath) {
         if self.covered.contains(path) || self.done.contains(path) || self.is_chat_journal(path) {
             return;
         }
@@ -316,10 +320,10 @@ impl Checker<'_> {
 
     fn look_at(&mut self, path: &FilePath) {
         let read = match path.as_str().rsplit_once('.') {
-            Some((_, "jsonl" | "ndjson")) => Checker::lines,
-            Some((_, "json")) => Checker::document,
+            Some((_, "jsonl" | "ndjson")) => FileChecker::check_lines,
+            Some((_, "json")) => FileChecker::check_document,
             _ => {
-                if is_foreign_name(path) {
+                if is_external_name(path) {
                     self.watch.file(path);
                     self.checked.files += u64::from(self.foreign(path));
                     return;
@@ -344,7 +348,7 @@ impl Checker<'_> {
         let Some(store) = self.snapshot(path, std::slice::from_ref(path)) else { return };
         let source = StoreSource::open(&store, path).map_err(io::Error::other);
         if let Err(error) = source.and_then(|source| read(self, path, &source)) {
-            self.unreadable(path, &error);
+            self.report_unreadable(path, &error);
         }
     }
 
@@ -392,19 +396,21 @@ impl Checker<'_> {
         false
     }
 
-    fn lines(&mut self, path: &FilePath, file: &StoreSource) -> io::Result<()> {
-        for item in Scan::new(file, path.clone()).largest_text(0).forward()? {
+    fn check_lines(&mut self, path: &FilePath, file: &StoreSource) -> io::Result<()> {
+        for item in JsonlScan::new(file, path.clone()).largest_text(0).forward()? {
             match item? {
-                Item::Record(_) => self.checked.records += 1,
-                Item::Finding(finding) => self.report(finding),
+                ScanItem::Record(_) => self.checked.records += 1,
+                ScanItem::Finding(finding) => self.report(finding),
             }
         }
         Ok(())
     }
 
-    fn document(&mut self, path: &FilePath, file: &StoreSource) -> io::Result<()> {
+    fn check_document(&mut self, path: &FilePath, file: &StoreSource) -> io::Result<()> {
         if file.len()? > LARGEST_TEXT {
-            large::check(path, file)?.into_iter().for_each(|finding| self.report(finding));
+            large_document::check_large_document(path, file)?
+                .into_iter()
+                .for_each(|finding| self.report(finding));
             return Ok(());
         }
         match Document::parse(&file.read_all()?) {

@@ -10,28 +10,27 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use everturn_maintenance::convert::{Conversion, Fate};
+//! use everturn_maintenance::convert::{Conversion, Disposition};
 //! use everturn_maintenance::registry;
 //! use everturn_store::{MemoryStore, Store};
-//! use everturn_session::view::New;
+//! use everturn_session::model::NewSession;
 //!
 //! let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 //! let now = "2026-01-01T10:00:00Z".parse()?;
 //! let game = registry::find("game").ok_or("there is no such layout")?;
-//! let mut editor = game.create(&store, &New::with_id("session-one"), now)?;
+//! let mut editor = game.create(&store, &NewSession::with_id("session-one"), now)?;
 //! editor.append(r#"{"actor": "player", "events": [{"type": "move", "description": "You go."}]}"#, now)?;
-//! let place = editor.place();
+//! let place = editor.session_ref();
 //! editor.close(now)?;
 //!
 //! let conversion = Conversion { branch: None, dir: None, id: None, project: None, to: "chatlog" };
 //! let plan = conversion.plan(&store, game, &place, now)?;
-//! assert_eq!(plan.report().count(Fate::Kept), 1);
+//! assert_eq!(plan.report().count(Disposition::Kept), 1);
 //! let made = plan.write(&store)?;
 //! assert_eq!(made.path.as_str(), "chats/session-one.json");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod calls;
 mod campaign;
 mod chatlog;
 mod claude;
@@ -45,7 +44,8 @@ mod plan;
 mod record;
 mod report;
 mod sillytavern;
-mod story;
+mod source_session;
+mod tool_calls;
 
 use std::sync::Arc;
 
@@ -55,16 +55,16 @@ use thiserror::Error;
 use crate::registry;
 use everturn_json::names::FilePath;
 use everturn_linggen::ProjectPath;
-use everturn_session::layout::{Layout, LayoutError};
+use everturn_session::format::{SessionError, SessionFormat};
 use everturn_session::marks;
-use everturn_session::view::{Entry, Mark, Place};
-use everturn_store::{Durability, Expect, Secrecy, Step, Store, StoreError};
+use everturn_session::model::{Entry, Mark, SessionRef};
+use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError};
 
-pub use plan::Plan;
-pub use report::{Fate, Note, Outcome, Report, UNREADABLE};
+pub use plan::ConversionPlan;
+pub use report::{ConversionNote, ConversionReport, Disposition, EntryOutcome, UNREADABLE};
 
-use record::Records;
-use story::Story;
+use record::RecordSource;
+use source_session::SourceSession;
 
 /// Why a session was not converted.
 #[derive(Debug, Clone, Error)]
@@ -72,7 +72,7 @@ use story::Story;
 pub enum ConvertError {
     /// The layout of either session said no.
     #[error(transparent)]
-    Layout(#[from] LayoutError),
+    Layout(#[from] SessionError),
     /// There is nothing by that name that a session could be made into.
     #[error("nothing is converted to {name:?}")]
     NoTarget {
@@ -122,29 +122,29 @@ pub const TARGETS: &[&str] =
     &["campaign", "game", "codelia", "linggen", "chatlog", "claude-code", "codex", "sillytavern"];
 
 /// Makes sessions of a layout of ours.
-trait Own {
+trait OwnTarget {
     /// Writes the session to an empty store.
     fn write(
         &self,
-        story: &Story,
-        records: Records<'_>,
-        draft: &Draft,
-        report: &mut Report,
-    ) -> Result<Place, LayoutError>;
+        story: &SourceSession,
+        records: RecordSource<'_>,
+        draft: &SessionDraft,
+        report: &mut ConversionReport,
+    ) -> Result<SessionRef, SessionError>;
 
     /// Tells others of the new session, which is there.
-    fn settle(
+    fn register(
         &self,
         store: &Arc<dyn Store>,
-        place: &Place,
-        story: &Story,
-    ) -> Result<(), LayoutError> {
+        place: &SessionRef,
+        story: &SourceSession,
+    ) -> Result<(), SessionError> {
         let _ = (store, place, story);
         Ok(())
     }
 
     /// What a program makes of an entry that knows only the layout, where that is not what its record says.
-    fn taken_for(&self, entry: &Entry) -> Option<&'static str> {
+    fn misread_as(&self, entry: &Entry) -> Option<&'static str> {
         let _ = entry;
         None
     }
@@ -155,34 +155,34 @@ trait Own {
     }
 
     /// Whether the states of a session can be those of the new one.
-    fn takes_states(&self, story: &Story) -> bool {
+    fn takes_states(&self, story: &SourceSession) -> bool {
         let _ = story;
         false
     }
 }
 
-fn own(name: &str) -> Option<&'static dyn Own> {
+fn own_target(name: &str) -> Option<&'static dyn OwnTarget> {
     Some(match name {
-        "campaign" => &campaign::Campaign,
-        "game" => &game::Game,
-        "codelia" => &codelia::Codelia,
-        "linggen" => &linggen::Linggen,
-        "chatlog" => &chatlog::Chatlog,
+        "campaign" => &campaign::CampaignTarget,
+        "game" => &game::GameTarget,
+        "codelia" => &codelia::CodeliaTarget,
+        "linggen" => &linggen::LinggenTarget,
+        "chatlog" => &chatlog::ChatLogTarget,
         _ => return None,
     })
 }
 
-fn native(name: &str) -> Option<&'static dyn native::Native> {
+fn native_target(name: &str) -> Option<&'static dyn native::NativeTarget> {
     Some(match name {
-        "claude-code" => &claude::Claude,
-        "codex" => &codex::Codex,
-        "sillytavern" => &sillytavern::SillyTavern,
+        "claude-code" => &claude::ClaudeCodeTarget,
+        "codex" => &codex::CodexTarget,
+        "sillytavern" => &sillytavern::SillyTavernTarget,
         _ => return None,
     })
 }
 
 /// Where a session is being built.
-struct Draft {
+struct SessionDraft {
     store: Arc<dyn Store>,
     id: String,
     project: Option<String>,
@@ -193,32 +193,33 @@ struct Draft {
     carried: Option<String>,
 }
 
-impl Draft {
+impl SessionDraft {
     /// Writes the marks, given the turn that each entry has now.
     fn put_marks(
         &self,
-        story: &Story,
-        records: Records<'_>,
+        story: &SourceSession,
+        records: RecordSource<'_>,
         dir: &FilePath,
         turn: impl Fn(usize) -> u64,
-    ) -> Result<(), LayoutError> {
+    ) -> Result<(), SessionError> {
         if story.marks.is_empty() {
             return Ok(());
         }
         let moved = |mark: &Mark| {
             let at = if mark.turn == 0 { None } else { story.position(mark.turn) };
             let turn = match records {
-                Records::Original => mark.turn,
-                Records::Carrying(_) => at.map_or(0, &turn),
+                RecordSource::Original => mark.turn,
+                RecordSource::Carrying(_) => at.map_or(0, &turn),
             };
-            record::mark(&Mark { turn, ..mark.clone() })
+            record::mark_json(&Mark { turn, ..mark.clone() })
         };
         let values: Vec<_> = story.marks.iter().map(moved).collect();
-        let bytes =
-            marks::document(&values).map_err(|error| LayoutError::request(error.to_string()))?;
-        let (file, expect, secrecy) = (marks::file(dir), Expect::Absent, Secrecy::Usual);
+        let bytes = marks::marks_document(&values)
+            .map_err(|error| SessionError::request(error.to_string()))?;
+        let (file, expect, mode) =
+            (marks::marks_file(dir), Precondition::Absent, FileMode::Default);
         let writer = self.store.lock(std::slice::from_ref(dir))?;
-        let step = Step::Replace { file, expect, bytes, secrecy };
+        let step = Step::Replace { file, expect, bytes, mode };
         writer.commit(vec![step], Durability::Synced)?;
         Ok(writer.release()?)
     }
@@ -229,22 +230,22 @@ impl Conversion<'_> {
     pub fn plan(
         &self,
         store: &Arc<dyn Store>,
-        layout: &dyn Layout,
-        place: &Place,
+        layout: &dyn SessionFormat,
+        place: &SessionRef,
         now: Timestamp,
-    ) -> Result<Plan, ConvertError> {
+    ) -> Result<ConversionPlan, ConvertError> {
         let unknown = || ConvertError::NoTarget { name: self.to.to_owned() };
         let target = registry::find(self.to).ok_or_else(unknown)?;
-        let (own, native) = (own(self.to), native(self.to));
-        let mut report = Report::default();
-        let story = Story::read(store, layout, place, self.branch, &mut report)?;
+        let (own, native) = (own_target(self.to), native_target(self.to));
+        let mut report = ConversionReport::default();
+        let story = SourceSession::read(store, layout, place, self.branch, &mut report)?;
         // Some sessions know only the name of a directory that was made from the path.
         let told = story.facts.project.as_deref().filter(|path| ProjectPath::parse(path).is_ok());
         let project = self.project.or(told).or(self.dir).map(str::to_owned);
-        let wanted = plan::Wanted { id: self.id, project, now };
+        let wanted = plan::ConversionRequest { id: self.id, project, now };
         match (own, native) {
-            (Some(own), _) => plan::own(own, target, &story, wanted, report),
-            (None, Some(native)) => plan::native(native, target, &story, wanted, report),
+            (Some(own), _) => plan::plan_own(own, target, &story, wanted, report),
+            (None, Some(native)) => plan::plan_native(native, target, &story, wanted, report),
             (None, None) => Err(unknown()),
         }
     }

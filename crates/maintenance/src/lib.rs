@@ -1,14 +1,14 @@
-//! What looks at all formats at once.
+//! Operations on sessions of every format.
 //!
-//! - [`registry`]: the formats that are compiled in: [`registry::ALL`], [`registry::FOREIGN`], [`registry::find`].
-//! - [`check`](mod@check): what is wrong with the files of a directory, and with the sessions among them.
-//! - `convert`: sessions of one layout made into another, or into files of other programs; it needs every format.
-//! - [`seal`]: chains of hashes over the records of a session, by which later changes are found.
-//! - [`sweep`], [`scrub`]: secrets found in files and archives, and taken out of a session and all its copies.
-//! - [`retention`]: which sessions need not stay, and which are pinned.
+//! - [`registry`]: the formats that are compiled in: [`registry::ALL`], [`registry::EXTERNAL`], [`registry::find`].
+//! - [`check`](mod@check): checks the files of a directory and the sessions among them.
+//! - `convert`: converts sessions to another format or to files of other programs; it needs every format.
+//! - [`seal`]: hash chains over the records of a session, which reveal later changes.
+//! - [`scan_files`], [`scrub`]: find secrets in files and archives, and remove them from a session and all its copies.
+//! - [`retention`]: which sessions have expired, and which are pinned.
 //!
-//! The features say which formats are known: `game`, `campaign`, `agents`, `chat` and `external`. It depends on those
-//! and on `everturn-session` and `everturn-secrets`; only the front door and the programs are above it.
+//! Features select the formats: `game`, `campaign`, `agents`, `chat` and `external`. The crate depends on those formats,
+//! on `everturn-session` and on `everturn-secrets`. Only the front door and the programs are above it.
 
 pub mod registry;
 
@@ -25,7 +25,7 @@ pub mod convert;
 
 pub mod seal;
 
-pub mod sweep;
+pub mod scan_files;
 
 pub mod scrub;
 

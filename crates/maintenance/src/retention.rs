@@ -11,16 +11,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::registry;
-use everturn_session::layout::{Layout, LayoutError, Stage, chain};
-use everturn_session::shelved;
-use everturn_session::view::Place;
+use everturn_session::archived;
+use everturn_session::format::{SessionError, SessionFormat, Transition, error_chain};
+use everturn_session::model::SessionRef;
 use everturn_store::Store;
 
-pub use pins::{Pin, is_pinned, pin, pins, unpin};
+pub use pins::{Pin, is_pinned, list_pins, pin_session, unpin_session};
 
 /// What may stay. A session goes if any of the rules says so.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Policy {
+pub struct RetentionPolicy {
     /// Sessions that were not active for more than so many days go.
     pub days: Option<u32>,
     /// Only so many stay, the last active ones.
@@ -29,21 +29,21 @@ pub struct Policy {
     pub bytes: Option<u64>,
 }
 
-impl Policy {
+impl RetentionPolicy {
     /// Whether it says anything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        *self == Policy::default()
+        *self == RetentionPolicy::default()
     }
 }
 
 /// A session, as far as a policy looks at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct RetentionCandidate {
     /// The name of its layout.
     pub layout: &'static str,
     /// Where it is.
-    pub place: Place,
+    pub place: SessionRef,
     /// When something last happened in it, as its records say.
     pub active: Option<Timestamp>,
     /// How many bytes its files have.
@@ -54,9 +54,9 @@ pub struct Candidate {
 
 /// What a plan says about a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct RetentionChoice {
     /// The session.
-    pub candidate: Candidate,
+    pub candidate: RetentionCandidate,
     /// Why it goes; nothing if it stays because no rule says anything about it.
     pub why: Vec<String>,
     /// Whether it goes.
@@ -65,14 +65,14 @@ pub struct Choice {
 
 /// What would become of every session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct RetentionPlan {
     /// The sessions, the last active ones first.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<RetentionChoice>,
 }
 
-impl Plan {
+impl RetentionPlan {
     /// Those that go.
-    pub fn chosen(&self) -> impl Iterator<Item = &Choice> {
+    pub fn chosen(&self) -> impl Iterator<Item = &RetentionChoice> {
         self.choices.iter().filter(|choice| choice.goes)
     }
 }
@@ -81,13 +81,17 @@ const DAY: i64 = 86_400;
 
 /// Makes a plan. Nothing is looked at but what is given.
 #[must_use]
-pub fn plan(policy: &Policy, mut candidates: Vec<Candidate>, now: Timestamp) -> Plan {
+pub fn plan_retention(
+    policy: &RetentionPolicy,
+    mut candidates: Vec<RetentionCandidate>,
+    now: Timestamp,
+) -> RetentionPlan {
     candidates.sort_by(|a, b| (b.active, &a.place).cmp(&(a.active, &b.place)));
     // What stays whatever the rules say takes its room first.
-    let fixed = |it: &&Candidate| it.pinned || it.active.is_none();
+    let fixed = |it: &&RetentionCandidate| it.pinned || it.active.is_none();
     let mut room: u64 = candidates.iter().filter(fixed).map(|it| it.bytes).sum();
     let mut count = 0;
-    let choose = |candidate: Candidate| {
+    let choose = |candidate: RetentionCandidate| {
         let mut why = Vec::new();
         let Some(active) = candidate.active.filter(|_| !candidate.pinned) else {
             let reason = if candidate.pinned {
@@ -95,7 +99,7 @@ pub fn plan(policy: &Policy, mut candidates: Vec<Candidate>, now: Timestamp) -> 
             } else {
                 "nothing in it says when it was last active"
             };
-            return Choice { why: vec![reason.to_owned()], candidate, goes: false };
+            return RetentionChoice { why: vec![reason.to_owned()], candidate, goes: false };
         };
         let days = (now.as_second() - active.as_second()).div_euclid(DAY);
         if let Some(most) = policy.days
@@ -119,32 +123,33 @@ pub fn plan(policy: &Policy, mut candidates: Vec<Candidate>, now: Timestamp) -> 
         if !goes {
             room += candidate.bytes;
         }
-        Choice { candidate, why, goes }
+        RetentionChoice { candidate, why, goes }
     };
-    Plan { choices: candidates.into_iter().map(choose).collect() }
+    RetentionPlan { choices: candidates.into_iter().map(choose).collect() }
 }
 
 /// Looks at every session of these layouts. One that cannot be read has no time, and stays.
-pub fn candidates(
+pub fn find_candidates(
     store: &Arc<dyn Store>,
-    layouts: &[&'static dyn Layout],
-) -> Result<Vec<Candidate>, LayoutError> {
+    layouts: &[&'static dyn SessionFormat],
+) -> Result<Vec<RetentionCandidate>, SessionError> {
     let mut all = Vec::new();
     for layout in layouts {
-        for place in layout.places(store)?.places {
-            all.push(candidate(store, *layout, place)?);
+        for place in layout.locate(store)?.sessions {
+            all.push(read_candidate(store, *layout, place)?);
         }
     }
     Ok(all)
 }
 
-fn candidate(
+fn read_candidate(
     store: &Arc<dyn Store>,
-    layout: &'static dyn Layout,
-    place: Place,
-) -> Result<Candidate, LayoutError> {
-    let bytes = layout.belongings(store, &place).ok().map(|it| it.bytes(store)).transpose()?;
-    Ok(Candidate {
+    layout: &'static dyn SessionFormat,
+    place: SessionRef,
+) -> Result<RetentionCandidate, SessionError> {
+    let bytes =
+        layout.session_files(store, &place).ok().map(|it| it.total_bytes(store)).transpose()?;
+    Ok(RetentionCandidate {
         layout: layout.name(),
         active: last_activity(store, layout, &place),
         bytes: bytes.unwrap_or_default(),
@@ -156,12 +161,12 @@ fn candidate(
 /// When something last happened in a session: what its last turn says, or, if that is later, its metadata.
 pub fn last_activity(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
 ) -> Option<Timestamp> {
     let told = layout.summary(store, place).ok().and_then(|summary| summary.updated);
-    let last = || -> Result<Option<Timestamp>, LayoutError> {
-        let reader = shelved::open(store, layout, place)?;
+    let last = || -> Result<Option<Timestamp>, SessionError> {
+        let reader = archived::open_reader(store, layout, place)?;
         let turn = *reader.turns()?.end();
         let mut entries = reader.entries(turn..=turn)?;
         let mut time = None;
@@ -179,9 +184,9 @@ pub fn last_activity(
 
 /// What became of a session that was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct RetentionOutcome {
     /// The session.
-    pub candidate: Candidate,
+    pub candidate: RetentionCandidate,
     /// Its name in the trash; nothing if it stayed.
     pub trashed: Option<String>,
     /// Why it stayed, or what is left to do.
@@ -190,29 +195,33 @@ pub struct Applied {
 
 /// Moves what a plan has chosen to the trash, one session after the other. One that has changed since the plan was made,
 /// or was pinned, stays.
-pub fn apply(
+pub fn apply_plan(
     store: &Arc<dyn Store>,
-    plan: &Plan,
+    plan: &RetentionPlan,
     now: Timestamp,
-    mut tell: impl FnMut(Applied),
-) -> Result<(), LayoutError> {
-    for Choice { candidate, .. } in plan.chosen() {
+    mut tell: impl FnMut(RetentionOutcome),
+) -> Result<(), SessionError> {
+    for RetentionChoice { candidate, .. } in plan.chosen() {
         let mut stays = |note: String| {
-            tell(Applied { candidate: candidate.clone(), trashed: None, note: Some(note) });
+            tell(RetentionOutcome {
+                candidate: candidate.clone(),
+                trashed: None,
+                note: Some(note),
+            });
         };
         let Some(layout) = registry::find(candidate.layout) else { continue };
-        let again = self::candidate(store, layout, candidate.place.clone())?;
+        let again = read_candidate(store, layout, candidate.place.clone())?;
         if again != *candidate {
             stays("it has changed since the plan was made".to_owned());
             continue;
         }
-        match layout.stage(store, &candidate.place, Stage::Trash, now, &mut |_| {}) {
-            Ok(staged) => tell(Applied {
+        match layout.transition(store, &candidate.place, Transition::Trash, now, &mut |_| {}) {
+            Ok(staged) => tell(RetentionOutcome {
                 candidate: candidate.clone(),
                 trashed: staged.trashed,
-                note: staged.overdue,
+                note: staged.deferred_error,
             }),
-            Err(error) => stays(chain(&error)),
+            Err(error) => stays(error_chain(&error)),
         }
     }
     Ok(())
@@ -223,14 +232,14 @@ mod tests {
     use super::*;
     use everturn_json::names::FilePath;
 
-    fn candidate(id: &str, day: Option<i64>, bytes: u64, pinned: bool) -> Candidate {
-        let place = Place { id: id.to_owned(), path: FilePath::parse(id).unwrap() };
+    fn candidate(id: &str, day: Option<i64>, bytes: u64, pinned: bool) -> RetentionCandidate {
+        let place = SessionRef { id: id.to_owned(), path: FilePath::parse(id).unwrap() };
         let active = day.map(|day| Timestamp::from_second(day * DAY).unwrap());
-        Candidate { layout: "game", place, active, bytes, pinned }
+        RetentionCandidate { layout: "game", place, active, bytes, pinned }
     }
 
     #[track_caller]
-    fn check(policy: Policy, expect: &[&str]) {
+    fn check(policy: RetentionPolicy, expect: &[&str]) {
         let all = vec![
             candidate("old", Some(10), 10, false),
             candidate("new", Some(99), 30, false),
@@ -239,7 +248,7 @@ mod tests {
             candidate("pinned", Some(1), 40, true),
             candidate("undated", None, 7, false),
         ];
-        let plan = plan(&policy, all, Timestamp::from_second(100 * DAY).unwrap());
+        let plan = plan_retention(&policy, all, Timestamp::from_second(100 * DAY).unwrap());
         let chosen: Vec<&str> = plan.chosen().map(|it| it.candidate.place.id.as_str()).collect();
         assert_eq!(chosen, expect, "{policy:?}");
         assert!(plan.chosen().all(|it| !it.why.is_empty()));
@@ -248,17 +257,17 @@ mod tests {
 
     #[test]
     fn each_rule_chooses_and_says_why() {
-        let none = Policy::default();
+        let none = RetentionPolicy::default();
         check(none, &[]);
-        check(Policy { days: Some(30), ..none }, &["middle", "old"]);
-        check(Policy { days: Some(90), ..none }, &[]);
-        check(Policy { days: Some(89), ..none }, &["old"]);
-        check(Policy { count: Some(2), ..none }, &["middle", "old"]);
-        check(Policy { count: Some(0), ..none }, &["future", "new", "middle", "old"]);
+        check(RetentionPolicy { days: Some(30), ..none }, &["middle", "old"]);
+        check(RetentionPolicy { days: Some(90), ..none }, &[]);
+        check(RetentionPolicy { days: Some(89), ..none }, &["old"]);
+        check(RetentionPolicy { count: Some(2), ..none }, &["middle", "old"]);
+        check(RetentionPolicy { count: Some(0), ..none }, &["future", "new", "middle", "old"]);
         // What is pinned, and what says nothing, have 47 bytes.
-        check(Policy { bytes: Some(47 + 35), ..none }, &["middle", "old"]);
-        check(Policy { bytes: Some(47 + 55), ..none }, &["old"]);
-        check(Policy { bytes: Some(47 + 45), ..none }, &["middle"]);
-        check(Policy { days: Some(89), count: Some(2), ..none }, &["middle", "old"]);
+        check(RetentionPolicy { bytes: Some(47 + 35), ..none }, &["middle", "old"]);
+        check(RetentionPolicy { bytes: Some(47 + 55), ..none }, &["old"]);
+        check(RetentionPolicy { bytes: Some(47 + 45), ..none }, &["middle"]);
+        check(RetentionPolicy { days: Some(89), count: Some(2), ..none }, &["middle", "old"]);
     }
 }

@@ -16,14 +16,17 @@ use thiserror::Error;
 
 use crate::seal;
 use everturn_json::names::{FilePath, NameError, SessionId};
-use everturn_secrets::scan::{Counts, Rules};
-use everturn_session::belongings::{Belongings, files_below};
-use everturn_session::layout::{Layout, LayoutError};
-use everturn_session::repairs::{Action, Keeper, RepairError, free_place, kept, take_back_done};
-use everturn_session::view::Place;
-use everturn_store::{At, Durability, Step, Store, StoreError, audit_dir};
+use everturn_secrets::scan::{FamilyCounts, SecretRules};
+use everturn_session::format::{SessionError, SessionFormat};
+use everturn_session::model::SessionRef;
+use everturn_session::repair::{
+    OriginalsBackup, RepairAction, RepairError, allocate_originals_for, original_path,
+    revert_operation,
+};
+use everturn_session::session_files::{SessionFiles, files_below};
+use everturn_store::{AppendAt, Durability, Step, Store, StoreError, audit_dir};
 
-use contents::{Work, work_on};
+use contents::{ScrubChanges, mask_files};
 
 /// What the trash calls the originals.
 const DONE: &str = "scrub";
@@ -40,34 +43,34 @@ pub enum ScrubError {
     Name(#[from] NameError),
     /// The layout said no.
     #[error(transparent)]
-    Layout(#[from] LayoutError),
+    Layout(#[from] SessionError),
     /// It cannot be taken back.
     #[error(transparent)]
-    Back(#[from] RepairError),
+    Revert(#[from] RepairError),
 }
 
 /// A file in which secrets are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct ScrubbedFile {
     /// The file.
     pub file: FilePath,
     /// How many secrets of which families.
-    pub counts: Counts,
+    pub counts: FamilyCounts,
     /// What stands in their places, each once.
     pub placeholders: Vec<String>,
 }
 
 /// What a scrub does, or has done.
 #[derive(Debug, Clone, Default)]
-pub struct Scrub {
+pub struct ScrubReport {
     /// The files in which secrets are.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ScrubbedFile>,
     /// Files that follow from those, and are made true again or go until they are made anew.
-    pub followed: Vec<FilePath>,
+    pub derived: Vec<FilePath>,
     /// Files with secrets that stay, because they are signed, or stand where no text may stand.
     pub left: Vec<(FilePath, usize)>,
     /// Where the originals are, once it is done.
-    pub kept: Option<FilePath>,
+    pub originals: Option<FilePath>,
     /// The heads of the seal before and after, if the session has one that is whole.
     pub seals: Option<(String, String)>,
 }
@@ -75,7 +78,7 @@ pub struct Scrub {
 /// The file in which it is noted what was scrubbed.
 #[must_use]
 pub fn audit_file() -> FilePath {
-    audit_dir().below("scrubs.jsonl")
+    audit_dir().join_static("scrubs.jsonl")
 }
 
 /// Whether a place in the trash holds originals of a scrub.
@@ -87,38 +90,39 @@ fn is_originals(place: &FilePath) -> bool {
 }
 
 /// A session with all that belongs to it.
-struct Target<'a> {
+struct ScrubTarget<'a> {
     store: &'a Arc<dyn Store>,
-    layout: &'a dyn Layout,
-    place: &'a Place,
-    belongings: Belongings,
+    layout: &'a dyn SessionFormat,
+    place: &'a SessionRef,
+    session_files: SessionFiles,
     /// Copies in the trash, without originals of scrubs.
     copies: Vec<FilePath>,
     originals: Vec<FilePath>,
     quarantined: Vec<FilePath>,
 }
 
-impl<'a> Target<'a> {
+impl<'a> ScrubTarget<'a> {
     fn find(
         store: &'a Arc<dyn Store>,
-        layout: &'a dyn Layout,
-        place: &'a Place,
-    ) -> Result<Target<'a>, ScrubError> {
-        let belongings = layout.belongings(store, place)?;
-        let (originals, copies) = belongings.copies(store)?.into_iter().partition(is_originals);
-        let quarantined = belongings.quarantined(store)?;
-        Ok(Target { store, layout, place, belongings, copies, originals, quarantined })
+        layout: &'a dyn SessionFormat,
+        place: &'a SessionRef,
+    ) -> Result<ScrubTarget<'a>, ScrubError> {
+        let session_files = layout.session_files(store, place)?;
+        let (originals, copies) =
+            session_files.trash_copies(store)?.into_iter().partition(is_originals);
+        let quarantined = session_files.quarantined_files(store)?;
+        Ok(ScrubTarget { store, layout, place, session_files, copies, originals, quarantined })
     }
 
     /// The name by which the trash knows what is done to the session.
     fn id(&self) -> Result<SessionId, NameError> {
-        SessionId::parse(self.belongings.names.last().unwrap_or(&self.place.id))
+        SessionId::parse(self.session_files.names.last().unwrap_or(&self.place.id))
     }
 
     /// Everything that is locked while it is changed.
-    fn scopes(&self) -> Result<Vec<FilePath>, LayoutError> {
-        let mut scopes = self.belongings.scopes.clone();
-        scopes.extend(self.belongings.paths.iter().cloned());
+    fn scopes(&self) -> Result<Vec<FilePath>, SessionError> {
+        let mut scopes = self.session_files.scopes.clone();
+        scopes.extend(self.session_files.paths.iter().cloned());
         scopes.extend(self.copies.iter().chain(&self.quarantined).cloned());
         scopes.push(audit_file());
         scopes.push(seal::seal_file(self.layout, self.place)?);
@@ -134,8 +138,8 @@ impl<'a> Target<'a> {
     fn roots(&self) -> Result<Vec<FilePath>, StoreError> {
         let mut roots = vec![self.place.path.clone()];
         for copy in &self.copies {
-            for scope in &self.belongings.scopes {
-                let root = kept(copy, scope);
+            for scope in &self.session_files.scopes {
+                let root = original_path(copy, scope);
                 if self.store.stat(&root).is_ok_and(|stat| stat.is_some()) {
                     roots.push(root);
                 }
@@ -144,18 +148,18 @@ impl<'a> Target<'a> {
         Ok(roots)
     }
 
-    fn work(&self, rules: &Rules) -> Result<(Work, Vec<FilePath>), ScrubError> {
+    fn mask_files(&self, rules: &SecretRules) -> Result<(ScrubChanges, Vec<FilePath>), ScrubError> {
         let mut files = Vec::new();
-        for path in self.belongings.paths.iter().chain(&self.copies) {
+        for path in self.session_files.paths.iter().chain(&self.copies) {
             files.extend(files_below(self.store, path)?);
         }
         files.extend(self.quarantined.iter().cloned());
         files.sort();
         files.dedup();
-        let mut work = work_on(self.store, self.layout, &files, rules)?;
+        let mut work = mask_files(self.store, self.layout, &files, rules)?;
         let found: Vec<FilePath> = work.changes.keys().cloned().collect();
         for root in self.roots()? {
-            self.layout.follow(self.store, &root, &mut work.changes)?;
+            self.layout.update_derived(self.store, &root, &mut work.changes)?;
         }
         let followed = work.changes.keys().filter(|file| !found.contains(file)).cloned().collect();
         Ok((work, followed))
@@ -163,67 +167,75 @@ impl<'a> Target<'a> {
 }
 
 /// Says what a scrub of a session would do, and does nothing.
-pub fn plan(
+pub fn plan_scrub(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
-    rules: &Rules,
-) -> Result<Scrub, ScrubError> {
-    let (work, followed) = Target::find(store, layout, place)?.work(rules)?;
-    let Work { changed, left, .. } = work;
-    Ok(Scrub { changed, followed, left, kept: None, seals: None })
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+    rules: &SecretRules,
+) -> Result<ScrubReport, ScrubError> {
+    let (work, followed) = ScrubTarget::find(store, layout, place)?.mask_files(rules)?;
+    let ScrubChanges { changed, left, .. } = work;
+    Ok(ScrubReport { changed, derived: followed, left, originals: None, seals: None })
 }
 
-/// Takes the secrets out of a session. The originals are kept, and [`take_back`] puts them back.
-pub fn scrub(
+/// Removes the secrets from a session. The originals are kept; [`revert`] restores them.
+pub fn scrub_session(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
-    rules: &Rules,
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+    rules: &SecretRules,
     now: Timestamp,
-) -> Result<Scrub, ScrubError> {
-    layout.must_be_own(place)?;
-    let target = Target::find(store, layout, place)?;
+) -> Result<ScrubReport, ScrubError> {
+    layout.require_writable(place)?;
+    let target = ScrubTarget::find(store, layout, place)?;
     let id = target.id()?;
-    let trash = free_place(store, &id, DONE, now)?;
+    let trash = allocate_originals_for(store, &id, DONE, now)?;
     let writer = store.lock(&[target.scopes()?, vec![trash.clone()]].concat())?;
-    let (work, followed) = target.work(rules)?;
-    let Work { changes, changed, left } = work;
-    let mut done = Scrub { changed, followed, left, kept: None, seals: None };
+    let (work, followed) = target.mask_files(rules)?;
+    let ScrubChanges { changes, changed, left } = work;
+    let mut done = ScrubReport { changed, derived: followed, left, originals: None, seals: None };
     if changes.is_empty() {
         writer.release()?;
         // A crash may have come between the files and the index.
-        layout.retell(store, place)?;
+        layout.refresh_index(store, place)?;
         return Ok(done);
     }
-    let renewal = seal::renew(store, layout, place, &changes, now)?;
+    let renewal = seal::renew_seal(store, layout, place, &changes, now)?;
     done.seals = renewal.as_ref().map(|it| (it.before.clone(), it.after.clone()));
-    done.kept = Some(trash.clone());
-    let action = |changed: &Changed| {
+    done.originals = Some(trash.clone());
+    let action = |changed: &ScrubbedFile| {
         let count: usize = changed.counts.values().sum();
-        Action { file: changed.file.clone(), what: format!("secrets that were replaced: {count}") }
+        RepairAction {
+            file: changed.file.clone(),
+            what: format!("secrets that were replaced: {count}"),
+        }
     };
-    let actions: Vec<Action> = done.changed.iter().map(action).collect();
-    let mut keeper = Keeper::new(store, &*writer, &trash, &id, &actions, now);
-    let lines = audit(layout, place, &done, now);
-    keeper.also(Step::Append { file: audit_file(), at: At::End, lines });
+    let actions: Vec<RepairAction> = done.changed.iter().map(action).collect();
+    let mut keeper = OriginalsBackup::new(store, &*writer, &trash, &id, &actions, now);
+    let lines = audit_line(layout, place, &done, now);
+    keeper.add_step(Step::Append { file: audit_file(), at: AppendAt::End, lines });
     if let Some(renewal) = renewal {
         keeper.write(&renewal.file, renewal.bytes)?;
     }
     for (file, bytes) in changes {
         match bytes {
             Some(bytes) => keeper.write(&file, bytes)?,
-            None => keeper.discard(&file),
+            None => keeper.move_away(&file),
         }
     }
     keeper.flush()?;
     writer.release()?;
-    layout.retell(store, place)?;
+    layout.refresh_index(store, place)?;
     Ok(done)
 }
 
 /// The line that says what was done, without the secrets.
-fn audit(layout: &dyn Layout, place: &Place, done: &Scrub, now: Timestamp) -> Vec<u8> {
+fn audit_line(
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+    done: &ScrubReport,
+    now: Timestamp,
+) -> Vec<u8> {
     let files: Vec<_> = done
         .changed
         .iter()
@@ -240,52 +252,55 @@ fn audit(layout: &dyn Layout, place: &Place, done: &Scrub, now: Timestamp) -> Ve
     let seal = done.seals.as_ref().map(|(before, after)| json!({"before": before, "after": after}));
     let line = json!({
         "time": now.to_string(), "layout": layout.name(), "session": place.id,
-        "path": place.path.as_str(), "kept": done.kept.as_ref().map(FilePath::as_str),
+        "path": place.path.as_str(), "kept": done.originals.as_ref().map(FilePath::as_str),
         "files": files, "left": left, "seal": seal,
     });
     format!("{line}\n").into_bytes()
 }
 
 /// Takes back the newest scrub of a session: every file is again, byte for byte, what it was.
-pub fn take_back(
+pub fn revert(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
     now: Timestamp,
-) -> Result<Vec<Action>, ScrubError> {
-    layout.must_be_own(place)?;
-    let target = Target::find(store, layout, place)?;
-    let done = take_back_done(store, &target.id()?, &target.scopes()?, DONE, now)?;
-    layout.retell(store, place)?;
+) -> Result<Vec<RepairAction>, ScrubError> {
+    layout.require_writable(place)?;
+    let target = ScrubTarget::find(store, layout, place)?;
+    let done = revert_operation(store, &target.id()?, &target.scopes()?, DONE, now)?;
+    layout.refresh_index(store, place)?;
     Ok(done.actions)
 }
 
 /// The originals that scrubs of a session have kept, each with its bytes.
-pub fn originals(
+pub fn list_originals(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
 ) -> Result<Vec<(FilePath, u64)>, ScrubError> {
-    let target = Target::find(store, layout, place)?;
+    let target = ScrubTarget::find(store, layout, place)?;
     let size =
-        |place: FilePath| Ok((place.clone(), everturn_session::trash::size_of(store, place)?));
+        |place: FilePath| Ok((place.clone(), everturn_session::trash::total_bytes(store, place)?));
     target.originals.into_iter().map(size).collect()
 }
 
-/// Originals of a session's scrubs that are to go, each with its bytes, as [`originals`] found them.
-pub struct Doomed<'a> {
+/// Originals of a session's scrubs that are to go, each with its bytes, as [`list_originals`] returned them.
+pub struct PurgeTarget<'a> {
     /// The layout of the session.
-    pub layout: &'a dyn Layout,
+    pub layout: &'a dyn SessionFormat,
     /// The session.
-    pub place: &'a Place,
+    pub place: &'a SessionRef,
     /// The originals.
     pub originals: Vec<(FilePath, u64)>,
 }
 
 /// Removes originals for good, and whatever the store and the indexes remember of them.
-pub fn purge(store: &Arc<dyn Store>, doomed: &[Doomed<'_>]) -> Result<(), ScrubError> {
-    for Doomed { layout, place, originals } in doomed {
-        layout.must_be_own(place)?;
+pub fn purge_originals(
+    store: &Arc<dyn Store>,
+    condemned: &[PurgeTarget<'_>],
+) -> Result<(), ScrubError> {
+    for PurgeTarget { layout, place, originals } in condemned {
+        layout.require_writable(place)?;
         let places: Vec<FilePath> = originals.iter().map(|(place, _)| place.clone()).collect();
         if !places.is_empty() {
             let writer = store.lock(&places)?;
@@ -295,26 +310,26 @@ pub fn purge(store: &Arc<dyn Store>, doomed: &[Doomed<'_>]) -> Result<(), ScrubE
         }
     }
     let mut told: Vec<&str> = Vec::new();
-    for Doomed { layout, place, .. } in doomed {
-        layout.retell(store, place)?;
+    for PurgeTarget { layout, place, .. } in condemned {
+        layout.refresh_index(store, place)?;
     }
-    for Doomed { layout, place, .. } in doomed {
+    for PurgeTarget { layout, place, .. } in condemned {
         if !told.contains(&layout.name()) {
             told.push(layout.name());
-            layout.forget(store, place)?;
+            layout.vacuum_index(store, place)?;
         }
     }
-    Ok(store.scour()?)
+    Ok(store.wipe_logs()?)
 }
 
 /// A session and its branches: those that came from it, and from those.
-pub fn branches(
+pub fn with_branches(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
-) -> Result<Vec<Place>, LayoutError> {
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+) -> Result<Vec<SessionRef>, SessionError> {
     let mut rest = Vec::new();
-    for other in layout.places(store)?.places {
+    for other in layout.locate(store)?.sessions {
         if other != *place {
             // What cannot be read is of nobody.
             let parent = layout.summary(store, &other).ok().and_then(|summary| summary.parent);

@@ -18,21 +18,21 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use everturn_json::names::FilePath;
-use everturn_session::layout::{Layout, LayoutError};
-use everturn_session::shelved;
-use everturn_session::view::Place;
-use everturn_store::overlay::{Changes, Overlay};
-use everturn_store::{At, Durability, Step, Store, seals_dir};
+use everturn_session::archived;
+use everturn_session::format::{SessionError, SessionFormat};
+use everturn_session::model::SessionRef;
+use everturn_store::overlay::{FileChanges, OverlayStore};
+use everturn_store::{AppendAt, Durability, Step, Store, seals_dir};
 
-use chain::{Chains, Records};
-use file::Line;
+use chain::{SealChains, SessionDigests};
+use file::SealLine;
 
-pub use chain::Part;
-pub use verify::{Damage, Harm, Verdict};
+pub use chain::ChainKind;
+pub use verify::{DamageKind, SealDamage, SealVerdict};
 
 /// What was sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sealed {
+pub struct SealOutcome {
     /// The head of the chain, to be kept elsewhere by those who want to.
     pub head: String,
     /// How many entries are sealed now.
@@ -46,41 +46,41 @@ pub struct Sealed {
 }
 
 /// The file of a session's seals.
-pub fn seal_file(layout: &dyn Layout, place: &Place) -> Result<FilePath, LayoutError> {
-    let name = FilePath::parse(&format!("{}/{}", layout.name(), layout.lasting_name(place)))?;
+pub fn seal_file(layout: &dyn SessionFormat, place: &SessionRef) -> Result<FilePath, SessionError> {
+    let name = FilePath::parse(&format!("{}/{}", layout.name(), layout.stable_key(place)))?;
     Ok(seals_dir().join(&name.flat_name(".jsonl")))
 }
 
-fn records(
+fn read_records(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
-) -> Result<Records, LayoutError> {
-    Records::read(&*shelved::open(store, layout, place)?)
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+) -> Result<SessionDigests, SessionError> {
+    SessionDigests::read(&*archived::open_reader(store, layout, place)?)
 }
 
 /// Seals a session as it is. What was sealed before must be as it was: otherwise nothing is done.
-pub fn seal(
+pub fn seal_session(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
     now: Timestamp,
-) -> Result<Sealed, LayoutError> {
-    layout.must_be_own(place)?;
+) -> Result<SealOutcome, SessionError> {
+    layout.require_writable(place)?;
     let file = seal_file(layout, place)?;
     let writer = store.lock(std::slice::from_ref(&file))?;
-    let before = file::read(store, &file)?;
-    let records = records(store, layout, place)?;
+    let before = file::read_seals(store, &file)?;
+    let records = read_records(store, layout, place)?;
     if let Some(before) = &before
-        && let Some(damage) = verify::compare(before, &records).first()
+        && let Some(damage) = verify::compare_chains(before, &records).first()
     {
         let what = format!("the session is not what was sealed: {damage}");
-        return Err(LayoutError::damaged(what));
+        return Err(SessionError::damaged(what));
     }
-    let known = before.as_ref().map_or_else(Chains::default, |before| before.chains.clone());
+    let known = before.as_ref().map_or_else(SealChains::default, |before| before.chains.clone());
     let chains = known.extended(&records);
     let added = chains.len() - known.len();
-    let sealed = Sealed {
+    let sealed = SealOutcome {
         head: chains.head(),
         entries: chains.entries.len(),
         changes: chains.changes.len(),
@@ -88,8 +88,8 @@ pub fn seal(
         file: file.clone(),
     };
     if added > 0 || before.is_none() {
-        let line = Line::added(&known, &chains, now);
-        let step = Step::Append { file, at: At::End, lines: line.text() };
+        let line = SealLine::added(&known, &chains, now);
+        let step = Step::Append { file, at: AppendAt::End, lines: line.text() };
         writer.commit(vec![step], Durability::Synced)?;
     }
     writer.release()?;
@@ -97,24 +97,26 @@ pub fn seal(
 }
 
 /// Looks whether a session is still what was sealed; nothing if it never was.
-pub fn verify(
+pub fn verify_session(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
-) -> Result<Option<Verdict>, LayoutError> {
-    let Some(sealed) = file::read(store, &seal_file(layout, place)?)? else { return Ok(None) };
-    let records = records(store, layout, place)?;
-    Ok(Some(Verdict {
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+) -> Result<Option<SealVerdict>, SessionError> {
+    let Some(sealed) = file::read_seals(store, &seal_file(layout, place)?)? else {
+        return Ok(None);
+    };
+    let records = read_records(store, layout, place)?;
+    Ok(Some(SealVerdict {
         head: sealed.chains.head(),
         sealed: sealed.chains.len(),
         appended: records.len().saturating_sub(sealed.chains.len()),
         time: sealed.time,
-        damages: verify::compare(&sealed, &records),
+        damages: verify::compare_chains(&sealed, &records),
     }))
 }
 
 /// A seal that is renewed because the session is about to be changed on purpose.
-pub(crate) struct Renewal {
+pub(crate) struct SealRenewal {
     /// The file of the seals, and its new content.
     pub(crate) file: FilePath,
     pub(crate) bytes: Vec<u8>,
@@ -125,25 +127,25 @@ pub(crate) struct Renewal {
 
 /// Renews the seal of a session for the changes that are about to be made; nothing if it has none, or if it is
 /// broken already, which a renewal would hide.
-pub(crate) fn renew(
+pub(crate) fn renew_seal(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
-    changes: &Changes,
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+    changes: &FileChanges,
     now: Timestamp,
-) -> Result<Option<Renewal>, LayoutError> {
+) -> Result<Option<SealRenewal>, SessionError> {
     let file = seal_file(layout, place)?;
-    let Some(sealed) = file::read(store, &file)? else { return Ok(None) };
-    if !verify::compare(&sealed, &records(store, layout, place)?).is_empty() {
+    let Some(sealed) = file::read_seals(store, &file)? else { return Ok(None) };
+    if !verify::compare_chains(&sealed, &read_records(store, layout, place)?).is_empty() {
         return Ok(None);
     }
-    let after: Arc<dyn Store> = Arc::new(Overlay::new(store, changes.clone()));
-    let new = records(&after, layout, place)?;
+    let after: Arc<dyn Store> = Arc::new(OverlayStore::new(store, changes.clone()));
+    let new = read_records(&after, layout, place)?;
     // What was appended since stays unsealed.
     let new = new.first(sealed.chains.entries.len(), sealed.chains.changes.len());
-    let chains = Chains::default().extended(&new);
+    let chains = SealChains::default().extended(&new);
     let (before, head) = (sealed.chains.head(), chains.head());
-    let line = Line::renewed(&before, &chains, now);
+    let line = SealLine::renewed(&before, &chains, now);
     let bytes = [store.read(&file, 0..u64::MAX)?, line.text()].concat();
-    Ok(Some(Renewal { file, bytes, before, after: head }))
+    Ok(Some(SealRenewal { file, bytes, before, after: head }))
 }

@@ -76,7 +76,7 @@ impl Round<'_> {
         let mut seeds = Rng::with_seed(self.seed);
         let mut rng = || Rng::with_seed(seeds.u64(..));
         let mut sessions = Vec::new();
-        let mut lives = Vec::new();
+        let mut tracker = Vec::new();
         for format in FORMATS {
             let initial: String = format.name().chars().take(2).collect();
             let id = format!("{initial}a");
@@ -88,7 +88,7 @@ impl Round<'_> {
                 sessions.push(SessionStream::new(stage, *format, FOREIGN, &id, foreign, rng())?);
             }
             let root = format!("life-{}", format.name());
-            lives.push(LifecycleStream::new(stage, *format, &root, rng())?);
+            tracker.push(LifecycleStream::new(stage, *format, &root, rng())?);
         }
         let synced = Acknowledgement::Synced;
         let written = Acknowledgement::Written;
@@ -102,7 +102,7 @@ impl Round<'_> {
             for stream in sessions {
                 handles.push(scope.spawn(|| stream.run().map(Model::Session)));
             }
-            for stream in lives {
+            for stream in tracker {
                 handles.push(scope.spawn(|| stream.run().map(Model::Lifecycle)));
             }
             for stream in files {

@@ -76,12 +76,12 @@ impl<'a> Examination<'a> {
         models: &'a [Model],
         rng: &mut Rng,
     ) -> Examination<'a> {
-        let (mut lives, mut models): (Vec<&Model>, Vec<&Model>) =
+        let (mut tracker, mut models): (Vec<&Model>, Vec<&Model>) =
             models.iter().partition(|model| matches!(model, Model::Lifecycle(_)));
-        rng.shuffle(&mut lives);
-        lives.truncate(LIFECYCLES);
+        rng.shuffle(&mut tracker);
+        tracker.truncate(LIFECYCLES);
         rng.shuffle(&mut models);
-        models.append(&mut lives);
+        models.append(&mut tracker);
         Examination {
             everturn,
             top,

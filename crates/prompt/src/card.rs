@@ -1,7 +1,7 @@
 //! Character cards: what a narrator is told about a character.
 //!
 //! Three families of cards are read: the format beside chat logs (`"type": "character"`), Character Card V2 and V3, and
-//! the flat cards before them; as JSON, or inside a PNG picture. Whatever the family, a [`Card`] has the same few
+//! the flat cards before them; as JSON, or inside a PNG picture. Whatever the family, a [`CharacterCard`] has the same few
 //! fields, and the document it came from stays in `raw` with everything that has no field.
 
 mod error;
@@ -9,13 +9,13 @@ mod png;
 mod read;
 
 use crate::lorebook::Lorebook;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 pub use error::{CardError, PngError};
 
 /// The family that a card belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
+pub enum CardFormat {
     /// `"type": "character"`, with its version.
     Character(String),
     /// Flat fields, as before Character Card V2.
@@ -26,11 +26,11 @@ pub enum Form {
 
 /// A character.
 #[derive(Debug, Clone)]
-pub struct Card {
+pub struct CharacterCard {
     /// What the character is called in references.
     pub id: String,
     /// The family of the card.
-    pub form: Form,
+    pub form: CardFormat,
     /// The name.
     pub name: String,
     /// The name that stands for `{{char}}`, if it is another.
@@ -58,22 +58,22 @@ pub struct Card {
     /// What is odd about the card, in words.
     pub notes: Vec<String>,
     /// The document, as it was read.
-    pub raw: Tree,
+    pub raw: JsonTree,
 }
 
-impl Card {
+impl CharacterCard {
     /// Reads a card; `id` is what it is called if it does not say so itself.
     ///
     /// ```
-    /// use everturn_prompt::card::Card;
+    /// use everturn_prompt::card::CharacterCard;
     ///
     /// let json = br#"{"spec": "chara_card_v2", "data": {"name": "Rem", "description": "{{char}} is a maid."}}"#;
-    /// let card = Card::read(json, "rem")?;
+    /// let card = CharacterCard::read(json, "rem")?;
     /// assert_eq!((card.id.as_str(), card.name.as_str()), ("rem", "Rem"));
     /// assert_eq!(card.prompt("Subaru"), "Rem\nRem is a maid.");
     /// # Ok::<(), everturn_prompt::card::CardError>(())
     /// ```
-    pub fn read(bytes: &[u8], id: &str) -> Result<Card, CardError> {
+    pub fn read(bytes: &[u8], id: &str) -> Result<CharacterCard, CardError> {
         if png::is_png(bytes) {
             return png::read_card(bytes, id);
         }
@@ -85,7 +85,7 @@ impl Card {
 
     /// The name that stands for `{{char}}`.
     #[must_use]
-    pub fn called(&self) -> &str {
+    pub fn display_name(&self) -> &str {
         self.nickname.as_deref().unwrap_or(&self.name)
     }
 
@@ -104,7 +104,7 @@ impl Card {
         let told = parts.iter().filter(|(_, text)| !text.trim().is_empty());
         let lines: Vec<String> =
             told.map(|(label, text)| format!("{label}{}", text.trim())).collect();
-        fill(&lines.join("\n"), self.called(), user)
+        substitute_names(&lines.join("\n"), self.display_name(), user)
     }
 }
 
@@ -112,7 +112,7 @@ impl Card {
 ///
 /// What the names hold is not looked at again.
 #[must_use]
-pub fn fill(text: &str, character: &str, user: &str) -> String {
+pub fn substitute_names(text: &str, character: &str, user: &str) -> String {
     let places =
         [("{{char}}", character), ("{{user}}", user), ("<bot>", character), ("<user>", user)];
     let mut filled = String::with_capacity(text.len());
@@ -136,11 +136,13 @@ pub fn fill(text: &str, character: &str, user: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::fill;
+    use super::substitute_names;
 
     #[test]
     fn names_are_put_in_their_places() {
-        let check = |text: &str, expect: &str| assert_eq!(fill(text, "Rem", "{{char}}"), expect);
+        let check = |text: &str, expect: &str| {
+            assert_eq!(substitute_names(text, "Rem", "{{char}}"), expect)
+        };
         check("", "");
         check("{{char}} and {{CHAR}} and <BOT>", "Rem and Rem and Rem");
         check("{{user}}, <user>!", "{{char}}, {{char}}!");

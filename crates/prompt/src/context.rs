@@ -1,6 +1,6 @@
 //! What of a conversation fits into the window of a language model.
 //!
-//! Everything that could be told is an [`Item`]: messages, and behind them the characters, the lore and the states of
+//! Everything that could be told is an [`ContextItem`]: messages, and behind them the characters, the lore and the states of
 //! tools. [`select`] takes them in an order that does not depend on the room there is, and stops at the first one
 //! that does not fit. So more room never takes anything away, and the same input gives the same selection.
 //!
@@ -11,9 +11,11 @@ mod item;
 mod render;
 mod select;
 
-pub use item::{Item, Kind, Role, Spot, Why};
+pub use item::{ChatRole, ContextItem, ItemKind, ItemPosition, SelectionReason};
 pub use render::{CHAT_OVERHEAD, chat_json, prompt_text};
-pub use select::{Conversation, Included, LeftOut, Obstacle, Selection, select};
+pub use select::{
+    ContextSelection, Conversation, ExcludedItem, ExclusionReason, IncludedItem, select_items,
+};
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +24,7 @@ use thiserror::Error;
 
 /// Which messages come first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Strategy {
+pub enum ContextStrategy {
     /// The newest.
     #[default]
     Sliding,
@@ -32,32 +34,33 @@ pub enum Strategy {
     Adaptive,
 }
 
-impl Strategy {
+impl ContextStrategy {
     /// Every strategy there is.
-    pub const ALL: &[Strategy] = &[Strategy::Sliding, Strategy::Fixed, Strategy::Adaptive];
+    pub const ALL: &[ContextStrategy] =
+        &[ContextStrategy::Sliding, ContextStrategy::Fixed, ContextStrategy::Adaptive];
 
     /// The word by which it is called.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Strategy::Sliding => "sliding",
-            Strategy::Fixed => "fixed",
-            Strategy::Adaptive => "adaptive",
+            ContextStrategy::Sliding => "sliding",
+            ContextStrategy::Fixed => "fixed",
+            ContextStrategy::Adaptive => "adaptive",
         }
     }
 }
 
-impl fmt::Display for Strategy {
+impl fmt::Display for ContextStrategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl FromStr for Strategy {
+impl FromStr for ContextStrategy {
     type Err = ContextError;
 
-    fn from_str(word: &str) -> Result<Strategy, ContextError> {
-        let known = Strategy::ALL.iter().find(|strategy| strategy.as_str() == word);
+    fn from_str(word: &str) -> Result<ContextStrategy, ContextError> {
+        let known = ContextStrategy::ALL.iter().find(|strategy| strategy.as_str() == word);
         known.copied().ok_or_else(|| ContextError::Strategy { word: word.to_owned() })
     }
 }
@@ -84,18 +87,18 @@ pub enum ContextError {
 
 /// How much room there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct ContextWindow {
     size: usize,
     reserve: usize,
 }
 
-impl Window {
+impl ContextWindow {
     /// A window of `size` tokens, of which `reserve` are kept for the answer.
-    pub fn new(size: usize, reserve: usize) -> Result<Window, ContextError> {
+    pub fn new(size: usize, reserve: usize) -> Result<ContextWindow, ContextError> {
         if reserve >= size {
             return Err(ContextError::NoRoom { size, reserve });
         }
-        Ok(Window { size, reserve })
+        Ok(ContextWindow { size, reserve })
     }
 
     /// The size of the window in tokens.

@@ -1,13 +1,12 @@
-//! What is put before a language model, and what it wrote made safe to show.
+//! Input for language models, and safe display of their output.
 //!
-//! - [`tokens`]: how many tokens a text costs, by a vocabulary that is part of the program.
-//! - [`lorebook`]: a [`lorebook::Lorebook`] is knowledge that turns up when the talk comes to it.
-//! - [`card`]: a [`card::Card`] is a character, as JSON or in a PNG picture.
-//! - [`context`]: a [`context::Window`] and a [`context::Conversation`] make a [`context::Selection`]: what fits, and
-//!   why the rest does not.
-//! - [`markup`]: Markdown as HTML, and HTML that is safe to show.
+//! - [`tokens`]: counts tokens with a built-in vocabulary.
+//! - [`lorebook`]: a [`lorebook::Lorebook`] holds entries that are activated by keywords.
+//! - [`card`]: a [`card::CharacterCard`] describes a character, as JSON or in a PNG picture.
+//! - [`context`]: selects what fits into a context window, and says why the rest does not.
+//! - [`markup`]: renders Markdown as HTML and sanitizes HTML.
 //!
-//! It depends on `everturn-json` and `everturn-value`, and knows nothing of sessions or files.
+//! It depends on `everturn-json` and `everturn-value`. It knows nothing of sessions or files.
 
 pub mod tokens;
 

@@ -1,7 +1,7 @@
 //! Lorebooks: what a narrator is told about the world when the talk comes to it.
 //!
 //! A lorebook has entries, and an entry has keys. When a key turns up in what was said last, the entry is
-//! activated ([`activate`]) and can be put into a prompt. Three families are read: the format beside chat logs
+//! activated ([`activate_entries`]) and can be put into a prompt. Three families are read: the format beside chat logs
 //! (`"type": "lorebook"`), the books inside character cards, and world info files of SillyTavern.
 //!
 //! Nothing here is random, so an entry that should turn up now and then always does; it has a note.
@@ -9,14 +9,16 @@
 mod activate;
 mod keys;
 mod read;
-mod world;
+mod world_book;
 
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
-pub use activate::{Activation, Active, Passed, Reason, Scan, activate};
-pub use keys::{Key, Matching};
+pub use activate::{
+    Activation, ActivationReason, ActiveEntry, ScanOptions, SkippedEntry, activate_entries,
+};
+pub use keys::{LorebookKey, MatchOptions};
 pub use read::LorebookError;
-pub(crate) use read::of_card;
+pub(crate) use read::from_card;
 
 /// A collection of entries.
 #[derive(Debug, Clone)]
@@ -32,26 +34,26 @@ pub struct Lorebook {
     /// Whether activated entries are searched for keys of others.
     pub recursive: bool,
     /// The entries, in the order of the document.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LorebookEntry>,
     /// What is odd about the lorebook, in words.
     pub notes: Vec<String>,
     /// The document, as it was read.
-    pub raw: Tree,
+    pub raw: JsonTree,
 }
 
 /// One piece of knowledge.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct LorebookEntry {
     /// What the entry is called in references; no other entry of the book has it.
     pub id: String,
     /// What it is about.
     pub name: String,
     /// Words of which one must turn up.
-    pub keys: Vec<Key>,
-    /// More words, of which [`Entry::logic`] says what they do.
-    pub secondary: Vec<Key>,
+    pub keys: Vec<LorebookKey>,
+    /// More words, of which [`LorebookEntry::logic`] says what they do.
+    pub secondary: Vec<LorebookKey>,
     /// What the secondary keys must do, if there are any.
-    pub logic: Logic,
+    pub logic: KeyLogic,
     /// What is told.
     pub content: String,
     /// Whether the entry is used at all.
@@ -63,18 +65,18 @@ pub struct Entry {
     /// What stays when there is no room for all: higher numbers longer.
     pub priority: i64,
     /// Where in a prompt it belongs.
-    pub place: Place,
+    pub place: PromptPosition,
     /// How many of the newest texts are searched, if not as many as for others.
     pub scan_depth: Option<usize>,
     /// Which part it takes in activation by other entries.
-    pub recursion: Recursion,
+    pub recursion: RecursionRules,
     /// Of the entries of a group only the one with the highest order is told.
     pub groups: Vec<String>,
 }
 
 /// What the secondary keys of an entry must do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Logic {
+pub enum KeyLogic {
     /// One must turn up.
     #[default]
     AnyOf,
@@ -88,7 +90,7 @@ pub enum Logic {
 
 /// Where in a prompt an entry belongs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum PromptPosition {
     /// Before the characters.
     Before,
     /// Behind the characters.
@@ -100,7 +102,7 @@ pub enum Place {
 
 /// Which part an entry takes in activation by other entries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Recursion {
+pub struct RecursionRules {
     /// Other entries do not activate it.
     pub excluded: bool,
     /// It does not activate other entries.

@@ -25,15 +25,15 @@ static CLEANER: LazyLock<ammonia::Builder<'static>> = LazyLock::new(|| {
 /// ```
 /// use everturn_prompt::markup;
 ///
-/// assert_eq!(markup::html("It is *cold*.\n\nVery."), "<p>It is <em>cold</em>.</p>\n<p>Very.</p>\n");
-/// assert_eq!(markup::html("<script>alert(1)</script>ok"), "ok");
+/// assert_eq!(markup::markdown_to_html("It is *cold*.\n\nVery."), "<p>It is <em>cold</em>.</p>\n<p>Very.</p>\n");
+/// assert_eq!(markup::markdown_to_html("<script>alert(1)</script>ok"), "ok");
 /// ```
 #[must_use]
-pub fn html(markdown: &str) -> String {
+pub fn markdown_to_html(markdown: &str) -> String {
     let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES;
     let mut out = String::new();
     pulldown_cmark::html::push_html(&mut out, Parser::new_ext(markdown, options));
-    clean(&out)
+    sanitize_html(&out)
 }
 
 /// HTML without what could do harm.
@@ -41,10 +41,10 @@ pub fn html(markdown: &str) -> String {
 /// ```
 /// use everturn_prompt::markup;
 ///
-/// assert_eq!(markup::clean("<p onclick='x()'>a <b>b</b></p>"), "<p>a <b>b</b></p>");
+/// assert_eq!(markup::sanitize_html("<p onclick='x()'>a <b>b</b></p>"), "<p>a <b>b</b></p>");
 /// ```
 #[must_use]
-pub fn clean(html: &str) -> String {
+pub fn sanitize_html(html: &str) -> String {
     CLEANER.clean(html).to_string()
 }
 
@@ -54,19 +54,19 @@ pub fn clean(html: &str) -> String {
 /// ```
 /// use everturn_prompt::markup;
 ///
-/// assert_eq!(markup::shown("Use *Vec<String>*."), "<p>Use <em>Vec&lt;String&gt;</em>.</p>\n");
-/// assert_eq!(markup::shown("<script>x</script>"), "<p>&lt;script&gt;x&lt;/script&gt;</p>\n");
+/// assert_eq!(markup::markdown_to_inert_html("Use *Vec<String>*."), "<p>Use <em>Vec&lt;String&gt;</em>.</p>\n");
+/// assert_eq!(markup::markdown_to_inert_html("<script>x</script>"), "<p>&lt;script&gt;x&lt;/script&gt;</p>\n");
 /// ```
 #[must_use]
-pub fn shown(markdown: &str) -> String {
+pub fn markdown_to_inert_html(markdown: &str) -> String {
     let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES;
     if markdown.len() > LONGEST || is_too_deep(Parser::new_ext(markdown, options)) {
-        return format!("<pre>{}</pre>\n", escaped(markdown));
+        return format!("<pre>{}</pre>\n", escape_html(markdown));
     }
     let mut out = String::new();
     let events = Parser::new_ext(markdown, options).map(as_text);
     pulldown_cmark::html::push_html(&mut out, events);
-    clean(&out)
+    sanitize_html(&out)
 }
 
 /// Text that HTML shows as it is, between tags and in quoted attributes.
@@ -74,10 +74,10 @@ pub fn shown(markdown: &str) -> String {
 /// ```
 /// use everturn_prompt::markup;
 ///
-/// assert_eq!(markup::escaped("<a b=\"'\">&"), "&lt;a b=&quot;&#39;&quot;&gt;&amp;");
+/// assert_eq!(markup::escape_html("<a b=\"'\">&"), "&lt;a b=&quot;&#39;&quot;&gt;&amp;");
 /// ```
 #[must_use]
-pub fn escaped(text: &str) -> String {
+pub fn escape_html(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -139,16 +139,19 @@ mod tests {
             ("<style>\np{}\n</style>", "<p>&lt;style&gt;\np{}\n&lt;/style&gt;</p>\n"),
             ("one\ntwo", "<p>one<br>\ntwo</p>\n"),
         ] {
-            assert_eq!(shown(text), expect, "{text}");
+            assert_eq!(markdown_to_inert_html(text), expect, "{text}");
         }
     }
 
     #[test]
     fn what_is_too_deep_or_too_long_is_shown_as_it_is() {
         let deep = "> ".repeat(5000) + "<b>";
-        assert_eq!(shown(&deep), format!("<pre>{}&lt;b&gt;</pre>\n", "&gt; ".repeat(5000)));
+        assert_eq!(
+            markdown_to_inert_html(&deep),
+            format!("<pre>{}&lt;b&gt;</pre>\n", "&gt; ".repeat(5000))
+        );
         let long = "*a* ".repeat(300_000);
-        assert_eq!(shown(&long), format!("<pre>{long}</pre>\n"));
+        assert_eq!(markdown_to_inert_html(&long), format!("<pre>{long}</pre>\n"));
     }
 
     #[test]
@@ -161,12 +164,12 @@ mod tests {
             ("<iframe src='https://example.org'></iframe>z", "z"),
             ("<p>a<!-- b --></p>", "<p>a</p>"),
         ] {
-            assert_eq!(clean(bad), expect, "{bad}");
+            assert_eq!(sanitize_html(bad), expect, "{bad}");
         }
         assert_eq!(
-            html("[x](javascript:alert(1))"),
+            markdown_to_html("[x](javascript:alert(1))"),
             "<p><a rel=\"noopener noreferrer\">x</a></p>\n"
         );
-        assert_eq!(html("1 < 2 & \"3\""), "<p>1 &lt; 2 &amp; \"3\"</p>\n");
+        assert_eq!(markdown_to_html("1 < 2 & \"3\""), "<p>1 &lt; 2 &amp; \"3\"</p>\n");
     }
 }

@@ -20,12 +20,12 @@ const PIECE: usize = 16 * 1024;
 /// the vocabulary is unpacked.
 ///
 /// ```
-/// assert_eq!(everturn_prompt::tokens::count("What do you do, Subaru?"), 7);
-/// assert_eq!(everturn_prompt::tokens::count(""), 0);
+/// assert_eq!(everturn_prompt::tokens::count_tokens("What do you do, Subaru?"), 7);
+/// assert_eq!(everturn_prompt::tokens::count_tokens(""), 0);
 /// ```
 #[must_use]
-pub fn count(text: &str) -> usize {
-    pieces(text).map(count_piece).sum()
+pub fn count_tokens(text: &str) -> usize {
+    split_pieces(text).map(count_piece).sum()
 }
 
 /// The number of tokens in `text`, unless it has more than `limit` tokens.
@@ -33,15 +33,15 @@ pub fn count(text: &str) -> usize {
 /// Only as much of the text is looked at as it takes to know.
 ///
 /// ```
-/// use everturn_prompt::tokens::count_up_to;
+/// use everturn_prompt::tokens::count_tokens_up_to;
 ///
-/// assert_eq!(count_up_to("What do you do, Subaru?", 7), Some(7));
-/// assert_eq!(count_up_to("What do you do, Subaru?", 6), None);
+/// assert_eq!(count_tokens_up_to("What do you do, Subaru?", 7), Some(7));
+/// assert_eq!(count_tokens_up_to("What do you do, Subaru?", 6), None);
 /// ```
 #[must_use]
-pub fn count_up_to(text: &str, limit: usize) -> Option<usize> {
+pub fn count_tokens_up_to(text: &str, limit: usize) -> Option<usize> {
     let mut total = 0;
-    for piece in pieces(text) {
+    for piece in split_pieces(text) {
         total += count_piece(piece);
         if total > limit {
             return None;
@@ -55,7 +55,7 @@ fn count_piece(piece: &str) -> usize {
 }
 
 /// The parts of a text, in order, each at most [`PIECE`] bytes long.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
+fn split_pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let (piece, more) = rest.split_at_checked(piece_end(rest))?;
@@ -99,7 +99,7 @@ mod tests {
     use proptest::prelude::{Strategy, prop};
     use proptest::{prop_assert, prop_assert_eq, proptest};
 
-    use super::{PIECE, count, count_up_to, pieces};
+    use super::{PIECE, count_tokens, count_tokens_up_to, split_pieces};
 
     /// The count of a text that is looked at as a whole.
     fn count_whole(text: &str) -> usize {
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn texts_have_the_tokens_that_the_vocabulary_says() {
-        let check = |text: &str, expect: usize| assert_eq!(count(text), expect, "{text:?}");
+        let check = |text: &str, expect: usize| assert_eq!(count_tokens(text), expect, "{text:?}");
         check("", 0);
         check(" ", 1);
         check("a", 1);
@@ -128,15 +128,15 @@ mod tests {
         let japanese = "市場のにぎやかな音が聞こえてきて、あなたは目をぱちくりさせる。\n\n";
         for line in [english, japanese] {
             let text = line.repeat(3 * PIECE / line.len() + 7);
-            assert!(pieces(&text).count() > 3);
-            assert_eq!(count(&text), count_whole(&text));
+            assert!(split_pieces(&text).count() > 3);
+            assert_eq!(count_tokens(&text), count_whole(&text));
         }
     }
 
     #[test]
     fn a_count_stops_where_the_limit_is_passed() {
         let check = |text: &str, limit: usize, expect: Option<usize>| {
-            assert_eq!(count_up_to(text, limit), expect, "{} bytes, {limit}", text.len());
+            assert_eq!(count_tokens_up_to(text, limit), expect, "{} bytes, {limit}", text.len());
         };
         check("", 0, Some(0));
         check("hello world", 1, None);
@@ -150,8 +150,8 @@ mod tests {
     fn runs_that_never_split_take_bounded_time_and_do_not_panic() {
         let check = |unit: &str, tokens: std::ops::Range<usize>| {
             let text = unit.repeat(1_000_000 / unit.len());
-            assert!(tokens.contains(&count(&text)), "{unit:?} has {}", count(&text));
-            assert!(tokens.contains(&count(&(text + "x"))), "{unit:?}x");
+            assert!(tokens.contains(&count_tokens(&text)), "{unit:?} has {}", count_tokens(&text));
+            assert!(tokens.contains(&count_tokens(&(text + "x"))), "{unit:?}x");
         };
         check(" ", 5_000..50_000);
         check("\n", 30_000..100_000);
@@ -172,7 +172,7 @@ mod tests {
     fn ten_megabytes_are_counted() {
         let line = "The bustling sounds of a marketplace fill your ears as you blink. ";
         let lines = 10_000_000 / line.len();
-        assert_eq!(count(&line.repeat(lines)), lines * 13 + 1);
+        assert_eq!(count_tokens(&line.repeat(lines)), lines * 13 + 1);
     }
 
     /// Texts of the letters that the rules treat differently, long enough to be cut, with a place to cut at.
@@ -214,15 +214,15 @@ mod tests {
 
         #[test]
         fn pieces_are_the_text_and_bounded(text in odd_texts()) {
-            prop_assert!(pieces(&text).all(|piece| !piece.is_empty() && piece.len() <= PIECE));
-            prop_assert_eq!(pieces(&text).collect::<String>(), text);
+            prop_assert!(split_pieces(&text).all(|piece| !piece.is_empty() && piece.len() <= PIECE));
+            prop_assert_eq!(split_pieces(&text).collect::<String>(), text);
         }
 
         #[test]
         fn cutting_at_certain_places_changes_no_count(text in odd_texts()) {
             let certain = text.chars().zip(text.chars().skip(1)).any(|(a, b)| super::always_splits(a, b));
             if certain {
-                prop_assert_eq!(count(&text), count_whole(&text));
+                prop_assert_eq!(count_tokens(&text), count_whole(&text));
             }
         }
     }

@@ -1,12 +1,12 @@
 //! Keys, tokens and passwords.
 //!
-//! - [`secrets`]: a [`secrets::Vault`] keeps them in a file for their owner alone, as [`secrets::Secret`]s that are
-//!   never shown.
-//! - [`scan`]: [`scan::Rules`] find them in text, and put placeholders in their places.
+//! - [`vault`]: a [`vault::Vault`] stores them in a file that only its owner can read, as [`vault::Secret`] values that
+//!   are never printed.
+//! - [`scan`]: [`scan::SecretRules`] find them in text and replace them with placeholders.
 //!
-//! It depends on `everturn-store` for the files, and knows nothing of sessions; searching and redacting whole sessions is
-//! in `everturn-maintenance`.
+//! It depends on `everturn-store` for files and knows nothing of sessions. Scanning and redacting whole sessions is in
+//! `everturn-maintenance`.
 
-pub mod secrets;
+pub mod vault;
 
 pub mod scan;

@@ -5,9 +5,9 @@
 //! a name such as `password` has already said that a secret follows.
 //!
 //! ```
-//! use everturn_secrets::scan::Rules;
+//! use everturn_secrets::scan::SecretRules;
 //!
-//! let rules = Rules::standard();
+//! let rules = SecretRules::standard();
 //! let text = "postgres://app:Tr0ub4dor@db.internal/main";
 //! let (masked, counts) = rules.mask(text);
 //! assert!(masked.starts_with("postgres://app:[secret:database-url:"));
@@ -18,12 +18,12 @@
 //! ```
 
 mod assignment;
+mod boundaries;
+mod dummy_values;
 mod encoded;
 mod families;
 mod headers;
 mod key_block;
-mod neighbours;
-mod plain;
 mod token;
 
 use std::borrow::Cow;
@@ -50,7 +50,7 @@ pub enum Certainty {
 impl Certainty {
     /// The word for it.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Certainty::Possible => "possible",
             Certainty::Likely => "likely",
@@ -61,7 +61,7 @@ impl Certainty {
 
 /// How a secret stands in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum SecretEncoding {
     /// As it is.
     Plain,
     /// Somewhere in a run of base64, which is what the range covers.
@@ -70,7 +70,7 @@ pub enum Form {
 
 /// A secret that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hit {
+pub struct SecretMatch {
     /// Its bytes.
     pub range: Range<usize>,
     /// What kind of secret it is, such as `github-token`.
@@ -78,47 +78,47 @@ pub struct Hit {
     /// How sure that is.
     pub certainty: Certainty,
     /// How it stands there.
-    pub form: Form,
+    pub form: SecretEncoding,
 }
 
-impl Hit {
-    fn plain(range: Range<usize>, family: &'static str, certainty: Certainty) -> Hit {
-        Hit { range, family, certainty, form: Form::Plain }
+impl SecretMatch {
+    fn plain(range: Range<usize>, family: &'static str, certainty: Certainty) -> SecretMatch {
+        SecretMatch { range, family, certainty, form: SecretEncoding::Plain }
     }
 }
 
 /// How many secrets of each family.
-pub type Counts = BTreeMap<&'static str, usize>;
+pub type FamilyCounts = BTreeMap<&'static str, usize>;
 
 /// Looks at a text around a beginning that was found in it.
-type Check = fn(&[u8], Range<usize>) -> Option<Hit>;
+type CheckFn = fn(&[u8], Range<usize>) -> Option<SecretMatch>;
 
 /// What stands behind a beginning.
 #[derive(Debug, Clone, Copy)]
-enum Anchor {
+enum SearchAnchor {
     /// The token of this place in the table.
     Token(usize),
     /// A check of its own.
-    Check(Check),
+    Check(CheckFn),
     /// A beginning in base64: how many bytes after a multiple of three it stands, and how many digits are left out.
     Base64 { shift: usize, skipped: usize },
 }
 
 /// Families and the search for them.
 #[derive(Debug)]
-pub struct Rules {
+pub struct SecretRules {
     search: Option<AhoCorasick>,
-    anchors: Vec<Anchor>,
+    anchors: Vec<SearchAnchor>,
     key: Option<[u8; 32]>,
 }
 
 /// The longest secret that is looked for, with what stands around it. Whoever looks through a text in pieces lets them
 /// overlap by this much.
-pub const REACH: usize = 64 << 10;
+pub const MAX_SECRET_SPAN: usize = 64 << 10;
 
 /// The beginnings of checks, and the checks.
-const CHECKS: &[(&[&str], Check)] = &[
-    (&["-----BEGIN "], key_block::check),
+const CHECKS: &[(&[&str], CheckFn)] = &[
+    (&["-----BEGIN "], key_block::check_key_block),
     (&["eyJ"], headers::jwt),
     (&["Bearer ", "bearer ", "Bearer%20"], headers::bearer),
     (&["Basic ", "basic "], headers::basic),
@@ -129,26 +129,26 @@ const CHECKS: &[(&[&str], Check)] = &[
     (&["Q~"], headers::azure_client),
     (&["sig="], headers::azure_signature),
     (&["-u ", "--user "], headers::command_line),
-    (assignment::NAMES, assignment::check),
+    (assignment::NAMES, assignment::check_assignment),
 ];
 
 /// How many bytes a beginning must have to be looked for in base64, where shorter ones stand by chance.
 const LEAST_ENCODED: usize = 3;
 
-impl Rules {
+impl SecretRules {
     /// All families. They are put together once.
-    pub fn standard() -> &'static Rules {
-        static RULES: OnceLock<Rules> = OnceLock::new();
-        RULES.get_or_init(|| Rules::build(None))
+    pub fn standard() -> &'static SecretRules {
+        static RULES: OnceLock<SecretRules> = OnceLock::new();
+        RULES.get_or_init(|| SecretRules::build(None))
     }
 
     /// All families, with placeholders that only somebody with this key can tell to belong to a secret.
     #[must_use]
-    pub fn with_key(key: [u8; 32]) -> Rules {
-        Rules::build(Some(key))
+    pub fn with_key(key: [u8; 32]) -> SecretRules {
+        SecretRules::build(Some(key))
     }
 
-    fn build(key: Option<[u8; 32]>) -> Rules {
+    fn build(key: Option<[u8; 32]>) -> SecretRules {
         let mut patterns: Vec<String> = Vec::new();
         let mut anchors = Vec::new();
         let mut add = |pattern: String, anchor| {
@@ -157,28 +157,28 @@ impl Rules {
         };
         for (place, token) in TOKENS.iter().enumerate() {
             for start in token.starts {
-                add((*start).to_owned(), Anchor::Token(place));
+                add((*start).to_owned(), SearchAnchor::Token(place));
                 if start.len() >= LEAST_ENCODED {
-                    for (pattern, shift, skipped) in encoded::patterns(start) {
-                        add(pattern, Anchor::Base64 { shift, skipped });
+                    for (pattern, shift, skipped) in encoded::base64_patterns(start) {
+                        add(pattern, SearchAnchor::Base64 { shift, skipped });
                     }
                 }
             }
         }
         for (starts, check) in CHECKS {
             for start in *starts {
-                add((*start).to_owned(), Anchor::Check(*check));
+                add((*start).to_owned(), SearchAnchor::Check(*check));
             }
         }
-        for (pattern, shift, skipped) in encoded::patterns("-----BEGIN ") {
-            add(pattern, Anchor::Base64 { shift, skipped });
+        for (pattern, shift, skipped) in encoded::base64_patterns("-----BEGIN ") {
+            add(pattern, SearchAnchor::Base64 { shift, skipped });
         }
         let search = AhoCorasick::builder()
             .kind(Some(AhoCorasickKind::DFA))
             .match_kind(MatchKind::Standard)
             .build(&patterns);
         // Building fails for more patterns than there are numbers only.
-        Rules { search: search.ok(), anchors, key }
+        SecretRules { search: search.ok(), anchors, key }
     }
 
     /// The families there are, in the order of their names.
@@ -195,28 +195,30 @@ impl Rules {
 
     /// The secrets in a text, in order; no two of them overlap.
     #[must_use]
-    pub fn find(&self, text: &str) -> Vec<Hit> {
+    pub fn find(&self, text: &str) -> Vec<SecretMatch> {
         self.find_bytes(text.as_bytes())
     }
 
     /// The secrets in bytes that need not be text.
     #[must_use]
-    pub fn find_bytes(&self, bytes: &[u8]) -> Vec<Hit> {
+    pub fn find_bytes(&self, bytes: &[u8]) -> Vec<SecretMatch> {
         let mut hits = Vec::new();
         self.search(bytes, |anchor, range| {
             let hit = match anchor {
-                Anchor::Token(place) => TOKENS.get(place).and_then(|it| it.check(bytes, &range)),
-                Anchor::Check(check) => check(bytes, range),
-                Anchor::Base64 { shift, skipped } => {
+                SearchAnchor::Token(place) => {
+                    TOKENS.get(place).and_then(|it| it.match_at(bytes, &range))
+                }
+                SearchAnchor::Check(check) => check(bytes, range),
+                SearchAnchor::Base64 { shift, skipped } => {
                     self.find_encoded(bytes, range.start, shift, skipped)
                 }
             };
             hits.extend(hit);
         });
-        settle(hits)
+        merge_overlaps(hits)
     }
 
-    fn search(&self, bytes: &[u8], mut found: impl FnMut(Anchor, Range<usize>)) {
+    fn search(&self, bytes: &[u8], mut found: impl FnMut(SearchAnchor, Range<usize>)) {
         let Some(search) = &self.search else { return };
         for at in search.find_overlapping_iter(bytes) {
             if let Some(anchor) = self.anchors.get(at.pattern().as_usize()) {
@@ -226,33 +228,41 @@ impl Rules {
     }
 
     /// The secrets that stand in bytes as they are.
-    fn find_plain(&self, bytes: &[u8]) -> Vec<Hit> {
+    fn find_plain(&self, bytes: &[u8]) -> Vec<SecretMatch> {
         let mut hits = Vec::new();
         self.search(bytes, |anchor, range| {
             hits.extend(match anchor {
-                Anchor::Token(place) => TOKENS.get(place).and_then(|it| it.check(bytes, &range)),
-                Anchor::Check(check) => check(bytes, range),
-                Anchor::Base64 { .. } => None,
+                SearchAnchor::Token(place) => {
+                    TOKENS.get(place).and_then(|it| it.match_at(bytes, &range))
+                }
+                SearchAnchor::Check(check) => check(bytes, range),
+                SearchAnchor::Base64 { .. } => None,
             });
         });
-        settle(hits)
+        merge_overlaps(hits)
     }
 
-    fn find_encoded(&self, bytes: &[u8], at: usize, shift: usize, skipped: usize) -> Option<Hit> {
-        let run = encoded::run(bytes, at, shift, skipped)?;
+    fn find_encoded(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        shift: usize,
+        skipped: usize,
+    ) -> Option<SecretMatch> {
+        let run = encoded::base64_run(bytes, at, shift, skipped)?;
         // Most beginnings stand there by chance, in pictures: those are not decoded whole.
-        let near = encoded::decode(bytes.get(encoded::near(&run, at))?)?;
+        let near = encoded::decode(bytes.get(encoded::nearby_part(&run, at))?)?;
         if self.find_plain(&near).is_empty() {
             return None;
         }
         let decoded = encoded::decode(bytes.get(run.clone())?)?;
         let found = self.find_plain(&decoded);
         let first = found.first()?;
-        Some(Hit {
+        Some(SecretMatch {
             range: run,
             family: first.family,
             certainty: first.certainty,
-            form: Form::Base64,
+            form: SecretEncoding::Base64,
         })
     }
 
@@ -261,10 +271,10 @@ impl Rules {
     /// The same secret has the same placeholder everywhere, for example `[secret:github-token:1a2b3c4d]`. What stands
     /// in base64 is replaced there, and the rest is encoded again.
     #[must_use]
-    pub fn mask<'t>(&self, text: &'t str) -> (Cow<'t, str>, Counts) {
+    pub fn mask<'t>(&self, text: &'t str) -> (Cow<'t, str>, FamilyCounts) {
         let hits = self.find(text);
         if hits.is_empty() {
-            return (Cow::Borrowed(text), Counts::new());
+            return (Cow::Borrowed(text), FamilyCounts::new());
         }
         let (masked, counts) = self.replace(text.as_bytes(), &hits);
         match String::from_utf8(masked) {
@@ -278,42 +288,42 @@ impl Rules {
 
     /// The same for bytes that need not be text.
     #[must_use]
-    pub fn mask_bytes<'t>(&self, bytes: &'t [u8]) -> (Cow<'t, [u8]>, Counts) {
+    pub fn mask_bytes<'t>(&self, bytes: &'t [u8]) -> (Cow<'t, [u8]>, FamilyCounts) {
         let hits = self.find_bytes(bytes);
         if hits.is_empty() {
-            return (Cow::Borrowed(bytes), Counts::new());
+            return (Cow::Borrowed(bytes), FamilyCounts::new());
         }
         let (masked, counts) = self.replace(bytes, &hits);
         (Cow::Owned(masked), counts)
     }
 
-    /// The bytes with placeholders in the place of these secrets, which [`Rules::find_bytes`] found in them.
+    /// The bytes with placeholders in the place of these secrets, which [`SecretRules::find_bytes`] found in them.
     #[must_use]
-    pub fn replace(&self, bytes: &[u8], hits: &[Hit]) -> (Vec<u8>, Counts) {
-        self.replace_by(bytes, hits, |placeholder| placeholder)
+    pub fn replace(&self, bytes: &[u8], hits: &[SecretMatch]) -> (Vec<u8>, FamilyCounts) {
+        self.replace_with(bytes, hits, |placeholder| placeholder)
     }
 
     /// The same, with placeholders that are dressed for where they stand.
-    pub fn replace_by(
+    pub fn replace_with(
         &self,
         bytes: &[u8],
-        hits: &[Hit],
+        hits: &[SecretMatch],
         dress: fn(String) -> String,
-    ) -> (Vec<u8>, Counts) {
+    ) -> (Vec<u8>, FamilyCounts) {
         let mut out = Vec::with_capacity(bytes.len());
-        let mut counts = Counts::new();
+        let mut counts = FamilyCounts::new();
         let mut end = 0;
         for hit in hits {
             out.extend_from_slice(bytes.get(end..hit.range.start).unwrap_or_default());
             let secret = bytes.get(hit.range.clone()).unwrap_or_default();
             match hit.form {
-                Form::Plain => {
+                SecretEncoding::Plain => {
                     let placeholder = dress(self.placeholder(hit.family, secret));
                     out.extend_from_slice(placeholder.as_bytes());
                     out.extend_from_slice(token::line_break(secret, hit.family));
                     *counts.entry(hit.family).or_default() += 1;
                 }
-                Form::Base64 => {
+                SecretEncoding::Base64 => {
                     let decoded = encoded::decode(secret).unwrap_or_default();
                     let (masked, inner) = self.replace(&decoded, &self.find_plain(&decoded));
                     out.extend_from_slice(encoded::encode(&masked, secret).as_bytes());
@@ -356,9 +366,9 @@ fn is_guessable(family: &str) -> bool {
 }
 
 /// Brings hits into order. Of two that overlap, the surer one counts if it lies in the other; else both are one.
-fn settle(mut hits: Vec<Hit>) -> Vec<Hit> {
+fn merge_overlaps(mut hits: Vec<SecretMatch>) -> Vec<SecretMatch> {
     hits.sort_by(|a, b| (a.range.start, b.range.end).cmp(&(b.range.start, a.range.end)));
-    let mut settled: Vec<Hit> = Vec::with_capacity(hits.len());
+    let mut settled: Vec<SecretMatch> = Vec::with_capacity(hits.len());
     for hit in hits {
         let Some(last) = settled.last_mut().filter(|last| hit.range.start < last.range.end) else {
             settled.push(hit);
@@ -368,7 +378,7 @@ fn settle(mut hits: Vec<Hit>) -> Vec<Hit> {
         if hit.range.end > last.range.end {
             let range = last.range.start..hit.range.end;
             let kept = if is_surer { hit } else { last.clone() };
-            *last = Hit { range, ..kept };
+            *last = SecretMatch { range, ..kept };
         } else if is_surer {
             *last = hit;
         }

@@ -1,30 +1,30 @@
-//! What the formats of sessions have in common.
+//! What all session formats share.
 //!
-//! A [`layout::Layout`] finds its sessions in a store. It opens them as a [`layout::Reader`] or a [`layout::Editor`], and
-//! shows them in the types of [`view`]: a [`view::Summary`], [`view::Entry`]s and [`view::State`]s.
+//! A [`format::SessionFormat`] finds its sessions in a store and opens them as a [`format::SessionReader`] or a
+//! [`format::SessionEditor`]. Sessions are shown in the types of [`model`]: a [`model::SessionSummary`],
+//! [`model::Entry`] values and a [`model::SessionState`].
 //!
-//! - [`view`]: sessions, entries, changes and states as every layout shows them.
-//! - [`layout`]: the traits of a format, and one error.
-//! - [`watch`]: what a check reports while it is running.
-//! - [`repairs`]: changes of sessions that keep every original, and can be taken back.
-//! - [`trash`], [`belongings`], [`marks`], [`quarantine`]: the trash, all files of a session, marks of turns, what left
-//!   files.
-//! - [`staging`], [`shelf`], [`shelved`]: directories that are built unseen, archives, sessions in archives opened in
-//!   memory.
+//! - [`model`]: sessions, entries, changes and states in the form that every format shows.
+//! - [`mod@format`]: the traits of a format, and [`format::SessionError`].
+//! - [`finding_sink`]: receives findings while a check runs.
+//! - [`repair`]: changes that keep every original and can be undone.
+//! - [`trash`], [`session_files`], [`marks`], [`quarantine`]: the trash, all files of a session, marks of turns,
+//!   displaced bytes.
+//! - [`staging`], [`archiver`], [`archived`]: directories built out of sight, archives, archived sessions read in memory.
 //!
 //! It depends on `everturn-store`, `everturn-archive` and `everturn-value`. It knows no format.
 
-pub mod view;
+pub mod model;
 
-pub mod layout;
+pub mod format;
 
-pub mod watch;
+pub mod finding_sink;
 
-pub mod repairs;
+pub mod repair;
 
 pub mod trash;
 
-pub mod belongings;
+pub mod session_files;
 
 pub mod marks;
 
@@ -32,6 +32,6 @@ pub mod quarantine;
 
 pub mod staging;
 
-pub mod shelf;
+pub mod archiver;
 
-pub mod shelved;
+pub mod archived;

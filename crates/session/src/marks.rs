@@ -8,88 +8,88 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::layout::LayoutError;
-use crate::view::{Mark, MarkKind, NewMark};
-use everturn_json::finding::{Code, Finding};
+use crate::format::SessionError;
+use crate::model::{Mark, MarkKind, NewMark};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, Name};
-use everturn_store::{Expect, Fingerprint, Secrecy, Step, Store, StoreError};
-use everturn_value::document::{Document, Segment, Style};
+use everturn_store::{FileMode, Fingerprint, Precondition, Step, Store, StoreError};
+use everturn_value::document::{Document, JsonStyle, PathSegment};
 
 /// The name of the document.
 pub const FILE: &str = "everturn.marks.json";
 
 /// The member of the document that has the marks.
-const MARKS: Segment<'static> = Segment::Key("marks");
+const MARKS: PathSegment<'static> = PathSegment::Key("marks");
 
 /// How many bytes the name of a mark and its description may have.
 const LONGEST: usize = 10_000;
 
 /// The document in a session's directory.
-pub fn file(dir: &FilePath) -> FilePath {
+pub fn marks_file(dir: &FilePath) -> FilePath {
     Name::parse(FILE).map_or_else(|_| dir.clone(), |name| dir.join(&name))
 }
 
 /// The marks of a session, in the order of their turns.
-pub fn read(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Mark>, LayoutError> {
-    let mut marks = Marks::open(store, dir)?.list()?;
+pub fn read_marks(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Mark>, SessionError> {
+    let mut marks = MarkDocument::open(store, dir)?.list()?;
     marks.sort_by_key(|mark| mark.turn);
     Ok(marks)
 }
 
 /// The document with the marks up to a turn only; nothing, if it stays as it is. A document that makes no sense
 /// stays as it is.
-pub fn cut(bytes: &[u8], turn: u64) -> Option<Vec<u8>> {
-    let mut document = Document::parse_like(bytes, &Style::PRETTY_RAW_LINE).ok()?;
+pub fn truncate_marks(bytes: &[u8], turn: u64) -> Option<Vec<u8>> {
+    let mut document = Document::parse_like(bytes, &JsonStyle::PRETTY_RAW_LINE).ok()?;
     let list = document.value(&[MARKS]).ok()??;
     let mut changed = false;
     for (index, mark) in list.as_array()?.iter().enumerate().rev() {
         if mark.get("turn").and_then(Value::as_u64).is_some_and(|of| of > turn) {
-            changed |= document.remove(&[MARKS, Segment::Index(index)]).ok()?;
+            changed |= document.remove(&[MARKS, PathSegment::Index(index)]).ok()?;
         }
     }
     changed.then(|| document.into_bytes())
 }
 
-/// As [`cut`], for the document of a session, if it has one.
-pub fn left(
+/// As [`truncate_marks`], for the document of a session, if it has one.
+pub fn truncated_marks(
     store: &Arc<dyn Store>,
     dir: &FilePath,
     turn: u64,
 ) -> Result<Option<Vec<u8>>, StoreError> {
-    match store.read(&file(dir), 0..u64::MAX) {
-        Ok(bytes) => Ok(cut(&bytes, turn)),
+    match store.read(&marks_file(dir), 0..u64::MAX) {
+        Ok(bytes) => Ok(truncate_marks(&bytes, turn)),
         Err(StoreError::Missing { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 /// What is wrong with the marks of a session whose last turn is `last`.
-pub fn findings(
+pub fn check_marks(
     store: &Arc<dyn Store>,
     dir: &FilePath,
     last: u64,
 ) -> Result<Vec<Finding>, StoreError> {
-    let file = file(dir);
+    let file = marks_file(dir);
     let bytes = match store.read(&file, 0..u64::MAX) {
         Ok(bytes) => bytes,
         Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let document = match Document::parse_like(&bytes, &Style::PRETTY_RAW_LINE) {
+    let document = match Document::parse_like(&bytes, &JsonStyle::PRETTY_RAW_LINE) {
         Ok(document) => document,
         Err(error) => return Ok(vec![error.finding(&file)]),
     };
     let mut findings = document.findings(&file);
-    let mut note = |code: Code, message: String| {
+    let mut note = |code: FindingCode, message: String| {
         findings.push(Finding { file: file.clone(), line: None, offset: None, code, message });
     };
-    match (Marks { file: file.clone(), document, expect: Expect::Anything }).list() {
-        Err(error) => note(Code::BadDocument, error.to_string()),
+    match (MarkDocument { file: file.clone(), document, expect: Precondition::Anything }).list() {
+        Err(error) => note(FindingCode::BadDocument, error.to_string()),
         Ok(marks) => {
             for mark in marks.iter().filter(|mark| mark.turn > last) {
                 let Mark { id, turn, .. } = mark;
                 note(
-                    Code::UnknownReference,
+                    FindingCode::UnknownReference,
                     format!("{id:?} marks turn {turn}, but turn {last} is the last"),
                 );
             }
@@ -99,51 +99,51 @@ pub fn findings(
 }
 
 /// A document with these marks.
-pub fn document(marks: &[Value]) -> Result<Vec<u8>, everturn_value::document::EditError> {
-    let document = Document::new(&json!({"marks": marks}), Style::PRETTY_RAW_LINE)?;
+pub fn marks_document(marks: &[Value]) -> Result<Vec<u8>, everturn_value::document::EditError> {
+    let document = Document::new(&json!({"marks": marks}), JsonStyle::PRETTY_RAW_LINE)?;
     Ok(document.into_bytes())
 }
 
 /// The document, as it is and as it will be.
-pub struct Marks {
+pub struct MarkDocument {
     file: FilePath,
     document: Document,
-    expect: Expect,
+    expect: Precondition,
 }
 
-impl Marks {
+impl MarkDocument {
     /// Opens the marks of the session in `dir`; there may be none yet.
-    pub fn open(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Marks, LayoutError> {
-        let file = file(dir);
+    pub fn open(store: &Arc<dyn Store>, dir: &FilePath) -> Result<MarkDocument, SessionError> {
+        let file = marks_file(dir);
         let damaged =
-            |reason: &dyn std::fmt::Display| LayoutError::damaged(format!("{file}: {reason}"));
+            |reason: &dyn std::fmt::Display| SessionError::damaged(format!("{file}: {reason}"));
         let (document, expect) = match store.read(&file, 0..u64::MAX) {
             Ok(bytes) => {
-                let document = Document::parse_like(&bytes, &Style::PRETTY_RAW_LINE);
+                let document = Document::parse_like(&bytes, &JsonStyle::PRETTY_RAW_LINE);
                 let document = document.map_err(|error| damaged(&error))?;
-                (document, Expect::Content(Fingerprint::of(&bytes)))
+                (document, Precondition::Content(Fingerprint::of(&bytes)))
             }
             Err(StoreError::Missing { .. }) => {
-                let document = Document::new(&json!({"marks": []}), Style::PRETTY_RAW_LINE);
-                (document.map_err(|error| damaged(&error))?, Expect::Absent)
+                let document = Document::new(&json!({"marks": []}), JsonStyle::PRETTY_RAW_LINE);
+                (document.map_err(|error| damaged(&error))?, Precondition::Absent)
             }
             Err(error) => return Err(error.into()),
         };
-        Ok(Marks { file, document, expect })
+        Ok(MarkDocument { file, document, expect })
     }
 
-    fn damaged(&self, reason: impl std::fmt::Display) -> LayoutError {
-        LayoutError::damaged(format!("{}: {reason}", self.file))
+    fn damaged(&self, reason: impl std::fmt::Display) -> SessionError {
+        SessionError::damaged(format!("{}: {reason}", self.file))
     }
 
     /// The marks in the order in which they were made.
-    pub(crate) fn list(&self) -> Result<Vec<Mark>, LayoutError> {
+    pub(crate) fn list(&self) -> Result<Vec<Mark>, SessionError> {
         let list = self.document.value(&[MARKS]).map_err(|error| self.damaged(error))?;
         let Some(Value::Array(list)) = list else {
             return Err(self.damaged("it has no array \"marks\""));
         };
         let mark = |(index, mark): (usize, &Value)| {
-            mark_of(mark).ok_or_else(|| {
+            parse_mark(mark).ok_or_else(|| {
                 self.damaged(format!("mark {} lacks an id, a name or a turn", index + 1))
             })
         };
@@ -156,16 +156,16 @@ impl Marks {
         new: &NewMark,
         last: u64,
         now: Timestamp,
-    ) -> Result<(Mark, Step), LayoutError> {
+    ) -> Result<(Mark, Step), SessionError> {
         let turn = new.turn.unwrap_or(last);
         if turn > last {
-            return Err(LayoutError::NoTurn { turn, first: 0, last });
+            return Err(SessionError::NoTurn { turn, first: 0, last });
         }
         if new.name.trim().is_empty() {
-            return Err(LayoutError::request("a mark needs a name"));
+            return Err(SessionError::request("a mark needs a name"));
         }
         if new.name.len() > LONGEST || new.description.len() > LONGEST {
-            return Err(LayoutError::request(format!(
+            return Err(SessionError::request(format!(
                 "names and descriptions of marks have at most {LONGEST} bytes"
             )));
         }
@@ -195,23 +195,23 @@ impl Marks {
     }
 
     /// The mark that has this id, and the step that removes it.
-    pub fn remove(mut self, id: &str) -> Result<(Mark, Step), LayoutError> {
+    pub fn remove(mut self, id: &str) -> Result<(Mark, Step), SessionError> {
         let marks = self.list()?;
         let found = marks.into_iter().enumerate().find(|(_, mark)| mark.id == id);
         let (index, mark) =
-            found.ok_or_else(|| LayoutError::request(format!("there is no mark {id:?}")))?;
-        let path = [MARKS, Segment::Index(index)];
-        self.document.remove(&path).map_err(|error| LayoutError::damaged(error.to_string()))?;
+            found.ok_or_else(|| SessionError::request(format!("there is no mark {id:?}")))?;
+        let path = [MARKS, PathSegment::Index(index)];
+        self.document.remove(&path).map_err(|error| SessionError::damaged(error.to_string()))?;
         Ok((mark, self.into_step()))
     }
 
     fn into_step(self) -> Step {
         let (file, expect, bytes) = (self.file, self.expect, self.document.into_bytes());
-        Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual }
+        Step::Replace { file, expect, bytes, mode: FileMode::Default }
     }
 }
 
-fn mark_of(value: &Value) -> Option<Mark> {
+fn parse_mark(value: &Value) -> Option<Mark> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     Some(Mark {
         id: text("id")?,
@@ -231,14 +231,15 @@ mod tests {
     #[test]
     fn marks_of_later_turns_go_and_everything_else_stays() {
         let text = "{\"own\": 1.50, \"marks\": [{\"id\": \"a\", \"name\": \"x\", \"turn\": 3},\n {\"id\": \"b\", \"turn\": 1, \"colour\": \"red\"}]}";
-        let cut_at =
-            |turn| cut(text.as_bytes(), turn).map(|bytes| String::from_utf8(bytes).unwrap());
+        let cut_at = |turn| {
+            truncate_marks(text.as_bytes(), turn).map(|bytes| String::from_utf8(bytes).unwrap())
+        };
         assert_eq!(cut_at(3), None);
         let left = cut_at(2).unwrap();
         assert!(left.contains("1.50") && left.contains("\"colour\": \"red\""), "{left}");
         assert!(!left.contains("\"a\""), "{left}");
         for wrong in ["", "{", "[]", "{\"marks\": 1}", "{\"marks\": [{\"turn\": \"9\"}]}"] {
-            assert_eq!(cut(wrong.as_bytes(), 0), None, "{wrong}");
+            assert_eq!(truncate_marks(wrong.as_bytes(), 0), None, "{wrong}");
         }
     }
 }

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use everturn_json::finding::{Code, Finding};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError, quarantine_dir};
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
-use crate::trash::names;
+use crate::trash::list_dir;
 
 /// How much of a piece is looked at. A longer one is taken for something that could be missed.
 const MAX_LOOK: u64 = 1 << 20;
@@ -36,8 +36,8 @@ impl QuarantinedPiece {
     pub fn finding(&self) -> Finding {
         let QuarantinedPiece { kept, file, start, len, has_records } = self;
         let (code, what) = match has_records {
-            true => (Code::Quarantined, "with records that this file does not have"),
-            false => (Code::SetAside, "without a whole record"),
+            true => (FindingCode::Quarantined, "with records that this file does not have"),
+            false => (FindingCode::SetAside, "without a whole record"),
         };
         let message = format!(
             "{len} bytes {what} are kept in {kept}: read that file, and remove it when it is no longer needed"
@@ -54,7 +54,7 @@ impl QuarantinedPiece {
             file: self.file.clone(),
             line: None,
             offset: Some(self.start),
-            code: Code::Quarantined,
+            code: FindingCode::Quarantined,
             message: message.to_owned(),
         }
     }
@@ -63,7 +63,7 @@ impl QuarantinedPiece {
 /// Everything in the quarantine of a root.
 pub fn quarantined(store: &Arc<dyn Store>) -> Result<Vec<QuarantinedPiece>, StoreError> {
     let mut pieces = Vec::new();
-    for kept in names(store, &quarantine_dir())? {
+    for kept in list_dir(store, &quarantine_dir())? {
         pieces.extend(piece(store, kept)?);
     }
     Ok(pieces)
@@ -101,7 +101,7 @@ fn origin(name: &str) -> Option<(FilePath, u64)> {
 fn holds_records(bytes: &[u8]) -> bool {
     let is_json = |bytes: &[u8]| {
         let text = std::str::from_utf8(bytes).unwrap_or_default().trim();
-        text.starts_with(['{', '[']) && Tree::parse(text).is_ok()
+        text.starts_with(['{', '[']) && JsonTree::parse(text).is_ok()
     };
     is_json(bytes) || bytes.split(|byte| *byte == b'\n').any(is_json)
 }

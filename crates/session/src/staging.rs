@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use everturn_archive::Progress;
+use everturn_archive::PackProgress;
 use everturn_json::names::{FilePath, SessionId};
 use everturn_store::{
-    At, Durability, Expect, Secrecy, Step, Store, StoreError, Writer, staging_dir,
+    AppendAt, Durability, FileMode, Precondition, Step, Store, StoreError, Writer, staging_dir,
 };
 
 /// How many bytes go into one commit, unless a single file or line has more.
 pub const BATCH_BYTES: u64 = 32 << 20;
 
 /// Where a session of this name is built.
-pub fn staging_place(id: &SessionId) -> FilePath {
+pub fn staging_path(id: &SessionId) -> FilePath {
     staging_dir().join(id.as_name())
 }
 
 /// How the content of a file may be divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum SplitMode {
     /// Not at all.
     Whole,
     /// Between its lines; the last of them may have no newline.
@@ -28,18 +28,18 @@ pub enum Content {
 }
 
 /// A session that is being built, of which a crash leaves nothing that anybody sees.
-pub struct Staging<'a> {
+pub struct StagingDir<'a> {
     store: &'a Arc<dyn Store>,
     writer: &'a dyn Writer,
     pub(crate) dir: FilePath,
     steps: Vec<Step>,
     size: u64,
     batch: u64,
-    state: Progress,
-    progress: &'a mut dyn FnMut(Progress),
+    state: PackProgress,
+    progress: &'a mut dyn FnMut(PackProgress),
 }
 
-impl<'a> Staging<'a> {
+impl<'a> StagingDir<'a> {
     /// Begins, after clearing away what an attempt that died has left.
     pub fn begin(
         store: &'a Arc<dyn Store>,
@@ -47,22 +47,22 @@ impl<'a> Staging<'a> {
         id: &SessionId,
         batch: u64,
         total: u64,
-        progress: &'a mut dyn FnMut(Progress),
-    ) -> Result<Staging<'a>, StoreError> {
-        let dir = staging_place(id);
-        clear(store, writer, &dir)?;
-        let state = Progress { done: 0, total };
+        progress: &'a mut dyn FnMut(PackProgress),
+    ) -> Result<StagingDir<'a>, StoreError> {
+        let dir = staging_path(id);
+        clear_staging(store, writer, &dir)?;
+        let state = PackProgress { done: 0, total };
         let (steps, size) = (Vec::new(), 0);
-        Ok(Staging { store, writer, dir, steps, size, batch, state, progress })
+        Ok(StagingDir { store, writer, dir, steps, size, batch, state, progress })
     }
 
     /// Adds a file.
-    pub(crate) fn put(&mut self, file: FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
-        let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
-        self.add(bytes.len() as u64, Step::Replace { file, expect, bytes, secrecy })
+    pub(crate) fn add_file(&mut self, file: FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
+        let (expect, mode) = (Precondition::Anything, FileMode::Default);
+        self.add_step(bytes.len() as u64, Step::Replace { file, expect, bytes, mode })
     }
 
-    fn add(&mut self, len: u64, step: Step) -> Result<(), StoreError> {
+    fn add_step(&mut self, len: u64, step: Step) -> Result<(), StoreError> {
         if self.size + len > self.batch {
             self.flush()?;
         }
@@ -75,7 +75,7 @@ impl<'a> Staging<'a> {
 
     fn commit(&mut self) -> Result<(), StoreError> {
         self.size = 0;
-        self.writer.commit(std::mem::take(&mut self.steps), Durability::Written)?;
+        self.writer.commit(std::mem::take(&mut self.steps), Durability::Buffered)?;
         Ok(())
     }
 
@@ -86,14 +86,14 @@ impl<'a> Staging<'a> {
         from: &FilePath,
         to: &FilePath,
         len: u64,
-        content: Content,
+        content: SplitMode,
     ) -> Result<(), StoreError> {
-        if content == Content::Whole || len <= self.batch {
+        if content == SplitMode::Whole || len <= self.batch {
             let mut bytes = self.read(from, 0..len)?;
-            if content == Content::Lines && bytes.last() != Some(&b'\n') {
+            if content == SplitMode::Lines && bytes.last() != Some(&b'\n') {
                 bytes.push(b'\n');
             }
-            return self.put(to.clone(), bytes);
+            return self.add_file(to.clone(), bytes);
         }
         let mut at = 0;
         while at < len {
@@ -103,7 +103,7 @@ impl<'a> Staging<'a> {
                 lines.push(b'\n');
             }
             let file = to.clone();
-            self.add(read, Step::Append { file, at: At::Exactly(at), lines })?;
+            self.add_step(read, Step::Append { file, at: AppendAt::Offset(at), lines })?;
             at += read;
         }
         Ok(())
@@ -153,19 +153,19 @@ impl<'a> Staging<'a> {
 }
 
 /// Removes what stands in a staging place that is locked.
-pub(crate) fn clear(
+pub(crate) fn clear_staging(
     store: &Arc<dyn Store>,
     writer: &dyn Writer,
     dir: &FilePath,
 ) -> Result<(), StoreError> {
     if store.stat(dir)?.is_some() {
-        writer.commit(vec![Step::Remove { path: dir.clone() }], Durability::Written)?;
+        writer.commit(vec![Step::Remove { path: dir.clone() }], Durability::Buffered)?;
     }
     Ok(())
 }
 
 /// Does what builds a session; if it fails, what was built is cleared away.
-pub fn built<T, E>(
+pub fn build_staged<T, E>(
     store: &Arc<dyn Store>,
     writer: &dyn Writer,
     id: &SessionId,
@@ -174,7 +174,7 @@ pub fn built<T, E>(
     let done = work();
     if done.is_err() {
         // What cannot be cleared away now is cleared away by the next attempt; nobody sees it.
-        drop(clear(store, writer, &staging_place(id)));
+        drop(clear_staging(store, writer, &staging_path(id)));
     }
     done
 }

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use jiff::{Timestamp, ToSpan};
 use thiserror::Error;
 
-use crate::view;
+use crate::model;
 use everturn_json::names::{FilePath, Name, NameError, SessionId};
-use everturn_store::disk::Kind;
+use everturn_store::disk::FileKind;
 use everturn_store::{Durability, Step, Store, StoreError, trash_dir};
 
 /// How the name of something in the trash begins.
 const STAMP: &str = "%Y%m%dT%H%M%SZ";
 
 /// The paths where a session of an id may be; the layout knows them.
-pub type Homes = fn(&SessionId) -> Result<Vec<FilePath>, NameError>;
+pub type CandidatePaths = fn(&SessionId) -> Result<Vec<FilePath>, NameError>;
 
 /// Why something cannot be thrown away, taken out or removed.
 #[derive(Debug, Clone, Error)]
@@ -80,7 +80,7 @@ impl TrashName {
     }
 
     /// Its path in the trash.
-    pub fn place(&self) -> Result<FilePath, NameError> {
+    pub fn trash_path(&self) -> Result<FilePath, NameError> {
         Ok(trash_dir().join(&Name::parse(&self.to_string())?))
     }
 }
@@ -93,30 +93,30 @@ impl fmt::Display for TrashName {
 
 /// Something in the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trashed {
+pub struct TrashEntry {
     /// Its name.
     pub name: TrashName,
     /// Where it belongs.
     pub path: FilePath,
 }
 
-impl Trashed {
+impl TrashEntry {
     /// The same as people see it.
-    pub fn shown(self, bytes: u64) -> view::Trashed {
-        let Trashed { name, path } = self;
+    pub fn into_trashed_session(self, bytes: u64) -> model::TrashedSession {
+        let TrashEntry { name, path } = self;
         let (id, time) = (name.id.to_string(), name.time);
-        view::Trashed { name: name.to_string(), id, path, time, bytes }
+        model::TrashedSession { name: name.to_string(), id, path, time, bytes }
     }
 
     /// Where it is now.
-    fn now_at(&self) -> Result<FilePath, NameError> {
-        let at = format!("{}/{}", self.name.place()?.as_str(), self.path.as_str());
+    fn trash_path(&self) -> Result<FilePath, NameError> {
+        let at = format!("{}/{}", self.name.trash_path()?.as_str(), self.path.as_str());
         FilePath::parse(&at)
     }
 }
 
 /// What a directory holds; one that is missing holds nothing.
-pub fn names(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, StoreError> {
+pub fn list_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, StoreError> {
     match store.list(dir) {
         Ok(listing) => Ok(listing.entries.iter().map(|entry| dir.join(&entry.name)).collect()),
         Err(StoreError::Missing { .. }) => Ok(Vec::new()),
@@ -125,20 +125,20 @@ pub fn names(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, St
 }
 
 /// Everything in the trash that has a name, whatever layout it is of.
-pub fn all_names(store: &Arc<dyn Store>) -> Result<Vec<TrashName>, StoreError> {
-    let names = names(store, &trash_dir())?;
+pub fn list_trash_names(store: &Arc<dyn Store>) -> Result<Vec<TrashName>, StoreError> {
+    let names = list_dir(store, &trash_dir())?;
     let parsed = names.iter().filter_map(|place| TrashName::parse(place.name()?.as_str()));
     Ok(parsed.collect())
 }
 
 /// A place in the trash that is free. Two that are thrown away in the same second get different seconds.
-pub fn free_place(
+pub fn allocate(
     store: &Arc<dyn Store>,
     id: &SessionId,
     now: Timestamp,
 ) -> Result<TrashName, TrashError> {
     let mut name = TrashName { time: now, id: id.clone() };
-    while store.stat(&name.place()?)?.is_some() {
+    while store.stat(&name.trash_path()?)?.is_some() {
         let next = name.time.checked_add(1.second());
         name.time = next.map_err(|error| TrashError::Refused { what: error.to_string() })?;
     }
@@ -146,51 +146,57 @@ pub fn free_place(
 }
 
 /// The step that throws away what is at `path`, and what it becomes there.
-pub fn throw_away(place: &TrashName, path: &FilePath) -> Result<(Trashed, Step), NameError> {
+pub fn move_to_trash(place: &TrashName, path: &FilePath) -> Result<(TrashEntry, Step), NameError> {
     // Read back as it was written, so that it is the same as one that is listed.
     let name = TrashName::parse(&place.to_string()).unwrap_or_else(|| place.clone());
-    let trashed = Trashed { name, path: path.clone() };
-    let step = Step::Rename { from: path.clone(), to: trashed.now_at()? };
+    let trashed = TrashEntry { name, path: path.clone() };
+    let step = Step::Rename { from: path.clone(), to: trashed.trash_path()? };
     Ok((trashed, step))
 }
 
 /// What is in the trash, oldest first.
-pub fn trashed(store: &Arc<dyn Store>, homes: Homes) -> Result<Vec<Trashed>, TrashError> {
+pub fn list_entries(
+    store: &Arc<dyn Store>,
+    homes: CandidatePaths,
+) -> Result<Vec<TrashEntry>, TrashError> {
     let mut found = Vec::new();
-    for name in all_names(store)? {
-        found.extend(look_into(store, &name, homes)?);
+    for name in list_trash_names(store)? {
+        found.extend(read_entry(store, &name, homes)?);
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
 }
 
 /// What is in the trash, oldest first, as people see it.
-pub fn listed(store: &Arc<dyn Store>, homes: Homes) -> Result<Vec<view::Trashed>, TrashError> {
-    let shown = |trashed: Trashed| -> Result<view::Trashed, TrashError> {
-        let bytes = size_of(store, trashed.now_at()?)?;
-        Ok(trashed.shown(bytes))
+pub fn list_sessions(
+    store: &Arc<dyn Store>,
+    homes: CandidatePaths,
+) -> Result<Vec<model::TrashedSession>, TrashError> {
+    let shown = |trashed: TrashEntry| -> Result<model::TrashedSession, TrashError> {
+        let bytes = total_bytes(store, trashed.trash_path()?)?;
+        Ok(trashed.into_trashed_session(bytes))
     };
-    trashed(store, homes)?.into_iter().map(shown).collect()
+    list_entries(store, homes)?.into_iter().map(shown).collect()
 }
 
 /// What a place in the trash holds; nothing if it is of another layout, or was restored by a process that died
 /// before it could tidy up.
-fn look_into(
+fn read_entry(
     store: &Arc<dyn Store>,
     name: &TrashName,
-    homes: Homes,
-) -> Result<Option<Trashed>, TrashError> {
-    let place = name.place()?;
+    homes: CandidatePaths,
+) -> Result<Option<TrashEntry>, TrashError> {
+    let place = name.trash_path()?;
     for path in homes(&name.id)? {
-        let trashed = Trashed { name: name.clone(), path };
-        if store.stat(&trashed.now_at()?)?.is_some() {
+        let trashed = TrashEntry { name: name.clone(), path };
+        if store.stat(&trashed.trash_path()?)?.is_some() {
             return Ok(Some(trashed));
         }
     }
     for path in homes(&name.id)? {
         let Some(top) = path.as_str().split('/').next() else { continue };
         let top = place.join(&Name::parse(top)?);
-        if store.stat(&top)?.is_some_and(|stat| stat.kind != Kind::Dir) {
+        if store.stat(&top)?.is_some_and(|stat| stat.kind != FileKind::Dir) {
             return Err(TrashError::Damaged { file: top, reason: "it is a file".to_owned() });
         }
     }
@@ -201,8 +207,8 @@ fn look_into(
 pub fn restore(
     store: &Arc<dyn Store>,
     name: &TrashName,
-    homes: Homes,
-) -> Result<Trashed, TrashError> {
+    homes: CandidatePaths,
+) -> Result<TrashEntry, TrashError> {
     restore_with(store, name, homes, |_| Ok(Vec::new()))
 }
 
@@ -211,10 +217,10 @@ pub fn restore(
 pub fn restore_with(
     store: &Arc<dyn Store>,
     name: &TrashName,
-    homes: Homes,
+    homes: CandidatePaths,
     companions: fn(&FilePath) -> Result<Vec<FilePath>, NameError>,
-) -> Result<Trashed, TrashError> {
-    let (id, place) = (&name.id, name.place()?);
+) -> Result<TrashEntry, TrashError> {
+    let (id, place) = (&name.id, name.trash_path()?);
     let mut scopes = homes(id)?;
     for home in homes(id)? {
         scopes.extend(companions(&home)?);
@@ -222,48 +228,48 @@ pub fn restore_with(
     scopes.push(place.clone());
     let writer = store.lock(&scopes)?;
     let missing = || TrashError::NotInTrash { name: name.to_string() };
-    let trashed = look_into(store, name, homes)?.ok_or_else(missing)?;
+    let trashed = read_entry(store, name, homes)?.ok_or_else(missing)?;
     for home in homes(id)? {
         if store.stat(&home)?.is_some() {
             return Err(TrashError::Taken { id: id.clone(), place: home });
         }
     }
-    let mut back = vec![Step::Rename { from: trashed.now_at()?, to: trashed.path.clone() }];
+    let mut back = vec![Step::Rename { from: trashed.trash_path()?, to: trashed.path.clone() }];
     for path in companions(&trashed.path)? {
-        let companion = Trashed { name: trashed.name.clone(), path };
-        if store.stat(&companion.now_at()?)?.is_some() {
-            back.push(Step::Rename { from: companion.now_at()?, to: companion.path });
+        let companion = TrashEntry { name: trashed.name.clone(), path };
+        if store.stat(&companion.trash_path()?)?.is_some() {
+            back.push(Step::Rename { from: companion.trash_path()?, to: companion.path });
         }
     }
     writer.commit(back, Durability::Synced)?;
     // Only empty directories are left of it, which nobody takes for anything.
-    writer.commit(vec![Step::Remove { path: place }], Durability::Written)?;
+    writer.commit(vec![Step::Remove { path: place }], Durability::Buffered)?;
     writer.release()?;
     Ok(trashed)
 }
 
 /// What is in the trash under these names, with its bytes.
-pub fn sizes(
+pub fn entry_sizes(
     store: &Arc<dyn Store>,
     names: &[TrashName],
-    homes: Homes,
-) -> Result<Vec<(Trashed, u64)>, TrashError> {
+    homes: CandidatePaths,
+) -> Result<Vec<(TrashEntry, u64)>, TrashError> {
     let mut entries = Vec::new();
     for name in names {
         let missing = || TrashError::NotInTrash { name: name.to_string() };
-        let trashed = look_into(store, name, homes)?.ok_or_else(missing)?;
-        let bytes = size_of(store, trashed.now_at()?)?;
+        let trashed = read_entry(store, name, homes)?.ok_or_else(missing)?;
+        let bytes = total_bytes(store, trashed.trash_path()?)?;
         entries.push((trashed, bytes));
     }
     Ok(entries)
 }
 
 /// The bytes of a file, or of all files in a directory.
-pub fn size_of(store: &Arc<dyn Store>, path: FilePath) -> Result<u64, StoreError> {
+pub fn total_bytes(store: &Arc<dyn Store>, path: FilePath) -> Result<u64, StoreError> {
     let (mut waiting, mut bytes) = (vec![path], 0);
     while let Some(path) = waiting.pop() {
         match store.stat(&path)? {
-            Some(stat) if stat.kind == Kind::Dir => waiting.extend(names(store, &path)?),
+            Some(stat) if stat.kind == FileKind::Dir => waiting.extend(list_dir(store, &path)?),
             Some(stat) => bytes += stat.len,
             None => {}
         }
@@ -275,17 +281,17 @@ pub fn size_of(store: &Arc<dyn Store>, path: FilePath) -> Result<u64, StoreError
 /// neither is anything else.
 pub fn purge(
     store: &Arc<dyn Store>,
-    entries: &[(Trashed, u64)],
-    homes: Homes,
+    entries: &[(TrashEntry, u64)],
+    homes: CandidatePaths,
 ) -> Result<(), TrashError> {
-    let places = entries.iter().map(|(trashed, _)| trashed.name.place());
+    let places = entries.iter().map(|(trashed, _)| trashed.name.trash_path());
     let places: Vec<FilePath> = places.collect::<Result<_, _>>()?;
     if places.is_empty() {
         return Ok(());
     }
     let writer = store.lock(&places)?;
     let names: Vec<TrashName> = entries.iter().map(|(trashed, _)| trashed.name.clone()).collect();
-    if sizes(store, &names, homes)? != entries {
+    if entry_sizes(store, &names, homes)? != entries {
         let what = "the trash has changed since it was looked at".to_owned();
         return Err(TrashError::Refused { what });
     }

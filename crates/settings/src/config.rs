@@ -2,32 +2,32 @@
 //! global file, and that before the defaults.
 //!
 //! Layers are merged field by field, so a project that sets one field of a group keeps the others. Which groups are
-//! merged otherwise, what their fields may be, and where a change of them is written, is a table: a [`Schema`].
+//! merged otherwise, what their fields may be, and where a change of them is written, is a table: a [`ConfigSchema`].
 //!
 //! ```
-//! use everturn_settings::config::{Config, Field, Layer, Schema};
+//! use everturn_settings::config::{Config, FieldType, ConfigLayer, ConfigSchema};
 //!
-//! const SCHEMA: Schema = Schema {
+//! const SCHEMA: ConfigSchema = ConfigSchema {
 //!     version: 1,
 //!     defaults: r#"{"model":{"provider":"openai"}}"#,
 //!     environment: &[],
 //!     merge: &[],
 //!     project_groups: &[],
 //!     fields: &[
-//!         ("model", Field::Object),
-//!         ("model.provider", Field::Text),
-//!         ("model.name", Field::Text),
-//!         ("model.reasoning", Field::Text),
+//!         ("model", FieldType::Object),
+//!         ("model.provider", FieldType::Text),
+//!         ("model.name", FieldType::Text),
+//!         ("model.reasoning", FieldType::Text),
 //!     ],
 //! };
 //!
 //! let mut config = Config::new(&SCHEMA);
-//! config.add_file(Layer::Global, "~/.codelia/config.json",
+//! config.add_file(ConfigLayer::Global, "~/.codelia/config.json",
 //!     br#"{"version":1,"model":{"provider":"anthropic","name":"one"}}"#)?;
-//! config.add_file(Layer::Project, ".codelia/config.json",
+//! config.add_file(ConfigLayer::Project, ".codelia/config.json",
 //!     br#"{"version":1,"model":{"reasoning":"high"}}"#)?;
 //! assert_eq!(config.get("model.provider"), Some("anthropic".into()));
-//! assert_eq!(config.explain("model.reasoning")[0].layer, Layer::Project);
+//! assert_eq!(config.explain("model.reasoning")[0].layer, ConfigLayer::Project);
 //! # Ok::<(), everturn_settings::config::ConfigError>(())
 //! ```
 
@@ -41,12 +41,12 @@ use thiserror::Error;
 
 use everturn_value::document::{Document, EditError, ParseError, ReadError};
 
-pub use edit::{layer_for, remove, set};
-pub use fields::Field;
+pub use edit::{layer_for, remove_value, set_value};
+pub use fields::FieldType;
 
 /// Where a setting comes from, the strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layer {
+pub enum ConfigLayer {
     /// The command line.
     Flag,
     /// A variable of the environment.
@@ -61,22 +61,22 @@ pub enum Layer {
     Default,
 }
 
-impl fmt::Display for Layer {
+impl fmt::Display for ConfigLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Layer::Flag => "flag",
-            Layer::Environment => "environment",
-            Layer::Runtime => "runtime",
-            Layer::Project => "project",
-            Layer::Global => "global",
-            Layer::Default => "default",
+            ConfigLayer::Flag => "flag",
+            ConfigLayer::Environment => "environment",
+            ConfigLayer::Runtime => "runtime",
+            ConfigLayer::Project => "project",
+            ConfigLayer::Global => "global",
+            ConfigLayer::Default => "default",
         })
     }
 }
 
 /// How the values of two layers become one, where it is not field by field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Merge {
+pub enum MergeRule {
     /// The elements of the weaker layer, then those of the stronger.
     Concatenate,
     /// The same, if the stronger layer has a certain word somewhere; otherwise its own elements alone.
@@ -92,7 +92,7 @@ pub enum Merge {
 
 /// What a configuration may hold.
 #[derive(Debug, Clone, Copy)]
-pub struct Schema {
+pub struct ConfigSchema {
     /// The version that is understood.
     pub version: u64,
     /// The defaults, as JSON.
@@ -100,21 +100,25 @@ pub struct Schema {
     /// Variables, and the keys that they set.
     pub environment: &'static [(&'static str, &'static str)],
     /// What is not merged field by field.
-    pub merge: &'static [(&'static str, Merge)],
+    pub merge: &'static [(&'static str, MergeRule)],
     /// Groups whose changes belong to the project; those of others belong to the user.
     pub project_groups: &'static [&'static str],
     /// What fields may be; others are kept as they are.
-    pub fields: &'static [(&'static str, Field)],
+    pub fields: &'static [(&'static str, FieldType)],
 }
 
 /// The settings of Everturn itself.
-pub const EVERTURN: Schema = Schema {
+pub const EVERTURN: ConfigSchema = ConfigSchema {
     version: 1,
     defaults: "{}",
     environment: &[("EVERTURN_ROOT", "root")],
     merge: &[],
     project_groups: &[],
-    fields: &[("root", Field::Text), ("narrator", Field::Object), ("sources", Field::Object)],
+    fields: &[
+        ("root", FieldType::Text),
+        ("narrator", FieldType::Object),
+        ("sources", FieldType::Object),
+    ],
 };
 
 /// Why a configuration cannot be used.
@@ -166,9 +170,9 @@ pub enum ConfigError {
 
 /// One layer of a configuration.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Origin {
+pub struct LayerValue {
     /// Which one.
-    pub layer: Layer,
+    pub layer: ConfigLayer,
     /// The file, the variable or the flag.
     pub place: String,
     /// What it says.
@@ -178,34 +182,40 @@ pub struct Origin {
 /// A configuration, with all its layers.
 #[derive(Debug, Clone)]
 pub struct Config {
-    schema: &'static Schema,
+    schema: &'static ConfigSchema,
     /// The weakest first.
-    layers: Vec<Origin>,
+    layers: Vec<LayerValue>,
     /// What is wrong with the values, with the place; such values are left out.
     pub problems: Vec<String>,
 }
 
 /// The parts of a key such as `model.name`.
-pub(crate) fn parts(key: &str) -> Vec<&str> {
+pub(crate) fn key_parts(key: &str) -> Vec<&str> {
     key.split('.').collect()
 }
 
-fn at<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
-    parts(key).iter().try_fold(value, |value, part| value.get(part))
+fn value_at<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
+    key_parts(key).iter().try_fold(value, |value, part| value.get(part))
 }
 
 impl Config {
     /// The defaults alone.
     #[must_use]
-    pub fn new(schema: &'static Schema) -> Config {
+    pub fn new(schema: &'static ConfigSchema) -> Config {
         let value = serde_json::from_str(schema.defaults).unwrap_or_else(|_| Map::new().into());
-        let layers = vec![Origin { layer: Layer::Default, place: "default".to_owned(), value }];
+        let layers =
+            vec![LayerValue { layer: ConfigLayer::Default, place: "default".to_owned(), value }];
         Config { schema, layers, problems: Vec::new() }
     }
 
     /// Adds the content of a file, which must have a version that is understood.
-    pub fn add_file(&mut self, layer: Layer, place: &str, bytes: &[u8]) -> Result<(), ConfigError> {
-        let mut value = read(place, bytes)?;
+    pub fn add_file(
+        &mut self,
+        layer: ConfigLayer,
+        place: &str,
+        bytes: &[u8],
+    ) -> Result<(), ConfigError> {
+        let mut value = parse_object(place, bytes)?;
         let shape = |reason: String| ConfigError::Shape { place: place.to_owned(), reason };
         match value.get("version") {
             Some(version) if version.as_u64() == Some(self.schema.version) => {}
@@ -214,7 +224,7 @@ impl Config {
             }
             None => return Err(shape("version is missing".to_owned())),
         }
-        let problems = fields::sift(self.schema, &mut value);
+        let problems = fields::remove_invalid(self.schema, &mut value);
         self.problems.extend(problems.into_iter().map(|problem| format!("{place}: {problem}")));
         self.add(layer, place, value);
         Ok(())
@@ -223,13 +233,14 @@ impl Config {
     /// Adds one value, from a variable or a flag.
     pub fn add_value(
         &mut self,
-        layer: Layer,
+        layer: ConfigLayer,
         place: &str,
         key: &str,
         value: Value,
     ) -> Result<(), ConfigError> {
-        fields::allow(self.schema, key, &value).map_err(|reason| ConfigError::Value { reason })?;
-        let whole = parts(key).iter().rev().fold(value, |inner, part| {
+        fields::check_value(self.schema, key, &value)
+            .map_err(|reason| ConfigError::Value { reason })?;
+        let whole = key_parts(key).iter().rev().fold(value, |inner, part| {
             Value::Object([((*part).to_owned(), inner)].into_iter().collect())
         });
         self.add(layer, place, whole);
@@ -237,21 +248,21 @@ impl Config {
     }
 
     /// Adds what a file says that is no JSON document and has no version.
-    pub fn add_settings(&mut self, layer: Layer, place: &str, value: Value) {
+    pub fn add_settings(&mut self, layer: ConfigLayer, place: &str, value: Value) {
         self.add(layer, place, value);
     }
 
-    fn add(&mut self, layer: Layer, place: &str, value: Value) {
-        self.layers.push(Origin { layer, place: place.to_owned(), value });
+    fn add(&mut self, layer: ConfigLayer, place: &str, value: Value) {
+        self.layers.push(LayerValue { layer, place: place.to_owned(), value });
         // Stable, so that of two flags the later one counts.
         self.layers.sort_by_key(|origin| std::cmp::Reverse(origin.layer));
     }
 
     /// What is wrong with a file, all of it.
     #[must_use]
-    pub fn problems_of(schema: &'static Schema, bytes: &[u8]) -> Vec<String> {
+    pub fn find_problems(schema: &'static ConfigSchema, bytes: &[u8]) -> Vec<String> {
         let mut config = Config::new(schema);
-        match config.add_file(Layer::Global, "", bytes) {
+        match config.add_file(ConfigLayer::Global, "", bytes) {
             Ok(()) => config
                 .problems
                 .into_iter()
@@ -268,7 +279,7 @@ impl Config {
     pub fn merged(&self) -> Value {
         let mut merged = Value::Object(Map::new());
         for origin in &self.layers {
-            merge(self.schema, &mut merged, &origin.value, "", &origin.value);
+            merge_layer(self.schema, &mut merged, &origin.value, "", &origin.value);
         }
         merged
     }
@@ -276,22 +287,22 @@ impl Config {
     /// A setting, or a group of them, merged.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Value> {
-        at(&self.merged(), key).cloned()
+        value_at(&self.merged(), key).cloned()
     }
 
     /// Every layer that says something about a setting, the strongest first.
     #[must_use]
-    pub fn explain(&self, key: &str) -> Vec<Origin> {
+    pub fn explain(&self, key: &str) -> Vec<LayerValue> {
         let layers = self.layers.iter().rev();
         let said = layers.filter_map(|origin| {
-            Some(Origin { value: at(&origin.value, key)?.clone(), ..origin.clone() })
+            Some(LayerValue { value: value_at(&origin.value, key)?.clone(), ..origin.clone() })
         });
         said.collect()
     }
 }
 
 /// Reads a file as an object.
-fn read(place: &str, bytes: &[u8]) -> Result<Value, ConfigError> {
+fn parse_object(place: &str, bytes: &[u8]) -> Result<Value, ConfigError> {
     let place = place.to_owned();
     let document = match Document::parse(bytes) {
         Ok(document) => document,
@@ -305,24 +316,24 @@ fn read(place: &str, bytes: &[u8]) -> Result<Value, ConfigError> {
 }
 
 /// Puts a stronger layer over a weaker one. Documents are at most 127 levels deep, so the recursion is bounded.
-fn merge(schema: &Schema, under: &mut Value, over: &Value, path: &str, layer: &Value) {
+fn merge_layer(schema: &ConfigSchema, under: &mut Value, over: &Value, path: &str, layer: &Value) {
     let rule = schema.merge.iter().find(|(key, _)| *key == path).map(|(_, rule)| *rule);
     let joins = match rule {
-        Some(Merge::Concatenate) => true,
-        Some(Merge::ConcatenateIf { key, is }) => {
-            at(layer, key).and_then(Value::as_str) == Some(is)
+        Some(MergeRule::Concatenate) => true,
+        Some(MergeRule::ConcatenateIf { key, is }) => {
+            value_at(layer, key).and_then(Value::as_str) == Some(is)
         }
-        Some(Merge::ByKey) | None => false,
+        Some(MergeRule::ByKey) | None => false,
     };
     match (under, over) {
         (Value::Array(under), Value::Array(over)) if joins => under.extend(over.iter().cloned()),
         (Value::Object(under), Value::Object(over)) => {
             for (key, value) in over {
-                match under.get_mut(key).filter(|_| rule != Some(Merge::ByKey)) {
+                match under.get_mut(key).filter(|_| rule != Some(MergeRule::ByKey)) {
                     Some(below) => {
                         let path =
                             if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                        merge(schema, below, value, &path, layer);
+                        merge_layer(schema, below, value, &path, layer);
                     }
                     None => drop(under.insert(key.clone(), value.clone())),
                 }

@@ -1,6 +1,6 @@
 //! Where a program keeps its files: a home directory of its own, or the directories of the XDG convention.
 //!
-//! The rules are the same for every program; a [`Program`] has the names. Nothing is read here: whoever asks
+//! The rules are the same for every program; a [`ProgramDirs`] has the names. Nothing is read here: whoever asks
 //! brings the [`Environment`], so that the same environment always means the same paths, and no directory is made
 //! before something is written to it.
 //!
@@ -17,7 +17,7 @@ mod tests;
 
 /// A program, as the names of its directories and variables tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Program {
+pub struct ProgramDirs {
     /// The directory below the user's home.
     pub dir: &'static str,
     /// The directory below those of the XDG convention.
@@ -31,7 +31,7 @@ pub struct Program {
 }
 
 /// Codelia.
-pub const CODELIA: Program = Program {
+pub const CODELIA: ProgramDirs = ProgramDirs {
     dir: ".codelia",
     xdg_dir: "codelia",
     layout: "CODELIA_LAYOUT",
@@ -40,7 +40,7 @@ pub const CODELIA: Program = Program {
 };
 
 /// Linggen, which has one directory; no variable chooses another arrangement.
-pub const LINGGEN: Program = Program {
+pub const LINGGEN: ProgramDirs = ProgramDirs {
     dir: ".linggen",
     xdg_dir: "linggen",
     layout: "",
@@ -49,7 +49,7 @@ pub const LINGGEN: Program = Program {
 };
 
 /// Everturn itself.
-pub const EVERTURN: Program = Program {
+pub const EVERTURN: ProgramDirs = ProgramDirs {
     dir: ".everturn",
     xdg_dir: "everturn",
     layout: "EVERTURN_LAYOUT",
@@ -124,7 +124,7 @@ pub struct Environment<'a> {
 
 impl Environment<'_> {
     /// A variable as text; one that is not Unicode cannot be used.
-    fn text(&self, name: &'static str) -> Result<Option<String>, HomeError> {
+    fn text_variable(&self, name: &'static str) -> Result<Option<String>, HomeError> {
         match (self.variable)(name).map(OsString::into_string).transpose() {
             Ok(value) => Ok(value),
             Err(_) => Err(HomeError::NotUnicode { name }),
@@ -132,13 +132,13 @@ impl Environment<'_> {
     }
 
     /// A variable of the XDG convention, which says that values that are empty or relative are to be ignored.
-    fn absolute(&self, name: &'static str) -> Result<Option<String>, HomeError> {
-        Ok(self.text(name)?.filter(|path| self.platform.is_absolute(path)))
+    fn absolute_variable(&self, name: &'static str) -> Result<Option<String>, HomeError> {
+        Ok(self.text_variable(name)?.filter(|path| self.platform.is_absolute(path)))
     }
 
-    fn home(&self) -> Result<String, HomeError> {
+    fn user_home(&self) -> Result<String, HomeError> {
         let variable = self.platform.home_variable();
-        self.absolute(variable)?.ok_or(HomeError::NoHome { variable })
+        self.absolute_variable(variable)?.ok_or(HomeError::NoHome { variable })
     }
 }
 
@@ -162,7 +162,7 @@ pub enum HomeError {
 
 /// How the directories are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrangement {
+pub enum HomeLayout {
     /// All in one directory.
     Home,
     /// In the directories of the XDG convention.
@@ -171,9 +171,9 @@ pub enum Arrangement {
 
 /// The directories of a program. They need not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home {
+pub struct HomeDirs {
     /// How they are laid out.
-    pub arrangement: Arrangement,
+    pub arrangement: HomeLayout,
     /// Configuration and secrets.
     pub config_dir: PathBuf,
     /// What can be made again.
@@ -186,28 +186,30 @@ pub struct Home {
     pub project_config_file: PathBuf,
 }
 
-impl Home {
+impl HomeDirs {
     /// The directories of `program`. A root that is named, and is not empty, has all of them below it.
     pub fn resolve(
-        program: &Program,
+        program: &ProgramDirs,
         environment: &Environment<'_>,
         root: Option<&str>,
-    ) -> Result<Home, HomeError> {
+    ) -> Result<HomeDirs, HomeError> {
         let platform = environment.platform;
         let named = match root.filter(|root| !root.is_empty()) {
             Some(root) => Some(root.to_owned()),
             None => match program.root {
-                Some(variable) => environment.text(variable)?.filter(|root| !root.is_empty()),
+                Some(variable) => {
+                    environment.text_variable(variable)?.filter(|root| !root.is_empty())
+                }
                 None => None,
             },
         };
-        let layout = environment.text(program.layout)?;
+        let layout = environment.text_variable(program.layout)?;
         let is_xdg = named.is_none() && layout.is_some_and(|name| name.eq_ignore_ascii_case("xdg"));
         let (config, cache, state) = if is_xdg {
             let dir = |variable, usual: &[&str]| -> Result<String, HomeError> {
-                let base = match environment.absolute(variable)? {
+                let base = match environment.absolute_variable(variable)? {
                     Some(base) => base,
-                    None => platform.join(&environment.home()?, usual),
+                    None => platform.join(&environment.user_home()?, usual),
                 };
                 Ok(platform.join(&base, &[program.xdg_dir]))
             };
@@ -219,17 +221,18 @@ impl Home {
         } else {
             let root = match named {
                 Some(root) => root,
-                None => platform.join(&environment.home()?, &[program.dir]),
+                None => platform.join(&environment.user_home()?, &[program.dir]),
             };
             (root.clone(), platform.join(&root, &["cache"]), root)
         };
-        let config_file = match environment.text(program.config)?.as_deref().map(str::trim) {
-            Some(path) if !path.is_empty() => environment.resolved(path),
+        let config_file = match environment.text_variable(program.config)?.as_deref().map(str::trim)
+        {
+            Some(path) if !path.is_empty() => environment.absolute_path(path),
             _ => platform.join(&config, &["config.json"]),
         };
         let here = environment.current_dir.to_string_lossy();
-        Ok(Home {
-            arrangement: if is_xdg { Arrangement::Xdg } else { Arrangement::Home },
+        Ok(HomeDirs {
+            arrangement: if is_xdg { HomeLayout::Xdg } else { HomeLayout::Home },
             project_config_file: platform.join(&here, &[program.dir, "config.json"]).into(),
             config_dir: config.into(),
             cache_dir: cache.into(),
@@ -241,7 +244,7 @@ impl Home {
 
 impl Environment<'_> {
     /// A path as it is seen from the directory in which the process works.
-    fn resolved(&self, path: &str) -> String {
+    fn absolute_path(&self, path: &str) -> String {
         if self.platform.is_absolute(path) {
             return path.to_owned();
         }

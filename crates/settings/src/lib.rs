@@ -1,10 +1,10 @@
-//! Where a program keeps its files, and its settings.
+//! The home directories and settings of programs.
 //!
-//! - [`home`]: the [`home::Home`] of a program, found from an environment that is given.
-//! - [`config`]: a [`config::Config`] merges settings of several [`config::Layer`]s by the table of a
-//!   [`config::Schema`], and says which layer a value comes from.
+//! - [`home`]: the [`home::HomeDirs`] of a program, derived from an environment that the caller passes in.
+//! - [`config`]: a [`config::Config`] merges several [`config::ConfigLayer`]s by a [`config::ConfigSchema`] and says which
+//!   layer a value comes from.
 //!
-//! It depends on `everturn-json` and `everturn-value`. It reads neither files nor the environment itself.
+//! It depends on `everturn-json` and `everturn-value`. It reads neither files nor the environment.
 
 pub mod home;
 

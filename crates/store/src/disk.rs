@@ -9,14 +9,14 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use everturn_json::lines::Source;
+use everturn_json::jsonl::ByteSource;
 use everturn_json::names::{FilePath, Name, NameError};
 
-mod beneath;
-mod facts;
 mod mounts;
 mod overlay;
+mod platform;
 mod real;
+mod root_dir;
 #[cfg(feature = "sim")]
 pub mod sim;
 
@@ -30,18 +30,18 @@ pub use real::RealDisk;
 /// survives a power cut is said at each method.
 pub trait Disk: Send + Sync {
     /// Opens a file that exists.
-    fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>>;
+    fn open(&self, path: &FilePath, access: FileAccess) -> io::Result<Box<dyn DiskFile>>;
 
-    /// Creates an empty file for [`Access::Append`]; fails if the name is taken.
+    /// Creates an empty file for [`FileAccess::Append`]; fails if the name is taken.
     ///
     /// The name survives a power cut once its directory is flushed with [`Disk::sync_dir`].
-    fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>>;
+    fn create(&self, path: &FilePath, mode: FilePermissions) -> io::Result<Box<dyn DiskFile>>;
 
     /// What stands at `path`; `None` if nothing does.
-    fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>>;
+    fn stat(&self, path: &FilePath) -> io::Result<Option<FileStat>>;
 
     /// What a directory holds, sorted by name.
-    fn list(&self, dir: &FilePath) -> io::Result<Listing>;
+    fn list(&self, dir: &FilePath) -> io::Result<DirListing>;
 
     /// Creates a directory in one that exists.
     ///
@@ -69,7 +69,7 @@ pub trait Disk: Send + Sync {
     ///
     /// The lock is a file, created if need be. It excludes others that ask by the same path, also within
     /// one process, and nobody else.
-    fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>>;
+    fn lock(&self, path: &FilePath, sharing: LockMode) -> io::Result<Option<Box<dyn DiskLock>>>;
 
     /// Whether another holds an exclusive lock. Creates nothing; a lock that has no file is free.
     fn is_locked(&self, path: &FilePath) -> io::Result<bool>;
@@ -98,7 +98,7 @@ pub trait Disk: Send + Sync {
 /// An open file.
 pub trait DiskFile: Send + Sync {
     /// The length and identity of the file that was opened, whatever its name is now.
-    fn stat(&self) -> io::Result<Stat>;
+    fn stat(&self) -> io::Result<FileStat>;
 
     /// Reads at most `buf.len()` bytes; 0 only at the end of the file.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize>;
@@ -108,22 +108,22 @@ pub trait DiskFile: Send + Sync {
         read_through(bytes, |buf| self.read_at(offset, buf))
     }
 
-    /// Writes at a place, for [`Access::Write`]; may write less than asked.
+    /// Writes at a place, for [`FileAccess::Write`]; may write less than asked.
     ///
     /// After a power cut any part of what was written since the last flush may be missing, and bytes
     /// that lie beyond the old end of the file may read as NUL.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Writes at the end in one call, for [`Access::Append`]; may write less than asked.
+    /// Writes at the end in one call, for [`FileAccess::Append`]; may write less than asked.
     ///
     /// Never overwrites what another process appended meanwhile. A power cut does the same as to
     /// [`DiskFile::write_at`].
-    fn append(&self, bytes: &[u8]) -> io::Result<Appended>;
+    fn append(&self, bytes: &[u8]) -> io::Result<AppendResult>;
 
     /// Cuts or extends the file; the extension reads as NUL.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
-    /// Makes the file, which ends at `start`, end at `end`, for [`Access::Write`], and makes sure that
+    /// Makes the file, which ends at `start`, end at `end`, for [`FileAccess::Write`], and makes sure that
     /// writing there will not fail for want of room. If there is none, the file stays as it was.
     fn reserve(&self, start: u64, end: u64) -> io::Result<()>;
 
@@ -167,7 +167,7 @@ pub trait DiskLock: Send + Sync {
 
 /// What an open file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum FileAccess {
     /// Reading only.
     Read,
     /// Reading, and appending in one call.
@@ -178,7 +178,7 @@ pub enum Access {
 
 /// Whether a lock excludes all others, or only exclusive ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sharing {
+pub enum LockMode {
     /// Any number of holders at once.
     Shared,
     /// One holder.
@@ -187,13 +187,13 @@ pub enum Sharing {
 
 /// Who may read a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum FilePermissions {
     /// Whoever the system's settings say.
-    Usual,
+    Default,
     /// The owner alone (0600), for secrets.
-    Private,
+    OwnerOnly,
     /// The permission bits of the file that it replaces.
-    Like(u32),
+    Exact(u32),
 }
 
 /// The permission bits of a private file.
@@ -201,9 +201,9 @@ pub(crate) const PRIVATE_BITS: u32 = 0o600;
 
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stat {
+pub struct FileStat {
     /// File, directory or something else.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// The length in bytes.
     pub len: u64,
     /// Tells whether two names mean the same file.
@@ -230,7 +230,7 @@ impl FileId {
 
 /// File or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A regular file.
     File,
     /// A directory.
@@ -243,27 +243,27 @@ pub enum Kind {
 
 /// What a directory holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct DirListing {
     /// The entries, sorted by name.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<DirEntry>,
     /// Names that cannot be used here, with the reason.
     pub refused: Vec<(String, NameError)>,
 }
 
 /// One name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct DirEntry {
     /// The name.
     pub name: Name,
     /// What it names.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// Whether it is a symbolic link to that.
     pub linked: bool,
 }
 
 /// Where an append went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendResult {
     /// The offset of the first byte.
     pub at: u64,
     /// How many bytes were written.
@@ -308,9 +308,9 @@ flushes! {
     /// A file that commits have changed, before it is closed because too many are open.
     CloseFile,
     /// A file whose name is about to begin another life.
-    SettleFile,
+    BarrierFile,
     /// The directory of such a name.
-    SettleDir,
+    BarrierDir,
     /// A file to which a commit that failed was undone.
     UndoFile,
     /// A directory in which a commit that failed was undone.
@@ -344,7 +344,7 @@ impl fmt::Display for Flush {
     }
 }
 
-impl Source for dyn DiskFile + '_ {
+impl ByteSource for dyn DiskFile + '_ {
     fn len(&self) -> io::Result<u64> {
         Ok(self.stat()?.len)
     }

@@ -7,16 +7,16 @@
 //!
 //! ```
 //! use everturn_store::names::FilePath;
-//! use everturn_store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
+//! use everturn_store::{Durability, Precondition, MemoryStore, FileMode, Step, Store};
 //!
 //! let store = MemoryStore::default();
 //! let file = FilePath::parse("notes/today.json")?;
 //! let writer = store.lock(&[FilePath::parse("notes")?])?;
 //! let step = Step::Replace {
 //!     file: file.clone(),
-//!     expect: Expect::Absent,
+//!     expect: Precondition::Absent,
 //!     bytes: b"{}".to_vec(),
-//!     secrecy: Secrecy::Usual,
+//!     mode: FileMode::Default,
 //! };
 //! writer.commit(vec![step], Durability::Synced)?;
 //! writer.release()?;
@@ -41,8 +41,9 @@ pub mod overlay;
 
 pub use everturn_json::{finding, names};
 pub use store::{
-    At, Durability, Expect, FileStore, FileWriter, Fingerprint, Holder, MemoryStore, OWN_DIR,
-    Options, Receipt, RecoveryFindings, RecoveryProgress, Secrecy, Step, Store, StoreError,
-    StoreSource, Writer, audit_dir, is_unfinished_copy, pins_dir, quarantine_dir, ran_out_of_files,
-    read_consistently, read_if_there, seals_dir, snapshot, staging_dir, trash_dir,
+    AppendAt, CommitReceipt, Durability, FileMode, FileStore, FileWriter, Fingerprint, LockOwner,
+    MemoryStore, OWN_DIR, Options, Precondition, RecoveryFindings, RecoveryProgress, Step, Store,
+    StoreError, StoreSource, Writer, audit_dir, is_unfinished_copy, pins_dir, quarantine_dir,
+    ran_out_of_files, read_consistently, read_optional, seals_dir, snapshot, staging_dir,
+    trash_dir,
 };

@@ -4,30 +4,30 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::disk::{Entry, FileId, Kind, Listing, Stat};
+use crate::disk::{DirEntry, DirListing, FileId, FileKind, FileStat};
 use crate::store::{Store, StoreError, Writer};
 use everturn_json::names::FilePath;
 
 /// New contents by file; none for a file that goes.
-pub type Changes = BTreeMap<FilePath, Option<Vec<u8>>>;
+pub type FileChanges = BTreeMap<FilePath, Option<Vec<u8>>>;
 
 /// The bits that a file is shown with that is not there yet.
 const USUAL_BITS: u32 = 0o644;
 
 /// The store with the changes over it. It cannot be written to.
-pub struct Overlay {
+pub struct OverlayStore {
     store: Arc<dyn Store>,
-    changes: Changes,
+    changes: FileChanges,
 }
 
-impl Overlay {
+impl OverlayStore {
     /// The store with changes over it.
-    pub fn new(store: &Arc<dyn Store>, changes: Changes) -> Overlay {
-        Overlay { store: Arc::clone(store), changes }
+    pub fn new(store: &Arc<dyn Store>, changes: FileChanges) -> OverlayStore {
+        OverlayStore { store: Arc::clone(store), changes }
     }
 }
 
-impl Store for Overlay {
+impl Store for OverlayStore {
     fn read(&self, file: &FilePath, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
         let Some(change) = self.changes.get(file) else { return self.store.read(file, range) };
         let missing = || StoreError::Missing { path: file.clone() };
@@ -36,27 +36,35 @@ impl Store for Overlay {
         Ok(bytes.get(place(range.start)..place(range.end)).unwrap_or_default().to_vec())
     }
 
-    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+    fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
         let Some(change) = self.changes.get(path) else { return self.store.stat(path) };
         let known = self.store.stat(path)?;
-        let new =
-            Stat { kind: Kind::File, len: 0, id: FileId::default(), mode: USUAL_BITS, modified: 0 };
-        let len =
-            |bytes: &Vec<u8>| Stat { len: bytes.len() as u64, modified: 0, ..known.unwrap_or(new) };
+        let new = FileStat {
+            kind: FileKind::File,
+            len: 0,
+            id: FileId::default(),
+            mode: USUAL_BITS,
+            modified: 0,
+        };
+        let len = |bytes: &Vec<u8>| FileStat {
+            len: bytes.len() as u64,
+            modified: 0,
+            ..known.unwrap_or(new)
+        };
         Ok(change.as_ref().map(len))
     }
 
-    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+    fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
         let is_new = |path: &&FilePath| path.ancestors().next().as_ref() == Some(dir);
         let written = self.changes.iter().filter(|(_, change)| change.is_some());
         let new: Vec<&FilePath> = written.map(|(path, _)| path).filter(is_new).collect();
         let mut listing = match self.store.list(dir) {
-            Err(StoreError::Missing { .. }) if !new.is_empty() => Listing::default(),
+            Err(StoreError::Missing { .. }) if !new.is_empty() => DirListing::default(),
             listing => listing?,
         };
         for name in new.into_iter().filter_map(FilePath::name) {
             if listing.entries.iter().all(|entry| entry.name != name) {
-                listing.entries.push(Entry { name, kind: Kind::File, linked: false });
+                listing.entries.push(DirEntry { name, kind: FileKind::File, linked: false });
             }
         }
         listing.entries.sort_by(|one, other| one.name.cmp(&other.name));

@@ -8,50 +8,50 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::disk::{Listing, Stat};
+use crate::disk::{DirListing, FileStat};
 use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
 
 mod apply;
+mod apply_task;
 mod changes;
-mod core;
 mod digest;
-mod errand;
+mod disk_view;
 mod error;
-mod existing;
-mod file;
+mod file_store;
 mod findings;
 mod fingerprint;
-mod group;
-mod holder;
-mod lives;
+mod group_commit;
 mod locks;
 mod log;
-mod logs;
-mod memory;
+mod memory_store;
+mod owner_text;
+mod path_tracker;
 mod plan;
 mod quarantine;
 mod record;
-mod recover;
+mod recovery;
 mod relocate;
 mod replay;
 mod reserve;
-mod scour;
+mod root_logs;
 mod snapshot;
-mod source;
-mod staged;
-mod tracked;
-mod view;
+mod staging;
+mod store_core;
+mod store_source;
+mod sync_existing;
+mod tracked_files;
+mod wipe;
 
 pub use error::{StoreError, ran_out_of_files};
-pub use file::{FileStore, FileWriter, Options};
+pub use file_store::{FileStore, FileWriter, Options};
 pub use findings::RecoveryFindings;
 pub use fingerprint::Fingerprint;
-pub use locks::Holder;
-pub use memory::MemoryStore;
-pub use recover::RecoveryProgress;
+pub use locks::LockOwner;
+pub use memory_store::MemoryStore;
+pub use recovery::RecoveryProgress;
 pub use relocate::is_unfinished_copy;
-pub use source::StoreSource;
+pub use store_source::StoreSource;
 
 /// Everturn's own directory below the root: logs, locks, quarantine. Not part of anybody's data.
 pub const OWN_DIR: &str = ".everturn";
@@ -62,41 +62,41 @@ pub const OWN_DIR: &str = ".everturn";
 /// with [`staging_dir`]. Nobody else may write anywhere in [`OWN_DIR`], not even the writer of the root.
 #[must_use]
 pub fn trash_dir() -> FilePath {
-    log::own(&["trash"])
+    log::known_own_path(&["trash"])
 }
 
 /// Where a directory is built unseen, over several commits, before it is renamed into its place.
 #[must_use]
 pub fn staging_dir() -> FilePath {
-    log::own(&["staging"])
+    log::known_own_path(&["staging"])
 }
 
 /// Where bytes are that had to leave a file. See [`trash_dir`] for who may write there.
 #[must_use]
 pub fn quarantine_dir() -> FilePath {
-    log::own(&["quarantine"])
+    log::known_own_path(&["quarantine"])
 }
 
 /// Where the seals of sessions are. See [`trash_dir`] for who may write there.
 #[must_use]
 pub fn seals_dir() -> FilePath {
-    log::own(&["seals"])
+    log::known_own_path(&["seals"])
 }
 
 /// Where it is noted which sessions are to stay. See [`trash_dir`] for who may write there.
 #[must_use]
 pub fn pins_dir() -> FilePath {
-    log::own(&["pins"])
+    log::known_own_path(&["pins"])
 }
 
 /// Where it is noted what was scrubbed. See [`trash_dir`] for who may write there.
 #[must_use]
 pub fn audit_dir() -> FilePath {
-    log::own(&["audit"])
+    log::known_own_path(&["audit"])
 }
 
 /// The directories in [`OWN_DIR`] that belong to whoever uses the store.
-pub(crate) fn open_dirs() -> [FilePath; 6] {
+pub(crate) fn user_dirs() -> [FilePath; 6] {
     [trash_dir(), staging_dir(), quarantine_dir(), seals_dir(), pins_dir(), audit_dir()]
 }
 
@@ -108,10 +108,10 @@ pub trait Store: Send + Sync {
     fn read(&self, file: &FilePath, range: Range<u64>) -> Result<Vec<u8>, StoreError>;
 
     /// What stands at `path`; `None` if nothing does.
-    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError>;
+    fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError>;
 
     /// What a directory holds.
-    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError>;
+    fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError>;
 
     /// Becomes the one writer of everything at and below these paths, across all processes.
     ///
@@ -148,7 +148,7 @@ pub trait Store: Send + Sync {
 
     /// Overwrites what the store remembers of contents that files no longer have, such as the records of commits that
     /// are done. Fails if another process is writing, whose memory cannot be touched.
-    fn scour(&self) -> Result<(), StoreError> {
+    fn wipe_logs(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -187,7 +187,7 @@ pub fn read_consistently<T, E: From<StoreError>>(
 }
 
 /// The content of a file that may be missing.
-pub fn read_if_there(
+pub fn read_optional(
     store: &Arc<dyn Store>,
     file: &FilePath,
 ) -> Result<Option<Vec<u8>>, StoreError> {
@@ -205,11 +205,12 @@ pub trait Writer: Send + Sync {
     /// When it returns `Ok` with [`Durability::Synced`], the batch survives a crash of the program and a
     /// power cut, whole. When it returns an error, nothing has changed, except that after
     /// [`StoreError::Poisoned`] the batch may turn out to be there, whole, once the store is reopened.
-    fn commit(&self, steps: Vec<Step>, durability: Durability) -> Result<Receipt, StoreError>;
+    fn commit(&self, steps: Vec<Step>, durability: Durability)
+    -> Result<CommitReceipt, StoreError>;
 
     /// Makes a file safe from a power cut as it is now, for commits that count on its content without changing
     /// it: another program may have saved it without a flush.
-    fn secure(&self, file: &FilePath) -> Result<(), StoreError> {
+    fn sync_file(&self, file: &FilePath) -> Result<(), StoreError> {
         let _ = file;
         Ok(())
     }
@@ -229,7 +230,7 @@ pub enum Step {
         /// The file.
         file: FilePath,
         /// Where the caller believes the end to be.
-        at: At,
+        at: AppendAt,
         /// The lines; the last byte is a newline.
         lines: Vec<u8>,
     },
@@ -238,11 +239,11 @@ pub enum Step {
         /// The file.
         file: FilePath,
         /// What the caller believes the content to be.
-        expect: Expect,
+        expect: Precondition,
         /// The new content.
         bytes: Vec<u8>,
         /// Who may read it.
-        secrecy: Secrecy,
+        mode: FileMode,
     },
     /// Gives a file or directory a name that is not taken.
     Rename {
@@ -272,16 +273,16 @@ impl Step {
 
 /// Where an append is to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum At {
+pub enum AppendAt {
     /// The end, wherever it is: other programs may have appended meanwhile.
     End,
     /// The end, which must be at this offset; otherwise the commit fails and nothing changes.
-    Exactly(u64),
+    Offset(u64),
 }
 
 /// What a replaced file must have been; otherwise the commit fails and nothing changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expect {
+pub enum Precondition {
     /// Whatever it was.
     Anything,
     /// Not there.
@@ -292,11 +293,11 @@ pub enum Expect {
 
 /// Who may read a file that is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Secrecy {
+pub enum FileMode {
     /// As before; for a new file, as is usual on the system.
-    Usual,
+    Default,
     /// The owner alone (0600), also if it was otherwise before.
-    Private,
+    OwnerOnly,
 }
 
 /// What a commit that has returned survives.
@@ -306,12 +307,12 @@ pub enum Durability {
     Synced,
     /// A crash of the program. After a power cut it is there whole or not at all; it is safe as soon as a
     /// later commit is [`Durability::Synced`].
-    Written,
+    Buffered,
 }
 
 /// What a commit did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Receipt {
+pub struct CommitReceipt {
     /// The offset at which each [`Step::Append`] of the batch starts, in their order.
     pub appended: Vec<u64>,
     /// What had to be repaired before the appends.

@@ -6,7 +6,8 @@
 use std::io::Write;
 
 use everturn_typeset::{
-    Block, Book, Chapter, Date, Front, Marker, Options, Paper, Press, Run, Speaker, Style, typeset,
+    Block, Book, Chapter, FrontMatter, ListMarker, Options, PaperSize, PdfDate, RunStyle,
+    SpeakerLine, TextRun, Typesetter, typeset,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,8 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for word in &words {
         match word.as_str() {
             "system" => options.fonts.system = true,
-            "a4" => options.paper = Paper::A4,
-            "letter" => options.paper = Paper::Letter,
+            "a4" => options.paper = PaperSize::A4,
+            "letter" => options.paper = PaperSize::Letter,
             path => options.fonts.paths.push(path.into()),
         }
     }
@@ -33,15 +34,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// A book of one long chapter per hundred messages, without holding any of it here.
 fn long_book(messages: usize) -> Result<(), Box<dyn std::error::Error>> {
-    let front = Front { title: "A Long Log".into(), language: "en".into(), ..Front::default() };
-    let mut press = Press::new(&front, &Options::default())?;
+    let front =
+        FrontMatter { title: "A Long Log".into(), language: "en".into(), ..FrontMatter::default() };
+    let mut press = Typesetter::new(&front, &Options::default())?;
     for number in 0..messages {
         if number.is_multiple_of(100) {
-            press.chapter(&format!("Messages from {number}"));
+            press.start_chapter(&format!("Messages from {number}"));
         }
-        press.block(&said("Mira", "", number as u64));
+        press.add_block(&said("Mira", "", number as u64));
         let text = STORY.get(number % STORY.len()).copied().unwrap_or_default();
-        press.block(&Block::Paragraph(vec![Run::plain(text)]));
+        press.add_block(&Block::Paragraph(vec![TextRun::plain(text)]));
     }
     let pdf = press.finish()?;
     writeln!(std::io::stderr(), "{} pages, {} bytes", pdf.pages, pdf.bytes.len())?;
@@ -51,13 +53,13 @@ fn long_book(messages: usize) -> Result<(), Box<dyn std::error::Error>> {
 
 fn book() -> Book {
     Book {
-        front: Front {
+        front: FrontMatter {
             title: "The Salt Road".into(),
             subtitle: "A campaign in three evenings".into(),
             author: "Mira and Teodor".into(),
             imprint: "3 March to 9 April 2026\n312 turns".into(),
             language: "en".into(),
-            date: Some(Date { year: 2026, month: 4, day: 9, hour: 21, minute: 30, second: 0 }),
+            date: Some(PdfDate { year: 2026, month: 4, day: 9, hour: 21, minute: 30, second: 0 }),
         },
         chapters: vec![first_chapter(), second_chapter(), third_chapter()],
     }
@@ -80,7 +82,7 @@ const STORY: &[&str] = &[
 ];
 
 fn said(who: &str, kind: &str, turn: u64) -> Block {
-    Block::Speaker(Speaker {
+    Block::Speaker(SpeakerLine {
         who: who.into(),
         when: format!("{}:{:02}", 19 + turn / 60 % 5, turn % 60),
         kind: kind.into(),
@@ -89,7 +91,7 @@ fn said(who: &str, kind: &str, turn: u64) -> Block {
 }
 
 fn plain(text: &str) -> Block {
-    Block::Paragraph(vec![Run::plain(text)])
+    Block::Paragraph(vec![TextRun::plain(text)])
 }
 
 fn first_chapter() -> Chapter {
@@ -101,7 +103,10 @@ fn first_chapter() -> Chapter {
         if turn == 3 {
             blocks.push(Block::Note {
                 label: "Roll".into(),
-                text: vec![Run::plain("perception 14 + 3 against 15: "), Run::bold("success")],
+                text: vec![
+                    TextRun::plain("perception 14 + 3 against 15: "),
+                    TextRun::bold("success"),
+                ],
             });
         }
         if turn == 5 {
@@ -112,32 +117,32 @@ fn first_chapter() -> Chapter {
 }
 
 fn second_chapter() -> Chapter {
-    let note = |label: &str, text: Vec<Run>| Block::Note { label: label.into(), text };
+    let note = |label: &str, text: Vec<TextRun>| Block::Note { label: label.into(), text };
     let item = |depth, marker, text: &str| Block::Item {
         depth,
         marker,
-        text: vec![Run::plain(text), Run::plain(".")],
+        text: vec![TextRun::plain(text), TextRun::plain(".")],
     };
     let blocks = vec![
         plain("What the party carried, and what it cost them, as far as anybody wrote it down."),
-        Block::Heading { level: 1, text: vec![Run::plain("The inventory")] },
-        item(0, Marker::Bullet, "a book of debts, which the innkeeper had left on the table when the bell rang, and \
+        Block::Heading { level: 1, text: vec![TextRun::plain("The inventory")] },
+        item(0, ListMarker::Bullet, "a book of debts, which the innkeeper had left on the table when the bell rang, and \
              which nobody had opened since"),
-        item(1, Marker::Bullet, "a rope of forty feet, frayed"),
-        item(1, Marker::Bullet, "two waterskins"),
-        item(0, Marker::Number(9), "nine candles"),
-        item(0, Marker::Number(10), "a letter that nobody could read, with a seal that everybody knew"),
-        Block::Heading { level: 2, text: vec![Run::plain("How it was kept")] },
+        item(1, ListMarker::Bullet, "a rope of forty feet, frayed"),
+        item(1, ListMarker::Bullet, "two waterskins"),
+        item(0, ListMarker::Number(9), "nine candles"),
+        item(0, ListMarker::Number(10), "a letter that nobody could read, with a seal that everybody knew"),
+        Block::Heading { level: 2, text: vec![TextRun::plain("How it was kept")] },
         Block::Paragraph(vec![
-            Run::plain("The program keeps all of it in "),
-            Run::code("player.json"),
-            Run::plain(", which is "),
-            Run::italic("never"),
-            Run::plain(" written by hand; see "),
-            Run::link("the description of the format"),
-            Run::plain(" for "),
-            Run { text: "every field".into(), style: Style { bold: true, italic: true, ..Style::default() } },
-            Run::plain("."),
+            TextRun::plain("The program keeps all of it in "),
+            TextRun::code("player.json"),
+            TextRun::plain(", which is "),
+            TextRun::italic("never"),
+            TextRun::plain(" written by hand; see "),
+            TextRun::link("the description of the format"),
+            TextRun::plain(" for "),
+            TextRun { text: "every field".into(), style: RunStyle { bold: true, italic: true, ..RunStyle::default() } },
+            TextRun::plain("."),
         ]),
         Block::Code(
             "{\n  \"name\": \"Mira\",\n  \"inventory\": [\"rope\", \"waterskin\", \"waterskin\", \"letter\"],\n\
@@ -145,14 +150,14 @@ fn second_chapter() -> Chapter {
              fn main() { println!(\"→ {}\", 0x2192); }"
                 .into(),
         ),
-        note("Tool call", vec![Run::code("move_item(item: \"letter\", to: \"Teodor\")")]),
+        note("Tool call", vec![TextRun::code("move_item(item: \"letter\", to: \"Teodor\")")]),
         note("State", vec![
-            Run::code("player.inventory"),
-            Run::plain(" lost “letter”; "),
-            Run::code("teodor.inventory"),
-            Run::plain(" has it now. Everything else is as it was before, and nobody has noticed that the seal is broken."),
+            TextRun::code("player.inventory"),
+            TextRun::plain(" lost “letter”; "),
+            TextRun::code("teodor.inventory"),
+            TextRun::plain(" has it now. Everything else is as it was before, and nobody has noticed that the seal is broken."),
         ]),
-        Block::Quotation(vec![Run::plain(
+        Block::Quotation(vec![TextRun::plain(
             "Whoever reads this has come further than I did. Take the left stair, and do not believe \
              what the well says about the depth of its water.",
         )]),

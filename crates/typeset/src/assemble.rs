@@ -5,36 +5,36 @@ use std::ops::Range;
 
 use parley::{Cluster, Line as LaidLine};
 
-use crate::clean::is_mark;
-use crate::compose::Align;
+use crate::clean_text::is_mark;
+use crate::compose::TextAlign;
 use crate::fonts::FontTable;
-use crate::line::{Glyph, Line, Piece};
-use crate::passage::Ink;
+use crate::line::{Glyph, GlyphRun, TextLine};
+use crate::styled_text::Ink;
 
 /// A space that would grow by more than this part of the size of its type leaves a hole: then the line
 /// stays short instead.
 const MOST_GROWTH: f32 = 0.7;
 
 /// How a line ends.
-pub(crate) enum Ending<'a> {
+pub(crate) enum LineEnding<'a> {
     Paragraph,
     Wrap,
-    Hyphen(&'a Line),
+    Hyphen(&'a TextLine),
 }
 
 /// Where a line goes.
-pub(crate) struct Placing<'a> {
+pub(crate) struct LinePlacement<'a> {
     /// The text of the layout, and the part of it that is the line.
     pub(crate) text: &'a str,
     pub(crate) bounds: Range<usize>,
     pub(crate) width: f32,
     pub(crate) indent: f32,
-    pub(crate) align: Align,
-    pub(crate) ending: Ending<'a>,
+    pub(crate) align: TextAlign,
+    pub(crate) ending: LineEnding<'a>,
 }
 
 /// What a line measures before it is placed.
-struct Measure {
+struct LineMeasure {
     /// The byte where trailing spaces start.
     end: usize,
     width: f32,
@@ -42,8 +42,8 @@ struct Measure {
     size: f32,
 }
 
-impl Measure {
-    fn of(line: &LaidLine<'_, Ink>, placing: &Placing<'_>) -> Self {
+impl LineMeasure {
+    fn of(line: &LaidLine<'_, Ink>, placing: &LinePlacement<'_>) -> Self {
         let text = placing.text.get(placing.bounds.clone()).unwrap_or_default();
         let end = placing.bounds.start + text.trim_end_matches(' ').len();
         let mut measure = Self { end, width: 0.0, spaces: 0.0, size: 0.0 };
@@ -64,44 +64,44 @@ impl Measure {
 }
 
 /// Makes a line with places of what parley laid out. `backwards` is the direction of the paragraph.
-pub(crate) fn assemble(
+pub(crate) fn assemble_line(
     line: &LaidLine<'_, Ink>,
     backwards: bool,
-    placing: &Placing<'_>,
+    placing: &LinePlacement<'_>,
     table: &mut FontTable,
     missing: &mut BTreeMap<char, u64>,
-) -> Line {
-    let mut measure = Measure::of(line, placing);
+) -> TextLine {
+    let mut measure = LineMeasure::of(line, placing);
     let hyphen = match placing.ending {
-        Ending::Hyphen(hyphen) => Some(hyphen),
-        Ending::Paragraph | Ending::Wrap => None,
+        LineEnding::Hyphen(hyphen) => Some(hyphen),
+        LineEnding::Paragraph | LineEnding::Wrap => None,
     };
     let hyphen_width = hyphen.map_or(0.0, |hyphen| hyphen.right);
     let free = placing.width - placing.indent - measure.width - hyphen_width;
     let growth = match placing.ending {
-        _ if placing.align != Align::Justify || measure.spaces == 0.0 => 0.0,
-        Ending::Paragraph => (free / measure.spaces).min(0.0),
-        Ending::Wrap | Ending::Hyphen(_) => free / measure.spaces,
+        _ if placing.align != TextAlign::Justify || measure.spaces == 0.0 => 0.0,
+        LineEnding::Paragraph => (free / measure.spaces).min(0.0),
+        LineEnding::Wrap | LineEnding::Hyphen(_) => free / measure.spaces,
     };
     let growth = if growth > measure.size * MOST_GROWTH { 0.0 } else { growth };
     measure.width += growth * measure.spaces;
     let free = placing.width - placing.indent - measure.width - hyphen_width;
     let shift = match placing.align {
-        Align::Justify | Align::Start if backwards => free,
-        Align::Justify | Align::Start => 0.0,
-        Align::Center => free / 2.0,
+        TextAlign::Justify | TextAlign::Start if backwards => free,
+        TextAlign::Justify | TextAlign::Start => 0.0,
+        TextAlign::Center => free / 2.0,
     };
     let left = if backwards { shift } else { placing.indent + shift };
-    let mut pen = Pen { text: placing.text, line: Line::default(), x: left, open: None };
+    let mut pen = GlyphPen { text: placing.text, line: TextLine::default(), x: left, open: None };
     for run in line.runs() {
-        let font = table.number(&run);
+        let font = table.font_number(&run);
         let drawable = table.font(font).is_some();
         for cluster in run.visual_clusters() {
             // Trailing spaces have no width, wherever the direction puts them.
             let stretch = match cluster.is_space_or_nbsp() {
-                _ if cluster.text_range().start >= measure.end => Stretch::Flat,
-                true => Stretch::By(growth),
-                false => Stretch::By(0.0),
+                _ if cluster.text_range().start >= measure.end => ClusterStretch::Flat,
+                true => ClusterStretch::By(growth),
+                false => ClusterStretch::By(0.0),
             };
             count_missing(&cluster, drawable, placing.text, missing);
             pen.draw(&cluster, font, run.font_size(), stretch);
@@ -118,22 +118,22 @@ pub(crate) fn assemble(
 
 /// What happens to the width of a cluster.
 #[derive(Clone, Copy, PartialEq)]
-enum Stretch {
+enum ClusterStretch {
     By(f32),
     Flat,
 }
 
 /// Draws clusters from left to right, and joins what has the same font, size and colour.
-struct Pen<'a> {
+struct GlyphPen<'a> {
     text: &'a str,
-    line: Line,
+    line: TextLine,
     x: f32,
-    open: Option<Open>,
+    open: Option<OpenPiece>,
 }
 
 /// A piece that is being drawn.
-struct Open {
-    piece: Piece,
+struct OpenPiece {
+    piece: GlyphRun,
     text: Range<usize>,
     first_glyph: usize,
     /// The glyph that stands for the text of its letter.
@@ -142,11 +142,11 @@ struct Open {
     waiting: usize,
 }
 
-impl Pen<'_> {
-    fn draw(&mut self, cluster: &Cluster<'_, Ink>, font: u16, size: f32, stretch: Stretch) {
+impl GlyphPen<'_> {
+    fn draw(&mut self, cluster: &Cluster<'_, Ink>, font: u16, size: f32, stretch: ClusterStretch) {
         let ink = cluster.style().brush;
         let backwards = cluster.is_rtl();
-        let same = |open: &Open| {
+        let same = |open: &OpenPiece| {
             let piece = &open.piece;
             (piece.font, piece.ink, piece.backwards) == (font, ink, backwards) && piece.size == size
         };
@@ -155,8 +155,8 @@ impl Pen<'_> {
         }
         let (x, first_glyph) = (self.x, self.line.glyphs.len());
         let text = cluster.text_range();
-        let open = self.open.get_or_insert_with(|| Open {
-            piece: Piece { font, ink, backwards, size, x, y: 0.0, glyphs: 0, text: 0 },
+        let open = self.open.get_or_insert_with(|| OpenPiece {
+            piece: GlyphRun { font, ink, backwards, size, x, y: 0.0, glyphs: 0, text: 0 },
             text: text.clone(),
             first_glyph,
             head: None,
@@ -166,7 +166,7 @@ impl Pen<'_> {
         open.waiting += text.len();
         let before = self.line.glyphs.len();
         for glyph in cluster.glyphs() {
-            let advance = if stretch == Stretch::Flat { 0.0 } else { glyph.advance };
+            let advance = if stretch == ClusterStretch::Flat { 0.0 } else { glyph.advance };
             self.x += advance;
             self.line.glyphs.push(Glyph {
                 id: u16::try_from(glyph.id).unwrap_or(0),
@@ -179,7 +179,7 @@ impl Pen<'_> {
         if self.line.glyphs.len() > before {
             open.head = Some(before);
             if let Some(last) = self.line.glyphs.last_mut()
-                && let Stretch::By(growth) = stretch
+                && let ClusterStretch::By(growth) = stretch
             {
                 last.advance += growth / size;
                 self.x += growth;
@@ -187,13 +187,13 @@ impl Pen<'_> {
         }
         // The later part of a ligature belongs to the glyph before it; read backwards, it comes first.
         if self.line.glyphs.len() > before || !backwards {
-            open.settle(&mut self.line.glyphs);
+            open.assign_text(&mut self.line.glyphs);
         }
     }
 
     fn close(&mut self) {
         let Some(mut open) = self.open.take() else { return };
-        open.settle(&mut self.line.glyphs);
+        open.assign_text(&mut self.line.glyphs);
         let text = self.text.get(open.text.clone()).unwrap_or_default();
         let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         open.piece.glyphs = count(self.line.glyphs.len() - open.first_glyph);
@@ -203,9 +203,9 @@ impl Pen<'_> {
     }
 }
 
-impl Open {
+impl OpenPiece {
     /// Lets the glyph of the letter stand for the text that waits.
-    fn settle(&mut self, glyphs: &mut [Glyph]) {
+    fn assign_text(&mut self, glyphs: &mut [Glyph]) {
         if let Some(glyph) = self.head.and_then(|head| glyphs.get_mut(head)) {
             let waiting = u16::try_from(self.waiting).unwrap_or(u16::MAX);
             glyph.text = glyph.text.saturating_add(waiting);

@@ -1,12 +1,12 @@
 //! How each kind of block is set.
 
-use crate::book::{Block, Marker, Run, Speaker};
-use crate::clean::{Spaces, title};
-use crate::compose::{Align, Composer, Frame};
-use crate::design::Design;
-use crate::line::{Line, Shade};
-use crate::pager::{Backdrop, Pager, Pages, Role, Setting};
-use crate::passage::Passage;
+use crate::book::{Block, ListMarker, SpeakerLine, TextRun};
+use crate::clean_text::{WhitespaceMode, clean_title};
+use crate::compose::{Composer, TextAlign, TextFrame};
+use crate::design::PageDesign;
+use crate::line::{Shade, TextLine};
+use crate::pager::{Backdrop, ElementLayout, ElementRole, PageSet, Pager};
+use crate::styled_text::StyledText;
 
 /// Lists that are deeper are set like this deep ones; the page is only so wide.
 const DEEPEST_LIST: u8 = 5;
@@ -15,8 +15,8 @@ const DEEPEST_LIST: u8 = 5;
 const MOST_EMPTY_LINES: usize = 12;
 
 /// Sets blocks onto pages.
-pub(crate) struct Setter {
-    design: Design,
+pub(crate) struct BlockSetter {
+    design: PageDesign,
     pager: Pager,
     /// The titles of the chapters, for the running heads.
     chapters: Vec<String>,
@@ -24,19 +24,19 @@ pub(crate) struct Setter {
     indents: bool,
 }
 
-impl Setter {
-    pub(crate) fn new(design: Design, pager: Pager) -> Self {
+impl BlockSetter {
+    pub(crate) fn new(design: PageDesign, pager: Pager) -> Self {
         Self { design, pager, chapters: vec![String::new()], indents: false }
     }
 
     /// The pages, and the titles of the chapters that they refer to.
-    pub(crate) fn finish(self) -> (Pages, Vec<String>) {
+    pub(crate) fn finish(self) -> (PageSet, Vec<String>) {
         (self.pager.finish(), self.chapters)
     }
 
     /// A setting of text, before anything is special about it.
-    fn setting(&self, role: Role) -> Setting {
-        Setting {
+    fn setting(&self, role: ElementRole) -> ElementLayout {
+        ElementLayout {
             role,
             above: 0.0,
             below: 0.0,
@@ -47,29 +47,29 @@ impl Setter {
         }
     }
 
-    pub(crate) fn chapter(&mut self, composer: &mut Composer, words: &str) {
-        let title = title(words);
-        self.pager.chapter(self.chapters.len());
+    pub(crate) fn start_chapter(&mut self, composer: &mut Composer, words: &str) {
+        let title = clean_title(words);
+        self.pager.start_chapter(self.chapters.len());
         self.chapters.push(title.clone());
         self.indents = false;
         let design = self.design;
         if title.is_empty() {
             return;
         }
-        self.pager.skip(design.leading * 4.0);
-        let face = design.chapter();
-        let frame = Frame::new(design.measure(), Align::Start);
-        let lines = composer.lines(&Passage::of(&title, face), frame);
-        let setting = Setting {
+        self.pager.skip_height(design.leading * 4.0);
+        let face = design.chapter_face();
+        let frame = TextFrame::new(design.text_width(), TextAlign::Start);
+        let lines = composer.lines(&StyledText::of(&title, face), frame);
+        let setting = ElementLayout {
             leading: design.leading * 2.0,
             announces: true,
             below: design.leading * 2.0,
-            ..self.setting(Role::Heading { level: 1, title })
+            ..self.setting(ElementRole::Heading { level: 1, title })
         };
-        self.pager.element(setting, lines);
+        self.pager.add_element(setting, lines);
     }
 
-    pub(crate) fn block(&mut self, composer: &mut Composer, block: &Block) {
+    pub(crate) fn add_block(&mut self, composer: &mut Composer, block: &Block) {
         let indents = std::mem::replace(&mut self.indents, false);
         match block {
             Block::Heading { level, text } => self.heading(composer, *level, text),
@@ -84,140 +84,152 @@ impl Setter {
     }
 
     /// Sets a passage as an element, line by line, so that long ones are never held as a whole.
-    fn set(&mut self, composer: &mut Composer, passage: &Passage, frame: Frame, setting: Setting) {
+    fn set_text(
+        &mut self,
+        composer: &mut Composer,
+        passage: &StyledText,
+        frame: TextFrame,
+        setting: ElementLayout,
+    ) {
         if passage.is_empty() {
             return;
         }
-        self.pager.begin(setting);
-        composer.compose(passage, frame, &mut |line| self.pager.line(line));
-        self.pager.end();
+        self.pager.begin_element(setting);
+        composer.compose(passage, frame, &mut |line| self.pager.add_line(line));
+        self.pager.end_element();
     }
 
-    fn heading(&mut self, composer: &mut Composer, level: u8, text: &[Run]) {
+    fn heading(&mut self, composer: &mut Composer, level: u8, text: &[TextRun]) {
         let design = self.design;
-        let passage = Passage::runs(text, design.heading(level));
-        let words = title(passage.text());
-        let setting = Setting {
+        let passage = StyledText::runs(text, design.heading_face(level));
+        let words = clean_title(passage.text());
+        let setting = ElementLayout {
             above: design.leading * 1.25,
             below: design.leading * 0.4,
             leading: design.leading * 1.15,
             announces: true,
-            ..self.setting(Role::Heading { level: level.clamp(1, 4) + 1, title: words })
+            ..self.setting(ElementRole::Heading { level: level.clamp(1, 4) + 1, title: words })
         };
-        let frame = Frame::new(design.measure(), Align::Start);
-        self.set(composer, &passage, frame, setting);
+        let frame = TextFrame::new(design.text_width(), TextAlign::Start);
+        self.set_text(composer, &passage, frame, setting);
     }
 
-    fn paragraph(&mut self, composer: &mut Composer, text: &[Run], indents: bool) {
+    fn paragraph(&mut self, composer: &mut Composer, text: &[TextRun], indents: bool) {
         let design = self.design;
-        let passage = Passage::runs(text, design.text());
+        let passage = StyledText::runs(text, design.text_face());
         let first = if indents { design.indent() } else { 0.0 };
-        let frame = Frame { first, ..Frame::new(design.measure(), Align::Justify) };
-        let setting = self.setting(Role::Paragraph);
-        self.set(composer, &passage, frame, setting);
+        let frame = TextFrame { first, ..TextFrame::new(design.text_width(), TextAlign::Justify) };
+        let setting = self.setting(ElementRole::Paragraph);
+        self.set_text(composer, &passage, frame, setting);
         self.indents = true;
     }
 
-    fn quotation(&mut self, composer: &mut Composer, text: &[Run]) {
+    fn quotation(&mut self, composer: &mut Composer, text: &[TextRun]) {
         let design = self.design;
         let shift = design.indent() * 1.3;
-        let passage = Passage::runs(text, design.text().italic());
-        let frame = Frame::new(design.measure() - shift * 2.0, Align::Justify);
+        let passage = StyledText::runs(text, design.text_face().italic());
+        let frame = TextFrame::new(design.text_width() - shift * 2.0, TextAlign::Justify);
         let space = design.leading * 0.5;
-        let setting =
-            Setting { above: space, below: space, shift, ..self.setting(Role::Quotation) };
-        self.set(composer, &passage, frame, setting);
+        let setting = ElementLayout {
+            above: space,
+            below: space,
+            shift,
+            ..self.setting(ElementRole::Quotation)
+        };
+        self.set_text(composer, &passage, frame, setting);
     }
 
-    fn speaker(&mut self, composer: &mut Composer, speaker: &Speaker) {
+    fn speaker(&mut self, composer: &mut Composer, speaker: &SpeakerLine) {
         let design = self.design;
-        let when = Passage::of(&title(&speaker.when), design.small().grey());
-        let when = composer.one_line(&when, design.measure() * 0.6, Align::Start);
-        let mut who = Passage::of(&title(&speaker.who), design.speaker());
+        let when = StyledText::of(&clean_title(&speaker.when), design.small_face().grey());
+        let when = composer.one_line(&when, design.text_width() * 0.6, TextAlign::Start);
+        let mut who = StyledText::of(&clean_title(&speaker.who), design.speaker_face());
         if !speaker.kind.is_empty() {
-            let kind = format!("\u{2002}{}", title(&speaker.kind));
-            who.push(&kind, design.small().italic().grey(), Spaces::Collapsed);
+            let kind = format!("\u{2002}{}", clean_title(&speaker.kind));
+            who.push(&kind, design.small_face().italic().grey(), WhitespaceMode::Collapsed);
         }
         let gap = if when.pieces.is_empty() { 0.0 } else { design.size };
-        let room = design.measure() - when.right - gap;
-        let mut line = composer.one_line(&who, room, Align::Start);
-        let shift = design.measure() - when.right;
+        let room = design.text_width() - when.right - gap;
+        let mut line = composer.one_line(&who, room, TextAlign::Start);
+        let shift = design.text_width() - when.right;
         line.add(&when, shift);
         let margin = speaker.turn.map(|turn| {
-            let number = Passage::of(&turn.to_string(), design.small().grey());
-            composer.one_line(&number, design.measure(), Align::Start)
+            let number = StyledText::of(&turn.to_string(), design.small_face().grey());
+            composer.one_line(&number, design.text_width(), TextAlign::Start)
         });
         if line.pieces.is_empty() && margin.is_none() {
             return;
         }
-        let setting = Setting {
+        let setting = ElementLayout {
             above: design.leading * 0.8,
             leading: design.leading * 1.1,
             announces: true,
-            ..self.setting(Role::Paragraph)
+            ..self.setting(ElementRole::Paragraph)
         };
-        self.pager.begin(setting);
-        self.pager.line_with(line, margin);
-        self.pager.end();
+        self.pager.begin_element(setting);
+        self.pager.add_line_with_margin(line, margin);
+        self.pager.end_element();
     }
 
-    fn item(&mut self, composer: &mut Composer, depth: u8, marker: Marker, text: &[Run]) {
+    fn item(&mut self, composer: &mut Composer, depth: u8, marker: ListMarker, text: &[TextRun]) {
         let design = self.design;
         let hang = design.indent() * 1.15;
         let shift = hang * (f32::from(depth.min(DEEPEST_LIST)) + 1.0);
         let mark = match marker {
-            Marker::Bullet if depth.is_multiple_of(2) => "•".to_owned(),
-            Marker::Bullet => "–".to_owned(),
-            Marker::Number(number) => format!("{number}."),
-            Marker::None => String::new(),
+            ListMarker::Bullet if depth.is_multiple_of(2) => "•".to_owned(),
+            ListMarker::Bullet => "–".to_owned(),
+            ListMarker::Number(number) => format!("{number}."),
+            ListMarker::None => String::new(),
         };
-        let mark = Passage::of(&mark, design.text());
-        let mark = composer.one_line(&mark, design.measure(), Align::Start);
+        let mark = StyledText::of(&mark, design.text_face());
+        let mark = composer.one_line(&mark, design.text_width(), TextAlign::Start);
         let space = design.leading * 0.25;
-        let role = Role::Item { numbered: matches!(marker, Marker::Number(_)) };
-        let setting = Setting { above: space, below: space, shift, ..self.setting(role) };
+        let role = ElementRole::Item { numbered: matches!(marker, ListMarker::Number(_)) };
+        let setting = ElementLayout { above: space, below: space, shift, ..self.setting(role) };
         // Numbers end where bullets end; one that is too long for that moves the first line.
         let gap = design.size * 0.45;
         let before = (mark.right + gap).max(hang * 0.75);
         let first = (before - shift).max(0.0);
         let before = before.min(shift);
-        let frame = Frame { first, ..Frame::new(design.measure() - shift, Align::Justify) };
-        let passage = Passage::runs(text, design.text());
+        let frame =
+            TextFrame { first, ..TextFrame::new(design.text_width() - shift, TextAlign::Justify) };
+        let passage = StyledText::runs(text, design.text_face());
         let mut mark = Some(mark).filter(|mark| !mark.pieces.is_empty());
-        self.pager.begin(setting);
+        self.pager.begin_element(setting);
         composer.compose(&passage, frame, &mut |line| {
-            let Some(mark) = mark.take() else { return self.pager.line(line) };
-            let mut marked = Line::default();
+            let Some(mark) = mark.take() else { return self.pager.add_line(line) };
+            let mut marked = TextLine::default();
             marked.add(&mark, -before);
             marked.add(&line, 0.0);
-            self.pager.line(marked);
+            self.pager.add_line(marked);
         });
-        self.pager.end();
+        self.pager.end_element();
     }
 
     fn code(&mut self, composer: &mut Composer, text: &str) {
         let design = self.design;
-        let passage = Passage::code(text, design.code());
+        let passage = StyledText::code(text, design.code_face());
         if passage.is_empty() {
             return;
         }
         let padding = design.size * 0.6;
-        let arrow = Passage::of("↪", design.code().grey());
-        let arrow = composer.one_line(&arrow, design.measure(), Align::Start);
+        let arrow = StyledText::of("↪", design.code_face().grey());
+        let arrow = composer.one_line(&arrow, design.text_width(), TextAlign::Start);
         let hang = arrow.right + design.size * 0.35;
-        let width = design.measure();
+        let width = design.text_width();
         let space = design.leading * 0.5;
-        let setting = Setting {
+        let setting = ElementLayout {
             above: space,
             below: space,
             leading: design.code_leading(),
             shift: padding,
             backdrop: Some(Backdrop { shade: Shade::Tint, x: 0.0, width }),
-            ..self.setting(Role::Code)
+            ..self.setting(ElementRole::Code)
         };
-        let frame = Frame { rest: hang, ..Frame::new(width - padding * 2.0, Align::Start) };
-        self.pager.begin(setting);
-        self.pager.padding(padding * 0.6);
+        let frame =
+            TextFrame { rest: hang, ..TextFrame::new(width - padding * 2.0, TextAlign::Start) };
+        self.pager.begin_element(setting);
+        self.pager.add_padding(padding * 0.6);
         let mut empty_lines = 0;
         composer.compose(&passage, frame, &mut |mut line| {
             empty_lines = if line.pieces.is_empty() { empty_lines + 1 } else { 0 };
@@ -225,43 +237,44 @@ impl Setter {
                 line.add(&arrow, 0.0);
             }
             if empty_lines <= MOST_EMPTY_LINES {
-                self.pager.line(line);
+                self.pager.add_line(line);
             }
         });
-        self.pager.padding(padding * 0.6);
-        self.pager.end();
+        self.pager.add_padding(padding * 0.6);
+        self.pager.end_element();
     }
 
     fn scene_break(&mut self, composer: &mut Composer) {
         let design = self.design;
-        let passage = Passage::of("*\u{2003}*\u{2003}*", design.text().grey());
-        let line = composer.one_line(&passage, design.measure(), Align::Center);
+        let passage = StyledText::of("*\u{2003}*\u{2003}*", design.text_face().grey());
+        let line = composer.one_line(&passage, design.text_width(), TextAlign::Center);
         let space = design.leading * 0.75;
-        let setting = Setting { above: space, below: space, ..self.setting(Role::Ornament) };
-        self.pager.element(setting, [line]);
+        let setting =
+            ElementLayout { above: space, below: space, ..self.setting(ElementRole::Ornament) };
+        self.pager.add_element(setting, [line]);
     }
 
-    fn note(&mut self, composer: &mut Composer, label: &str, text: &[Run]) {
+    fn note(&mut self, composer: &mut Composer, label: &str, text: &[TextRun]) {
         let design = self.design;
-        let label = title(label);
-        let mut passage = Passage::of(&label, design.small().small_caps().grey());
+        let label = clean_title(label);
+        let mut passage = StyledText::of(&label, design.small_face().small_caps().grey());
         if !label.is_empty() {
-            passage.push("\u{2002}", design.small(), Spaces::Collapsed);
+            passage.push("\u{2002}", design.small_face(), WhitespaceMode::Collapsed);
         }
-        passage.push_runs(text, design.small());
+        passage.push_runs(text, design.small_face());
         passage.trim();
         let shift = design.indent();
         let space = design.leading * 0.5;
         let rule = Backdrop { shade: Shade::Rule, x: shift * 0.3, width: 0.9 };
-        let setting = Setting {
+        let setting = ElementLayout {
             above: space,
             below: space,
             leading: design.small_leading(),
             shift,
             backdrop: Some(rule),
-            ..self.setting(Role::Note)
+            ..self.setting(ElementRole::Note)
         };
-        let frame = Frame::new(design.measure() - shift, Align::Start);
-        self.set(composer, &passage, frame, setting);
+        let frame = TextFrame::new(design.text_width() - shift, TextAlign::Start);
+        self.set_text(composer, &passage, frame, setting);
     }
 }

@@ -4,14 +4,14 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Book {
     /// What stands on the title page, and what the file says about itself.
-    pub front: Front,
+    pub front: FrontMatter,
     /// The chapters, in reading order.
     pub chapters: Vec<Chapter>,
 }
 
 /// What stands on the title page, and what the file says about itself. What is empty is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Front {
+pub struct FrontMatter {
     /// The title; also in the running heads.
     pub title: String,
     /// The subtitle.
@@ -24,12 +24,12 @@ pub struct Front {
     /// the contents.
     pub language: String,
     /// When the file says that it was made. There is no clock here.
-    pub date: Option<Date>,
+    pub date: Option<PdfDate>,
 }
 
 /// A moment in Coordinated Universal Time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Date {
+pub struct PdfDate {
     /// The year.
     pub year: u16,
     /// The month, from 1.
@@ -63,22 +63,22 @@ pub enum Block {
         /// 1 for a section, 2 and more for what is below it.
         level: u8,
         /// The words of it.
-        text: Vec<Run>,
+        text: Vec<TextRun>,
     },
     /// A paragraph of the text.
-    Paragraph(Vec<Run>),
+    Paragraph(Vec<TextRun>),
     /// Who speaks in what follows.
-    Speaker(Speaker),
+    Speaker(SpeakerLine),
     /// A paragraph that somebody else wrote.
-    Quotation(Vec<Run>),
+    Quotation(Vec<TextRun>),
     /// An item of a list.
     Item {
         /// 0 for a list, 1 for a list within an item, and so on.
         depth: u8,
         /// What stands before it.
-        marker: Marker,
+        marker: ListMarker,
         /// The words of it.
-        text: Vec<Run>,
+        text: Vec<TextRun>,
     },
     /// Text whose lines and spaces are kept. Lines that are too long go on after an arrow.
     Code(String),
@@ -89,13 +89,13 @@ pub enum Block {
         /// What it is, in a word or two.
         label: String,
         /// What it says.
-        text: Vec<Run>,
+        text: Vec<TextRun>,
     },
 }
 
 /// Who speaks, and what is known about that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Speaker {
+pub struct SpeakerLine {
     /// The name.
     pub who: String,
     /// The time, as it is to be read; may be empty.
@@ -108,7 +108,7 @@ pub struct Speaker {
 
 /// What stands before an item of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Marker {
+pub enum ListMarker {
     /// A bullet.
     Bullet,
     /// A number.
@@ -119,16 +119,16 @@ pub enum Marker {
 
 /// A piece of text in one style.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Run {
+pub struct TextRun {
     /// The text.
     pub text: String,
     /// How it is meant.
-    pub style: Style,
+    pub style: RunStyle,
 }
 
 /// How a piece of text is meant. The plain style is the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Style {
+pub struct RunStyle {
     /// Strongly.
     pub bold: bool,
     /// With stress, or as a title.
@@ -139,29 +139,29 @@ pub struct Style {
     pub link: bool,
 }
 
-impl Run {
+impl TextRun {
     /// Plain text.
     pub fn plain(text: impl Into<String>) -> Self {
-        Self { text: text.into(), style: Style::default() }
+        Self { text: text.into(), style: RunStyle::default() }
     }
 
     /// Bold text.
     pub fn bold(text: impl Into<String>) -> Self {
-        Self { text: text.into(), style: Style { bold: true, ..Style::default() } }
+        Self { text: text.into(), style: RunStyle { bold: true, ..RunStyle::default() } }
     }
 
     /// Italic text.
     pub fn italic(text: impl Into<String>) -> Self {
-        Self { text: text.into(), style: Style { italic: true, ..Style::default() } }
+        Self { text: text.into(), style: RunStyle { italic: true, ..RunStyle::default() } }
     }
 
     /// Code among words.
     pub fn code(text: impl Into<String>) -> Self {
-        Self { text: text.into(), style: Style { code: true, ..Style::default() } }
+        Self { text: text.into(), style: RunStyle { code: true, ..RunStyle::default() } }
     }
 
     /// The words of a link.
     pub fn link(text: impl Into<String>) -> Self {
-        Self { text: text.into(), style: Style { link: true, ..Style::default() } }
+        Self { text: text.into(), style: RunStyle { link: true, ..RunStyle::default() } }
     }
 }

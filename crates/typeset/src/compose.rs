@@ -9,29 +9,29 @@ use parley::{
 };
 use parley_engine::{Analysis, AnalysisOptions, Analyzer};
 
-use crate::assemble::{Ending, Placing, assemble};
-use crate::breaks::{self, Chance, Room, Unit};
+use crate::assemble::{LineEnding, LinePlacement, assemble_line};
 use crate::fonts::{FontBook, FontTable};
-use crate::hyphens::Hyphens;
-use crate::line::Line;
-use crate::passage::{Face, Family, Ink, Passage};
+use crate::hyphens::Hyphenator;
+use crate::line::TextLine;
+use crate::line_breaks::{self, BreakKind, BreakUnit, LineWidths};
+use crate::styled_text::{FontFace, Ink, StyledText, TypeFamily};
 
 /// Longer texts are shaped in pieces, so that memory does not grow with them.
 const PIECE: usize = 12 * 1024;
 
 /// The room for a passage, and how it fills it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame {
+pub(crate) struct TextFrame {
     pub(crate) width: f32,
     /// Where the first line of a paragraph starts.
     pub(crate) first: f32,
     /// Where the other lines start.
     pub(crate) rest: f32,
-    pub(crate) align: Align,
+    pub(crate) align: TextAlign,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
+pub(crate) enum TextAlign {
     /// Both edges are straight, and words are parted.
     Justify,
     /// The edge where reading starts is straight.
@@ -39,8 +39,8 @@ pub(crate) enum Align {
     Center,
 }
 
-impl Frame {
-    pub(crate) fn new(width: f32, align: Align) -> Self {
+impl TextFrame {
+    pub(crate) fn new(width: f32, align: TextAlign) -> Self {
         Self { width, first: 0.0, rest: 0.0, align }
     }
 }
@@ -52,9 +52,9 @@ pub(crate) struct Composer {
     /// The characters that no font had.
     pub(crate) missing: BTreeMap<char, u64>,
     language: Option<Language>,
-    hyphens: Hyphens,
+    hyphens: Hyphenator,
     /// A hyphen in each face that needed one.
-    hyphen_lines: Vec<(Face, Line)>,
+    hyphen_lines: Vec<(FontFace, TextLine)>,
     contexts: LayoutContext<Ink>,
     layout: Layout<Ink>,
     analyzer: Analyzer,
@@ -62,8 +62,8 @@ pub(crate) struct Composer {
 }
 
 /// Part of a passage that is shaped at once.
-struct Part<'a> {
-    passage: &'a Passage,
+struct PassagePart<'a> {
+    passage: &'a StyledText,
     /// Where in the passage it is, and what it says.
     range: Range<usize>,
     text: &'a str,
@@ -74,7 +74,7 @@ struct Part<'a> {
 }
 
 /// A unit, and the byte at which it starts.
-type Located = (Unit, usize);
+type LocatedUnit = (BreakUnit, usize);
 
 impl Composer {
     pub(crate) fn new(book: FontBook, language: &str) -> Self {
@@ -83,7 +83,7 @@ impl Composer {
             table: FontTable::default(),
             missing: BTreeMap::new(),
             language: Language::parse(language).ok(),
-            hyphens: Hyphens::of(language),
+            hyphens: Hyphenator::for_language(language),
             hyphen_lines: Vec::new(),
             contexts: LayoutContext::new(),
             layout: Layout::new(),
@@ -93,42 +93,52 @@ impl Composer {
     }
 
     /// Makes lines of a passage. A line feed ends a line; an empty line gives an empty `Line`.
-    pub(crate) fn compose(&mut self, passage: &Passage, frame: Frame, emit: &mut dyn FnMut(Line)) {
+    pub(crate) fn compose(
+        &mut self,
+        passage: &StyledText,
+        frame: TextFrame,
+        emit: &mut dyn FnMut(TextLine),
+    ) {
         let mut start = 0;
         for text in passage.text().split('\n') {
             // Only the first line of all is indented.
-            let frame = if start == 0 { frame } else { Frame { first: 0.0, ..frame } };
+            let frame = if start == 0 { frame } else { TextFrame { first: 0.0, ..frame } };
             self.compose_paragraph(passage, start..start + text.len(), frame, emit);
             start += text.len() + 1;
         }
     }
 
     /// All lines of a passage that is not long.
-    pub(crate) fn lines(&mut self, passage: &Passage, frame: Frame) -> Vec<Line> {
+    pub(crate) fn lines(&mut self, passage: &StyledText, frame: TextFrame) -> Vec<TextLine> {
         let mut lines = Vec::new();
         self.compose(passage, frame, &mut |line| lines.push(line));
         lines
     }
 
     /// The passage as one line, cut off with an ellipsis if it does not fit.
-    pub(crate) fn one_line(&mut self, passage: &Passage, width: f32, align: Align) -> Line {
-        let mut lines = self.lines(passage, Frame::new(width, align)).into_iter();
+    pub(crate) fn one_line(
+        &mut self,
+        passage: &StyledText,
+        width: f32,
+        align: TextAlign,
+    ) -> TextLine {
+        let mut lines = self.lines(passage, TextFrame::new(width, align)).into_iter();
         let first = lines.next().unwrap_or_default();
         let Some(face) = passage.first_face().filter(|_| lines.next().is_some()) else {
             return first;
         };
-        let narrow = Frame::new(width - face.size * 1.5, Align::Start);
+        let narrow = TextFrame::new(width - face.size * 1.5, TextAlign::Start);
         let kept = self.lines(passage, narrow).into_iter().next().unwrap_or_default();
-        let cut = Passage::of(&format!("{}…", kept.text.trim_end()), face);
-        self.lines(&cut, Frame::new(width, align)).into_iter().next().unwrap_or_default()
+        let cut = StyledText::of(&format!("{}…", kept.text.trim_end()), face);
+        self.lines(&cut, TextFrame::new(width, align)).into_iter().next().unwrap_or_default()
     }
 
     fn compose_paragraph(
         &mut self,
-        passage: &Passage,
+        passage: &StyledText,
         range: Range<usize>,
-        frame: Frame,
-        emit: &mut dyn FnMut(Line),
+        frame: TextFrame,
+        emit: &mut dyn FnMut(TextLine),
     ) {
         let mut start = range.start;
         let mut direction = BaseDirection::Auto;
@@ -136,11 +146,11 @@ impl Composer {
             let end = piece_end(passage.text(), start..range.end);
             let Some(text) = passage.text().get(start..end) else { return };
             if text.is_empty() {
-                emit(Line::default());
+                emit(TextLine::default());
                 return;
             }
             let (starts, ends) = (start == range.start, end == range.end);
-            let part = Part { passage, range: start..end, text, direction, starts, ends };
+            let part = PassagePart { passage, range: start..end, text, direction, starts, ends };
             let taken = self.compose_part(&part, frame, emit);
             start += taken;
             if ends || taken == 0 {
@@ -152,19 +162,24 @@ impl Composer {
     }
 
     /// Makes lines of a part, all but the last one if the paragraph goes on. Gives how much it took.
-    fn compose_part(&mut self, part: &Part<'_>, frame: Frame, emit: &mut dyn FnMut(Line)) -> usize {
-        if frame.align == Align::Justify {
+    fn compose_part(
+        &mut self,
+        part: &PassagePart<'_>,
+        frame: TextFrame,
+        emit: &mut dyn FnMut(TextLine),
+    ) -> usize {
+        if frame.align == TextAlign::Justify {
             self.make_hyphens(part);
         }
         self.shape(part);
         let first = if part.starts { frame.first } else { frame.rest };
-        let room = Room { first: frame.width - first, rest: frame.width - frame.rest };
-        let located = self.units(part, frame.align == Align::Justify);
-        let mut units: Vec<Unit> = located.iter().map(|(unit, _)| *unit).collect();
-        breaks::cut_long_words(&mut units, room);
+        let room = LineWidths { first: frame.width - first, rest: frame.width - frame.rest };
+        let located = self.units(part, frame.align == TextAlign::Justify);
+        let mut units: Vec<BreakUnit> = located.iter().map(|(unit, _)| *unit).collect();
+        line_breaks::cut_long_words(&mut units, room);
         let mut ends = match frame.align {
-            Align::Justify => breaks::even(&units, room),
-            _ => breaks::fill(&units, room),
+            TextAlign::Justify => line_breaks::break_evenly(&units, room),
+            _ => line_breaks::fill_lines(&units, room),
         };
         if !part.ends && ends.len() > 1 {
             ends.pop();
@@ -175,15 +190,16 @@ impl Composer {
         for (index, end) in ends.iter().copied().enumerate() {
             let bounds = taken..byte_of(end);
             taken = bounds.end;
-            let parted = matches!(units.get(end), Some(Unit { before: Chance::Hyphen(_), .. }));
+            let parted =
+                matches!(units.get(end), Some(BreakUnit { before: BreakKind::Hyphen(_), .. }));
             let hyphen = parted.then(|| hyphen_at(&self.hyphen_lines, part, taken)).flatten();
             let ending = match (part.ends && index + 1 == ends.len(), hyphen) {
-                (true, _) => Ending::Paragraph,
-                (false, None) => Ending::Wrap,
-                (false, Some(hyphen)) => Ending::Hyphen(hyphen),
+                (true, _) => LineEnding::Paragraph,
+                (false, None) => LineEnding::Wrap,
+                (false, Some(hyphen)) => LineEnding::Hyphen(hyphen),
             };
             let indent = if index == 0 { first } else { frame.rest };
-            let placing = Placing {
+            let placing = LinePlacement {
                 text: part.text,
                 bounds,
                 width: frame.width,
@@ -193,22 +209,22 @@ impl Composer {
             };
             let Some(line) = self.layout.get(index) else { break };
             let rtl = self.layout.is_rtl();
-            let line = assemble(&line, rtl, &placing, &mut self.table, &mut self.missing);
-            emit(Line { continued: !(part.starts && index == 0), ..line });
+            let line = assemble_line(&line, rtl, &placing, &mut self.table, &mut self.missing);
+            emit(TextLine { continued: !(part.starts && index == 0), ..line });
         }
         taken
     }
 
     /// Shapes a part into the layout, as one line.
-    fn shape(&mut self, part: &Part<'_>) {
+    fn shape(&mut self, part: &PassagePart<'_>) {
         let FontBook { context, serif, mono } = &mut self.book;
         let mut builder = self.contexts.ranged_builder(context, part.text, 1.0, false);
         builder.set_base_direction(part.direction);
         builder.push_default(StyleProperty::Locale(self.language));
         for (range, face) in part.passage.faces(part.range.clone()) {
             let families = match face.family {
-                Family::Serif => serif.as_slice(),
-                Family::Mono => mono.as_slice(),
+                TypeFamily::Serif => serif.as_slice(),
+                TypeFamily::Mono => mono.as_slice(),
             };
             builder.push(FontFamily::List(families.into()), range.clone());
             builder.push(StyleProperty::FontSize(face.size), range.clone());
@@ -229,7 +245,7 @@ impl Composer {
     }
 
     /// The units of the text that was shaped, in reading order.
-    fn units(&mut self, part: &Part<'_>, parts_words: bool) -> Vec<Located> {
+    fn units(&mut self, part: &PassagePart<'_>, parts_words: bool) -> Vec<LocatedUnit> {
         let options = AnalysisOptions::default();
         self.analyzer.analyze(part.text, &options, &mut self.analysis);
         let information = part.text.char_indices().zip(self.analysis.char_info());
@@ -239,7 +255,7 @@ impl Composer {
         let mut wraps = wraps.peekable();
         // A hyphen stands at the right end of a line, which is not the end of one read from there.
         let parts_words = parts_words && !self.layout.is_rtl();
-        let places = if parts_words { self.hyphens.places(part.text) } else { Vec::new() };
+        let places = if parts_words { self.hyphens.break_positions(part.text) } else { Vec::new() };
         let mut places = places.into_iter().peekable();
 
         let Some(line) = self.layout.get(0) else { return Vec::new() };
@@ -252,17 +268,17 @@ impl Composer {
             while wraps.next_if(|wrap| *wrap < at).is_some() {}
             while places.next_if(|place| *place < at).is_some() {}
             let before = if joined {
-                Chance::No
+                BreakKind::No
             } else if wraps.next_if_eq(&at).is_some() {
-                Chance::Wrap
+                BreakKind::Wrap
             } else if places.next_if_eq(&at).is_some() && !cluster.is_rtl() {
                 let hyphen = hyphen_at(&self.hyphen_lines, part, at);
-                hyphen.map_or(Chance::No, |hyphen| Chance::Hyphen(hyphen.right))
+                hyphen.map_or(BreakKind::No, |hyphen| BreakKind::Hyphen(hyphen.right))
             } else {
-                Chance::No
+                BreakKind::No
             };
             let space = cluster.is_space_or_nbsp();
-            units.push((Unit { width: cluster.advance(), space, joined, before }, at));
+            units.push((BreakUnit { width: cluster.advance(), space, joined, before }, at));
         }
         units
     }
@@ -285,14 +301,14 @@ impl Composer {
     }
 
     /// Sees to it that there is a hyphen for every face in which words may be parted.
-    fn make_hyphens(&mut self, part: &Part<'_>) {
+    fn make_hyphens(&mut self, part: &PassagePart<'_>) {
         for (_, face) in part.passage.faces(part.range.clone()) {
             let known = self.hyphen_lines.iter().any(|(known, _)| *known == face);
-            if known || face.family == Family::Mono {
+            if known || face.family == TypeFamily::Mono {
                 continue;
             }
-            let frame = Frame::new(f32::MAX, Align::Start);
-            let mut line = self.lines(&Passage::of("-", face), frame).pop().unwrap_or_default();
+            let frame = TextFrame::new(f32::MAX, TextAlign::Start);
+            let mut line = self.lines(&StyledText::of("-", face), frame).pop().unwrap_or_default();
             // Whoever copies the text gets a soft hyphen, which is no part of the word.
             line.text = "\u{ad}".to_owned();
             for glyph in &mut line.glyphs {
@@ -307,7 +323,11 @@ impl Composer {
 }
 
 /// The hyphen in the face of the letter before a place, unless it is code.
-fn hyphen_at<'a>(hyphens: &'a [(Face, Line)], part: &Part<'_>, at: usize) -> Option<&'a Line> {
+fn hyphen_at<'a>(
+    hyphens: &'a [(FontFace, TextLine)],
+    part: &PassagePart<'_>,
+    at: usize,
+) -> Option<&'a TextLine> {
     let end = part.range.start + at;
     let (_, face) = part.passage.faces(end.checked_sub(1)?..end).next()?;
     hyphens.iter().find(|(known, _)| *known == face).map(|(_, line)| line)
@@ -315,11 +335,11 @@ fn hyphen_at<'a>(hyphens: &'a [(Face, Line)], part: &Part<'_>, at: usize) -> Opt
 
 /// The features of the fonts that a face asks for, in the notation of CSS. Figures in text have the
 /// heights of letters, and those in code have one width.
-fn features(face: Face) -> &'static str {
+fn features(face: FontFace) -> &'static str {
     match (face.family, face.small_caps) {
-        (Family::Serif, true) => "\"smcp\" 1, \"onum\" 1",
-        (Family::Serif, false) => "\"onum\" 1",
-        (Family::Mono, _) => "\"liga\" 0, \"calt\" 0",
+        (TypeFamily::Serif, true) => "\"smcp\" 1, \"onum\" 1",
+        (TypeFamily::Serif, false) => "\"onum\" 1",
+        (TypeFamily::Mono, _) => "\"liga\" 0, \"calt\" 0",
     }
 }
 
@@ -337,19 +357,19 @@ fn piece_end(text: &str, range: Range<usize>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Fonts;
+    use crate::options::FontSources;
 
     fn composer(language: &str) -> Composer {
-        Composer::new(FontBook::load(&Fonts::default()).unwrap(), language)
+        Composer::new(FontBook::load(&FontSources::default()).unwrap(), language)
     }
 
-    fn lines(text: &str, width: f32, align: Align) -> Vec<Line> {
-        let passage = Passage::of(text, Face::serif(10.0));
-        composer("en").lines(&passage, Frame::new(width, align))
+    fn lines(text: &str, width: f32, align: TextAlign) -> Vec<TextLine> {
+        let passage = StyledText::of(text, FontFace::serif(10.0));
+        composer("en").lines(&passage, TextFrame::new(width, align))
     }
 
     /// Where the last glyph of a line ends.
-    fn end_of(line: &Line) -> f32 {
+    fn end_of(line: &TextLine) -> f32 {
         let mut glyphs = line.glyphs.iter();
         let ends = line.pieces.iter().map(|piece| {
             let count = usize::try_from(piece.glyphs).unwrap();
@@ -364,7 +384,7 @@ mod tests {
 
     #[test]
     fn justified_lines_end_where_the_frame_ends() {
-        let lines = lines(&TEXT.repeat(8), 290.0, Align::Justify);
+        let lines = lines(&TEXT.repeat(8), 290.0, TextAlign::Justify);
         let (last, full) = lines.split_last().unwrap();
         assert!(full.len() > 12);
         for line in full {
@@ -379,7 +399,7 @@ mod tests {
         let text: String = (0..400).map(|n| words[n * 7 % words.len()].to_owned() + " ").collect();
         let cases = [text, "x".repeat(3000), "fi".repeat(900), "m ".repeat(900), "👩".repeat(500)];
         for text in &cases {
-            for align in [Align::Justify, Align::Start, Align::Center] {
+            for align in [TextAlign::Justify, TextAlign::Start, TextAlign::Center] {
                 for width in [60.0, 150.0, 290.0] {
                     for line in lines(text, width, align) {
                         assert!(end_of(&line) <= width + 0.6, "{width} {align:?}: {}", line.text);
@@ -396,7 +416,7 @@ mod tests {
                 lines(text, 200.0, align).iter().map(|line| line.text.as_str()).collect();
             assert_eq!(made.replace('\u{ad}', ""), text);
         };
-        for align in [Align::Justify, Align::Start] {
+        for align in [TextAlign::Justify, TextAlign::Start] {
             check(TEXT.trim_end(), align);
             // Longer than a piece that is shaped at once.
             check(TEXT.repeat(400).trim_end(), align);
@@ -408,18 +428,18 @@ mod tests {
     fn a_long_text_has_no_short_line_where_its_pieces_meet() {
         let text = TEXT.repeat(400);
         assert!(text.len() > PIECE * 4);
-        let lines = lines(&text, 290.0, Align::Justify);
+        let lines = lines(&text, 290.0, TextAlign::Justify);
         let short = lines.iter().rev().skip(1).filter(|line| end_of(line) < 280.0);
         assert_eq!(short.count(), 0);
     }
 
     #[test]
     fn what_does_not_fit_on_one_line_is_cut_off() {
-        let face = Face::serif(10.0);
+        let face = FontFace::serif(10.0);
         let mut composer = composer("en");
-        let line = composer.one_line(&Passage::of("short", face), 200.0, Align::Start);
+        let line = composer.one_line(&StyledText::of("short", face), 200.0, TextAlign::Start);
         assert_eq!(line.text, "short");
-        let line = composer.one_line(&Passage::of(TEXT, face), 100.0, Align::Start);
+        let line = composer.one_line(&StyledText::of(TEXT, face), 100.0, TextAlign::Start);
         assert_eq!(line.text, "The watchman on…");
         assert!(line.right <= 100.0);
     }

@@ -1,11 +1,11 @@
 //! How a book looks: sizes, margins and distances. All of it is in points, and follows from the paper.
 
-use crate::options::Paper;
-use crate::passage::Face;
+use crate::options::PaperSize;
+use crate::styled_text::FontFace;
 
 /// The measures of a book.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Design {
+pub(crate) struct PageDesign {
     pub(crate) width: f32,
     pub(crate) height: f32,
     /// The margins at the spine and at the edge.
@@ -19,11 +19,11 @@ pub(crate) struct Design {
     pub(crate) leading: f32,
 }
 
-impl Design {
+impl PageDesign {
     /// A line of text has about 65 letters on every paper.
-    pub(crate) fn of(paper: Paper) -> Self {
+    pub(crate) fn for_paper(paper: PaperSize) -> Self {
         match paper {
-            Paper::A5 => Self {
+            PaperSize::A5 => Self {
                 width: 419.53,
                 height: 595.28,
                 inner: 58.0,
@@ -33,7 +33,7 @@ impl Design {
                 size: 10.3,
                 leading: 13.5,
             },
-            Paper::A4 => Self {
+            PaperSize::A4 => Self {
                 width: 595.28,
                 height: 841.89,
                 inner: 116.0,
@@ -43,7 +43,7 @@ impl Design {
                 size: 12.0,
                 leading: 15.75,
             },
-            Paper::Letter => Self {
+            PaperSize::Letter => Self {
                 width: 612.0,
                 height: 792.0,
                 inner: 124.0,
@@ -57,7 +57,7 @@ impl Design {
     }
 
     /// The width of the text.
-    pub(crate) fn measure(&self) -> f32 {
+    pub(crate) fn text_width(&self) -> f32 {
         self.width - self.inner - self.outer
     }
 
@@ -89,48 +89,48 @@ impl Design {
         self.size * 1.35
     }
 
-    pub(crate) fn text(&self) -> Face {
-        Face::serif(self.size)
+    pub(crate) fn text_face(&self) -> FontFace {
+        FontFace::serif(self.size)
     }
 
     /// Text that stands back: notes, times, numbers.
-    pub(crate) fn small(&self) -> Face {
-        Face::serif(self.size * 0.86)
+    pub(crate) fn small_face(&self) -> FontFace {
+        FontFace::serif(self.size * 0.86)
     }
 
     pub(crate) fn small_leading(&self) -> f32 {
         self.leading * 0.86
     }
 
-    pub(crate) fn code(&self) -> Face {
-        Face::mono(self.size * 0.735)
+    pub(crate) fn code_face(&self) -> FontFace {
+        FontFace::mono(self.size * 0.735)
     }
 
     pub(crate) fn code_leading(&self) -> f32 {
         self.leading * 0.8
     }
 
-    pub(crate) fn speaker(&self) -> Face {
-        Face::serif(self.size * 0.98).bold().small_caps()
+    pub(crate) fn speaker_face(&self) -> FontFace {
+        FontFace::serif(self.size * 0.98).bold().small_caps()
     }
 
-    pub(crate) fn running_head(&self) -> Face {
-        Face::serif(self.size * 0.86).small_caps().grey()
+    pub(crate) fn running_head_face(&self) -> FontFace {
+        FontFace::serif(self.size * 0.86).small_caps().grey()
     }
 
-    pub(crate) fn number(&self) -> Face {
-        Face::serif(self.size * 0.92)
+    pub(crate) fn number_face(&self) -> FontFace {
+        FontFace::serif(self.size * 0.92)
     }
 
-    pub(crate) fn chapter(&self) -> Face {
-        Face::serif(self.size * 1.95)
+    pub(crate) fn chapter_face(&self) -> FontFace {
+        FontFace::serif(self.size * 1.95)
     }
 
-    pub(crate) fn heading(&self, level: u8) -> Face {
+    pub(crate) fn heading_face(&self, level: u8) -> FontFace {
         match level {
-            0 | 1 => Face::serif(self.size * 1.22).bold(),
-            2 => Face::serif(self.size * 1.05).bold(),
-            _ => Face::serif(self.size * 1.05).italic(),
+            0 | 1 => FontFace::serif(self.size * 1.22).bold(),
+            2 => FontFace::serif(self.size * 1.05).bold(),
+            _ => FontFace::serif(self.size * 1.05).italic(),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use fontique::{Blob, Collection, CollectionOptions, FontInfoOverride, SourceCache};
 use parley::{Brush, FontContext, FontFamilyName};
 
-use crate::options::Fonts;
-use crate::press::TypesetError;
+use crate::options::FontSources;
+use crate::typesetter::TypesetError;
 
 // Families get names of our own, so that fonts of the system are never mixed with them.
 const SERIF: &str = "Everturn Serif";
@@ -33,7 +33,7 @@ pub(crate) struct FontBook {
 
 impl FontBook {
     /// Loads the fonts that the caller allows.
-    pub(crate) fn load(fonts: &Fonts) -> Result<Self, TypesetError> {
+    pub(crate) fn load(fonts: &FontSources) -> Result<Self, TypesetError> {
         let system_fonts = fonts.system;
         let mut collection = Collection::new(CollectionOptions { shared: false, system_fonts });
         for (name, data) in EMBEDDED {
@@ -75,10 +75,10 @@ fn names_in(path: &std::path::Path) -> Vec<String> {
 /// The fonts that pages refer to, by small numbers.
 #[derive(Default)]
 pub(crate) struct FontTable {
-    fonts: Vec<Known>,
+    fonts: Vec<KnownFont>,
 }
 
-struct Known {
+struct KnownFont {
     blob: u64,
     index: u32,
     variation: Vec<([u8; 4], u32)>,
@@ -88,7 +88,7 @@ struct Known {
 
 impl FontTable {
     /// The number of the font of a run.
-    pub(crate) fn number<B: Brush>(&mut self, run: &parley::Run<'_, B>) -> u16 {
+    pub(crate) fn font_number<B: Brush>(&mut self, run: &parley::Run<'_, B>) -> u16 {
         let font = run.font();
         let synthesis = run.synthesis();
         let settings = synthesis.variation_settings();
@@ -106,7 +106,7 @@ impl FontTable {
             let (data, blob) = font.data.clone().into_raw_parts();
             let krilla = krilla::text::Font::new_variable(data.into(), font.index, &coordinates);
             let variation = variation().collect();
-            self.fonts.push(Known { blob, index: font.index, variation, font: krilla });
+            self.fonts.push(KnownFont { blob, index: font.index, variation, font: krilla });
             self.fonts.len() - 1
         });
         u16::try_from(number).unwrap_or(u16::MAX)

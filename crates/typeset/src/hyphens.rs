@@ -7,13 +7,13 @@ const LONGEST_WORD: usize = 64;
 
 /// The rules of a language.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hyphens {
+pub(crate) struct Hyphenator {
     language: Option<Lang>,
 }
 
-impl Hyphens {
+impl Hyphenator {
     /// The rules for a BCP 47 tag; a language that is not known has none.
-    pub(crate) fn of(tag: &str) -> Self {
+    pub(crate) fn for_language(tag: &str) -> Self {
         let primary = tag.split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase();
         // Norwegian has two written forms and one set of patterns.
         let code = match primary.as_str() {
@@ -25,7 +25,7 @@ impl Hyphens {
     }
 
     /// The places in `text`, as bytes, where a word may be parted.
-    pub(crate) fn places(self, text: &str) -> Vec<usize> {
+    pub(crate) fn break_positions(self, text: &str) -> Vec<usize> {
         let mut places = Vec::new();
         let Some(language) = self.language else { return places };
         for (start, word) in words(text) {
@@ -72,7 +72,7 @@ mod tests {
     fn check(language: &str, text: &str, expect: &str) {
         let mut parted = String::new();
         let mut start = 0;
-        for place in Hyphens::of(language).places(text) {
+        for place in Hyphenator::for_language(language).break_positions(text) {
             parted += &text[start..place];
             parted.push('-');
             start = place;

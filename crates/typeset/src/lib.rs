@@ -4,20 +4,20 @@
 //! blocks -> clean text -> shaped text -> lines -> pages -> PDF
 //! ```
 //!
-//! A [`Book`] says what is to be read, never how it looks. [`typeset`] takes a whole one; a [`Press`]
+//! A [`Book`] says what is to be read, never how it looks. [`typeset`] takes a whole one; a [`Typesetter`]
 //! takes it block by block, so that a long book need not be held in memory beside its pages.
 //!
 //! ```
-//! use everturn_typeset::{Block, Book, Chapter, Front, Options, Run, typeset};
+//! use everturn_typeset::{Block, Book, Chapter, FrontMatter, Options, TextRun, typeset};
 //!
 //! let book = Book {
-//!     front: Front { title: "The Salt Road".into(), language: "en".into(), ..Front::default() },
+//!     front: FrontMatter { title: "The Salt Road".into(), language: "en".into(), ..FrontMatter::default() },
 //!     chapters: vec![Chapter {
 //!         title: "Dust".into(),
 //!         blocks: vec![Block::Paragraph(vec![
-//!             Run::plain("The gate was "),
-//!             Run::italic("open"),
-//!             Run::plain("."),
+//!             TextRun::plain("The gate was "),
+//!             TextRun::italic("open"),
+//!             TextRun::plain("."),
 //!         ])],
 //!     }],
 //! };
@@ -33,31 +33,33 @@
 
 mod book;
 mod options;
-mod press;
+mod typesetter;
 
 mod design;
 
-mod clean;
-mod passage;
+mod clean_text;
+mod styled_text;
 
 mod fonts;
 mod hyphens;
 
 mod assemble;
-mod breaks;
 mod compose;
 mod line;
+mod line_breaks;
 
 mod blocks;
-mod front;
+mod front_matter;
 mod pager;
 
+mod pdf_writer;
 mod structure;
-mod writer;
 
-pub use book::{Block, Book, Chapter, Date, Front, Marker, Run, Speaker, Style};
-pub use options::{Fonts, Options, Paper};
-pub use press::{Missing, Pdf, Press, TypesetError};
+pub use book::{
+    Block, Book, Chapter, FrontMatter, ListMarker, PdfDate, RunStyle, SpeakerLine, TextRun,
+};
+pub use options::{FontSources, Options, PaperSize};
+pub use typesetter::{MissingCharacter, Pdf, TypesetError, Typesetter};
 
 /// Typesets a whole book.
 ///
@@ -65,11 +67,11 @@ pub use press::{Missing, Pdf, Press, TypesetError};
 ///
 /// If a directory of fonts has none, or the PDF cannot be written.
 pub fn typeset(book: &Book, options: &Options) -> Result<Pdf, TypesetError> {
-    let mut press = Press::new(&book.front, options)?;
+    let mut press = Typesetter::new(&book.front, options)?;
     for chapter in &book.chapters {
-        press.chapter(&chapter.title);
+        press.start_chapter(&chapter.title);
         for block in &chapter.blocks {
-            press.block(block);
+            press.add_block(block);
         }
     }
     press.finish()

@@ -1,6 +1,6 @@
 //! Lines and pages in a compact form: what is to be drawn, and nothing about why.
 
-use crate::passage::Ink;
+use crate::styled_text::Ink;
 
 /// A glyph. Sizes are in parts of the size of its piece.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Glyph {
 
 /// Glyphs in one font, size and colour, one beside the other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct GlyphRun {
     pub(crate) font: u16,
     pub(crate) ink: Ink,
     /// Whether the text runs from right to left, against the order of the glyphs.
@@ -32,8 +32,8 @@ pub(crate) struct Piece {
 
 /// A line of text, before it has a place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Line {
-    pub(crate) pieces: Vec<Piece>,
+pub(crate) struct TextLine {
+    pub(crate) pieces: Vec<GlyphRun>,
     pub(crate) glyphs: Vec<Glyph>,
     pub(crate) text: String,
     /// Where its text ends, from the left edge of its frame.
@@ -42,10 +42,11 @@ pub(crate) struct Line {
     pub(crate) continued: bool,
 }
 
-impl Line {
+impl TextLine {
     /// Puts the pieces of another line onto this one.
     pub(crate) fn add(&mut self, other: &Self, shift: f32) {
-        self.pieces.extend(other.pieces.iter().map(|piece| Piece { x: piece.x + shift, ..*piece }));
+        self.pieces
+            .extend(other.pieces.iter().map(|piece| GlyphRun { x: piece.x + shift, ..*piece }));
         self.glyphs.extend_from_slice(&other.glyphs);
         self.text.push_str(&other.text);
         self.right = self.right.max(other.right + shift);
@@ -80,7 +81,7 @@ pub(crate) enum Shade {
 
 /// A filled rectangle.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Area {
+pub(crate) struct FilledArea {
     pub(crate) shade: Shade,
     pub(crate) x: f32,
     pub(crate) y: f32,
@@ -90,7 +91,7 @@ pub(crate) struct Area {
 
 /// Pieces that belong to one element of the book.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+pub(crate) struct ElementSpan {
     pub(crate) element: u32,
     pub(crate) pieces: u32,
 }
@@ -100,9 +101,9 @@ pub(crate) struct Span {
 pub(crate) struct Page {
     pub(crate) glyphs: Vec<Glyph>,
     pub(crate) text: String,
-    pub(crate) pieces: Vec<Piece>,
-    pub(crate) spans: Vec<Span>,
-    pub(crate) areas: Vec<Area>,
+    pub(crate) pieces: Vec<GlyphRun>,
+    pub(crate) spans: Vec<ElementSpan>,
+    pub(crate) areas: Vec<FilledArea>,
     /// The chapter that it belongs to.
     pub(crate) chapter: usize,
     /// Whether the chapter starts here, so that there is no running head.
@@ -111,9 +112,9 @@ pub(crate) struct Page {
 
 impl Page {
     /// Places a line with its left edge and baseline.
-    pub(crate) fn place(&mut self, line: &Line, x: f32, baseline: f32, element: u32) {
+    pub(crate) fn place(&mut self, line: &TextLine, x: f32, baseline: f32, element: u32) {
         let placed =
-            line.pieces.iter().map(|piece| Piece { x: x + piece.x, y: baseline, ..*piece });
+            line.pieces.iter().map(|piece| GlyphRun { x: x + piece.x, y: baseline, ..*piece });
         self.pieces.extend(placed);
         self.glyphs.extend_from_slice(&line.glyphs);
         self.text.push_str(&line.text);
@@ -121,12 +122,12 @@ impl Page {
         match self.spans.last_mut() {
             Some(span) if span.element == element => span.pieces += pieces,
             _ if pieces == 0 => {}
-            _ => self.spans.push(Span { element, pieces }),
+            _ => self.spans.push(ElementSpan { element, pieces }),
         }
     }
 
     /// Fills an area, or lets the last one grow downwards if it is the same.
-    pub(crate) fn fill(&mut self, area: Area) {
+    pub(crate) fn fill(&mut self, area: FilledArea) {
         if let Some(last) = self.areas.last_mut()
             && last.shade == area.shade
             && last.x == area.x

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The size of the page.
-    pub paper: Paper,
+    pub paper: PaperSize,
     /// Fonts besides the ones that are part of this crate.
-    pub fonts: Fonts,
+    pub fonts: FontSources,
 }
 
 /// The size of the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Paper {
+pub enum PaperSize {
     /// 148 by 210 millimetres, a small book. Two pages of it fit on a sheet of A4.
     #[default]
     A5,
@@ -26,7 +26,7 @@ pub enum Paper {
 /// Fonts besides the ones that are part of this crate, which have Latin, Greek and Cyrillic letters,
 /// Hebrew, Arabic, Armenian, Georgian and many symbols. The others are for what these do not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fonts {
+pub struct FontSources {
     /// Whether to look for fonts where the system keeps them. The pages then depend on the machine.
     pub system: bool,
     /// Directories of fonts, and files of fonts, in the order in which they are asked.

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use crate::design::Design;
-use crate::line::{Area, Line, Page, Shade};
+use crate::design::PageDesign;
+use crate::line::{FilledArea, Page, Shade, TextLine};
 
 /// With as many lines in view, one that is placed never leaves a single one behind: of a paragraph of
 /// three lines none may be parted, and a longer one leaves two on each page.
@@ -12,7 +12,7 @@ const IN_VIEW: usize = 4;
 
 /// What an element of the book is, for readers that listen to it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Role {
+pub(crate) enum ElementRole {
     /// The title on the title page.
     Title,
     /// A heading; chapters have level 1.
@@ -38,8 +38,8 @@ pub(crate) enum Role {
 
 /// How the lines of an element are placed.
 #[derive(Clone, Debug)]
-pub(crate) struct Setting {
-    pub(crate) role: Role,
+pub(crate) struct ElementLayout {
+    pub(crate) role: ElementRole,
     /// Distance to what is above and below; of two distances the larger one counts.
     pub(crate) above: f32,
     pub(crate) below: f32,
@@ -63,8 +63,8 @@ pub(crate) struct Backdrop {
 
 /// A line that waits for its place.
 #[derive(Debug)]
-struct Slot {
-    line: Line,
+struct PendingLine {
+    line: TextLine,
     height: f32,
     /// Distance to what is above, unless the page starts here.
     above: f32,
@@ -74,12 +74,12 @@ struct Slot {
     /// Whether the element starts with it.
     is_first: bool,
     /// The line in the margin that goes with it.
-    margin: Option<Line>,
+    margin: Option<TextLine>,
 }
 
 /// A heading that has a place: for the contents and the outline.
 #[derive(Clone, Debug)]
-pub(crate) struct Landmark {
+pub(crate) struct PlacedHeading {
     pub(crate) level: u8,
     pub(crate) title: String,
     /// The page of the body, from 0, and the height on it.
@@ -90,7 +90,7 @@ pub(crate) struct Landmark {
 /// Places lines on pages.
 #[derive(Debug)]
 pub(crate) struct Pager {
-    design: Design,
+    design: PageDesign,
     pages: Vec<Page>,
     /// The page that is being filled, how far it is, and whether it has any lines yet.
     page: Option<Page>,
@@ -100,16 +100,16 @@ pub(crate) struct Pager {
     below: f32,
     chapter: usize,
     /// The lines of the element that have no place yet, and what it announces.
-    queue: VecDeque<Slot>,
-    announced: Vec<Slot>,
-    setting: Option<Setting>,
+    queue: VecDeque<PendingLine>,
+    announced: Vec<PendingLine>,
+    setting: Option<ElementLayout>,
     started: bool,
-    pub(crate) roles: Vec<Role>,
-    pub(crate) landmarks: Vec<Landmark>,
+    pub(crate) roles: Vec<ElementRole>,
+    pub(crate) landmarks: Vec<PlacedHeading>,
 }
 
 impl Pager {
-    pub(crate) fn new(design: Design) -> Self {
+    pub(crate) fn new(design: PageDesign) -> Self {
         Self {
             design,
             pages: Vec::new(),
@@ -128,7 +128,7 @@ impl Pager {
     }
 
     /// Starts a chapter on a new page.
-    pub(crate) fn chapter(&mut self, chapter: usize) {
+    pub(crate) fn start_chapter(&mut self, chapter: usize) {
         self.flush();
         self.close_page();
         self.chapter = chapter;
@@ -138,7 +138,7 @@ impl Pager {
     }
 
     /// Leaves room, for instance above the title of a chapter; at the head of a page, too.
-    pub(crate) fn skip(&mut self, height: f32) {
+    pub(crate) fn skip_height(&mut self, height: f32) {
         self.flush();
         self.open_page();
         self.y += height;
@@ -146,45 +146,49 @@ impl Pager {
     }
 
     /// Places all lines of an element.
-    pub(crate) fn element(&mut self, setting: Setting, lines: impl IntoIterator<Item = Line>) {
-        self.begin(setting);
+    pub(crate) fn add_element(
+        &mut self,
+        setting: ElementLayout,
+        lines: impl IntoIterator<Item = TextLine>,
+    ) {
+        self.begin_element(setting);
         for line in lines {
-            self.line(line);
+            self.add_line(line);
         }
-        self.end();
+        self.end_element();
     }
 
     /// Starts an element, whose lines follow.
-    pub(crate) fn begin(&mut self, setting: Setting) {
+    pub(crate) fn begin_element(&mut self, setting: ElementLayout) {
         self.roles.push(setting.role.clone());
         self.setting = Some(setting);
         self.started = false;
     }
 
     /// Adds a line to the element.
-    pub(crate) fn line(&mut self, line: Line) {
-        self.line_with(line, None);
+    pub(crate) fn add_line(&mut self, line: TextLine) {
+        self.add_line_with_margin(line, None);
     }
 
     /// Adds a line with another one in the margin beside it.
-    pub(crate) fn line_with(&mut self, line: Line, margin: Option<Line>) {
+    pub(crate) fn add_line_with_margin(&mut self, line: TextLine, margin: Option<TextLine>) {
         let height = self.setting.as_ref().map_or(0.0, |setting| setting.leading);
         self.add(line, height, margin);
     }
 
     /// Adds room within the element.
-    pub(crate) fn padding(&mut self, height: f32) {
-        self.add(Line::default(), height, None);
+    pub(crate) fn add_padding(&mut self, height: f32) {
+        self.add(TextLine::default(), height, None);
     }
 
-    fn add(&mut self, line: Line, height: f32, margin: Option<Line>) {
+    fn add(&mut self, line: TextLine, height: f32, margin: Option<TextLine>) {
         let Some(setting) = &self.setting else { return };
         let is_first = !self.started && self.queue.is_empty();
         let above = if is_first { setting.above.max(self.below) } else { 0.0 };
         let element = u32::try_from(self.roles.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let (shift, backdrop) = (setting.shift, setting.backdrop);
         let announces = setting.announces && self.is_short();
-        self.queue.push_back(Slot {
+        self.queue.push_back(PendingLine {
             line,
             height,
             above,
@@ -200,7 +204,7 @@ impl Pager {
     }
 
     /// Ends the element.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn end_element(&mut self) {
         let Some(setting) = self.setting.take() else { return };
         if self.queue.is_empty() && !self.started {
             return;
@@ -280,7 +284,7 @@ impl Pager {
         }
     }
 
-    fn place(&mut self, slot: Slot) {
+    fn place(&mut self, slot: PendingLine) {
         let number = self.pages.len() + 1;
         let left = self.design.left(number);
         let Some(page) = &mut self.page else { return };
@@ -288,16 +292,16 @@ impl Pager {
             self.y += slot.above;
         }
         if let Some(Backdrop { shade, x, width }) = slot.backdrop {
-            page.fill(Area { shade, x: left + x, y: self.y, width, height: slot.height });
+            page.fill(FilledArea { shade, x: left + x, y: self.y, width, height: slot.height });
         }
         let role = usize::try_from(slot.element).ok().and_then(|index| self.roles.get(index));
-        if let Some(Role::Heading { level, title }) = role
+        if let Some(ElementRole::Heading { level, title }) = role
             && slot.is_first
         {
             let (level, title, page) = (*level, title.clone(), self.pages.len());
-            self.landmarks.push(Landmark { level, title, page, top: self.y });
+            self.landmarks.push(PlacedHeading { level, title, page, top: self.y });
         }
-        let baseline = self.y + Design::baseline(slot.height);
+        let baseline = self.y + PageDesign::baseline(slot.height);
         page.place(&slot.line, left + slot.shift, baseline, slot.element);
         if let Some(margin) = slot.margin {
             // The outer margin, with the text of the number towards the text.
@@ -305,7 +309,7 @@ impl Pager {
             let x = if number.is_multiple_of(2) {
                 left - gap - margin.right
             } else {
-                left + self.design.measure() + gap
+                left + self.design.text_width() + gap
             };
             page.place(&margin, x, baseline, slot.element);
         }
@@ -314,37 +318,37 @@ impl Pager {
     }
 
     fn flush(&mut self) {
-        self.end();
+        self.end_element();
         self.place_announced();
     }
 
     /// The pages that are done.
-    pub(crate) fn finish(mut self) -> Pages {
+    pub(crate) fn finish(mut self) -> PageSet {
         self.flush();
         self.close_page();
-        Pages { pages: self.pages, roles: self.roles, landmarks: self.landmarks }
+        PageSet { pages: self.pages, roles: self.roles, landmarks: self.landmarks }
     }
 }
 
 /// Pages, with what is on them.
 #[derive(Debug)]
-pub(crate) struct Pages {
+pub(crate) struct PageSet {
     pub(crate) pages: Vec<Page>,
-    pub(crate) roles: Vec<Role>,
-    pub(crate) landmarks: Vec<Landmark>,
+    pub(crate) roles: Vec<ElementRole>,
+    pub(crate) landmarks: Vec<PlacedHeading>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::Piece;
-    use crate::options::Paper;
-    use crate::passage::Ink;
+    use crate::line::GlyphRun;
+    use crate::options::PaperSize;
+    use crate::styled_text::Ink;
 
-    fn setting(announces: bool) -> Setting {
-        let leading = Design::of(Paper::A5).leading;
-        Setting {
-            role: Role::Paragraph,
+    fn setting(announces: bool) -> ElementLayout {
+        let leading = PageDesign::for_paper(PaperSize::A5).leading;
+        ElementLayout {
+            role: ElementRole::Paragraph,
             above: 0.0,
             below: 0.0,
             leading,
@@ -354,8 +358,8 @@ mod tests {
         }
     }
 
-    fn line() -> Line {
-        let piece = Piece {
+    fn line() -> TextLine {
+        let piece = GlyphRun {
             font: 0,
             ink: Ink::Black,
             backwards: false,
@@ -365,14 +369,14 @@ mod tests {
             glyphs: 0,
             text: 0,
         };
-        Line { pieces: vec![piece], ..Line::default() }
+        TextLine { pieces: vec![piece], ..TextLine::default() }
     }
 
     /// Pages of paragraphs with so many lines each: the lines of each paragraph on each page.
     fn pages(paragraphs: &[usize]) -> Vec<Vec<(u32, u32)>> {
-        let mut pager = Pager::new(Design::of(Paper::A5));
+        let mut pager = Pager::new(PageDesign::for_paper(PaperSize::A5));
         for lines in paragraphs {
-            pager.element(setting(false), (0..*lines).map(|_| line()));
+            pager.add_element(setting(false), (0..*lines).map(|_| line()));
         }
         let pages = pager.finish().pages.into_iter();
         pages
@@ -412,11 +416,11 @@ mod tests {
     #[test]
     fn what_announces_stays_with_what_follows() {
         for before in 0..=80 {
-            let mut pager = Pager::new(Design::of(Paper::A5));
-            pager.element(setting(false), (0..before).map(|_| line()));
-            pager.element(setting(true), [line()]);
-            pager.element(setting(true), [line(), line()]);
-            pager.element(setting(false), (0..5).map(|_| line()));
+            let mut pager = Pager::new(PageDesign::for_paper(PaperSize::A5));
+            pager.add_element(setting(false), (0..before).map(|_| line()));
+            pager.add_element(setting(true), [line()]);
+            pager.add_element(setting(true), [line(), line()]);
+            pager.add_element(setting(false), (0..5).map(|_| line()));
             let pages = pager.finish().pages;
             let is_there =
                 |page: &Page, element| page.spans.iter().any(|span| span.element == element);
@@ -427,10 +431,10 @@ mod tests {
 
     #[test]
     fn an_announcement_without_end_is_set_as_text() {
-        let mut pager = Pager::new(Design::of(Paper::A5));
-        pager.element(setting(true), (0..1000).map(|_| line()));
-        pager.element(setting(true), (0..16).map(|_| line()));
-        pager.element(setting(true), (0..16).map(|_| line()));
+        let mut pager = Pager::new(PageDesign::for_paper(PaperSize::A5));
+        pager.add_element(setting(true), (0..1000).map(|_| line()));
+        pager.add_element(setting(true), (0..16).map(|_| line()));
+        pager.add_element(setting(true), (0..16).map(|_| line()));
         let pages = pager.finish().pages;
         let most = pages.iter().map(|page| page.pieces.len()).max();
         assert_eq!(most, Some(35));

@@ -4,25 +4,25 @@ use std::num::NonZeroU16;
 
 use krilla::tagging::{Identifier, ListNumbering, Node, Tag, TagGroup, TagTree};
 
-use crate::pager::Role;
+use crate::pager::ElementRole;
 
 /// Takes what is on the pages in reading order, and puts what belongs together into one element.
-pub(crate) struct Structure {
+pub(crate) struct TagStructure {
     tree: TagTree,
     section: TagGroup,
     /// The list that is still open, and whether it is one of contents.
     list: Option<(bool, TagGroup)>,
-    element: Option<Element>,
+    element: Option<OpenElement>,
 }
 
-struct Element {
+struct OpenElement {
     in_text: bool,
     number: u32,
-    role: Role,
+    role: ElementRole,
     content: Vec<Identifier>,
 }
 
-impl Structure {
+impl TagStructure {
     pub(crate) fn new() -> Self {
         Self {
             tree: TagTree::new(),
@@ -47,7 +47,7 @@ impl Structure {
         &mut self,
         in_text: bool,
         number: u32,
-        role: &Role,
+        role: &ElementRole,
         mut content: Vec<Identifier>,
     ) {
         if let Some(element) = &mut self.element
@@ -57,7 +57,7 @@ impl Structure {
             return;
         }
         self.close_element();
-        self.element = Some(Element { in_text, number, role: role.clone(), content });
+        self.element = Some(OpenElement { in_text, number, role: role.clone(), content });
     }
 
     pub(crate) fn finish(mut self) -> TagTree {
@@ -72,26 +72,28 @@ impl Structure {
     }
 
     fn close_element(&mut self) {
-        let Some(Element { role, content, .. }) = self.element.take() else { return };
+        let Some(OpenElement { role, content, .. }) = self.element.take() else { return };
         let content: Vec<Node> = content.into_iter().map(Node::from).collect();
         let group = match role {
-            Role::Item { numbered } => return self.add_item(numbered, content),
-            Role::Entry { .. } => return self.add_entry(content),
-            Role::Title => TagGroup::with_children(Tag::Title, content),
-            Role::Heading { level, title } => {
+            ElementRole::Item { numbered } => return self.add_item(numbered, content),
+            ElementRole::Entry { .. } => return self.add_entry(content),
+            ElementRole::Title => TagGroup::with_children(Tag::Title, content),
+            ElementRole::Heading { level, title } => {
                 let level = NonZeroU16::new(u16::from(level)).unwrap_or(NonZeroU16::MIN);
                 TagGroup::with_children(Tag::Hn(level, Some(title)), content)
             }
-            Role::Paragraph | Role::Ornament => TagGroup::with_children(Tag::P, content),
-            Role::Quotation => {
+            ElementRole::Paragraph | ElementRole::Ornament => {
+                TagGroup::with_children(Tag::P, content)
+            }
+            ElementRole::Quotation => {
                 let paragraph = TagGroup::with_children(Tag::P, content);
                 TagGroup::with_children(Tag::BlockQuote, vec![paragraph.into()])
             }
-            Role::Code => {
+            ElementRole::Code => {
                 let code = TagGroup::with_children(Tag::Code, content);
                 TagGroup::with_children(Tag::P, vec![code.into()])
             }
-            Role::Note => TagGroup::with_children(Tag::Note, content),
+            ElementRole::Note => TagGroup::with_children(Tag::Note, content),
         };
         self.close_list();
         self.section.push(group);

@@ -1,6 +1,6 @@
 //! Changes of a state that can be taken back.
 //!
-//! A [`Delta`] names a place in a [`Tree`] and what happens there: `set`, `delete`, `push`, `pull` or
+//! A [`Delta`] names a place in a [`JsonTree`] and what happens there: `set`, `delete`, `push`, `pull` or
 //! `increment`. [`Delta::apply`] carries it out and returns it completed with all that taking it back needs;
 //! [`Delta::inverse`] of such a delta is a delta that takes it back. [`diff`] finds the deltas between two
 //! states.
@@ -8,23 +8,23 @@
 mod apply;
 mod diff;
 mod inverse;
+mod json_form;
 mod number;
 mod path;
-mod wire;
 
 use thiserror::Error;
 
-use crate::tree::{Kind, Tree};
+use crate::tree::{JsonTree, ValueKind};
 
-pub use apply::{Doing, Notes, Positions};
+pub use apply::{ArrayPositions, DeltaApplication, InverseData};
 pub use diff::diff;
 pub use inverse::apply_group;
-pub use path::{MAX_SEGMENTS, Path, Spelling};
-pub use wire::{DeltaText, parse_path, path_text, present, shared, write_fields};
+pub use json_form::{DeltaText, parse_path, present, render_path, shared_tree, write_fields};
+pub use path::{DeltaPath, MAX_SEGMENTS, PathNotation};
 
 /// What happens at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Op {
+pub enum DeltaOp {
     /// A value is put there; what is missing on the way is created.
     Set,
     /// The value is removed.
@@ -37,37 +37,38 @@ pub enum Op {
     Increment,
 }
 
-impl Op {
+impl DeltaOp {
     /// Every operation there is.
-    pub const ALL: [Op; 5] = [Op::Set, Op::Delete, Op::Push, Op::Pull, Op::Increment];
+    pub const ALL: [DeltaOp; 5] =
+        [DeltaOp::Set, DeltaOp::Delete, DeltaOp::Push, DeltaOp::Pull, DeltaOp::Increment];
 
     /// The name that files use.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Op::Set => "set",
-            Op::Delete => "delete",
-            Op::Push => "push",
-            Op::Pull => "pull",
-            Op::Increment => "increment",
+            DeltaOp::Set => "set",
+            DeltaOp::Delete => "delete",
+            DeltaOp::Push => "push",
+            DeltaOp::Pull => "pull",
+            DeltaOp::Increment => "increment",
         }
     }
 
     /// The operation that files call `name`.
     #[must_use]
-    pub fn parse(name: &str) -> Option<Op> {
-        Op::ALL.into_iter().find(|op| op.as_str() == name)
+    pub fn parse(name: &str) -> Option<DeltaOp> {
+        DeltaOp::ALL.into_iter().find(|op| op.as_str() == name)
     }
 }
 
 /// One change at one place.
 ///
 /// ```
-/// use everturn_value::delta::{Delta, Path};
-/// use everturn_value::tree::Tree;
+/// use everturn_value::delta::{Delta, DeltaPath};
+/// use everturn_value::tree::JsonTree;
 ///
-/// let mut state = Tree::parse(r#"{"npcs": {"luna": {"trust": 5}}}"#)?;
-/// let wanted = Delta::increment(Path::dotted("npcs.luna.trust"), Tree::parse("10")?);
+/// let mut state = JsonTree::parse(r#"{"npcs": {"luna": {"trust": 5}}}"#)?;
+/// let wanted = Delta::increment(DeltaPath::dotted("npcs.luna.trust"), JsonTree::parse("10")?);
 /// let done = wanted.apply(&mut state)?;
 /// assert_eq!(state.to_line(), r#"{"npcs":{"luna":{"trust":15}}}"#);
 /// done.inverse()?.apply(&mut state)?;
@@ -77,14 +78,14 @@ impl Op {
 #[derive(Debug, Clone)]
 pub struct Delta {
     /// What happens.
-    pub op: Op,
+    pub op: DeltaOp,
     /// Where.
-    pub path: Path,
+    pub path: DeltaPath,
     /// The value that is put, added or removed; a `delete` has none.
-    pub value: Option<Tree>,
+    pub value: Option<JsonTree>,
     /// What was there before; nothing if there was nothing, or if nobody has noted it. After a `pull`,
     /// all removed elements, if they were not spelled like the value.
-    pub previous: Option<Tree>,
+    pub previous: Option<JsonTree>,
     /// How many of the containers above the place a `set` had to create.
     pub created: usize,
     /// At which places of an array elements were added or removed, in ascending order.
@@ -92,7 +93,7 @@ pub struct Delta {
     /// Which place among the members of an object the removed member had, or the new one gets.
     pub member: Option<usize>,
     /// Other fields, which are kept.
-    pub extra: Vec<(String, Tree)>,
+    pub extra: Vec<(String, JsonTree)>,
 }
 
 /// Why a delta cannot be applied. Nothing was changed.
@@ -103,21 +104,21 @@ pub enum DeltaError {
     #[error("{op} at {path}: there is nothing there", op = op.as_str())]
     Missing {
         /// The operation.
-        op: Op,
+        op: DeltaOp,
         /// The path.
-        path: Path,
+        path: DeltaPath,
     },
     /// A value on the way, or at the end of it, is of the wrong kind.
     #[error("{op} at {path}: {at} is {found}, not {wanted}", op = op.as_str())]
     Kind {
         /// The operation.
-        op: Op,
+        op: DeltaOp,
         /// The path.
-        path: Path,
+        path: DeltaPath,
         /// The place of the wrong value.
-        at: Path,
+        at: DeltaPath,
         /// What it is.
-        found: Kind,
+        found: ValueKind,
         /// What it should be.
         wanted: &'static str,
     },
@@ -125,9 +126,9 @@ pub enum DeltaError {
     #[error("{op} at {path}: the array has {length} elements", op = op.as_str())]
     Index {
         /// The operation.
-        op: Op,
+        op: DeltaOp,
         /// The path.
-        path: Path,
+        path: DeltaPath,
         /// How many elements there are.
         length: usize,
     },
@@ -135,9 +136,9 @@ pub enum DeltaError {
     #[error("{op} at {path}: {wanted} is needed as value", op = op.as_str())]
     Value {
         /// The operation.
-        op: Op,
+        op: DeltaOp,
         /// The path.
-        path: Path,
+        path: DeltaPath,
         /// What is needed.
         wanted: &'static str,
     },
@@ -145,7 +146,7 @@ pub enum DeltaError {
     #[error("increment at {path}: {sum} is out of range")]
     Range {
         /// The path.
-        path: Path,
+        path: DeltaPath,
         /// What it would be.
         sum: String,
     },
@@ -153,25 +154,25 @@ pub enum DeltaError {
     #[error("{op} at {path}: another value stands at position {position}", op = op.as_str())]
     Other {
         /// The operation.
-        op: Op,
+        op: DeltaOp,
         /// The path.
-        path: Path,
+        path: DeltaPath,
         /// Where.
         position: usize,
     },
     /// The delta does not say what taking it back needs.
     #[error("{op} at {path}: it was stored without what taking it back needs", op = op.as_str())]
-    NoWayBack {
+    NotInvertible {
         /// The operation.
-        op: Op,
+        op: DeltaOp,
         /// The path.
-        path: Path,
+        path: DeltaPath,
     },
     /// The path has too many segments.
     #[error("the path from {path} on has {count} segments, the most is {most}", most = MAX_SEGMENTS)]
     TooDeep {
         /// How it starts.
-        path: Path,
+        path: DeltaPath,
         /// How many there are.
         count: usize,
     },
@@ -179,14 +180,14 @@ pub enum DeltaError {
 
 impl DeltaError {
     /// The same, with its paths written with dots.
-    pub fn dotted(self) -> DeltaError {
-        self.spelled(Spelling::Dotted)
+    pub fn with_dotted_paths(self) -> DeltaError {
+        self.with_notation(PathNotation::Dotted)
     }
 
     /// The same, with its paths written like this.
-    fn spelled(mut self, spelling: Spelling) -> DeltaError {
-        let respell = |path: &mut Path| {
-            *path = std::mem::replace(path, Path::root()).spelled(spelling);
+    fn with_notation(mut self, spelling: PathNotation) -> DeltaError {
+        let respell = |path: &mut DeltaPath| {
+            *path = std::mem::replace(path, DeltaPath::root()).with_notation(spelling);
         };
         match &mut self {
             DeltaError::Kind { path, at, .. } => {
@@ -198,7 +199,7 @@ impl DeltaError {
             | DeltaError::Value { path, .. }
             | DeltaError::Range { path, .. }
             | DeltaError::Other { path, .. }
-            | DeltaError::NoWayBack { path, .. }
+            | DeltaError::NotInvertible { path, .. }
             | DeltaError::TooDeep { path, .. } => respell(path),
         }
         self
@@ -206,7 +207,7 @@ impl DeltaError {
 }
 
 impl Delta {
-    fn new(op: Op, path: Path, value: Option<Tree>) -> Delta {
+    fn new(op: DeltaOp, path: DeltaPath, value: Option<JsonTree>) -> Delta {
         Delta {
             op,
             path,
@@ -221,31 +222,31 @@ impl Delta {
 
     /// Puts `value` at `path`.
     #[must_use]
-    pub fn set(path: Path, value: Tree) -> Delta {
-        Delta::new(Op::Set, path, Some(value))
+    pub fn set(path: DeltaPath, value: JsonTree) -> Delta {
+        Delta::new(DeltaOp::Set, path, Some(value))
     }
 
     /// Removes what is at `path`.
     #[must_use]
-    pub fn delete(path: Path) -> Delta {
-        Delta::new(Op::Delete, path, None)
+    pub fn delete(path: DeltaPath) -> Delta {
+        Delta::new(DeltaOp::Delete, path, None)
     }
 
     /// Adds `value` to the end of the array at `path`.
     #[must_use]
-    pub fn push(path: Path, value: Tree) -> Delta {
-        Delta::new(Op::Push, path, Some(value))
+    pub fn push(path: DeltaPath, value: JsonTree) -> Delta {
+        Delta::new(DeltaOp::Push, path, Some(value))
     }
 
     /// Removes all elements that are `value` from the array at `path`.
     #[must_use]
-    pub fn pull(path: Path, value: Tree) -> Delta {
-        Delta::new(Op::Pull, path, Some(value))
+    pub fn pull(path: DeltaPath, value: JsonTree) -> Delta {
+        Delta::new(DeltaOp::Pull, path, Some(value))
     }
 
     /// Adds the number `value` to the number at `path`.
     #[must_use]
-    pub fn increment(path: Path, value: Tree) -> Delta {
-        Delta::new(Op::Increment, path, Some(value))
+    pub fn increment(path: DeltaPath, value: JsonTree) -> Delta {
+        Delta::new(DeltaOp::Increment, path, Some(value))
     }
 }

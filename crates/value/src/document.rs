@@ -3,16 +3,16 @@
 //! A [`Document`] is the text of the file. Reading finds a value in it by its path, editing replaces,
 //! inserts or removes just that part. So unknown fields, the order of keys, the way numbers and escapes
 //! are spelled and all white space survive, and a document that was not touched is saved as it was.
-//! What is inserted looks like the rest of the file: its [`Style`] is detected when it is parsed, and
+//! What is inserted looks like the rest of the file: its [`JsonStyle`] is detected when it is parsed, and
 //! new entries of a container are separated like those it has.
 //!
 //! When an object has the same key twice, the last one is read and edited, as other readers do.
 
 mod edit;
 mod error;
+mod formatter;
 mod locate;
 mod path;
-mod pen;
 mod style;
 
 use std::ops::Range;
@@ -21,14 +21,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use everturn_json::finding::{Code, Finding};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::json;
 use everturn_json::names::FilePath;
 
 pub use error::{EditError, ParseError, ReadError};
-pub use path::Segment;
-pub use pen::one_line;
-pub use style::{Indent, Layout, LineEnd, NonAscii, Style};
+pub use formatter::render_line;
+pub use path::PathSegment;
+pub use style::{Indent, JsonLayout, JsonStyle, LineEnding, NonAscii};
 
 /// The byte order mark as text.
 const BOM: &str = "\u{feff}";
@@ -36,12 +36,12 @@ const BOM: &str = "\u{feff}";
 /// A JSON file in memory.
 ///
 /// ```
-/// use everturn_value::document::{Document, Segment};
+/// use everturn_value::document::{Document, PathSegment};
 ///
-/// let path = [Segment::Key("player"), Segment::Key("hp")];
+/// let path = [PathSegment::Key("player"), PathSegment::ObjectKey("hp")];
 /// let mut document = Document::parse(b"{\"v\": 1.0, \"player\": {\"hp\": 12}}\n")?;
 /// document.set(&path, &9)?;
-/// document.set(&[Segment::Key("turn")], &3)?;
+/// document.set(&[PathSegment::Key("turn")], &3)?;
 /// assert_eq!(document.text(), "{\"v\": 1.0, \"player\": {\"hp\": 9}, \"turn\": 3}\n");
 /// assert_eq!(document.get(&path), Some("9"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -52,25 +52,25 @@ pub struct Document {
     text: String,
     /// Where the value is, without the white space around it.
     root: Range<usize>,
-    style: Style,
+    style: JsonStyle,
 }
 
 impl Document {
     /// Checks that `bytes` are one JSON value in UTF-8 and takes them as they are.
     ///
-    /// What the text does not show of its style is taken from [`Style::PRETTY_RAW`].
+    /// What the text does not show of its style is taken from [`JsonStyle::PRETTY_RAW`].
     pub fn parse(bytes: &[u8]) -> Result<Document, ParseError> {
-        Document::parse_like(bytes, &Style::PRETTY_RAW)
+        Document::parse_like(bytes, &JsonStyle::PRETTY_RAW)
     }
 
     /// As [`Document::parse`], with `style` for what the text does not show of its own. An empty
     /// object shows nothing of indents, an ASCII text nothing of how others are written.
-    pub fn parse_like(bytes: &[u8], style: &Style) -> Result<Document, ParseError> {
+    pub fn parse_like(bytes: &[u8], style: &JsonStyle) -> Result<Document, ParseError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| ParseError::not_utf8(bytes, error.valid_up_to()))?;
         let before = if text.starts_with(BOM) { BOM.len() } else { 0 };
         let content = text.get(before..).unwrap_or_default();
-        let start = before + json::find(content.as_bytes(), |byte| !is_space(byte));
+        let start = before + json::find_byte(content.as_bytes(), |byte| !is_space(byte));
         if content.bytes().all(|byte| is_space(byte) || byte == 0) {
             return Err(ParseError::Empty { bytes: bytes.len() });
         }
@@ -78,19 +78,19 @@ impl Document {
         let after = bytes.get(end..).unwrap_or_default();
         if let Some((at, &byte)) = after.iter().enumerate().find(|&(_, &byte)| !is_space(byte)) {
             let wanted = "the end of the document";
-            let reason = json::Reason::Unexpected { byte, wanted };
-            return Err(ParseError::bad(text, json::Bad { at: (end + at) as u64, reason }));
+            let reason = json::JsonErrorKind::Unexpected { byte, wanted };
+            return Err(ParseError::bad(text, json::JsonError { at: (end + at) as u64, reason }));
         }
         let root = start..end;
-        let style = Style::detect(text, &root, style);
+        let style = JsonStyle::detect(text, &root, style);
         Ok(Document { text: text.to_owned(), root, style })
     }
 
     /// A new document that holds `value`, written in `style`.
-    pub fn new<T: Serialize + ?Sized>(value: &T, style: Style) -> Result<Document, EditError> {
+    pub fn new<T: Serialize + ?Sized>(value: &T, style: JsonStyle) -> Result<Document, EditError> {
         let mut text = if style.bom { BOM.to_owned() } else { String::new() };
         let start = text.len();
-        let value = pen::write(value, &style, style.layout, "")
+        let value = formatter::render_value(value, &style, style.layout, "")
             .map_err(|source| EditError::write(&[], source))?;
         text.push_str(&value);
         let root = start..text.len();
@@ -114,13 +114,13 @@ impl Document {
 
     /// The style in which new values are written.
     #[must_use]
-    pub fn style(&self) -> &Style {
+    pub fn style(&self) -> &JsonStyle {
         &self.style
     }
 
     /// The text of the value at `path`, if there is one.
     #[must_use]
-    pub fn get(&self, path: &[Segment<'_>]) -> Option<&str> {
+    pub fn get(&self, path: &[PathSegment<'_>]) -> Option<&str> {
         self.text.get(self.find(path)?)
     }
 
@@ -129,16 +129,19 @@ impl Document {
     /// An integer that 64 bits do not hold becomes the nearest floating-point number, as it does in
     /// most programs; in the document it keeps its digits. Numbers beyond those, more than 127 levels of
     /// nesting and half surrogate pairs are errors.
-    pub fn value(&self, path: &[Segment<'_>]) -> Result<Option<Value>, ReadError> {
+    pub fn value(&self, path: &[PathSegment<'_>]) -> Result<Option<Value>, ReadError> {
         self.read(path)
     }
 
     /// The value at `path` as a `T`, if there is one.
-    pub fn read<T: DeserializeOwned>(&self, path: &[Segment<'_>]) -> Result<Option<T>, ReadError> {
+    pub fn read<T: DeserializeOwned>(
+        &self,
+        path: &[PathSegment<'_>],
+    ) -> Result<Option<T>, ReadError> {
         let Some(span) = self.find(path) else { return Ok(None) };
         let text = self.text.get(span.clone()).unwrap_or_default();
         serde_json::from_str(text).map(Some).map_err(|source| ReadError {
-            path: path::pointer(path),
+            path: path::json_pointer(path),
             byte: span.start,
             source,
         })
@@ -152,9 +155,9 @@ impl Document {
         keys.into_iter()
             .map(|key| Finding {
                 file: file.clone(),
-                line: Some(error::place(&self.text, key.start).0),
+                line: Some(error::line_and_column(&self.text, key.start).0),
                 offset: Some(key.start as u64),
-                code: Code::DuplicateKey,
+                code: FindingCode::DuplicateKey,
                 message: format!(
                     "the object has the key {} already; this one counts",
                     self.text.get(key).unwrap_or_default()

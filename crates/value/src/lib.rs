@@ -1,13 +1,12 @@
 //! JSON documents, values and their changes.
 //!
-//! - [`document`]: a whole JSON file as a [`document::Document`], edited without touching what did not change.
-//! - [`tree`]: a [`tree::Tree`] is a value that is looked into only where somebody looks; one text and one checksum for
-//!   each value.
-//! - [`delta`]: a [`delta::Delta`] changes such a value and can be taken back; [`delta::diff`] finds the changes between
-//!   two of them.
-//! - [`outline`]: values as a person would tell them.
+//! - [`document`]: a JSON file as a [`document::Document`]; an edit leaves all other bytes as they are.
+//! - [`tree`]: a [`tree::JsonTree`] is a lazily parsed value with a canonical text and checksum.
+//! - [`delta`]: a [`delta::Delta`] changes a value and can be undone; [`delta::diff`] computes the changes between two
+//!   values.
+//! - [`outline`]: values as readable text.
 //!
-//! It depends on `everturn-json` for the grammar and on `serde_json` for typed values, and touches no files.
+//! It depends on `everturn-json` for the grammar and on `serde_json` for typed values. It opens no files.
 
 pub mod document;
 

@@ -1,6 +1,6 @@
 //! JSON values as a person would tell them: texts, and lines of labels and texts.
 
-use crate::tree::{Kind, Tree};
+use crate::tree::{JsonTree, ValueKind};
 use everturn_json::json;
 
 /// How deep values are told; what lies deeper is kept and not told.
@@ -11,8 +11,8 @@ const PICTURES: &[&str] =
     &["avatar", "image", "portrait", "full_body", "expressions", "visualization", "assets"];
 
 /// The text of a string; half a surrogate pair is shown as a replacement character.
-pub fn text_of(tree: &Tree) -> Option<String> {
-    if tree.kind() != Kind::String {
+pub fn text_of(tree: &JsonTree) -> Option<String> {
+    if tree.kind() != ValueKind::String {
         return None;
     }
     let whole = tree.string_at::<&str>(&[]);
@@ -22,18 +22,18 @@ pub fn text_of(tree: &Tree) -> Option<String> {
 }
 
 /// The text of the string at `path`, if there is one.
-pub fn text_at(tree: &Tree, path: &[&str]) -> Option<String> {
-    text_of(&tree.at(path)?)
+pub fn text_at(tree: &JsonTree, path: &[&str]) -> Option<String> {
+    text_of(&tree.value_at(path)?)
 }
 
 /// The strings of the array at `path`.
-pub fn texts_at(tree: &Tree, path: &[&str]) -> Vec<String> {
-    let children = tree.at(path).map(|tree| tree.children()).unwrap_or_default();
+pub fn texts_at(tree: &JsonTree, path: &[&str]) -> Vec<String> {
+    let children = tree.value_at(path).map(|tree| tree.children()).unwrap_or_default();
     children.iter().filter_map(|(_, tree)| text_of(tree)).collect()
 }
 
 /// The truth value at `path`; numbers count as in JavaScript, because some programs write them.
-pub fn flag_at(tree: &Tree, path: &[&str]) -> Option<bool> {
+pub fn flag_at(tree: &JsonTree, path: &[&str]) -> Option<bool> {
     match tree.text_at(path)?.as_str() {
         "true" => Some(true),
         "false" => Some(false),
@@ -42,8 +42,8 @@ pub fn flag_at(tree: &Tree, path: &[&str]) -> Option<bool> {
 }
 
 /// The whole number at `path`, if it is one or a string of its digits.
-pub fn number_at(tree: &Tree, path: &[&str]) -> Option<i64> {
-    let value = tree.at(path)?;
+pub fn number_at(tree: &JsonTree, path: &[&str]) -> Option<i64> {
+    let value = tree.value_at(path)?;
     let text = text_of(&value).unwrap_or_else(|| value.to_line());
     let text = text.trim();
     text.parse().ok().or_else(|| {
@@ -55,14 +55,14 @@ pub fn number_at(tree: &Tree, path: &[&str]) -> Option<i64> {
 }
 
 /// A name of a member as a label: `speech_patterns` is `Speech patterns`.
-pub fn label(key: &str) -> String {
+pub fn format_label(key: &str) -> String {
     let words = key.replace(['_', '-'], " ");
     let mut letters = words.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// A value that is told on its own, and so not as a part of another.
-pub struct Named {
+pub struct NamedText {
     /// What it is called.
     pub name: String,
     /// What there is to say about it.
@@ -71,52 +71,57 @@ pub struct Named {
 
 /// What an outline is made of.
 #[derive(Default)]
-pub struct Outline {
+pub struct ValueOutline {
     /// Lines that belong to nothing that has a name.
     pub lines: Vec<String>,
     /// Objects that have a name, wherever they are, in the order of the document.
-    pub named: Vec<Named>,
+    pub named: Vec<NamedText>,
 }
 
 /// Something that still has to be told.
-struct Waiting {
+struct PendingValue {
     label: String,
-    value: Tree,
+    value: JsonTree,
     depth: usize,
     /// The named object that it belongs to.
     owner: Option<usize>,
 }
 
-impl Outline {
+impl ValueOutline {
     /// Tells a value; `start` is its label, if it needs one.
-    pub fn of(value: &Tree, start: &str) -> Outline {
-        let mut outline = Outline::default();
-        let first = Waiting { label: label(start), value: value.clone(), depth: 0, owner: None };
+    pub fn from_value(value: &JsonTree, start: &str) -> ValueOutline {
+        let mut outline = ValueOutline::default();
+        let first = PendingValue {
+            label: format_label(start),
+            value: value.clone(),
+            depth: 0,
+            owner: None,
+        };
         let mut stack = vec![first];
         while let Some(next) = stack.pop() {
-            outline.tell(next, &mut stack);
+            outline.add_value(next, &mut stack);
         }
         outline
     }
 
-    fn tell(&mut self, waiting: Waiting, stack: &mut Vec<Waiting>) {
-        let Waiting { label: called, value, depth, mut owner } = waiting;
+    fn add_value(&mut self, waiting: PendingValue, stack: &mut Vec<PendingValue>) {
+        let PendingValue { label: called, value, depth, mut owner } = waiting;
         match value.kind() {
-            Kind::Null => {}
-            Kind::Bool | Kind::Number => self.add(owner, &called, &value.to_line()),
-            Kind::String => {
+            ValueKind::Null => {}
+            ValueKind::Bool | ValueKind::Number => self.add(owner, &called, &value.to_line()),
+            ValueKind::String => {
                 let text = text_of(&value).unwrap_or_default();
                 self.add(owner, &called, text.trim());
             }
-            Kind::Array | Kind::Object if depth >= MAX_DEPTH => {}
-            Kind::Array => {
+            ValueKind::Array | ValueKind::Object if depth >= MAX_DEPTH => {}
+            ValueKind::Array => {
                 let children = value.children();
                 let texts: Vec<String> =
                     children.iter().filter_map(|(_, it)| text_of(it)).collect();
                 if texts.len() == children.len() {
                     return self.add(owner, &called, &texts.join(", "));
                 }
-                let below = children.into_iter().rev().map(|(_, value)| Waiting {
+                let below = children.into_iter().rev().map(|(_, value)| PendingValue {
                     label: called.clone(),
                     value,
                     depth: depth + 1,
@@ -124,17 +129,17 @@ impl Outline {
                 });
                 stack.extend(below);
             }
-            Kind::Object => {
+            ValueKind::Object => {
                 let name = text_at(&value, &["name"]).filter(|name| !name.trim().is_empty());
                 if let Some(name) = name.as_deref().map(str::trim) {
                     owner = Some(self.named.len());
-                    self.named.push(Named { name: name.to_owned(), text: name.to_owned() });
+                    self.named.push(NamedText { name: name.to_owned(), text: name.to_owned() });
                 }
                 let told =
                     |key: &str| !(PICTURES.contains(&key) || name.is_some() && key == "name");
                 let members = value.children().into_iter().filter(|(key, _)| told(key)).rev();
-                stack.extend(members.map(|(key, value)| Waiting {
-                    label: label(&key),
+                stack.extend(members.map(|(key, value)| PendingValue {
+                    label: format_label(&key),
                     value,
                     depth: depth + 1,
                     owner,
@@ -169,7 +174,7 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> String {
-        Outline::of(&Tree::parse(text).unwrap(), "").into_text()
+        ValueOutline::from_value(&JsonTree::parse(text).unwrap(), "").into_text()
     }
 
     #[test]
@@ -199,7 +204,7 @@ mod tests {
     #[test]
     fn numbers_and_flags_are_read_however_they_are_written() {
         let tree =
-            Tree::parse(r#"{"a": 3, "b": "4", "c": 5.0, "d": 5.5, "e": true, "f": 0, "g": 1}"#);
+            JsonTree::parse(r#"{"a": 3, "b": "4", "c": 5.0, "d": 5.5, "e": true, "f": 0, "g": 1}"#);
         let tree = tree.unwrap();
         for (key, expect) in
             [("a", Some(3)), ("b", Some(4)), ("c", Some(5)), ("d", None), ("e", None), ("z", None)]

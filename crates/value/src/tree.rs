@@ -1,6 +1,6 @@
 //! JSON values that are looked into only where somebody looks, and changed only where something changes.
 //!
-//! A state of hundreds of kilobytes is read, changed in a few places and written again. A [`Tree`] is the
+//! A state of hundreds of kilobytes is read, changed in a few places and written again. A [`JsonTree`] is the
 //! text it was read from; where a change reaches into it, the containers on the way are taken apart, one
 //! level at a time. Whatever was not touched keeps its text: numbers their digits, strings their escapes.
 //! Copies share the text.
@@ -25,8 +25,8 @@ use serde_json::Value;
 use crate::delta::MAX_SEGMENTS;
 use everturn_json::json;
 
-pub use canonical::{Digest, canonical, digest};
-pub use expand::Key;
+pub use canonical::{ValueDigest, canonical_text, digest};
+pub use expand::ObjectKey;
 pub(crate) use expand::escape_key;
 
 /// How many levels of a tree may be taken apart, which no path alone can do.
@@ -35,36 +35,36 @@ const MAX_APART: usize = 4 * MAX_SEGMENTS;
 /// A JSON value.
 ///
 /// ```
-/// use everturn_value::tree::Tree;
+/// use everturn_value::tree::JsonTree;
 ///
-/// let tree = Tree::parse(r#"{"npcs": {"luna": {"mood": "calm"}}, "big": 1.50}"#)?;
+/// let tree = JsonTree::parse(r#"{"npcs": {"luna": {"mood": "calm"}}, "big": 1.50}"#)?;
 /// assert_eq!(tree.text_at(&["npcs", "luna", "mood"]).as_deref(), Some("\"calm\""));
 /// assert_eq!(tree.text_at(&["npcs", "vex"]), None);
 /// assert_eq!(tree.text_at(&["big"]).as_deref(), Some("1.50"));
-/// # Ok::<(), everturn_json::json::Bad>(())
+/// # Ok::<(), everturn_json::json::JsonError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Tree(#[doc(hidden)] pub Node);
+pub struct JsonTree(#[doc(hidden)] pub TreeNode);
 
 /// The members of an object.
 #[doc(hidden)]
-pub type Members = IndexMap<Key, Node, foldhash::fast::RandomState>;
+pub type ObjectMembers = IndexMap<ObjectKey, TreeNode, foldhash::fast::RandomState>;
 
 /// One value of a tree. Not a promise: how trees are kept may change.
 #[doc(hidden)]
 #[derive(Debug, Clone)]
-pub enum Node {
+pub enum TreeNode {
     /// A value that was not looked into, or has nothing inside.
-    Text(Slice),
+    Text(TextSlice),
     /// An object that was looked into.
-    Object(Members),
+    Object(ObjectMembers),
     /// An array that was looked into.
-    Array(Vec<Node>),
+    Array(Vec<TreeNode>),
 }
 
 /// A part of a shared text: one JSON value, without white space around it.
 #[derive(Clone)]
-pub struct Slice {
+pub struct TextSlice {
     // Not `Arc<str>`, into which a file that was read would be copied once more.
     text: Arc<String>,
     span: Range<usize>,
@@ -72,7 +72,7 @@ pub struct Slice {
 
 /// What kind of value stands somewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// `null`
     Null,
     /// `true` or `false`
@@ -87,29 +87,29 @@ pub enum Kind {
     Object,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ValueKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Null => "null",
-            Kind::Bool => "a truth value",
-            Kind::Number => "a number",
-            Kind::String => "a string",
-            Kind::Array => "an array",
-            Kind::Object => "an object",
+            ValueKind::Null => "null",
+            ValueKind::Bool => "a truth value",
+            ValueKind::Number => "a number",
+            ValueKind::String => "a string",
+            ValueKind::Array => "an array",
+            ValueKind::Object => "an object",
         })
     }
 }
 
-impl Slice {
+impl TextSlice {
     /// The value at `span` of `text`.
-    pub fn new(text: Arc<String>, span: Range<usize>) -> Slice {
-        Slice { text, span }
+    pub fn new(text: Arc<String>, span: Range<usize>) -> TextSlice {
+        TextSlice { text, span }
     }
 
     /// All of `text`, which is one value without white space around it.
-    pub fn whole(text: impl Into<String>) -> Slice {
+    pub fn from_text(text: impl Into<String>) -> TextSlice {
         let text = text.into();
-        Slice { span: 0..text.len(), text: Arc::new(text) }
+        TextSlice { span: 0..text.len(), text: Arc::new(text) }
     }
 
     /// Its text.
@@ -118,150 +118,152 @@ impl Slice {
     }
 
     /// A value inside this one, by its text.
-    pub fn part(&self, text: &str) -> Slice {
+    pub fn subslice(&self, text: &str) -> TextSlice {
         let start = (text.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
         match self.text.get(start..start.saturating_add(text.len())) {
-            Some(_) => Slice { text: Arc::clone(&self.text), span: start..start + text.len() },
-            None => Slice::whole(text),
+            Some(_) => TextSlice { text: Arc::clone(&self.text), span: start..start + text.len() },
+            None => TextSlice::from_text(text),
         }
     }
 }
 
-impl fmt::Debug for Slice {
+impl fmt::Debug for TextSlice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl Node {
-    pub(crate) fn null() -> Node {
-        Node::Text(Slice::whole("null"))
+impl TreeNode {
+    pub(crate) fn null() -> TreeNode {
+        TreeNode::Text(TextSlice::from_text("null"))
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> ValueKind {
         match self {
-            Node::Object(_) => Kind::Object,
-            Node::Array(_) => Kind::Array,
-            Node::Text(slice) => match slice.as_str().bytes().next() {
-                Some(b'{') => Kind::Object,
-                Some(b'[') => Kind::Array,
-                Some(b'"') => Kind::String,
-                Some(b't' | b'f') => Kind::Bool,
-                Some(b'n') => Kind::Null,
-                _ => Kind::Number,
+            TreeNode::Object(_) => ValueKind::Object,
+            TreeNode::Array(_) => ValueKind::Array,
+            TreeNode::Text(slice) => match slice.as_str().bytes().next() {
+                Some(b'{') => ValueKind::Object,
+                Some(b'[') => ValueKind::Array,
+                Some(b'"') => ValueKind::String,
+                Some(b't' | b'f') => ValueKind::Bool,
+                Some(b'n') => ValueKind::Null,
+                _ => ValueKind::Number,
             },
         }
     }
 
     /// Whether both are there as text, and it is the same.
-    pub(crate) fn has_text_of(&self, other: &Node) -> bool {
+    pub(crate) fn has_text_of(&self, other: &TreeNode) -> bool {
         match (self, other) {
-            (Node::Text(a), Node::Text(b)) => a.as_str() == b.as_str(),
+            (TreeNode::Text(a), TreeNode::Text(b)) => a.as_str() == b.as_str(),
             _ => false,
         }
     }
 
-    pub(crate) fn is_same(&self, other: &Node) -> bool {
+    pub(crate) fn is_same(&self, other: &TreeNode) -> bool {
         self.has_text_of(other)
             || self.kind() == other.kind() && self.canonical() == other.canonical()
     }
 
     /// This value as a part of a tree, `depth` levels from the top: it must not make it so deep that
     /// going through what was taken apart, which is done by recursion, could overflow the stack.
-    pub(crate) fn placed(self, depth: usize) -> Node {
+    pub(crate) fn limit_depth(self, depth: usize) -> TreeNode {
         if depth + self.depth() <= MAX_APART {
             return self;
         }
-        Node::Text(Slice::whole(Tree(self).to_line()))
+        TreeNode::Text(TextSlice::from_text(JsonTree(self).to_line()))
     }
 
     /// How many levels are taken apart.
     fn depth(&self) -> usize {
         let below = match self {
-            Node::Text(_) => return 0,
-            Node::Object(members) => members.values().map(Node::depth).max(),
-            Node::Array(elements) => elements.iter().map(Node::depth).max(),
+            TreeNode::Text(_) => return 0,
+            TreeNode::Object(members) => members.values().map(TreeNode::depth).max(),
+            TreeNode::Array(elements) => elements.iter().map(TreeNode::depth).max(),
         };
         below.unwrap_or_default() + 1
     }
 
     /// The value at a key or index of this one, looked up without changing anything.
-    fn child(&self, segment: &str) -> Option<Cow<'_, Node>> {
+    fn child(&self, segment: &str) -> Option<Cow<'_, TreeNode>> {
         match self {
-            Node::Object(members) => members.get(&*escape_key(segment)).map(Cow::Borrowed),
-            Node::Array(elements) => elements.get(index(segment)?).map(Cow::Borrowed),
-            Node::Text(slice) => expand::child(slice, segment).map(Node::Text).map(Cow::Owned),
+            TreeNode::Object(members) => members.get(&*escape_key(segment)).map(Cow::Borrowed),
+            TreeNode::Array(elements) => elements.get(parse_index(segment)?).map(Cow::Borrowed),
+            TreeNode::Text(slice) => {
+                expand::find_child(slice, segment).map(TreeNode::Text).map(Cow::Owned)
+            }
         }
     }
 }
 
 /// A segment of a path as an index of an array: digits without zeros in front.
-pub(crate) fn index(segment: &str) -> Option<usize> {
+pub(crate) fn parse_index(segment: &str) -> Option<usize> {
     let plain = segment.bytes().all(|byte| byte.is_ascii_digit());
     (plain && (segment == "0" || !segment.starts_with('0'))).then(|| segment.parse().ok()).flatten()
 }
 
-impl Tree {
+impl JsonTree {
     /// Takes a text that is one JSON value, with white space around it allowed.
-    pub fn parse(text: impl Into<String>) -> Result<Tree, json::Bad> {
+    pub fn parse(text: impl Into<String>) -> Result<JsonTree, json::JsonError> {
         let text = text.into();
         let span = expand::only_value(&text)?;
-        Ok(Tree::trusted(Arc::new(text), span))
+        Ok(JsonTree::from_trusted(Arc::new(text), span))
     }
 
     /// Takes a part of a text that is known to be one JSON value.
-    pub fn trusted(text: Arc<String>, span: Range<usize>) -> Tree {
-        Tree(Node::Text(Slice::new(text, span)))
+    pub fn from_trusted(text: Arc<String>, span: Range<usize>) -> JsonTree {
+        JsonTree(TreeNode::Text(TextSlice::new(text, span)))
     }
 
     /// Takes all of a text that is known to be one JSON value, without white space around it.
-    pub fn known(text: &str) -> Tree {
-        Tree(Node::Text(Slice::whole(text)))
+    pub fn from_trusted_str(text: &str) -> JsonTree {
+        JsonTree(TreeNode::Text(TextSlice::from_text(text)))
     }
 
     /// A tree that holds what `value` serializes to.
-    pub fn from_value<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Tree> {
-        Ok(Tree(Node::Text(Slice::whole(serde_json::to_string(value)?))))
+    pub fn from_value<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<JsonTree> {
+        Ok(JsonTree(TreeNode::Text(TextSlice::from_text(serde_json::to_string(value)?))))
     }
 
     /// The value `null`.
     #[must_use]
-    pub fn null() -> Tree {
-        Tree(Node::null())
+    pub fn null() -> JsonTree {
+        JsonTree(TreeNode::null())
     }
 
     /// An object without members.
     #[must_use]
-    pub fn object() -> Tree {
-        Tree(Node::Object(Members::default()))
+    pub fn object() -> JsonTree {
+        JsonTree(TreeNode::Object(ObjectMembers::default()))
     }
 
     /// What kind of value this is.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ValueKind {
         self.0.kind()
     }
 
     /// Whether this is `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {
-        self.kind() == Kind::Null
+        self.kind() == ValueKind::Null
     }
 
     /// The same value, taken apart by one level: for those who look into it more than once.
     #[must_use]
-    pub fn opened(mut self) -> Tree {
+    pub fn into_expanded(mut self) -> JsonTree {
         self.0.expand();
         self
     }
 
     /// An object with these members.
-    pub fn of_members(members: impl IntoIterator<Item = (String, Tree)>) -> Tree {
-        let members = members.into_iter().map(|(key, tree)| (Key::new(&key), tree.0));
-        Tree(Node::Object(members.collect()))
+    pub fn from_members(members: impl IntoIterator<Item = (String, JsonTree)>) -> JsonTree {
+        let members = members.into_iter().map(|(key, tree)| (ObjectKey::new(&key), tree.0));
+        JsonTree(TreeNode::Object(members.collect()))
     }
 
-    fn node_at<S: AsRef<str>>(&self, path: &[S]) -> Option<Cow<'_, Node>> {
+    fn node_at<S: AsRef<str>>(&self, path: &[S]) -> Option<Cow<'_, TreeNode>> {
         let mut node = Cow::Borrowed(&self.0);
         for segment in path {
             node = match node {
@@ -274,22 +276,22 @@ impl Tree {
 
     /// The value at `path`, if there is one. A segment is a key of an object or an index of an array.
     #[must_use]
-    pub fn at<S: AsRef<str>>(&self, path: &[S]) -> Option<Tree> {
-        Some(Tree(self.node_at(path)?.into_owned()))
+    pub fn value_at<S: AsRef<str>>(&self, path: &[S]) -> Option<JsonTree> {
+        Some(JsonTree(self.node_at(path)?.into_owned()))
     }
 
     /// The value at `path` as JSON text on one line.
     #[must_use]
     pub fn text_at<S: AsRef<str>>(&self, path: &[S]) -> Option<String> {
-        Some(Tree(self.node_at(path)?.into_owned()).to_line())
+        Some(JsonTree(self.node_at(path)?.into_owned()).to_line())
     }
 
     /// The value at `path`, if it is a string that is whole Unicode.
     #[must_use]
     pub fn string_at<S: AsRef<str>>(&self, path: &[S]) -> Option<String> {
         match self.node_at(path)?.as_ref() {
-            Node::Text(slice) => serde_json::from_str(slice.as_str()).ok(),
-            Node::Object(_) | Node::Array(_) => None,
+            TreeNode::Text(slice) => serde_json::from_str(slice.as_str()).ok(),
+            TreeNode::Object(_) | TreeNode::Array(_) => None,
         }
     }
 
@@ -297,15 +299,15 @@ impl Tree {
     #[must_use]
     pub fn len_at<S: AsRef<str>>(&self, path: &[S]) -> Option<usize> {
         match self.node_at(path)?.as_ref() {
-            Node::Object(members) => Some(members.len()),
-            Node::Array(elements) => Some(elements.len()),
-            text @ Node::Text(_) => {
+            TreeNode::Object(members) => Some(members.len()),
+            TreeNode::Array(elements) => Some(elements.len()),
+            text @ TreeNode::Text(_) => {
                 let mut node = text.clone();
                 node.expand();
                 match node {
-                    Node::Object(members) => Some(members.len()),
-                    Node::Array(elements) => Some(elements.len()),
-                    Node::Text(_) => None,
+                    TreeNode::Object(members) => Some(members.len()),
+                    TreeNode::Array(elements) => Some(elements.len()),
+                    TreeNode::Text(_) => None,
                 }
             }
         }
@@ -313,18 +315,19 @@ impl Tree {
 
     /// The members of an object or the elements of an array, with their keys or indexes.
     #[must_use]
-    pub fn children(&self) -> Vec<(String, Tree)> {
+    pub fn children(&self) -> Vec<(String, JsonTree)> {
         let mut node = self.0.clone();
         node.expand();
         match node {
-            Node::Object(members) => {
-                members.into_iter().map(|(key, node)| (key.shown(), Tree(node))).collect()
-            }
-            Node::Array(elements) => (0..)
-                .zip(elements)
-                .map(|(at, node): (usize, _)| (at.to_string(), Tree(node)))
+            TreeNode::Object(members) => members
+                .into_iter()
+                .map(|(key, node)| (key.display_text(), JsonTree(node)))
                 .collect(),
-            Node::Text(_) => Vec::new(),
+            TreeNode::Array(elements) => (0..)
+                .zip(elements)
+                .map(|(at, node): (usize, _)| (at.to_string(), JsonTree(node)))
+                .collect(),
+            TreeNode::Text(_) => Vec::new(),
         }
     }
 
@@ -333,14 +336,14 @@ impl Tree {
     /// More than 127 levels of nesting, half surrogate pairs and numbers beyond all bounds are errors.
     pub fn to_value(&self) -> serde_json::Result<Value> {
         match &self.0 {
-            Node::Text(slice) => serde_json::from_str(slice.as_str()),
-            Node::Object(_) | Node::Array(_) => serde_json::from_str(&self.to_line()),
+            TreeNode::Text(slice) => serde_json::from_str(slice.as_str()),
+            TreeNode::Object(_) | TreeNode::Array(_) => serde_json::from_str(&self.to_line()),
         }
     }
 
     /// Whether both are the same value, whatever the order of keys and the spelling of numbers.
     #[must_use]
-    pub fn is_same(&self, other: &Tree) -> bool {
+    pub fn is_same(&self, other: &JsonTree) -> bool {
         self.0.is_same(&other.0)
     }
 }

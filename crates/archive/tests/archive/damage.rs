@@ -1,6 +1,6 @@
 //! Archives that are not whole, or more than whole.
 
-use everturn_archive::{ArchiveError, Limits, check};
+use everturn_archive::{ArchiveError, ArchiveLimits, check};
 
 use crate::support::{Tar, damaged, gzip, header, read, top};
 
@@ -14,15 +14,15 @@ fn good() -> Tar {
 fn an_archive_that_is_cut_anywhere_is_damaged() {
     let archive = good().end();
     for end in 0..archive.len() {
-        let cut = check(&archive[..end], &top(), &Limits::default());
+        let cut = check(&archive[..end], &top(), &ArchiveLimits::default());
         assert!(matches!(cut, Err(ArchiveError::Damaged { .. })), "cut at {end}: {cut:?}");
     }
-    read(&archive, &Limits::default()).unwrap();
+    read(&archive, &ArchiveLimits::default()).unwrap();
 }
 
 #[test]
 fn a_flipped_bit_is_noticed_or_changes_nothing() {
-    let (archive, limits) = (good().end(), Limits::default());
+    let (archive, limits) = (good().end(), ArchiveLimits::default());
     let whole = read(&archive, &limits).unwrap();
     let mut noticed = 0;
     for at in 0..archive.len() * 8 {
@@ -45,7 +45,7 @@ fn a_stream_that_is_cut_before_it_was_compressed_is_damaged() {
     }
     // The end mark is two blocks, of which other programs sometimes write one.
     damaged(&gzip(&whole), "it ends too early");
-    read(&gzip(&[&whole[..], &[0; 512]].concat()), &Limits::default()).unwrap();
+    read(&gzip(&[&whole[..], &[0; 512]].concat()), &ArchiveLimits::default()).unwrap();
     damaged(&gzip(&[&whole[..], &[0; 511]].concat()), "it ends too early");
 }
 
@@ -57,7 +57,7 @@ fn nothing_follows_the_end() {
     }
     let hidden = good().with(&header(b"", b'0', 0), b"");
     let mut stream = [&good().0[..], &[0; 1024]].concat();
-    read(&gzip(&[&stream[..], &[0; 20480]].concat()), &Limits::default()).unwrap();
+    read(&gzip(&[&stream[..], &[0; 20480]].concat()), &ArchiveLimits::default()).unwrap();
     stream.extend_from_slice(&hidden.0);
     damaged(&gzip(&stream), follows);
     damaged(&gzip(&[&good().0[..], &[0; 1024], b"x"].concat()), follows);

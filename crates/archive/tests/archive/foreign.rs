@@ -1,16 +1,16 @@
 //! Archives as other programs write them.
 
-use everturn_archive::{Limits, Unpack};
+use everturn_archive::{ArchiveLimits, Unpacker};
 use tar::Header;
 
 use crate::support::{Tar, header, path, read, top};
 
 #[track_caller]
 fn holds(archive: &[u8], dirs: &[&str], files: &[(&str, &[u8])]) {
-    let contents = read(archive, &Limits::default()).unwrap();
+    let contents = read(archive, &ArchiveLimits::default()).unwrap();
     assert_eq!(contents.dirs, dirs.iter().map(|dir| path(dir)).collect::<Vec<_>>());
     let found: Vec<_> =
-        Unpack::new(archive, &top(), &Limits::default()).map(Result::unwrap).collect();
+        Unpacker::new(archive, &top(), &ArchiveLimits::default()).map(Result::unwrap).collect();
     let expect: Vec<_> =
         files.iter().map(|(file, content)| (path(file), content.to_vec())).collect();
     assert_eq!(found, expect);

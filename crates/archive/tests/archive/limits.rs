@@ -1,6 +1,6 @@
 //! Bombs, and whatever else is too much.
 
-use everturn_archive::{ArchiveError, Excess, Limits, Refusal};
+use everturn_archive::{ArchiveError, ArchiveLimits, EntryRefusal, LimitKind};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write;
@@ -8,9 +8,9 @@ use std::io::Write;
 use crate::support::{Tar, header, read, refused};
 
 #[track_caller]
-fn too_much(archive: &[u8], limits: &Limits, expect: Excess) {
+fn too_much(archive: &[u8], limits: &ArchiveLimits, expect: LimitKind) {
     match read(archive, limits) {
-        Err(ArchiveError::TooMuch { excess, .. }) => assert_eq!(excess, expect),
+        Err(ArchiveError::LimitExceeded { excess, .. }) => assert_eq!(excess, expect),
         other => panic!("{other:?} instead of {expect:?}"),
     }
 }
@@ -22,19 +22,19 @@ fn small() -> Vec<u8> {
 
 #[test]
 fn limits_are_kept_to_the_byte() {
-    let (archive, limits) = (small(), Limits::default());
+    let (archive, limits) = (small(), ArchiveLimits::default());
     let len = archive.len() as u64;
     read(
         &archive,
-        &Limits { total: 4608, entries: 4, names: 18, file: 3, archive: len, ratio: 200 },
+        &ArchiveLimits { total: 4608, entries: 4, names: 18, file: 3, archive: len, ratio: 200 },
     )
     .unwrap();
-    too_much(&archive, &Limits { total: 4607, ..limits }, Excess::TotalBytes);
-    too_much(&archive, &Limits { entries: 3, ..limits }, Excess::Entries);
-    too_much(&archive, &Limits { names: 17, ..limits }, Excess::NameBytes);
-    too_much(&archive, &Limits { archive: len / 2, ..limits }, Excess::ArchiveBytes);
-    match read(&archive, &Limits { file: 2, ..limits }) {
-        Err(ArchiveError::Refused { name, refusal: Refusal::TooLarge { most: 2 } }) => {
+    too_much(&archive, &ArchiveLimits { total: 4607, ..limits }, LimitKind::TotalBytes);
+    too_much(&archive, &ArchiveLimits { entries: 3, ..limits }, LimitKind::Entries);
+    too_much(&archive, &ArchiveLimits { names: 17, ..limits }, LimitKind::NameBytes);
+    too_much(&archive, &ArchiveLimits { archive: len / 2, ..limits }, LimitKind::ArchiveBytes);
+    match read(&archive, &ArchiveLimits { file: 2, ..limits }) {
+        Err(ArchiveError::Refused { name, refusal: EntryRefusal::TooLarge { most: 2 } }) => {
             assert_eq!(name, "top/3");
         }
         other => panic!("{other:?}"),
@@ -57,11 +57,11 @@ fn zeros(len: u64) -> Vec<u8> {
 
 #[test]
 fn a_bomb_is_noticed_by_its_ratio() {
-    let limits = Limits::default();
-    too_much(&zeros(11 << 20), &limits, Excess::Ratio);
-    too_much(&zeros(200 << 20), &limits, Excess::Ratio);
+    let limits = ArchiveLimits::default();
+    too_much(&zeros(11 << 20), &limits, LimitKind::Ratio);
+    too_much(&zeros(200 << 20), &limits, LimitKind::Ratio);
     read(&zeros(9 << 20), &limits).unwrap();
-    read(&zeros(11 << 20), &Limits { ratio: 1100, ..limits }).unwrap();
+    read(&zeros(11 << 20), &ArchiveLimits { ratio: 1100, ..limits }).unwrap();
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn zeros_behind_the_end_can_be_a_bomb_too() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     gzip.write_all(&Tar::new().file("top/x", b"x").0).unwrap();
     gzip.write_all(&vec![0; 12 << 20]).unwrap();
-    too_much(&gzip.finish().unwrap(), &Limits::default(), Excess::Ratio);
+    too_much(&gzip.finish().unwrap(), &ArchiveLimits::default(), LimitKind::Ratio);
 }
 
 #[test]
@@ -79,22 +79,26 @@ fn many_small_entries_are_counted() {
         tar = tar.file(&format!("top/{number}"), b"").pax(b'g', &[("comment", "x")]);
     }
     let archive = tar.end();
-    read(&archive, &Limits { entries: 100, ..Limits::default() }).unwrap();
-    too_much(&archive, &Limits { entries: 99, ..Limits::default() }, Excess::Entries);
+    read(&archive, &ArchiveLimits { entries: 100, ..ArchiveLimits::default() }).unwrap();
+    too_much(
+        &archive,
+        &ArchiveLimits { entries: 99, ..ArchiveLimits::default() },
+        LimitKind::Entries,
+    );
 }
 
 #[test]
 fn a_size_that_is_only_claimed_is_refused_or_found_missing() {
     let claim = |size| Tar::new().with(&header(b"top/f", b'0', size), b"").end();
-    let large = |refusal: &Refusal| matches!(refusal, Refusal::TooLarge { .. });
+    let large = |refusal: &EntryRefusal| matches!(refusal, EntryRefusal::TooLarge { .. });
     refused(&claim((256 << 20) + 1), "top/f", large);
     refused(&claim(8_589_934_591), "top/f", large);
     assert!(matches!(
-        read(&claim(256 << 20), &Limits::default()),
+        read(&claim(256 << 20), &ArchiveLimits::default()),
         Err(ArchiveError::Damaged { .. })
     ));
     for kind in [b'L', b'K', b'x', b'g'] {
         let archive = Tar::new().with(&header(b"ext", kind, (1 << 20) + 1), b"").end();
-        refused(&archive, "ext", |refusal| *refusal == Refusal::TooLarge { most: 1 << 20 });
+        refused(&archive, "ext", |refusal| *refusal == EntryRefusal::TooLarge { most: 1 << 20 });
     }
 }

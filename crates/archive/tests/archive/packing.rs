@@ -7,11 +7,12 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use everturn_archive::{
-    ArchiveError, Contents, Excess, Limits, Pieces, Progress, Refusal, Unpack, pack, verify,
+    ArchiveContents, ArchiveError, ArchiveLimits, EntryRefusal, LimitKind, PackProgress,
+    StoreFileReader, Unpacker, pack, verify,
 };
 use everturn_json::names::FilePath;
-use everturn_store::disk::{Disk, Listing, RealDisk, Stat, sim::SimDisk};
-use everturn_store::{FileStore, Holder, MemoryStore, Options, Store, StoreError, Writer};
+use everturn_store::disk::{DirListing, Disk, FileStat, RealDisk, sim::SimDisk};
+use everturn_store::{FileStore, LockOwner, MemoryStore, Options, Store, StoreError, Writer};
 use flate2::read::GzDecoder;
 
 use crate::support::{memory, name, path, top, write};
@@ -45,28 +46,28 @@ fn fill(store: &dyn Store) {
     write(store, &[("sessions/done/s10/other.json", b"not ours"), ("elsewhere", b"not ours")]);
 }
 
-fn quiet(_: Progress) {}
+fn quiet(_: PackProgress) {}
 
 fn pack_dir(store: &dyn Store, dir: &str) -> Result<Vec<u8>, ArchiveError> {
-    let packed = pack(store, &path(dir), &top(), &Limits::default(), &mut quiet)?;
-    verify(packed.bytes.as_slice(), &packed.contents, &Limits::default())?;
+    let packed = pack(store, &path(dir), &top(), &ArchiveLimits::default(), &mut quiet)?;
+    verify(packed.bytes.as_slice(), &packed.contents, &ArchiveLimits::default())?;
     Ok(packed.bytes)
 }
 
 fn file_store(disk: Arc<dyn Disk>) -> FileStore {
-    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    FileStore::open(disk, Options::new(holder)).unwrap()
+    let owner = LockOwner { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    FileStore::open(disk, Options::new(owner)).unwrap()
 }
 
 fn round_trip(store: &dyn Store) {
     fill(store);
-    let limits = Limits::default();
+    let limits = ArchiveLimits::default();
     let packed = pack(store, &path(DIR), &name("s1"), &limits, &mut quiet).unwrap();
     write(store, &[("sessions/archives/s1.tar.gz", &packed.bytes)]);
 
-    let archive = || Pieces::open(store, &path("sessions/archives/s1.tar.gz")).unwrap();
+    let archive = || StoreFileReader::open(store, &path("sessions/archives/s1.tar.gz")).unwrap();
     verify(archive(), &packed.contents, &limits).unwrap();
-    for file in Unpack::new(archive(), &name("s1"), &limits) {
+    for file in Unpacker::new(archive(), &name("s1"), &limits) {
         let (file, content) = file.unwrap();
         write(store, &[(&format!("sessions/again/{file}"), &content)]);
     }
@@ -127,8 +128,8 @@ fn the_same_directory_always_gives_the_same_bytes() {
 fn progress_goes_up_to_the_whole() {
     let store = MemoryStore::new();
     fill(&store);
-    let mut seen: Vec<Progress> = Vec::new();
-    let limits = Limits::default();
+    let mut seen: Vec<PackProgress> = Vec::new();
+    let limits = ArchiveLimits::default();
     let packed = pack(&store, &path(DIR), &top(), &limits, &mut |now| seen.push(now)).unwrap();
     let total = packed.contents.len();
     assert!(seen.len() > 3 && seen.is_sorted_by_key(|now| now.done));
@@ -155,14 +156,14 @@ fn what_is_not_there_or_not_a_directory_is_not_packed() {
 
 /// Asserts that a directory on a real disk is refused for what `make` puts in it.
 #[track_caller]
-fn unfit(make: impl Fn(&std::path::Path), at: &str, expect: impl Fn(&Refusal) -> bool) {
+fn unfit(make: impl Fn(&std::path::Path), at: &str, expect: impl Fn(&EntryRefusal) -> bool) {
     let root = tempfile::tempdir().unwrap();
     let store = file_store(Arc::new(RealDisk::open(root.path()).unwrap()));
     write(&store, &[("s/sub/file", b"x"), ("target/file", b"x")]);
     pack_dir(&store, "s").unwrap();
     make(&root.path().join("s/sub"));
     match pack_dir(&store, "s") {
-        Err(ArchiveError::Unfit { path, refusal }) => {
+        Err(ArchiveError::Unsupported { path, refusal }) => {
             assert!(path.as_str() == at && expect(&refusal), "{path}: {refusal:?}");
         }
         other => panic!("{other:?}"),
@@ -171,50 +172,56 @@ fn unfit(make: impl Fn(&std::path::Path), at: &str, expect: impl Fn(&Refusal) ->
 
 #[test]
 fn links_sockets_and_bad_names_are_named_and_not_packed() {
-    let link = |refusal: &Refusal| *refusal == Refusal::Link;
+    let link = |refusal: &EntryRefusal| *refusal == EntryRefusal::Link;
     unfit(|sub| symlink("file", sub.join("link")).unwrap(), "s/sub/link", link);
     unfit(|sub| symlink("../../target", sub.join("link")).unwrap(), "s/sub/link", link);
     unfit(|sub| symlink("/etc/passwd", sub.join("link")).unwrap(), "s/sub/link", link);
-    let dangling = |refusal: &Refusal| matches!(refusal, Refusal::Link | Refusal::Special);
+    let dangling =
+        |refusal: &EntryRefusal| matches!(refusal, EntryRefusal::Link | EntryRefusal::Special);
     unfit(|sub| symlink("nowhere", sub.join("link")).unwrap(), "s/sub/link", dangling);
-    let special = |refusal: &Refusal| *refusal == Refusal::Special;
+    let special = |refusal: &EntryRefusal| *refusal == EntryRefusal::Special;
     unfit(|sub| drop(UnixListener::bind(sub.join("socket")).unwrap()), "s/sub/socket", special);
-    let bad_name = |refusal: &Refusal| matches!(refusal, Refusal::BadNameInside(_));
+    let bad_name = |refusal: &EntryRefusal| matches!(refusal, EntryRefusal::BadNameInside(_));
     unfit(|sub| drop(UnixListener::bind(sub.join("nul")).unwrap()), "s/sub", bad_name);
 }
 
 #[test]
 fn limits_hold_for_packing_too() {
     let store = memory(&[("s/a", &[7; 3000]), ("s/b", b"x"), ("s/c/d", b"x")]);
-    let check = |limits: Limits, expect: &str| {
+    let check = |limits: ArchiveLimits, expect: &str| {
         let packed = pack(&store, &path("s"), &top(), &limits, &mut quiet);
         assert_eq!(packed.err().map(|error| error.to_string()).unwrap_or_default(), expect);
     };
-    let limits = Limits::default();
-    check(Limits { file: 3000, entries: 5, names: 25, total: 7680, ..limits }, "");
+    let limits = ArchiveLimits::default();
+    check(ArchiveLimits { file: 3000, entries: 5, names: 25, total: 7680, ..limits }, "");
     let expect = "cannot use s/a for an archive: it is larger than 2999 bytes";
-    check(Limits { file: 2999, ..limits }, expect);
-    let expect = |excess: Excess, most| format!("the archive has {excess}, the most is {most}");
-    check(Limits { entries: 4, ..limits }, &expect(Excess::Entries, 4));
-    check(Limits { names: 24, ..limits }, &expect(Excess::NameBytes, 24));
-    check(Limits { total: 3001, ..limits }, &expect(Excess::TotalBytes, 3001));
-    check(Limits { total: 7679, ..limits }, &expect(Excess::TotalBytes, 7679));
-    check(Limits { archive: 50, ..limits }, &expect(Excess::ArchiveBytes, 50));
+    check(ArchiveLimits { file: 2999, ..limits }, expect);
+    let expect = |excess: LimitKind, most| format!("the archive has {excess}, the most is {most}");
+    check(ArchiveLimits { entries: 4, ..limits }, &expect(LimitKind::Entries, 4));
+    check(ArchiveLimits { names: 24, ..limits }, &expect(LimitKind::NameBytes, 24));
+    check(ArchiveLimits { total: 3001, ..limits }, &expect(LimitKind::TotalBytes, 3001));
+    check(ArchiveLimits { total: 7679, ..limits }, &expect(LimitKind::TotalBytes, 7679));
+    check(ArchiveLimits { archive: 50, ..limits }, &expect(LimitKind::ArchiveBytes, 50));
 }
 
 #[test]
 fn an_archive_that_holds_something_else_is_told_apart() {
     let files: &[(&str, &[u8])] = &[("s/a", b"1"), ("s/b", b"2"), ("s/c/d", b"3")];
     let contents = |files| {
-        pack(&memory(files), &path("s"), &top(), &Limits::default(), &mut quiet).unwrap().contents
+        pack(&memory(files), &path("s"), &top(), &ArchiveLimits::default(), &mut quiet)
+            .unwrap()
+            .contents
     };
     let bytes = pack_dir(&memory(files), "s").unwrap();
-    let check =
-        |expect: &Contents, at: &str| match verify(bytes.as_slice(), expect, &Limits::default()) {
-            Ok(()) => assert_eq!(at, ""),
-            Err(ArchiveError::Differs { path }) => assert_eq!(path.as_str(), at),
-            Err(other) => panic!("{other:?}"),
-        };
+    let check = |expect: &ArchiveContents, at: &str| match verify(
+        bytes.as_slice(),
+        expect,
+        &ArchiveLimits::default(),
+    ) {
+        Ok(()) => assert_eq!(at, ""),
+        Err(ArchiveError::Differs { path }) => assert_eq!(path.as_str(), at),
+        Err(other) => panic!("{other:?}"),
+    };
     check(&contents(files), "");
     check(&contents(&[("s/a", b"1"), ("s/b", b"x"), ("s/c/d", b"3")]), "top/b");
     check(&contents(&[("s/a", b"1"), ("s/b", b"22"), ("s/c/d", b"3")]), "top/b");
@@ -236,11 +243,11 @@ impl Store for Odd {
         (self.1)(&self.0, file, self.0.read(file, range)?)
     }
 
-    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+    fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
         self.0.stat(path)
     }
 
-    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+    fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
         self.0.list(dir)
     }
 
@@ -280,9 +287,9 @@ fn an_archive_that_cannot_be_read_is_not_called_damaged() {
     let store = Odd(memory(&[("x.tar.gz", &bytes)]), |_, file, _| {
         Err(StoreError::Missing { path: file.clone() })
     });
-    let contents = Contents { top: top(), dirs: vec![], files: vec![] };
-    let archive = Pieces::open(&store, &path("x.tar.gz")).unwrap();
-    let error = verify(archive, &contents, &Limits::default()).unwrap_err();
+    let contents = ArchiveContents { top: top(), dirs: vec![], files: vec![] };
+    let archive = StoreFileReader::open(&store, &path("x.tar.gz")).unwrap();
+    let error = verify(archive, &contents, &ArchiveLimits::default()).unwrap_err();
     assert!(matches!(error, ArchiveError::Store(StoreError::Missing { .. })), "{error:?}");
 }
 
@@ -290,9 +297,9 @@ fn an_archive_that_cannot_be_read_is_not_called_damaged() {
 fn only_files_are_read_in_pieces() {
     let store = memory(&[("s/a", b"1234")]);
     let mut content = String::new();
-    Pieces::open(&store, &path("s/a")).unwrap().read_to_string(&mut content).unwrap();
+    StoreFileReader::open(&store, &path("s/a")).unwrap().read_to_string(&mut content).unwrap();
     assert_eq!(content, "1234");
-    let refused = |text| Pieces::open(&store, &path(text)).err().unwrap().to_string();
+    let refused = |text| StoreFileReader::open(&store, &path(text)).err().unwrap().to_string();
     assert_eq!(refused("s"), "cannot use s for an archive: it is not a file");
     assert_eq!(refused("t"), "t does not exist");
 }

@@ -1,12 +1,18 @@
 //! Archives made at random: whatever they hold, reading them ends, and within the limits.
 
-use everturn_archive::{Limits, Unpack, check};
+use everturn_archive::{ArchiveLimits, Unpacker, check};
 use proptest::prelude::*;
 
 use crate::support::{Tar, gzip, header, path, read, top};
 
-const LIMITS: Limits =
-    Limits { archive: 1 << 16, total: 20_000, entries: 8, file: 2000, names: 60, ratio: 200 };
+const LIMITS: ArchiveLimits = ArchiveLimits {
+    archive: 1 << 16,
+    total: 20_000,
+    entries: 8,
+    file: 2000,
+    names: 60,
+    ratio: 200,
+};
 
 fn entry() -> impl Strategy<Value = (String, u8, Vec<u8>, u64)> {
     let name = prop_oneof![4 => "top/[ab]{1,2}(/[ab])?", 1 => "[./a\\\\topé\u{0}]{0,12}"];
@@ -60,7 +66,7 @@ proptest! {
     #[test]
     fn reading_an_archive_ends_within_the_limits(archive in archive()) {
         let mut total = 0;
-        for file in Unpack::new(archive.as_slice(), &top(), &LIMITS) {
+        for file in Unpacker::new(archive.as_slice(), &top(), &LIMITS) {
             let Ok((file, content)) = file else { break };
             prop_assert!(file.is_within(&path("top")) && file != path("top"));
             prop_assert!(content.len() as u64 <= LIMITS.file);

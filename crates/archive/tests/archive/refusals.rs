@@ -1,6 +1,6 @@
 //! Archives that must not be unpacked, one for each way to do harm.
 
-use everturn_archive::{Limits, Refusal};
+use everturn_archive::{ArchiveLimits, EntryRefusal};
 use everturn_json::names::NameError;
 
 use crate::support::{Tar, damaged, header, read, refused, top};
@@ -14,7 +14,7 @@ fn around(entry: impl FnOnce(Tar) -> Tar) -> Vec<u8> {
 #[test]
 fn a_harmless_archive_is_let_in() {
     let archive = around(|tar| tar.file("top/file", b"content"));
-    let contents = read(&archive, &Limits::default()).unwrap();
+    let contents = read(&archive, &ArchiveLimits::default()).unwrap();
     let paths: Vec<&str> = contents.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, ["top/after", "top/before", "top/file"]);
     assert_eq!(contents.len(), 9);
@@ -22,12 +22,14 @@ fn a_harmless_archive_is_let_in() {
 
 #[test]
 fn paths_that_lead_elsewhere_are_refused() {
-    let absolute = |refusal: &Refusal| matches!(refusal, Refusal::Name(NameError::Absolute { .. }));
+    let absolute =
+        |refusal: &EntryRefusal| matches!(refusal, EntryRefusal::Name(NameError::Absolute { .. }));
     for name in ["/etc/passwd", "/top/file", "//top/file", ".//top/file"] {
         refused(&around(|tar| tar.file(name, b"x")), name, absolute);
     }
     refused(&around(|tar| tar.dir("/")), "/", absolute);
-    let climbs = |refusal: &Refusal| matches!(refusal, Refusal::Name(NameError::Climbs { .. }));
+    let climbs =
+        |refusal: &EntryRefusal| matches!(refusal, EntryRefusal::Name(NameError::Climbs { .. }));
     for name in ["../x", "top/../../x", "top/..", "top/a/../b", "./../x", "top/./x", "..", "."] {
         refused(&around(|tar| tar.file(name, b"x")), name, climbs);
     }
@@ -38,7 +40,7 @@ fn paths_that_lead_elsewhere_are_refused() {
 
 #[test]
 fn names_that_cannot_be_used_are_refused() {
-    let bad = |refusal: &Refusal| matches!(refusal, Refusal::Name(_));
+    let bad = |refusal: &EntryRefusal| matches!(refusal, EntryRefusal::Name(_));
     for name in ["", "top//x", "top/x/", "top/a\\b", "..\\x", "top/nul", "top/CON.json", "top/a\nb"]
     {
         refused(&around(|tar| tar.file(name, b"x")), name, bad);
@@ -47,13 +49,14 @@ fn names_that_cannot_be_used_are_refused() {
     refused(&around(|tar| tar.dir("top/sub//")), "top/sub//", bad);
     let latin = header(b"top/caf\xe9", b'0', 0);
     refused(&around(|tar| tar.with(&latin, b"")), "top/caf\u{fffd}", |refusal| {
-        matches!(refusal, Refusal::Name(NameError::NotUtf8 { .. }))
+        matches!(refusal, EntryRefusal::Name(NameError::NotUtf8 { .. }))
     });
 }
 
 #[test]
 fn names_that_are_too_long_are_refused() {
-    let long = |refusal: &Refusal| matches!(refusal, Refusal::Name(NameError::TooLong { .. }));
+    let long =
+        |refusal: &EntryRefusal| matches!(refusal, EntryRefusal::Name(NameError::TooLong { .. }));
     for name in [format!("top/{}", "x".repeat(256)), format!("top/{}", "y/".repeat(1600))] {
         let gnu = format!("{name}\0");
         let archive = around(|tar| tar.entry("l", b'L', gnu.as_bytes()).file("top/f", b"x"));
@@ -63,32 +66,32 @@ fn names_that_are_too_long_are_refused() {
     }
     let good = format!("top/{}", "x".repeat(255));
     let archive = around(|tar| tar.pax(b'x', &[("path", &good)]).file("top/f", b"x"));
-    assert_eq!(read(&archive, &Limits::default()).unwrap().files[2].path.as_str(), good);
+    assert_eq!(read(&archive, &ArchiveLimits::default()).unwrap().files[2].path.as_str(), good);
 }
 
 #[test]
 fn long_names_are_checked_like_short_ones() {
     let archive = around(|tar| tar.entry("l", b'L', b"../../x\0").file("top/f", b"x"));
-    refused(&archive, "../../x", |refusal| matches!(refusal, Refusal::Name(_)));
+    refused(&archive, "../../x", |refusal| matches!(refusal, EntryRefusal::Name(_)));
     let archive = around(|tar| tar.pax(b'x', &[("path", "/x")]).file("top/f", b"x"));
-    refused(&archive, "/x", |refusal| matches!(refusal, Refusal::Name(_)));
+    refused(&archive, "/x", |refusal| matches!(refusal, EntryRefusal::Name(_)));
     let archive = around(|tar| tar.entry("l", b'L', b"top/a\0b\0").file("top/f", b"x"));
-    refused(&archive, "top/a\0b", |refusal| matches!(refusal, Refusal::Name(_)));
+    refused(&archive, "top/a\0b", |refusal| matches!(refusal, EntryRefusal::Name(_)));
 }
 
 #[test]
 fn whatever_is_neither_file_nor_directory_is_refused() {
     for (kind, expect) in [
-        (b'1', Refusal::Link),
-        (b'2', Refusal::Link),
-        (b'3', Refusal::Special),
-        (b'4', Refusal::Special),
-        (b'6', Refusal::Special),
-        (b'7', Refusal::Special),
-        (b'S', Refusal::Sparse),
-        (b'D', Refusal::Special),
-        (b'V', Refusal::Special),
-        (b'?', Refusal::Special),
+        (b'1', EntryRefusal::Link),
+        (b'2', EntryRefusal::Link),
+        (b'3', EntryRefusal::Special),
+        (b'4', EntryRefusal::Special),
+        (b'6', EntryRefusal::Special),
+        (b'7', EntryRefusal::Special),
+        (b'S', EntryRefusal::Sparse),
+        (b'D', EntryRefusal::Special),
+        (b'V', EntryRefusal::Special),
+        (b'?', EntryRefusal::Special),
     ] {
         let mut odd = header(b"top/odd", kind, 0);
         odd.as_old_mut().linkname[..6].copy_from_slice(b"target");
@@ -99,21 +102,21 @@ fn whatever_is_neither_file_nor_directory_is_refused() {
     }
     let sparse = [("GNU.sparse.major", "1"), ("GNU.sparse.name", "../x")];
     let archive = around(|tar| tar.pax(b'x', &sparse).file("top/f", b"x"));
-    refused(&archive, "top/f", |refusal| *refusal == Refusal::Sparse);
+    refused(&archive, "top/f", |refusal| *refusal == EntryRefusal::Sparse);
 }
 
 #[test]
 fn a_name_is_there_once() {
     for (name, again) in [("top/x", "top/x"), ("top/x", "./top/x"), ("top/x/y", "top/x/y")] {
         let archive = around(|tar| tar.file(name, b"1").file(again, b"2"));
-        refused(&archive, again, |refusal| *refusal == Refusal::Twice);
+        refused(&archive, again, |refusal| *refusal == EntryRefusal::Twice);
     }
-    refused(&around(|tar| tar.dir("top")), "top", |refusal| *refusal == Refusal::Twice);
+    refused(&around(|tar| tar.dir("top")), "top", |refusal| *refusal == EntryRefusal::Twice);
 }
 
 #[test]
 fn nothing_is_both_a_file_and_a_directory() {
-    let both = |refusal: &Refusal| *refusal == Refusal::FileAndDirectory;
+    let both = |refusal: &EntryRefusal| *refusal == EntryRefusal::FileAndDirectory;
     refused(&around(|tar| tar.file("top/before/x", b"x")), "top/before/x", both);
     refused(&around(|tar| tar.file("top/before/x/y", b"x")), "top/before/x/y", both);
     refused(&around(|tar| tar.dir("top/before/")), "top/before/", both);
@@ -122,19 +125,19 @@ fn nothing_is_both_a_file_and_a_directory() {
     let below_first = |tar: Tar| tar.file("top/a/b", b"").file("top/a-", b"").file("top/a", b"x");
     refused(&around(below_first), "top/a", both);
     let apart = |tar: Tar| tar.file("top/a/b", b"").dir("top/a").file("top/a.", b"").dir("top/a-");
-    assert_eq!(read(&around(apart), &Limits::default()).unwrap().files.len(), 4);
+    assert_eq!(read(&around(apart), &ArchiveLimits::default()).unwrap().files.len(), 4);
 }
 
 #[test]
 fn everything_is_in_the_one_directory_that_is_expected() {
-    let outside = |refusal: &Refusal| *refusal == Refusal::Outside { top: top() };
+    let outside = |refusal: &EntryRefusal| *refusal == EntryRefusal::Outside { top: top() };
     for name in ["other/file", "file", "top2/file", "Top/file", "to/p", "./x"] {
         refused(&around(|tar| tar.file(name, b"x")), name, outside);
     }
     refused(&around(|tar| tar.dir("other/")), "other/", outside);
     refused(&Tar::new().file("elsewhere/x", b"").end(), "elsewhere/x", outside);
     let archive = Tar::new().file("top", b"x").end();
-    refused(&archive, "top", |refusal| *refusal == Refusal::NotADirectory);
+    refused(&archive, "top", |refusal| *refusal == EntryRefusal::NotADirectory);
 }
 
 #[test]
@@ -142,7 +145,7 @@ fn headers_that_programs_would_understand_differently_are_refused() {
     let archive = around(|tar| tar.pax(b'x', &[("size", "512")]).file("top/f", b"x"));
     damaged(&archive, "an entry has a bad size");
     let archive = around(|tar| tar.pax(b'x', &[("size", "1")]).file("top/f", b"x"));
-    read(&archive, &Limits::default()).unwrap();
+    read(&archive, &ArchiveLimits::default()).unwrap();
     damaged(&around(|tar| tar.entry("top/d", b'5', b"x")), "an entry has a bad size");
     let mut binary = header(b"top/f", b'0', 1);
     binary.as_old_mut().size = [0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];

@@ -2,9 +2,11 @@
 
 use std::io::Write;
 
-use everturn_archive::{ArchiveError, Contents, Limits, Refusal, Unpack, check};
+use everturn_archive::{
+    ArchiveContents, ArchiveError, ArchiveLimits, EntryRefusal, Unpacker, check,
+};
 use everturn_json::names::{FilePath, Name};
-use everturn_store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
+use everturn_store::{Durability, FileMode, MemoryStore, Precondition, Step, Store};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tar::Header;
@@ -25,9 +27,9 @@ pub(crate) fn top() -> Name {
 pub(crate) fn write(store: &dyn Store, files: &[(&str, &[u8])]) {
     let step = |(file, bytes): &(&str, &[u8])| Step::Replace {
         file: path(file),
-        expect: Expect::Anything,
+        expect: Precondition::Anything,
         bytes: bytes.to_vec(),
-        secrecy: Secrecy::Usual,
+        mode: FileMode::Default,
     };
     let writer = store.lock(&[FilePath::root()]).unwrap();
     writer.commit(files.iter().map(step).collect(), Durability::Synced).unwrap();
@@ -105,11 +107,14 @@ fn record(key: &str, value: &str) -> String {
 }
 
 /// Checks and unpacks an archive, which must agree.
-pub(crate) fn read(archive: &[u8], limits: &Limits) -> Result<Contents, ArchiveError> {
+pub(crate) fn read(
+    archive: &[u8],
+    limits: &ArchiveLimits,
+) -> Result<ArchiveContents, ArchiveError> {
     let checked = check(archive, &top(), limits);
     let mut files: Vec<(FilePath, u64)> = Vec::new();
     let mut error = None;
-    for file in Unpack::new(archive, &top(), limits) {
+    for file in Unpacker::new(archive, &top(), limits) {
         assert!(error.is_none(), "something came after an error");
         match file {
             Ok((path, content)) => files.push((path, content.len() as u64)),
@@ -117,7 +122,7 @@ pub(crate) fn read(archive: &[u8], limits: &Limits) -> Result<Contents, ArchiveE
         }
     }
     files.sort();
-    let sums = |contents: &Contents| -> Vec<(FilePath, u64)> {
+    let sums = |contents: &ArchiveContents| -> Vec<(FilePath, u64)> {
         contents.files.iter().map(|file| (file.path.clone(), file.len)).collect()
     };
     match (&checked, &error) {
@@ -130,8 +135,8 @@ pub(crate) fn read(archive: &[u8], limits: &Limits) -> Result<Contents, ArchiveE
 
 /// Asserts that an archive is refused for one of its entries.
 #[track_caller]
-pub(crate) fn refused(archive: &[u8], entry: &str, expect: impl Fn(&Refusal) -> bool) {
-    match read(archive, &Limits::default()) {
+pub(crate) fn refused(archive: &[u8], entry: &str, expect: impl Fn(&EntryRefusal) -> bool) {
+    match read(archive, &ArchiveLimits::default()) {
         Err(ArchiveError::Refused { name, refusal }) => {
             assert!(name == entry && expect(&refusal), "{name:?} was refused: {refusal:?}");
         }
@@ -142,7 +147,7 @@ pub(crate) fn refused(archive: &[u8], entry: &str, expect: impl Fn(&Refusal) -> 
 /// Asserts that an archive is damaged, and how.
 #[track_caller]
 pub(crate) fn damaged(archive: &[u8], expect: &str) {
-    match read(archive, &Limits::default()) {
+    match read(archive, &ArchiveLimits::default()) {
         Err(ArchiveError::Damaged { reason, .. }) => assert_eq!(reason, expect),
         other => panic!("{other:?} instead of {expect:?}"),
     }

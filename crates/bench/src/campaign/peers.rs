@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use everturn::campaign::{CampaignWriter, NewCampaign, Output, Recorded, Submission, create};
+use everturn::campaign::{
+    CampaignWriter, NarratorOutput, NewCampaign, RecordedNarrator, Submission, create,
+};
 use everturn::disk::RealDisk;
-use everturn::store::{FileStore, Holder, Options, Store};
-use everturn::tree::Tree;
+use everturn::store::{FileStore, LockOwner, Options, Store};
+use everturn::tree::JsonTree;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -17,7 +19,7 @@ use crate::peer::PeerError;
 const TEXT: &str = "You go on. The way bends twice, and the light changes with every step.";
 
 /// Somebody who keeps a campaign.
-pub(super) trait Peer {
+pub(super) trait CampaignPeer {
     fn name(&self) -> &'static str;
 
     /// Makes turns, as quickly as can be, until there are so many.
@@ -36,22 +38,22 @@ fn wrong(what: impl ToString) -> PeerError {
 }
 
 /// Everturn: the turn is played by the rules, and safe when it returns.
-pub(super) struct Everturn {
+pub(super) struct EverturnCampaign {
     store: Arc<FileStore>,
     campaign: CampaignWriter,
     here: &'static str,
 }
 
-impl Everturn {
-    pub(super) fn create(dir: &Path) -> Result<Everturn, PeerError> {
+impl EverturnCampaign {
+    pub(super) fn create(dir: &Path) -> Result<EverturnCampaign, PeerError> {
         let disk = RealDisk::create(dir).map_err(files::at(dir))?;
-        let holder = Holder { pid: std::process::id(), started: String::new() };
-        let store = FileStore::open(Arc::new(disk), Options::new(holder)).map_err(wrong)?;
+        let owner = LockOwner { pid: std::process::id(), started: String::new() };
+        let store = FileStore::open(Arc::new(disk), Options::new(owner)).map_err(wrong)?;
         let store = Arc::new(store);
         let shared: Arc<dyn Store> = Arc::clone(&store) as Arc<dyn Store>;
         let id = create(&shared, &NewCampaign::default(), Timestamp::UNIX_EPOCH).map_err(wrong)?;
         let campaign = CampaignWriter::open(shared, &id).map_err(wrong)?;
-        Ok(Everturn { store, campaign, here: "area_001" })
+        Ok(EverturnCampaign { store, campaign, here: "area_001" })
     }
 }
 
@@ -65,7 +67,7 @@ fn step(from: &str, to: &str) -> Value {
     json!({"id": "call_001", "tool": "move", "args": args, "reason": null})
 }
 
-impl Peer for Everturn {
+impl CampaignPeer for EverturnCampaign {
     fn name(&self) -> &'static str {
         "everturn"
     }
@@ -79,10 +81,10 @@ impl Peer for Everturn {
 
     fn turn(&mut self) -> Result<(), PeerError> {
         let there = other(self.here);
-        let call = Tree::from_value(&step(self.here, there)).map_err(wrong)?;
-        let output = Output { tool_calls: vec![call], ..Output::text(TEXT) };
+        let call = JsonTree::from_value(&step(self.here, there)).map_err(wrong)?;
+        let output = NarratorOutput { tool_calls: vec![call], ..NarratorOutput::text(TEXT) };
         let submission = Submission::new("I go on.");
-        let mut narrator = Recorded::new([output]);
+        let mut narrator = RecordedNarrator::new([output]);
         self.campaign.submit(&submission, &mut narrator, Timestamp::UNIX_EPOCH).map_err(wrong)?;
         self.here = there;
         Ok(())
@@ -97,15 +99,15 @@ impl Peer for Everturn {
 }
 
 /// The way of the program: the number of a turn is that of the lines so far and one more.
-pub(super) struct Counting {
+pub(super) struct LineCountingPeer {
     document: PathBuf,
     log: PathBuf,
     state: Value,
     made: u64,
 }
 
-impl Counting {
-    pub(super) fn create(dir: &Path) -> Result<Counting, PeerError> {
+impl LineCountingPeer {
+    pub(super) fn create(dir: &Path) -> Result<LineCountingPeer, PeerError> {
         files::create_dir(dir)?;
         let area = |id: &str| json!({"id": id, "name": id, "parent_area_id": null});
         let state = json!({
@@ -117,7 +119,7 @@ impl Counting {
             "character_states": {"pc_001": "alive", "pc_002": "alive"},
         });
         let (document, log) = (dir.join("campaign.json"), dir.join("turn_log.jsonl"));
-        let counting = Counting { document, log, state, made: 0 };
+        let counting = LineCountingPeer { document, log, state, made: 0 };
         counting.save()?;
         Ok(counting)
     }
@@ -163,7 +165,7 @@ impl Counting {
     }
 }
 
-impl Peer for Counting {
+impl CampaignPeer for LineCountingPeer {
     fn name(&self) -> &'static str {
         "counting"
     }

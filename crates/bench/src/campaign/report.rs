@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::{Report, Row};
+use super::{CampaignReport, CampaignRow};
 
 /// What `--json` prints, for the help text.
 pub(crate) const SHAPE: &str = "\
@@ -18,13 +18,13 @@ fn micros(time: std::time::Duration) -> f64 {
 }
 
 /// How much more a turn costs than at the smallest size.
-fn growth(report: &Report, row: &Row) -> f64 {
+fn growth(report: &CampaignReport, row: &CampaignRow) -> f64 {
     let first =
         report.rows.iter().filter(|first| first.peer == row.peer).min_by_key(|row| row.size);
     first.map_or(1.0, |first| micros(row.p50) / micros(first.p50).max(f64::MIN_POSITIVE))
 }
 
-pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(report: &CampaignReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "one turn of a campaign, {} runs of {} turns", report.runs, report.turns)?;
     writeln!(out, "{:<12}{:>10}{:>12}{:>12}{:>9}", "peer", "turns", "p50 µs", "p99 µs", "growth")?;
     for row in &report.rows {
@@ -34,9 +34,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn document(report: &Report) -> Value {
+pub(super) fn document(report: &CampaignReport) -> Value {
     let machine = &report.machine;
-    let row = |row: &Row| {
+    let row = |row: &CampaignRow| {
         json!({
             "peer": row.peer, "size": row.size, "p50Micros": micros(row.p50),
             "p99Micros": micros(row.p99), "growth": growth(report, row),

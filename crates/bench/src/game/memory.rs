@@ -5,16 +5,16 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 
-use super::peer::{Held, Reading};
+use super::peer::{LoadedState, ReplayDepth};
 use super::peers::PEERS;
-use super::run::{Op, Site};
+use super::run::{BenchSession, GameOp};
 use crate::files;
 use crate::peer::PeerError;
 
 /// The most memory that a process had.
 #[derive(Debug)]
-pub(crate) struct Peak {
-    pub(crate) op: Op,
+pub(crate) struct MemoryPeak {
+    pub(crate) op: GameOp,
     pub(crate) size: u32,
     pub(crate) peer: &'static str,
     /// In kB, as the system tells it; nothing where it does not.
@@ -23,7 +23,7 @@ pub(crate) struct Peak {
 
 /// What the process does: one operation on one session.
 #[derive(Debug, Args)]
-pub(crate) struct Task {
+pub(crate) struct MemoryTask {
     /// The peer
     #[arg(long)]
     peer: String,
@@ -31,15 +31,15 @@ pub(crate) struct Task {
     #[arg(long)]
     turns: u64,
     /// What is done
-    op: Op,
+    op: GameOp,
     /// The directory of the session
     dir: PathBuf,
 }
 
 /// The peaks of the reading operations on a session; a replay reads all of its turns.
-pub(super) fn peaks(site: &Site) -> Result<Vec<Peak>, PeerError> {
+pub(super) fn peaks(site: &BenchSession) -> Result<Vec<MemoryPeak>, PeerError> {
     let mut peaks = Vec::new();
-    for op in [Op::Resume, Op::Jump, Op::Replay] {
+    for op in [GameOp::Resume, GameOp::Jump, GameOp::Replay] {
         let output = Command::new(files::this_program()?)
             .args(["game-memory", "--peer", site.peer.name, "--turns", &site.last().to_string()])
             .arg(op.name())
@@ -51,21 +51,21 @@ pub(super) fn peaks(site: &Site) -> Result<Vec<Peak>, PeerError> {
             return Err(PeerError::Session(format!("the process for {} failed", op.name())));
         }
         let peak = String::from_utf8_lossy(&output.stdout).trim().parse().ok();
-        peaks.push(Peak { op, size: site.size, peer: site.peer.name, peak });
+        peaks.push(MemoryPeak { op, size: site.size, peer: site.peer.name, peak });
     }
     Ok(peaks)
 }
 
-impl Task {
+impl MemoryTask {
     /// Does it; says the peak in kB.
     pub(crate) fn execute(&self) -> Result<Option<u64>, PeerError> {
         let peer = PEERS.iter().find(|peer| peer.name == self.peer);
         let peer = peer.ok_or_else(|| PeerError::Session(format!("no peer {}", self.peer)))?;
         let mut reader = (peer.read)(&self.dir)?;
-        let held: Held = match self.op {
-            Op::Replay => reader.replay(1..=self.turns, Reading::AsFound)?.1,
-            Op::Jump => reader.jump(self.turns.div_ceil(2))?,
-            Op::Resume | Op::Save | Op::Snapshot => reader.resume()?,
+        let held: LoadedState = match self.op {
+            GameOp::Replay => reader.replay(1..=self.turns, ReplayDepth::AsFound)?.1,
+            GameOp::Jump => reader.jump(self.turns.div_ceil(2))?,
+            GameOp::Resume | GameOp::Save | GameOp::Snapshot => reader.resume()?,
         };
         drop(held);
         let status = files::read_if_there("/proc/self/status").unwrap_or_default();
@@ -95,8 +95,8 @@ mod tests {
 
     #[test]
     fn operations_are_found_by_the_names_that_they_have() {
-        for op in Op::ALL {
-            assert_eq!(Op::from_str(op.name(), false), Ok(op));
+        for op in GameOp::ALL {
+            assert_eq!(GameOp::from_str(op.name(), false), Ok(op));
         }
     }
 }

@@ -3,16 +3,16 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use everturn::game::State;
+use everturn::game::GameState;
 use serde_json::Value;
 
-use super::values::Values;
+use super::values::StateValues;
 use super::workload::NewTurn;
 use crate::peer::{Durability, PeerError};
 
 /// A peer, as the report has it.
 #[derive(Debug)]
-pub(crate) struct Peer {
+pub(crate) struct GamePeer {
     /// The name, for `--peer` and `--json`; unique.
     pub(crate) name: &'static str,
     /// The set-up in a few words, for people.
@@ -20,11 +20,11 @@ pub(crate) struct Peer {
     /// What a returned save is worth.
     pub(crate) durability: Durability,
     /// Makes a new session in an empty directory. Nothing is flushed while it is built.
-    pub(crate) create: fn(&Path) -> Result<Box<dyn Keeper>, PeerError>,
+    pub(crate) create: fn(&Path) -> Result<Box<dyn GameKeeper>, PeerError>,
     /// Opens a session to play on.
-    pub(crate) play: fn(&Path) -> Result<Box<dyn Keeper>, PeerError>,
+    pub(crate) play: fn(&Path) -> Result<Box<dyn GameKeeper>, PeerError>,
     /// Opens a session to read it.
-    pub(crate) read: fn(&Path) -> Result<Box<dyn Reader>, PeerError>,
+    pub(crate) read: fn(&Path) -> Result<Box<dyn GameReader>, PeerError>,
     /// Whether it gives text that is looked into later, so that turning it into values is measured, too.
     pub(crate) lazy: bool,
     /// Whether resuming gives the state after the last turn, and not that of some turn before.
@@ -34,7 +34,7 @@ pub(crate) struct Peer {
 }
 
 /// A session that is played.
-pub(crate) trait Keeper {
+pub(crate) trait GameKeeper {
     /// Saves a turn, as durable as the peer says, and whatever the peer writes now and then.
     fn save(&mut self, turn: &NewTurn) -> Result<(), PeerError>;
 
@@ -46,24 +46,24 @@ pub(crate) trait Keeper {
 }
 
 /// A session that is read.
-pub(crate) trait Reader {
+pub(crate) trait GameReader {
     /// The state after the last turn, as the peer finds it.
-    fn resume(&mut self) -> Result<Held, PeerError>;
+    fn resume(&mut self) -> Result<LoadedState, PeerError>;
 
     /// The state after a turn.
-    fn jump(&mut self, turn: u64) -> Result<Held, PeerError>;
+    fn jump(&mut self, turn: u64) -> Result<LoadedState, PeerError>;
 
     /// Reads all turns of a range and their changes, while the state follows.
     fn replay(
         &mut self,
         turns: RangeInclusive<u64>,
-        reading: Reading,
-    ) -> Result<(Seen, Held), PeerError>;
+        reading: ReplayDepth,
+    ) -> Result<(ReplayCounts, LoadedState), PeerError>;
 }
 
 /// What is made of that which is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum ReplayDepth {
     /// What the peer gives, which may be text that is looked into later.
     AsFound,
     /// Values that are ready to be used, as the others have them.
@@ -71,19 +71,19 @@ pub(crate) enum Reading {
 }
 
 /// A state as the peer gives it.
-pub(crate) enum Held {
+pub(crate) enum LoadedState {
     /// Values that are ready to be used.
-    Values(Box<Values>),
+    Values(Box<StateValues>),
     /// Text that is looked into where somebody looks.
-    Lazy(Box<State>),
+    Lazy(Box<GameState>),
 }
 
-impl Held {
+impl LoadedState {
     /// The whole state as values.
-    pub(crate) fn into_values(self) -> Result<Values, PeerError> {
+    pub(crate) fn into_values(self) -> Result<StateValues, PeerError> {
         match self {
-            Held::Values(values) => Ok(*values),
-            Held::Lazy(state) => Ok(Values {
+            LoadedState::Values(values) => Ok(*values),
+            LoadedState::Lazy(state) => Ok(StateValues {
                 world: state.world.to_value()?,
                 player: state.player.to_value()?,
                 scene: state.scene.to_value()?,
@@ -94,7 +94,7 @@ impl Held {
 
 /// What was seen in a replay.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct ReplayCounts {
     /// Turns.
     pub(crate) turns: u64,
     /// Changes, not groups of them.
@@ -103,7 +103,7 @@ pub(crate) struct Seen {
     pub(crate) words: u64,
 }
 
-impl Seen {
+impl ReplayCounts {
     /// Looks at a turn.
     pub(crate) fn turn(&mut self, turn: &Value) {
         self.turns += 1;
@@ -132,7 +132,7 @@ pub(crate) struct Schedule {
 
 /// What is due after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Due {
+pub(crate) enum DueWrite {
     Nothing,
     States,
     Snapshot,
@@ -140,16 +140,16 @@ pub(crate) enum Due {
 
 impl Schedule {
     /// Counts a turn; says what is due.
-    pub(crate) fn count(&mut self, turn: &NewTurn) -> Due {
+    pub(crate) fn count(&mut self, turn: &NewTurn) -> DueWrite {
         self.turn = turn.number;
         let changes: usize = turn.groups.iter().map(|group| group.deltas.len()).sum();
         self.changes += changes as u64;
         if self.changes >= SNAPSHOT_CHANGES || self.turn - self.snapshot_turn >= SNAPSHOT_TURNS {
-            Due::Snapshot
+            DueWrite::Snapshot
         } else if self.turn - self.states_turn >= STATES_EVERY {
-            Due::States
+            DueWrite::States
         } else {
-            Due::Nothing
+            DueWrite::Nothing
         }
     }
 

@@ -5,7 +5,7 @@ mod everturn;
 mod sqlite;
 mod unflushed;
 
-use super::peer::Peer;
+use super::peer::GamePeer;
 
 /// Everything that is measured, in the order of the report.
-pub(crate) static PEERS: &[Peer] = &[everturn::PEER, sqlite::PEER, document::PEER];
+pub(crate) static PEERS: &[GamePeer] = &[everturn::PEER, sqlite::PEER, document::PEER];

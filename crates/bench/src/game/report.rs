@@ -4,7 +4,7 @@ pub(crate) mod json;
 pub(crate) mod table;
 pub(crate) mod targets;
 
-use super::run::{Measured, Op, Plan, Sample};
+use super::run::{GameMeasurements, GameOp, GameSample, MeasurementPlan};
 use super::write::PLAIN;
 use crate::machine::Machine;
 use crate::report::summary::micros;
@@ -12,27 +12,27 @@ use crate::stats::median;
 
 /// Everything there is to report.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct GameReport {
     /// Where it was measured.
     pub(crate) machine: Machine,
     /// What was asked for.
-    pub(crate) plan: Plan,
+    pub(crate) plan: MeasurementPlan,
     /// What was measured.
-    pub(crate) measured: Measured,
+    pub(crate) measured: GameMeasurements,
 }
 
 /// One row, over all its runs.
 #[derive(Debug)]
-pub(crate) struct Row<'m> {
-    pub(crate) op: Op,
+pub(crate) struct GameRow<'m> {
+    pub(crate) op: GameOp,
     pub(crate) size: u32,
     pub(crate) name: &'m str,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
-    pub(crate) samples: &'m [Sample],
+    pub(crate) samples: &'m [GameSample],
 }
 
-impl Row<'_> {
+impl GameRow<'_> {
     /// The p50 of the fastest and of the slowest run.
     pub(crate) fn span(&self) -> (f64, f64) {
         let p50 = || self.samples.iter().map(|sample| micros(sample.p50));
@@ -41,17 +41,17 @@ impl Row<'_> {
 }
 
 /// The row that the others are compared with.
-pub(crate) fn baseline(op: Op) -> &'static str {
+pub(crate) fn baseline(op: GameOp) -> &'static str {
     match op {
-        Op::Jump | Op::Resume | Op::Replay | Op::Save => "sqlite",
-        Op::Snapshot => PLAIN,
+        GameOp::Jump | GameOp::Resume | GameOp::Replay | GameOp::Save => "sqlite",
+        GameOp::Snapshot => PLAIN,
     }
 }
 
-impl Report {
+impl GameReport {
     /// All rows, by operation, size and name.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
-        self.measured.samples.iter().map(|((op, size, name), samples)| Row {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = GameRow<'_>> {
+        self.measured.samples.iter().map(|((op, size, name), samples)| GameRow {
             op: *op,
             size: *size,
             name,
@@ -62,21 +62,22 @@ impl Report {
     }
 
     /// The p50 of a row, in microseconds, if it was measured.
-    pub(crate) fn p50(&self, op: Op, size: u32, name: &str) -> Option<f64> {
+    pub(crate) fn p50(&self, op: GameOp, size: u32, name: &str) -> Option<f64> {
         self.rows()
             .find(|row| row.op == op && row.size == size && row.name == name)
             .map(|row| row.p50_us)
     }
 
     /// How a row stands to the one that it is compared with, if that was measured.
-    pub(crate) fn ratio(&self, row: &Row<'_>) -> Option<f64> {
+    pub(crate) fn ratio(&self, row: &GameRow<'_>) -> Option<f64> {
         Some(row.p50_us / self.p50(row.op, row.size, baseline(row.op))?)
     }
 
     /// The most memory that an operation had, in kB.
-    pub(crate) fn peak(&self, op: Op, size: u32, peer: &str) -> Option<u64> {
-        let is_it =
-            |peak: &&super::memory::Peak| peak.op == op && peak.size == size && peak.peer == peer;
+    pub(crate) fn peak(&self, op: GameOp, size: u32, peer: &str) -> Option<u64> {
+        let is_it = |peak: &&super::memory::MemoryPeak| {
+            peak.op == op && peak.size == size && peak.peer == peer
+        };
         self.measured.peaks.iter().find(is_it)?.peak
     }
 }
@@ -86,10 +87,10 @@ pub(crate) mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::game::memory::Peak;
+    use crate::game::memory::MemoryPeak;
 
     /// A report of these rows: operation, size, name, p50 of each run in microseconds.
-    pub(crate) fn report(rows: &[(Op, u32, &str, &[u64])]) -> Report {
+    pub(crate) fn report(rows: &[(GameOp, u32, &str, &[u64])]) -> GameReport {
         let machine = Machine {
             cores: Some(2),
             kernel: Some("6.1".to_owned()),
@@ -99,26 +100,27 @@ pub(crate) mod tests {
         let mut sizes: Vec<u32> = rows.iter().map(|row| row.1).collect();
         sizes.sort_unstable();
         sizes.dedup();
-        let plan = Plan { runs: 3, sizes, ops: Op::ALL.to_vec(), peers: Vec::new() };
-        let mut measured = Measured::default();
+        let plan = MeasurementPlan { runs: 3, sizes, ops: GameOp::ALL.to_vec(), peers: Vec::new() };
+        let mut measured = GameMeasurements::default();
         for (op, size, name, runs) in rows {
             for micros in *runs {
                 measured.add(*op, *size, name, vec![Duration::from_micros(*micros)]);
             }
         }
-        let peak = Peak { op: Op::Replay, size: 1000, peer: "everturn", peak: Some(30_000) };
+        let peak =
+            MemoryPeak { op: GameOp::Replay, size: 1000, peer: "everturn", peak: Some(30_000) };
         measured.peaks.push(peak);
-        Report { machine, plan, measured }
+        GameReport { machine, plan, measured }
     }
 
     #[test]
     fn a_row_is_the_median_of_its_runs_and_is_divided_by_its_baseline() {
         let report = report(&[
-            (Op::Jump, 1000, "everturn", &[30, 10, 20]),
-            (Op::Jump, 1000, "sqlite", &[80]),
-            (Op::Jump, 2000, "everturn", &[40]),
+            (GameOp::Jump, 1000, "everturn", &[30, 10, 20]),
+            (GameOp::Jump, 1000, "sqlite", &[80]),
+            (GameOp::Jump, 2000, "everturn", &[40]),
         ]);
-        let rows: Vec<Row<'_>> = report.rows().collect();
+        let rows: Vec<GameRow<'_>> = report.rows().collect();
         assert_eq!(rows.len(), 3);
         assert!((rows[0].p50_us - 20.0).abs() < 1e-9, "{rows:?}");
         assert!((rows[0].span().0 - 10.0).abs() < 1e-9 && (rows[0].span().1 - 30.0).abs() < 1e-9);

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use super::memory::{self, Peak};
-use super::peer::{Peer, Reading};
+use super::memory::{self, MemoryPeak};
+use super::peer::{GamePeer, ReplayDepth};
 use super::workload::NewTurn;
 use super::write;
 use crate::files;
@@ -35,7 +35,7 @@ const CHECKED: u32 = 5;
 
 /// What is done with a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-pub(crate) enum Op {
+pub(crate) enum GameOp {
     /// The state at a random turn, with the session open.
     Jump,
     /// The session opened, and the state after its last turn.
@@ -48,45 +48,46 @@ pub(crate) enum Op {
     Snapshot,
 }
 
-impl Op {
+impl GameOp {
     /// All of them, in the order of the report.
-    pub(crate) const ALL: [Op; 5] = [Op::Jump, Op::Resume, Op::Replay, Op::Save, Op::Snapshot];
+    pub(crate) const ALL: [GameOp; 5] =
+        [GameOp::Jump, GameOp::Resume, GameOp::Replay, GameOp::Save, GameOp::Snapshot];
 
     /// The name for `--op` and `--json`.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Op::Jump => "jump",
-            Op::Resume => "resume",
-            Op::Replay => "replay",
-            Op::Save => "save",
-            Op::Snapshot => "snapshot",
+            GameOp::Jump => "jump",
+            GameOp::Resume => "resume",
+            GameOp::Replay => "replay",
+            GameOp::Save => "save",
+            GameOp::Snapshot => "snapshot",
         }
     }
 }
 
 /// How long one thing took in one run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sample {
+pub(crate) struct GameSample {
     /// Half of them took no longer.
     pub(crate) p50: Duration,
     /// 99 of 100 took no longer.
     pub(crate) p99: Duration,
 }
 
-impl Sample {
+impl GameSample {
     /// Sums up what was done in one run.
-    pub(crate) fn of(mut times: Vec<Duration>) -> Sample {
+    pub(crate) fn of(mut times: Vec<Duration>) -> GameSample {
         times.sort_unstable();
-        Sample { p50: percentile(&times, 50), p99: percentile(&times, 99) }
+        GameSample { p50: percentile(&times, 50), p99: percentile(&times, 99) }
     }
 }
 
 /// What a row of the report is about: an operation, the size of the session, the row's name.
-pub(crate) type Key = (Op, u32, String);
+pub(crate) type RowKey = (GameOp, u32, String);
 
 /// How much a kind of file takes up.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub(crate) struct FileUsage {
     pub(crate) size: u32,
     pub(crate) peer: &'static str,
     pub(crate) kind: &'static str,
@@ -96,7 +97,7 @@ pub(crate) struct Kind {
 
 /// How long it took to build a session.
 #[derive(Debug)]
-pub(crate) struct Built {
+pub(crate) struct BuildTime {
     pub(crate) size: u32,
     pub(crate) peer: &'static str,
     pub(crate) seconds: f64,
@@ -104,27 +105,27 @@ pub(crate) struct Built {
 
 /// Everything that was measured.
 #[derive(Debug, Default)]
-pub(crate) struct Measured {
-    pub(crate) built: Vec<Built>,
-    pub(crate) samples: BTreeMap<Key, Vec<Sample>>,
-    pub(crate) peaks: Vec<Peak>,
-    pub(crate) kinds: Vec<Kind>,
+pub(crate) struct GameMeasurements {
+    pub(crate) built: Vec<BuildTime>,
+    pub(crate) samples: BTreeMap<RowKey, Vec<GameSample>>,
+    pub(crate) peaks: Vec<MemoryPeak>,
+    pub(crate) kinds: Vec<FileUsage>,
 }
 
-impl Measured {
+impl GameMeasurements {
     /// Adds a run to a row.
-    pub(crate) fn add(&mut self, op: Op, size: u32, row: &str, times: Vec<Duration>) {
-        self.samples.entry((op, size, row.to_owned())).or_default().push(Sample::of(times));
+    pub(crate) fn add(&mut self, op: GameOp, size: u32, row: &str, times: Vec<Duration>) {
+        self.samples.entry((op, size, row.to_owned())).or_default().push(GameSample::of(times));
     }
 }
 
 /// What is to be measured.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct MeasurementPlan {
     pub(crate) runs: u32,
     pub(crate) sizes: Vec<u32>,
-    pub(crate) ops: Vec<Op>,
-    pub(crate) peers: Vec<&'static Peer>,
+    pub(crate) ops: Vec<GameOp>,
+    pub(crate) peers: Vec<&'static GamePeer>,
 }
 
 /// Why there is no result.
@@ -167,13 +168,13 @@ pub(crate) enum GameRunError {
 }
 
 /// A session of one peer.
-pub(crate) struct Site {
-    pub(crate) peer: &'static Peer,
+pub(crate) struct BenchSession {
+    pub(crate) peer: &'static GamePeer,
     pub(crate) size: u32,
     pub(crate) dir: PathBuf,
 }
 
-impl Site {
+impl BenchSession {
     /// Says where an error happened.
     pub(crate) fn failed(&self, what: &'static str) -> impl Fn(PeerError) -> GameRunError {
         let (peer, size) = (self.peer.name, self.size);
@@ -196,30 +197,30 @@ impl Site {
 
 /// Builds all sessions in `dir`, and measures what `plan` says.
 pub(crate) fn measure(
-    plan: &Plan,
+    plan: &MeasurementPlan,
     dir: &Path,
     progress: &mut dyn Write,
-) -> Result<Measured, GameRunError> {
+) -> Result<GameMeasurements, GameRunError> {
     let home = tempfile::Builder::new()
         .prefix("game")
         .tempdir_in(dir)
         .map_err(|source| GameRunError::Directory { dir: dir.display().to_string(), source })?;
-    let mut measured = Measured::default();
+    let mut measured = GameMeasurements::default();
     let mut sites = Vec::new();
     for &size in &plan.sizes {
         for &peer in &plan.peers {
             let dir = home.path().join(format!("{}-{size}", peer.name));
-            let site = Site { peer, size, dir };
+            let site = BenchSession { peer, size, dir };
             say(progress, &format!("building a session of {size} turns: {}", peer.name))?;
             let start = Instant::now();
             build(&site).map_err(site.failed("build"))?;
             let seconds = start.elapsed().as_secs_f64();
-            measured.built.push(Built { size, peer: peer.name, seconds });
+            measured.built.push(BuildTime { size, peer: peer.name, seconds });
             sites.push(site);
         }
     }
     check(&sites)?;
-    files::settle_everything();
+    files::sync_all();
     for run in 1..=plan.runs {
         for site in &sites {
             say(
@@ -247,7 +248,7 @@ pub(crate) fn say(progress: &mut dyn Write, text: &str) -> Result<(), GameRunErr
 }
 
 /// Plays a session up to its size. The last snapshot, and with it the state files, is a few turns old.
-fn build(site: &Site) -> Result<(), PeerError> {
+fn build(site: &BenchSession) -> Result<(), PeerError> {
     files::create_dir(&site.dir)?;
     let mut keeper = (site.peer.create)(&site.dir)?;
     for number in 1..=site.last() {
@@ -269,12 +270,12 @@ fn random_turn(size: u32, count: u32, salt: u32) -> u64 {
 }
 
 /// Makes sure that all peers tell the same story.
-fn check(sites: &[Site]) -> Result<(), GameRunError> {
+fn check(sites: &[BenchSession]) -> Result<(), GameRunError> {
     for site in sites {
         let Some(first) = sites.iter().find(|first| first.size == site.size) else { continue };
         let differs =
             |what: String| GameRunError::Differs { peer: site.peer.name, what, size: site.size };
-        let open = |site: &Site| (site.peer.read)(&site.dir).map_err(site.failed("open"));
+        let open = |site: &BenchSession| (site.peer.read)(&site.dir).map_err(site.failed("open"));
         let (mut one, mut two) = (open(first)?, open(site)?);
         let some = (0..CHECKED).map(|count| random_turn(site.size, count, 0));
         for turn in some.chain([1, u64::from(site.last())]) {
@@ -292,8 +293,9 @@ fn check(sites: &[Site]) -> Result<(), GameRunError> {
             return Err(differs("last state".to_owned()));
         }
         let what = "replay";
-        let (a, _) = one.replay(site.replayed(), Reading::AsFound).map_err(first.failed(what))?;
-        let (b, _) = two.replay(site.replayed(), Reading::Values).map_err(site.failed(what))?;
+        let (a, _) =
+            one.replay(site.replayed(), ReplayDepth::AsFound).map_err(first.failed(what))?;
+        let (b, _) = two.replay(site.replayed(), ReplayDepth::Values).map_err(site.failed(what))?;
         if a != b || a.turns != u64::from(site.size).min(REPLAY_TURNS) {
             return Err(differs(format!("turns {a:?}, {b:?}")));
         }
@@ -317,12 +319,17 @@ fn timed<T>(
 }
 
 /// Measures one reading operation of a site; those that write come later.
-fn read(op: Op, site: &Site, run: u32, measured: &mut Measured) -> Result<(), PeerError> {
+fn read(
+    op: GameOp,
+    site: &BenchSession,
+    run: u32,
+    measured: &mut GameMeasurements,
+) -> Result<(), PeerError> {
     let (peer, size) = (site.peer, site.size);
     let values = format!("{}-values", peer.name);
     let open = || (peer.read)(&site.dir);
     match op {
-        Op::Jump => {
+        GameOp::Jump => {
             let mut reader = open()?;
             let turn = |count: u32| random_turn(size, count, run);
             let times = timed(JUMPS, |count| reader.jump(turn(count)))?;
@@ -332,7 +339,7 @@ fn read(op: Op, site: &Site, run: u32, measured: &mut Measured) -> Result<(), Pe
                 measured.add(op, size, &values, timed(JUMPS, jump)?);
             }
         }
-        Op::Resume => {
+        GameOp::Resume => {
             measured.add(op, size, peer.name, timed(RESUMES, |_| open()?.resume())?);
             if peer.lazy {
                 let resume = |_| open()?.resume()?.into_values();
@@ -348,14 +355,14 @@ fn read(op: Op, site: &Site, run: u32, measured: &mut Measured) -> Result<(), Pe
             }
             measured.add(op, size, &play, times);
         }
-        Op::Replay => {
+        GameOp::Replay => {
             let mut reader = open()?;
             let mut replay = |reading| {
                 timed(REPLAYS, |_| {
                     let (seen, held) = reader.replay(site.replayed(), reading)?;
                     Ok((
                         seen,
-                        if reading == Reading::Values {
+                        if reading == ReplayDepth::Values {
                             Ok(held.into_values()?)
                         } else {
                             Err(held)
@@ -363,23 +370,23 @@ fn read(op: Op, site: &Site, run: u32, measured: &mut Measured) -> Result<(), Pe
                     ))
                 })
             };
-            measured.add(op, size, peer.name, replay(Reading::AsFound)?);
+            measured.add(op, size, peer.name, replay(ReplayDepth::AsFound)?);
             if peer.lazy {
-                measured.add(op, size, &values, replay(Reading::Values)?);
+                measured.add(op, size, &values, replay(ReplayDepth::Values)?);
             }
         }
-        Op::Save | Op::Snapshot => {}
+        GameOp::Save | GameOp::Snapshot => {}
     }
     Ok(())
 }
 
 /// What the files of a site take up.
-fn sizes(site: &Site) -> Result<Vec<Kind>, PeerError> {
+fn sizes(site: &BenchSession) -> Result<Vec<FileUsage>, PeerError> {
     let mut kinds = Vec::new();
     for (kind, place) in (site.peer.kinds)(&site.dir) {
         if files::is_there(&place) {
             let (files, bytes) = files::count(&place)?;
-            kinds.push(Kind { size: site.size, peer: site.peer.name, kind, files, bytes });
+            kinds.push(FileUsage { size: site.size, peer: site.peer.name, kind, files, bytes });
         }
     }
     Ok(kinds)

@@ -7,7 +7,7 @@ use crate::peer::PeerError;
 
 /// A whole state.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Values {
+pub(crate) struct StateValues {
     /// The world.
     pub(crate) world: Value,
     /// The player.
@@ -19,18 +19,18 @@ pub(crate) struct Values {
 /// A line of the log of changes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Group {
+pub(crate) struct ChangeGroup {
     pub(crate) delta_id: String,
     pub(crate) turn_id: u64,
     pub(crate) event_id: String,
     pub(crate) timestamp: i64,
     pub(crate) scope: String,
-    pub(crate) deltas: Vec<Change>,
+    pub(crate) deltas: Vec<ValueChange>,
 }
 
 /// One change. What was there before is written, and left alone by those who only go forward.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Change {
+pub(crate) struct ValueChange {
     pub(crate) op: String,
     pub(crate) path: Value,
     pub(crate) value: Value,
@@ -38,10 +38,10 @@ pub(crate) struct Change {
     pub(crate) previous: Option<Value>,
 }
 
-impl Change {
+impl ValueChange {
     /// A change at a dotted path.
-    pub(crate) fn new(op: &str, path: &str, value: Value) -> Change {
-        Change { op: op.to_owned(), path: Value::from(path), value, previous: None }
+    pub(crate) fn new(op: &str, path: &str, value: Value) -> ValueChange {
+        ValueChange { op: op.to_owned(), path: Value::from(path), value, previous: None }
     }
 
     fn refused(&self) -> PeerError {
@@ -83,7 +83,7 @@ impl Change {
     }
 }
 
-impl Values {
+impl StateValues {
     fn part(&mut self, scope: &str) -> &mut Value {
         match scope {
             "world" => &mut self.world,
@@ -93,13 +93,13 @@ impl Values {
     }
 
     /// Applies a group that was read; its values move into the state.
-    pub(crate) fn apply(&mut self, group: &mut Group) -> Result<(), PeerError> {
+    pub(crate) fn apply(&mut self, group: &mut ChangeGroup) -> Result<(), PeerError> {
         let part = self.part(&group.scope);
         group.deltas.iter_mut().try_for_each(|change| change.apply(part).map(drop))
     }
 
     /// Applies a group that is to be written; what was there before is noted in it.
-    pub(crate) fn apply_noting(&mut self, group: &mut Group) -> Result<(), PeerError> {
+    pub(crate) fn apply_noting(&mut self, group: &mut ChangeGroup) -> Result<(), PeerError> {
         let part = self.part(&group.scope);
         for change in &mut group.deltas {
             let value = change.value.clone();
@@ -110,9 +110,9 @@ impl Values {
     }
 }
 
-impl Values {
+impl StateValues {
     /// Without the time at which a file was written, which is no part of a state.
-    pub(crate) fn unstamped(mut self) -> Values {
+    pub(crate) fn unstamped(mut self) -> StateValues {
         for part in [&mut self.world, &mut self.player] {
             part.as_object_mut().map(|part| part.shift_remove("lastUpdated"));
         }
@@ -128,8 +128,8 @@ mod tests {
 
     fn check(op: &str, path: &str, value: Value, expect: &Value, previous: Option<&Value>) {
         let world = json!({"a": {"n": 4, "l": [1, 2, 1]}});
-        let mut state = Values { world, player: Value::Null, scene: Value::Null };
-        let mut change = Change::new(op, path, value);
+        let mut state = StateValues { world, player: Value::Null, scene: Value::Null };
+        let mut change = ValueChange::new(op, path, value);
         assert_eq!(change.apply(&mut state.world).unwrap().as_ref(), previous, "{op} {path}");
         assert_eq!(&state.world["a"], expect, "{op} {path}");
     }
@@ -142,7 +142,7 @@ mod tests {
         check("push", "a.l", json!(9), &json!({"n": 4, "l": [1, 2, 1, 9]}), None);
         check("pull", "a.l", json!(1), &json!({"n": 4, "l": [2]}), None);
         let mut state = json!({"a": 1});
-        assert!(Change::new("push", "a", json!(1)).apply(&mut state).is_err());
-        assert!(Change::new("set", "b.c", json!(1)).apply(&mut state).is_err());
+        assert!(ValueChange::new("push", "a", json!(1)).apply(&mut state).is_err());
+        assert!(ValueChange::new("set", "b.c", json!(1)).apply(&mut state).is_err());
     }
 }

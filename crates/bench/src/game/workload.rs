@@ -3,9 +3,9 @@
 use everturn::game::TurnInput;
 use serde_json::{Map, Value, json};
 
-use super::values::{Change, Group, Values};
+use super::values::{ChangeGroup, StateValues, ValueChange};
 use crate::peer::PeerError;
-use crate::workload::Words;
+use crate::workload::WordStream;
 
 /// The id of the session.
 pub(crate) const SESSION: &str = "session-bench";
@@ -38,7 +38,7 @@ const SECOND: i64 = 1000;
 
 /// About `size` bytes of words that belong to `kind` and `number`.
 fn text(kind: u32, number: u32, size: usize) -> String {
-    let mut words = Words::new(kind, number);
+    let mut words = WordStream::new(kind, number);
     let mut text = String::with_capacity(size + 10);
     while text.len() < size {
         text.push_str(words.next_word());
@@ -49,7 +49,7 @@ fn text(kind: u32, number: u32, size: usize) -> String {
 }
 
 /// The state before the first turn.
-pub(crate) fn start() -> Values {
+pub(crate) fn start() -> StateValues {
     let table = |name: &str, count: u32, entry: &dyn Fn(u32) -> Value| -> Map<String, Value> {
         (0..count).map(|number| (format!("{name}-{number:03}"), entry(number))).collect()
     };
@@ -89,7 +89,7 @@ pub(crate) fn start() -> Values {
             "equipped": number % 7 == 0, "notes": text(17, number, NOTE_TEXT),
         })
     });
-    Values {
+    StateValues {
         world: json!({
             "worldId": "world-bench", "sessionId": SESSION, "npcs": npcs,
             "locations": {"discovered": [], "generated": places}, "quests": quests,
@@ -112,7 +112,7 @@ pub(crate) struct NewTurn {
     /// The line that the others store.
     pub(crate) line: Value,
     /// The changes that the others store.
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Vec<ChangeGroup>,
 }
 
 impl NewTurn {
@@ -142,7 +142,7 @@ impl NewTurn {
                 event.as_object_mut().map(|event| event.insert("eventId".to_owned(), id));
             }
         }
-        let groups = groups.into_iter().zip(1..).map(|((scope, changes), place)| Group {
+        let groups = groups.into_iter().zip(1..).map(|((scope, changes), place)| ChangeGroup {
             delta_id: format!("delta-{SHORT}-{number}-{place}"),
             turn_id: u64::from(number),
             event_id: format!("{SHORT}-{number}-1"),
@@ -162,30 +162,31 @@ fn event(number: u32, place: u32) -> Value {
 
 /// The changes of a turn by scope. Whatever is pushed is pulled again some turns later, so that no
 /// list grows with the session.
-fn groups(number: u32) -> Vec<(&'static str, Vec<Change>)> {
+fn groups(number: u32) -> Vec<(&'static str, Vec<ValueChange>)> {
     let npc = |shift: u32| format!("npcs.npc-{:03}", (number * 7 + shift) % NPCS);
     let notes = format!("quests.quest-{:03}.notes", number % QUESTS);
     let note = |number: u32| text(11, number, CHANGE_TEXT * 2);
     let worded = |kind: u32| Value::from(text(kind, number, CHANGE_TEXT));
     let mut world = vec![
-        Change::new("set", &format!("{}.mood", npc(0)), worded(12)),
-        Change::new("increment", &format!("{}.relationship", npc(3)), json!(number % 3)),
-        Change::new("push", &notes, Value::from(note(number))),
+        ValueChange::new("set", &format!("{}.mood", npc(0)), worded(12)),
+        ValueChange::new("increment", &format!("{}.relationship", npc(3)), json!(number % 3)),
+        ValueChange::new("push", &notes, Value::from(note(number))),
     ];
     match number.checked_sub(QUESTS).filter(|before| *before > 0) {
-        Some(before) => world.push(Change::new("pull", &notes, Value::from(note(before)))),
-        None => world.push(Change::new("set", &format!("{}.mood", npc(5)), worded(13))),
+        Some(before) => world.push(ValueChange::new("pull", &notes, Value::from(note(before)))),
+        None => world.push(ValueChange::new("set", &format!("{}.mood", npc(5)), worded(13))),
     }
     let place = json!({"id": format!("loc-{:03}", number % PLACES), "zone": worded(14)});
-    let player = vec![Change::new("set", "location", place)];
-    let sixth = |path: &str| Change::new("set", path, worded(15));
+    let player = vec![ValueChange::new("set", "location", place)];
+    let sixth = |path: &str| ValueChange::new("set", path, worded(15));
     let mut groups = vec![("world", world), ("player", player)];
     if number == 1 {
         let scene = json!({
             "sceneId": SCENE, "type": "exploration", "status": "active", "summary": "",
             "location": "loc-000", "description": text(16, 0, SCENE_TEXT),
         });
-        let change = Change { op: "set".to_owned(), path: json!([]), value: scene, previous: None };
+        let change =
+            ValueChange { op: "set".to_owned(), path: json!([]), value: scene, previous: None };
         groups.push(("scene", vec![change]));
     } else if number.is_multiple_of(3) {
         groups.iter_mut().skip(1).for_each(|(_, player)| player.push(sixth("thought")));

@@ -5,8 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::peer::Keeper;
-use super::run::{GameRunError, Measured, Op, Plan, SAVES, SNAPSHOTS, Site, say};
+use super::peer::GameKeeper;
+use super::run::{
+    BenchSession, GameMeasurements, GameOp, GameRunError, MeasurementPlan, SAVES, SNAPSHOTS, say,
+};
 use super::workload::NewTurn;
 use crate::files;
 use crate::peer::PeerError;
@@ -20,19 +22,19 @@ const ROUNDS: u32 = 5;
 
 /// Plays on in every session, in turn, as often as `plan` says.
 pub(super) fn measure(
-    plan: &Plan,
-    sites: &[Site],
+    plan: &MeasurementPlan,
+    sites: &[BenchSession],
     home: &Path,
     progress: &mut dyn Write,
-    measured: &mut Measured,
+    measured: &mut GameMeasurements,
 ) -> Result<(), GameRunError> {
-    if !plan.ops.iter().any(|op| matches!(op, Op::Save | Op::Snapshot)) {
+    if !plan.ops.iter().any(|op| matches!(op, GameOp::Save | GameOp::Snapshot)) {
         return Ok(());
     }
-    let mut order: Vec<&Site> = sites.iter().collect();
+    let mut order: Vec<&BenchSession> = sites.iter().collect();
     let mut played = 0;
     for run in 1..=plan.runs {
-        let mut times: BTreeMap<(Op, u32, &str), Vec<Duration>> = BTreeMap::new();
+        let mut times: BTreeMap<(GameOp, u32, &str), Vec<Duration>> = BTreeMap::new();
         say(progress, &format!("writing, run {run} of {}", plan.runs))?;
         for _ in 0..ROUNDS {
             for site in &order {
@@ -53,22 +55,22 @@ pub(super) fn measure(
     Ok(())
 }
 
-type Taken = (Op, &'static str, Vec<Duration>);
+type TimedOp = (GameOp, &'static str, Vec<Duration>);
 
 /// Saves the turns of a round after those that were `played`, then takes snapshots, each after one more turn.
-fn play_on(site: &Site, played: u32, home: &Path) -> Result<Vec<Taken>, PeerError> {
+fn play_on(site: &BenchSession, played: u32, home: &Path) -> Result<Vec<TimedOp>, PeerError> {
     let saved = played + SAVES / ROUNDS;
     let new = |number: u32| NewTurn::new(number);
     let turns: Vec<NewTurn> = (played + 1..=saved).map(new).collect::<Result<_, _>>()?;
     let mut keeper = (site.peer.play)(&site.dir)?;
-    files::settle_everything();
+    files::sync_all();
     let mut saves = Vec::with_capacity(turns.len());
     for turn in &turns {
         let start = Instant::now();
         keeper.save(turn)?;
         saves.push(start.elapsed());
     }
-    let mut taken = vec![(Op::Save, site.peer.name, saves)];
+    let mut taken = vec![(GameOp::Save, site.peer.name, saves)];
     let (mut snapshots, mut plain) = (Vec::new(), Vec::new());
     for number in saved + 1..=saved + SNAPSHOTS / ROUNDS {
         keeper.save(&new(number)?)?;
@@ -78,15 +80,15 @@ fn play_on(site: &Site, played: u32, home: &Path) -> Result<Vec<Taken>, PeerErro
             plain.push(write_plainly(&written, home)?);
         }
     }
-    taken.push((Op::Snapshot, site.peer.name, snapshots));
+    taken.push((GameOp::Snapshot, site.peer.name, snapshots));
     if !plain.is_empty() {
-        taken.push((Op::Snapshot, PLAIN, plain));
+        taken.push((GameOp::Snapshot, PLAIN, plain));
     }
     keeper.close()?;
     Ok(taken)
 }
 
-fn snapshot(keeper: &mut dyn Keeper) -> Result<(Vec<PathBuf>, Duration), PeerError> {
+fn snapshot(keeper: &mut dyn GameKeeper) -> Result<(Vec<PathBuf>, Duration), PeerError> {
     let start = Instant::now();
     let written = keeper.snapshot()?;
     Ok((written, start.elapsed()))

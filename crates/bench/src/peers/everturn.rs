@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use everturn::disk::{Disk, RealDisk};
 use everturn::names::FilePath;
-use everturn::store::{self, At, FileStore, Holder, Options, Step, Store, StoreError, Writer};
+use everturn::store::{
+    self, AppendAt, FileStore, LockOwner, Options, Step, Store, StoreError, Writer,
+};
 
 use crate::files;
-use crate::peer::{Durability, Peer, PeerError, Row, Saver, Scenario, Sharing};
-use crate::workload::Turn;
+use crate::peer::{Durability, PeerError, PeerRow, Saver, Scenario, Sharing, StorePeer};
+use crate::workload::WorkloadTurn;
 
 /// The rows of this peer.
-pub(super) const ROWS: &[Row] = &[
-    Row {
+pub(super) const ROWS: &[PeerRow] = &[
+    PeerRow {
         name: "everturn",
         family: "everturn",
         about: "Everturn, two files",
@@ -23,17 +25,17 @@ pub(super) const ROWS: &[Row] = &[
         create: |dir| create(dir, store::Durability::Synced),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "everturn-written",
         family: "everturn-written",
         about: "Everturn, two files, written only",
         scenario: Scenario::OneWriter,
         durability: Durability::NotAtPowerCut,
         sharing: Sharing::OwnSaver,
-        create: |dir| create(dir, store::Durability::Written),
+        create: |dir| create(dir, store::Durability::Buffered),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "everturn-sessions",
         family: "everturn",
         about: "Everturn, two files per session",
@@ -45,7 +47,7 @@ pub(super) const ROWS: &[Row] = &[
     },
 ];
 
-struct Everturn {
+struct EverturnPeer {
     disk: Arc<RealDisk>,
     store: FileStore,
     durability: store::Durability,
@@ -57,12 +59,12 @@ impl From<StoreError> for PeerError {
     }
 }
 
-fn create(dir: &Path, durability: store::Durability) -> Result<Box<dyn Peer>, PeerError> {
+fn create(dir: &Path, durability: store::Durability) -> Result<Box<dyn StorePeer>, PeerError> {
     let disk = Arc::new(RealDisk::create(dir).map_err(files::at(dir))?);
-    let holder = Holder { pid: std::process::id(), started: String::new() };
+    let owner = LockOwner { pid: std::process::id(), started: String::new() };
     let shared: Arc<dyn Disk> = Arc::<RealDisk>::clone(&disk);
-    let store = FileStore::create(shared, Options::new(holder))?;
-    Ok(Box::new(Everturn { disk, store, durability }))
+    let store = FileStore::create(shared, Options::new(owner))?;
+    Ok(Box::new(EverturnPeer { disk, store, durability }))
 }
 
 fn read_back(dir: &Path) -> Result<Vec<Vec<u8>>, PeerError> {
@@ -75,7 +77,7 @@ fn read_back(dir: &Path) -> Result<Vec<Vec<u8>>, PeerError> {
     Ok(records)
 }
 
-impl Peer for Everturn {
+impl StorePeer for EverturnPeer {
     fn saver(&self, session: u32) -> Result<Box<dyn Saver>, PeerError> {
         let path = |text: String| {
             FilePath::parse(&text).map_err(|error| PeerError::Batch(error.to_string()))
@@ -103,11 +105,11 @@ struct EverturnSaver {
 }
 
 impl Saver for EverturnSaver {
-    fn save(&mut self, turns: &[Arc<Turn>]) -> Result<(), PeerError> {
+    fn save(&mut self, turns: &[Arc<WorkloadTurn>]) -> Result<(), PeerError> {
         for turn in turns {
             let append = |file: &FilePath, lines: &[u8]| Step::Append {
                 file: file.clone(),
-                at: At::End,
+                at: AppendAt::End,
                 lines: lines.to_vec(),
             };
             let steps =

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
-use crate::peer::{Durability, Peer, PeerError, Row, Saver, Scenario, Sharing};
-use crate::workload::Turn;
+use crate::peer::{Durability, PeerError, PeerRow, Saver, Scenario, Sharing, StorePeer};
+use crate::workload::WorkloadTurn;
 
 /// The rows of this peer.
-pub(super) const ROWS: &[Row] = &[
-    Row {
+pub(super) const ROWS: &[PeerRow] = &[
+    PeerRow {
         name: "fjall",
         family: "fjall",
         about: "fjall, SyncData",
@@ -22,7 +22,7 @@ pub(super) const ROWS: &[Row] = &[
         create: |dir| create(dir, PersistMode::SyncData),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "fjall-sync-all",
         family: "fjall",
         about: "fjall, SyncAll",
@@ -32,7 +32,7 @@ pub(super) const ROWS: &[Row] = &[
         create: |dir| create(dir, PersistMode::SyncAll),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "fjall-shared",
         family: "fjall",
         about: "fjall, SyncData, one shared database",
@@ -42,7 +42,7 @@ pub(super) const ROWS: &[Row] = &[
         create: |dir| create(dir, PersistMode::SyncData),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "fjall-group",
         family: "fjall",
         about: "fjall, SyncData, writer thread",
@@ -55,49 +55,49 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 #[derive(Clone)]
-struct Fjall {
+struct FjallDatabase {
     database: Database,
     turns: Keyspace,
     deltas: Keyspace,
 }
 
-impl Fjall {
-    fn open(dir: &Path) -> Result<Fjall, fjall::Error> {
+impl FjallDatabase {
+    fn open(dir: &Path) -> Result<FjallDatabase, fjall::Error> {
         let database = Database::builder(dir).open()?;
         let turns = database.keyspace("turns", KeyspaceCreateOptions::default)?;
         let deltas = database.keyspace("deltas", KeyspaceCreateOptions::default)?;
-        Ok(Fjall { database, turns, deltas })
+        Ok(FjallDatabase { database, turns, deltas })
     }
 }
 
 struct FjallPeer {
-    fjall: Fjall,
+    fjall: FjallDatabase,
     persist: PersistMode,
 }
 
-fn create(dir: &Path, persist: PersistMode) -> Result<Box<dyn Peer>, PeerError> {
-    Ok(Box::new(FjallPeer { fjall: Fjall::open(dir)?, persist }))
+fn create(dir: &Path, persist: PersistMode) -> Result<Box<dyn StorePeer>, PeerError> {
+    Ok(Box::new(FjallPeer { fjall: FjallDatabase::open(dir)?, persist }))
 }
 
 fn read_back(dir: &Path) -> Result<Vec<Vec<u8>>, PeerError> {
-    let fjall = Fjall::open(dir)?;
+    let fjall = FjallDatabase::open(dir)?;
     let values = fjall.turns.iter().chain(fjall.deltas.iter()).map(|entry| entry.value());
     Ok(values.map(|value| value.map(|value| value.to_vec())).collect::<Result<_, _>>()?)
 }
 
-impl Peer for FjallPeer {
+impl StorePeer for FjallPeer {
     fn saver(&self, _session: u32) -> Result<Box<dyn Saver>, PeerError> {
         Ok(Box::new(FjallSaver { fjall: self.fjall.clone(), persist: self.persist }))
     }
 }
 
 struct FjallSaver {
-    fjall: Fjall,
+    fjall: FjallDatabase,
     persist: PersistMode,
 }
 
 impl Saver for FjallSaver {
-    fn save(&mut self, turns: &[Arc<Turn>]) -> Result<(), PeerError> {
+    fn save(&mut self, turns: &[Arc<WorkloadTurn>]) -> Result<(), PeerError> {
         let mut batch = self.fjall.database.batch().durability(Some(self.persist));
         for turn in turns {
             batch.insert(&self.fjall.turns, turn.key().to_be_bytes(), turn.record());

@@ -10,68 +10,68 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::files;
-use crate::peer::{Durability, Peer, PeerError, Row, Saver, Scenario, Sharing};
-use crate::workload::Turn;
+use crate::peer::{Durability, PeerError, PeerRow, Saver, Scenario, Sharing, StorePeer};
+use crate::workload::WorkloadTurn;
 
 /// The rows of this peer.
-pub(super) const ROWS: &[Row] = &[
-    Row {
+pub(super) const ROWS: &[PeerRow] = &[
+    PeerRow {
         name: "raw-one-file",
         family: "raw",
         about: "raw append + fdatasync, one growing file",
         scenario: Scenario::OneWriter,
         durability: Durability::AtReturn,
         sharing: Sharing::OwnSaver,
-        create: |dir| create(dir, Files::One),
+        create: |dir| create(dir, FileCount::One),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "raw-two-files",
         family: "raw",
         about: "raw append + fdatasync, two growing files",
         scenario: Scenario::OneWriter,
         durability: Durability::AtReturn,
         sharing: Sharing::OwnSaver,
-        create: |dir| create(dir, Files::Two),
+        create: |dir| create(dir, FileCount::Two),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "raw-file-per-session",
         family: "raw",
         about: "raw append + fdatasync, one file per session",
         scenario: Scenario::ManySessions,
         durability: Durability::AtReturn,
         sharing: Sharing::OwnSaver,
-        create: |dir| create(dir, Files::One),
+        create: |dir| create(dir, FileCount::One),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "raw-shared-group",
         family: "raw",
         about: "raw append + fdatasync, one shared file, writer thread",
         scenario: Scenario::ManySessions,
         durability: Durability::AtReturn,
         sharing: Sharing::WriterThread,
-        create: |dir| create(dir, Files::One),
+        create: |dir| create(dir, FileCount::One),
         read_back,
     },
 ];
 
 /// Where a saver puts records and deltas.
 #[derive(Clone, Copy)]
-enum Files {
+enum FileCount {
     One,
     Two,
 }
 
-struct Raw {
+struct RawPeer {
     dir: PathBuf,
-    files: Files,
+    files: FileCount,
     flushes: Arc<AtomicU64>,
 }
 
-fn create(dir: &Path, files: Files) -> Result<Box<dyn Peer>, PeerError> {
-    Ok(Box::new(Raw { dir: dir.to_owned(), files, flushes: Arc::default() }))
+fn create(dir: &Path, files: FileCount) -> Result<Box<dyn StorePeer>, PeerError> {
+    Ok(Box::new(RawPeer { dir: dir.to_owned(), files, flushes: Arc::default() }))
 }
 
 fn read_back(dir: &Path) -> Result<Vec<Vec<u8>>, PeerError> {
@@ -82,13 +82,13 @@ fn read_back(dir: &Path) -> Result<Vec<Vec<u8>>, PeerError> {
     Ok(records)
 }
 
-impl Peer for Raw {
+impl StorePeer for RawPeer {
     fn saver(&self, session: u32) -> Result<Box<dyn Saver>, PeerError> {
-        let open = |kind: &str| Log::create(self.dir.join(format!("{kind}-{session:04}.jsonl")));
+        let open = |kind: &str| RawLog::create(self.dir.join(format!("{kind}-{session:04}.jsonl")));
         let turns = open("turns")?;
         let deltas = match self.files {
-            Files::One => None,
-            Files::Two => Some(open("deltas")?),
+            FileCount::One => None,
+            FileCount::Two => Some(open("deltas")?),
         };
         Ok(Box::new(RawSaver { turns, deltas, flushes: Arc::clone(&self.flushes) }))
     }
@@ -99,16 +99,16 @@ impl Peer for Raw {
 }
 
 /// A file and the bytes that its next write will append.
-struct Log {
+struct RawLog {
     path: PathBuf,
     file: File,
     pending: Vec<u8>,
 }
 
-impl Log {
-    fn create(path: PathBuf) -> Result<Log, PeerError> {
+impl RawLog {
+    fn create(path: PathBuf) -> Result<RawLog, PeerError> {
         let file = files::create_for_append(&path)?;
-        Ok(Log { path, file, pending: Vec::new() })
+        Ok(RawLog { path, file, pending: Vec::new() })
     }
 
     fn flush(&mut self, flushes: &AtomicU64) -> Result<(), PeerError> {
@@ -120,13 +120,13 @@ impl Log {
 }
 
 struct RawSaver {
-    turns: Log,
-    deltas: Option<Log>,
+    turns: RawLog,
+    deltas: Option<RawLog>,
     flushes: Arc<AtomicU64>,
 }
 
 impl Saver for RawSaver {
-    fn save(&mut self, turns: &[Arc<Turn>]) -> Result<(), PeerError> {
+    fn save(&mut self, turns: &[Arc<WorkloadTurn>]) -> Result<(), PeerError> {
         for turn in turns {
             self.turns.pending.extend_from_slice(turn.record());
             let deltas = self.deltas.as_mut().unwrap_or(&mut self.turns);

@@ -8,39 +8,41 @@ use redb::{
     TableDefinition,
 };
 
-use crate::peer::{Durability, Order, Peer, PeerError, Row, Saver, Scenario, Sharing};
-use crate::workload::Turn;
+use crate::peer::{
+    Durability, PeerError, PeerRow, Saver, Scenario, Sharing, StorePeer, TableOrder,
+};
+use crate::workload::WorkloadTurn;
 
 /// The rows of this peer.
-pub(super) const ROWS: &[Row] = &[
-    Row {
+pub(super) const ROWS: &[PeerRow] = &[
+    PeerRow {
         name: "redb",
         family: "redb",
         about: "redb, Durability::Immediate",
         scenario: Scenario::OneWriter,
         durability: Durability::AtReturn,
         sharing: Sharing::OwnSaver,
-        create: |dir| create(dir, Order::BySession),
+        create: |dir| create(dir, TableOrder::BySession),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "redb-shared",
         family: "redb",
         about: "redb, Immediate, one shared database",
         scenario: Scenario::ManySessions,
         durability: Durability::AtReturn,
         sharing: Sharing::OwnSaver,
-        create: |dir| create(dir, Order::ByArrival),
+        create: |dir| create(dir, TableOrder::ByArrival),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "redb-group",
         family: "redb",
         about: "redb, Immediate, writer thread",
         scenario: Scenario::ManySessions,
         durability: Durability::AtReturn,
         sharing: Sharing::WriterThread,
-        create: |dir| create(dir, Order::ByArrival),
+        create: |dir| create(dir, TableOrder::ByArrival),
         read_back,
     },
 ];
@@ -53,9 +55,9 @@ const DELTAS: TableDefinition<u64, &[u8]> = TableDefinition::new("deltas");
 const PLACES: TableDefinition<u64, u64> = TableDefinition::new("places");
 
 #[derive(Clone)]
-struct Redb {
+struct RedbPeer {
     database: Arc<Database>,
-    order: Order,
+    order: TableOrder,
 }
 
 /// Brings the many error types of redb together.
@@ -63,9 +65,9 @@ fn refused(error: impl Into<redb::Error>) -> PeerError {
     PeerError::Redb(Box::new(error.into()))
 }
 
-fn create(dir: &Path, order: Order) -> Result<Box<dyn Peer>, PeerError> {
+fn create(dir: &Path, order: TableOrder) -> Result<Box<dyn StorePeer>, PeerError> {
     let database = Database::create(dir.join(FILE)).map_err(refused)?;
-    Ok(Box::new(Redb { database: Arc::new(database), order }))
+    Ok(Box::new(RedbPeer { database: Arc::new(database), order }))
 }
 
 fn read_back(dir: &Path) -> Result<Vec<Vec<u8>>, PeerError> {
@@ -84,22 +86,22 @@ fn read_tables(file: &Path) -> Result<Vec<Vec<u8>>, redb::Error> {
     Ok(records)
 }
 
-impl Peer for Redb {
+impl StorePeer for RedbPeer {
     fn saver(&self, _session: u32) -> Result<Box<dyn Saver>, PeerError> {
         Ok(Box::new(self.clone()))
     }
 }
 
-impl Redb {
-    fn insert(&self, turns: &[Arc<Turn>]) -> Result<(), redb::Error> {
+impl RedbPeer {
+    fn insert(&self, turns: &[Arc<WorkloadTurn>]) -> Result<(), redb::Error> {
         let mut transaction = self.database.begin_write()?;
         transaction.set_durability(Commit::Immediate)?;
         {
             let mut records = transaction.open_table(TURNS)?;
             let mut deltas = transaction.open_table(DELTAS)?;
             let mut places = match self.order {
-                Order::BySession => None,
-                Order::ByArrival => Some(transaction.open_table(PLACES)?),
+                TableOrder::BySession => None,
+                TableOrder::ByArrival => Some(transaction.open_table(PLACES)?),
             };
             for turn in turns {
                 let mut id = turn.key();
@@ -117,8 +119,8 @@ impl Redb {
     }
 }
 
-impl Saver for Redb {
-    fn save(&mut self, turns: &[Arc<Turn>]) -> Result<(), PeerError> {
+impl Saver for RedbPeer {
+    fn save(&mut self, turns: &[Arc<WorkloadTurn>]) -> Result<(), PeerError> {
         self.insert(turns).map_err(refused)
     }
 }

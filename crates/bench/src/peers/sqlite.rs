@@ -9,69 +9,71 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use crate::peer::{Durability, Order, Peer, PeerError, Row, Saver, Scenario, Sharing};
-use crate::workload::Turn;
+use crate::peer::{
+    Durability, PeerError, PeerRow, Saver, Scenario, Sharing, StorePeer, TableOrder,
+};
+use crate::workload::WorkloadTurn;
 
 /// The rows of this peer.
-pub(super) const ROWS: &[Row] = &[
-    Row {
+pub(super) const ROWS: &[PeerRow] = &[
+    PeerRow {
         name: "sqlite-full",
         family: "sqlite-full",
         about: "SQLite WAL, synchronous=FULL",
         scenario: Scenario::OneWriter,
         durability: Durability::AtReturn,
         sharing: Sharing::OwnSaver,
-        create: |dir| create(dir, Order::BySession, Synchronous::Full),
+        create: |dir| create(dir, TableOrder::BySession, SyncMode::Full),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "sqlite-normal",
         family: "sqlite-normal",
         about: "SQLite WAL, synchronous=NORMAL",
         scenario: Scenario::OneWriter,
         durability: Durability::NotAtPowerCut,
         sharing: Sharing::OwnSaver,
-        create: |dir| create(dir, Order::BySession, Synchronous::Normal),
+        create: |dir| create(dir, TableOrder::BySession, SyncMode::Normal),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "sqlite-full-mutex",
         family: "sqlite-full",
         about: "SQLite WAL, FULL, one connection behind a mutex",
         scenario: Scenario::ManySessions,
         durability: Durability::AtReturn,
         sharing: Sharing::Mutex,
-        create: |dir| create(dir, Order::ByArrival, Synchronous::Full),
+        create: |dir| create(dir, TableOrder::ByArrival, SyncMode::Full),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "sqlite-full-connections",
         family: "sqlite-full",
         about: "SQLite WAL, FULL, one connection per thread",
         scenario: Scenario::ManySessions,
         durability: Durability::AtReturn,
         sharing: Sharing::OwnSaver,
-        create: |dir| create(dir, Order::ByArrival, Synchronous::Full),
+        create: |dir| create(dir, TableOrder::ByArrival, SyncMode::Full),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "sqlite-full-group",
         family: "sqlite-full",
         about: "SQLite WAL, FULL, writer thread",
         scenario: Scenario::ManySessions,
         durability: Durability::AtReturn,
         sharing: Sharing::WriterThread,
-        create: |dir| create(dir, Order::ByArrival, Synchronous::Full),
+        create: |dir| create(dir, TableOrder::ByArrival, SyncMode::Full),
         read_back,
     },
-    Row {
+    PeerRow {
         name: "sqlite-normal-mutex",
         family: "sqlite-normal",
         about: "SQLite WAL, NORMAL, one connection behind a mutex",
         scenario: Scenario::ManySessions,
         durability: Durability::NotAtPowerCut,
         sharing: Sharing::Mutex,
-        create: |dir| create(dir, Order::ByArrival, Synchronous::Normal),
+        create: |dir| create(dir, TableOrder::ByArrival, SyncMode::Normal),
         read_back,
     },
 ];
@@ -92,29 +94,33 @@ const INSERT_DELTA: &str = "INSERT INTO deltas (key, record) VALUES (?1, ?2)";
 const READ_ALL: &str = "SELECT record FROM turns UNION ALL SELECT record FROM deltas";
 
 #[derive(Clone, Copy)]
-enum Synchronous {
+enum SyncMode {
     Normal,
     Full,
 }
 
-struct Sqlite {
+struct SqlitePeer {
     file: PathBuf,
-    synchronous: Synchronous,
+    synchronous: SyncMode,
 }
 
-fn create(dir: &Path, order: Order, synchronous: Synchronous) -> Result<Box<dyn Peer>, PeerError> {
+fn create(
+    dir: &Path,
+    order: TableOrder,
+    synchronous: SyncMode,
+) -> Result<Box<dyn StorePeer>, PeerError> {
     let file = dir.join(FILE);
     let connection = connect(&file, synchronous)?;
     let turns = match order {
-        Order::BySession => TURNS_BY_SESSION,
-        Order::ByArrival => TURNS_BY_ARRIVAL,
+        TableOrder::BySession => TURNS_BY_SESSION,
+        TableOrder::ByArrival => TURNS_BY_ARRIVAL,
     };
     connection.execute(turns, [])?;
     connection.execute(DELTAS, [])?;
-    Ok(Box::new(Sqlite { file, synchronous }))
+    Ok(Box::new(SqlitePeer { file, synchronous }))
 }
 
-fn connect(file: &Path, synchronous: Synchronous) -> Result<Connection, PeerError> {
+fn connect(file: &Path, synchronous: SyncMode) -> Result<Connection, PeerError> {
     let connection = Connection::open(file)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     let mode: String =
@@ -123,8 +129,8 @@ fn connect(file: &Path, synchronous: Synchronous) -> Result<Connection, PeerErro
         return Err(PeerError::JournalMode { mode });
     }
     let level = match synchronous {
-        Synchronous::Normal => "normal",
-        Synchronous::Full => "full",
+        SyncMode::Normal => "normal",
+        SyncMode::Full => "full",
     };
     connection.pragma_update(None, "synchronous", level)?;
     Ok(connection)
@@ -137,7 +143,7 @@ fn read_back(dir: &Path) -> Result<Vec<Vec<u8>>, PeerError> {
     Ok(records.collect::<Result<_, _>>()?)
 }
 
-impl Peer for Sqlite {
+impl StorePeer for SqlitePeer {
     fn saver(&self, _session: u32) -> Result<Box<dyn Saver>, PeerError> {
         Ok(Box::new(SqliteSaver(connect(&self.file, self.synchronous)?)))
     }
@@ -146,7 +152,7 @@ impl Peer for Sqlite {
 struct SqliteSaver(Connection);
 
 impl Saver for SqliteSaver {
-    fn save(&mut self, turns: &[Arc<Turn>]) -> Result<(), PeerError> {
+    fn save(&mut self, turns: &[Arc<WorkloadTurn>]) -> Result<(), PeerError> {
         // Immediate: a deferred transaction that meets another writer fails instead of waiting.
         let transaction = self.0.transaction_with_behavior(TransactionBehavior::Immediate)?;
         {
@@ -167,7 +173,7 @@ impl Saver for SqliteSaver {
 mod tests {
     use super::*;
 
-    fn check(synchronous: Synchronous, expect: i64) {
+    fn check(synchronous: SyncMode, expect: i64) {
         let dir = tempfile::tempdir().unwrap();
         let connection = connect(&dir.path().join(FILE), synchronous).unwrap();
         let level: i64 = connection.pragma_query_value(None, "synchronous", |r| r.get(0)).unwrap();
@@ -176,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_connection_flushes_as_its_row_says() {
-        check(Synchronous::Normal, 1);
-        check(Synchronous::Full, 2);
+        check(SyncMode::Normal, 1);
+        check(SyncMode::Full, 2);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::summary::{Report, ScenarioReport, Summary, micros};
+use super::summary::{RowSummary, SaveReport, ScenarioReport, micros};
 use crate::machine::Machine;
 use crate::peer::Durability;
 use crate::workload::{DELTA_BYTES, DELTAS_PER_TURN, SAVE_BYTES, SEED, TURN_BYTES};
@@ -24,7 +24,7 @@ The document that --json prints:
                        samples[] (each run: p50_us, p99_us, turns_per_second)";
 
 /// The document for `report`.
-pub(crate) fn document(report: &Report) -> Value {
+pub(crate) fn document(report: &SaveReport) -> Value {
     json!({
         "benchmark": "save",
         "machine": machine(&report.machine),
@@ -63,7 +63,7 @@ fn scenario(report: &ScenarioReport) -> Value {
     })
 }
 
-fn row(report: &ScenarioReport, line: &Summary) -> Value {
+fn row(report: &ScenarioReport, line: &RowSummary) -> Value {
     let ratios = report.ratios(line);
     let samples = line.samples.iter().map(|run| {
         json!({

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crate::machine::Machine;
-use crate::peer::{Row, Scenario};
-use crate::run::Sample;
+use crate::peer::{PeerRow, Scenario};
+use crate::run::SaveSample;
 use crate::stats::median;
 
 /// Everything there is to report.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct SaveReport {
     /// Where it was measured.
     pub(crate) machine: Machine,
     /// How often each row was run.
@@ -26,12 +26,12 @@ pub(crate) struct ScenarioReport {
     /// How many turns all sessions together saved in each run.
     pub(crate) turns_per_run: usize,
     /// The rows, in the order of the registry.
-    pub(crate) rows: Vec<Summary>,
+    pub(crate) rows: Vec<RowSummary>,
 }
 
 impl ScenarioReport {
     /// How `row` stands to the row that the others are compared with, if that was measured.
-    pub(crate) fn ratios(&self, row: &Summary) -> Option<Ratios> {
+    pub(crate) fn ratios(&self, row: &RowSummary) -> Option<Ratios> {
         let baseline = self.rows.iter().find(|r| r.row.name == self.scenario.baseline())?;
         Some(Ratios {
             p50: row.p50_us / baseline.p50_us,
@@ -40,8 +40,8 @@ impl ScenarioReport {
     }
 
     /// The fastest row of each family that has several, by turns per second.
-    pub(crate) fn best_of_families(&self) -> Vec<&Summary> {
-        let mut best: Vec<(&Summary, usize)> = Vec::new();
+    pub(crate) fn best_of_families(&self) -> Vec<&RowSummary> {
+        let mut best: Vec<(&RowSummary, usize)> = Vec::new();
         for row in &self.rows {
             match best.iter_mut().find(|(other, _)| other.row.family == row.row.family) {
                 None => best.push((row, 1)),
@@ -68,9 +68,9 @@ pub(crate) struct Ratios {
 
 /// One row: medians over its runs.
 #[derive(Debug)]
-pub(crate) struct Summary {
+pub(crate) struct RowSummary {
     /// What was measured.
-    pub(crate) row: &'static Row,
+    pub(crate) row: &'static PeerRow,
     /// The median of the runs' p50, in microseconds.
     pub(crate) p50_us: f64,
     /// The median of the runs' p99, in microseconds.
@@ -82,14 +82,14 @@ pub(crate) struct Summary {
     /// The most that a closed store took up on the disk.
     pub(crate) bytes_on_disk: u64,
     /// The runs, in the order in which they were made.
-    pub(crate) samples: Vec<Sample>,
+    pub(crate) samples: Vec<SaveSample>,
 }
 
-impl Summary {
+impl RowSummary {
     /// Sums up the runs of `row`.
-    pub(crate) fn new(row: &'static Row, samples: Vec<Sample>) -> Summary {
+    pub(crate) fn new(row: &'static PeerRow, samples: Vec<SaveSample>) -> RowSummary {
         let flushes: Option<Vec<f64>> = samples.iter().map(|run| run.flushes_per_turn).collect();
-        Summary {
+        RowSummary {
             row,
             p50_us: median(samples.iter().map(|run| micros(run.p50))),
             p99_us: median(samples.iter().map(|run| micros(run.p99))),
@@ -112,20 +112,20 @@ pub(crate) mod tests {
     use crate::peers::ROWS;
 
     /// A row as if measured: `p50` microseconds and turns per second, one for each run.
-    pub(crate) fn summary(name: &str, runs: &[(u64, f64)]) -> Summary {
+    pub(crate) fn summary(name: &str, runs: &[(u64, f64)]) -> RowSummary {
         let row = ROWS.iter().copied().flatten().find(|row| row.name == name).unwrap();
-        let sample = |&(p50, turns_per_second): &(u64, f64)| Sample {
+        let sample = |&(p50, turns_per_second): &(u64, f64)| SaveSample {
             p50: Duration::from_micros(p50),
             p99: Duration::from_micros(p50 * 2),
             turns_per_second,
             flushes_per_turn: (row.family == "raw").then_some(1.0),
             bytes_on_disk: 5_000_000,
         };
-        Summary::new(row, runs.iter().map(sample).collect())
+        RowSummary::new(row, runs.iter().map(sample).collect())
     }
 
     /// A report of the given rows, all of `scenario`.
-    pub(crate) fn report(scenario: Scenario, rows: Vec<Summary>) -> Report {
+    pub(crate) fn report(scenario: Scenario, rows: Vec<RowSummary>) -> SaveReport {
         let machine = Machine {
             cores: Some(2),
             kernel: Some("6.1".to_owned()),
@@ -133,7 +133,7 @@ pub(crate) mod tests {
             build: "release",
         };
         let scenarios = vec![ScenarioReport { scenario, turns_per_run: 640, rows }];
-        Report { machine, runs: 3, scenarios }
+        SaveReport { machine, runs: 3, scenarios }
     }
 
     #[test]

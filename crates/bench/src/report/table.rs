@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::summary::{Report, ScenarioReport, Summary};
+use super::summary::{RowSummary, SaveReport, ScenarioReport};
 use crate::machine::Machine;
 use crate::peer::{Durability, Scenario};
 use crate::workload::{DELTA_BYTES, DELTAS_PER_TURN, TURN_BYTES};
@@ -10,7 +10,7 @@ use crate::workload::{DELTA_BYTES, DELTAS_PER_TURN, TURN_BYTES};
 const BYTES_PER_MB: f64 = 1e6;
 
 /// Writes the whole report.
-pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(report: &SaveReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "Saving one turn: a record of {TURN_BYTES} B and {DELTAS_PER_TURN} deltas of {DELTA_BYTES} B. \
@@ -56,7 +56,7 @@ fn write_scenario(report: &ScenarioReport, out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-fn line(report: &ScenarioReport, row: &Summary) -> String {
+fn line(report: &ScenarioReport, row: &RowSummary) -> String {
     let ratios = report.ratios(row);
     let or_dash = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
     let note = match row.row.durability {
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::report::summary::tests::{report, summary};
 
-    fn text(report: &Report) -> String {
+    fn text(report: &SaveReport) -> String {
         let mut out = Vec::new();
         write(report, &mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -6,26 +6,26 @@ fn parse(text: &str) -> Result<Query, QueryError> {
     Query::parse(text, "2026-03-10T12:00:00Z".parse().unwrap())
 }
 
-fn shown(atom: &Atom) -> String {
+fn shown(atom: &QueryAtom) -> String {
     let words = |words: &[(usize, String)]| {
         let word = |(at, word): &(usize, String)| format!("{at}:{word}");
         words.iter().map(word).collect::<Vec<_>>().join(" ")
     };
     match atom {
-        Atom::Phrase(all) => words(all),
-        Atom::Humps { whole, parts } => format!("{whole}={}", parts.join("+")),
-        Atom::Beginning { before, at, start } => {
+        QueryAtom::Phrase(all) => words(all),
+        QueryAtom::CamelCase { whole, parts } => format!("{whole}={}", parts.join("+")),
+        QueryAtom::Beginning { before, at, start } => {
             format!("{} {at}:{start}*", words(before)).trim().to_owned()
         }
-        Atom::Similar { word, distance } => format!("{word}~{distance}"),
-        Atom::Speaker(names) => format!("speaker={}", names.join("+")),
-        Atom::Kind(kind) => format!("kind={kind}"),
+        QueryAtom::Similar { word, distance } => format!("{word}~{distance}"),
+        QueryAtom::Speaker(names) => format!("speaker={}", names.join("+")),
+        QueryAtom::Kind(kind) => format!("kind={kind}"),
     }
 }
 
 fn check(text: &str, expect: &str) {
     let query = parse(text).unwrap();
-    let clause = |clause: &Clause| {
+    let clause = |clause: &QueryClause| {
         let any: Vec<String> = clause.any.iter().map(shown).collect();
         format!("{}{}", if clause.absent { "-" } else { "" }, any.join(" | "))
     };
@@ -113,7 +113,7 @@ fn what_cannot_be_understood_says_where() {
 fn a_forgiving_query_has_slack_in_its_words_only() {
     let forgiving = |text: &str| {
         let known = |word: &str| Ok::<bool, ()>(word == "castle");
-        parse(text).unwrap().forgiving(known).unwrap()
+        parse(text).unwrap().with_typos(known).unwrap()
     };
     let query = forgiving("dragn castle \"old tower\" x -tower").unwrap();
     let shown: Vec<String> =

@@ -1,6 +1,8 @@
 //! What is found, and how it is ordered, in sessions of every layout.
 
-use everturn_catalog::{Catalog, Detail, Query, Sort, Source, branch, entry, open};
+use everturn_catalog::{
+    Catalog, Query, SessionSource, SortOrder, SummaryDetail, hit_branch, hit_entry, open_session,
+};
 
 use crate::support::{LAYOUTS, World, at, later, named, shown};
 
@@ -77,10 +79,10 @@ fn more_than_there_is_may_be_asked_for() {
     world.session("game", "tale", &["The dragon sleeps.", "The dragon wakes."]);
     world.update();
     let (mut catalog, sources) = (world.catalog(), world.sources());
-    let sessions = catalog.sessions(&sources, Detail::All, later());
+    let sessions = catalog.sessions(&sources, SummaryDetail::All, later());
     let query = Query::parse("dragon", at(0)).unwrap();
     for limit in [1_000_000_000_000, usize::MAX] {
-        for sort in [Sort::Relevance, Sort::Date] {
+        for sort in [SortOrder::Relevance, SortOrder::Date] {
             let found = catalog.search(&sources, &sessions, &query, (limit, sort));
             assert_eq!((found.hits.len(), found.more), (2, false));
         }
@@ -109,10 +111,10 @@ fn of_one_second_the_last_comes_first() {
     let texts: Vec<String> = (1..=200).map(|number| format!("dragon {number}")).collect();
     world.session("codelia", "tale", &texts.iter().map(String::as_str).collect::<Vec<_>>());
     let (mut catalog, sources) = (world.catalog(), world.sources());
-    let sessions = catalog.sessions(&sources, Detail::All, later());
+    let sessions = catalog.sessions(&sources, SummaryDetail::All, later());
     catalog.update(&sources, &sessions, later(), &mut |_| {});
     let query = Query::parse("dragon", at(0)).unwrap();
-    let found = catalog.search(&sources, &sessions, &query, (3, Sort::Date));
+    let found = catalog.search(&sources, &sessions, &query, (3, SortOrder::Date));
     let turns: Vec<u64> = found.hits.iter().map(|hit| hit.turn).collect();
     assert_eq!(turns, [200, 199, 198]);
 }
@@ -145,17 +147,18 @@ fn what_only_a_branch_says_is_found_in_it_and_the_rest_once() {
     let file = dir.join("3f0c9a52-6b1e-4c58-9d3a-0e7a11223344.jsonl");
     std::fs::write(file, lines.join("\n") + "\n").unwrap();
     let store = std::sync::Arc::clone(&world.store);
-    let sources = [Source::new(&world.root(), store, vec![named("claude-code")])];
+    let sources = [SessionSource::new(&world.root(), store, vec![named("claude-code")])];
     for mut catalog in [world.catalog(), Catalog::new(None)] {
-        let sessions = catalog.sessions(&sources, Detail::All, later());
+        let sessions = catalog.sessions(&sources, SummaryDetail::All, later());
         catalog.update(&sources, &sessions, later(), &mut |_| {});
         let mut ask = |text: &str| -> Vec<String> {
             let query = Query::parse(text, at(0)).unwrap();
-            let found = catalog.search(&sources, &sessions, &query, (10, Sort::Date));
-            let hit = |hit: &everturn_catalog::Hit| {
-                let reader = open(&sources, &sessions.sessions[hit.session]).unwrap().unwrap();
-                let text = entry(&*reader, hit).unwrap().unwrap().text;
-                format!("{:?} {text}", branch(&*reader, hit).unwrap())
+            let found = catalog.search(&sources, &sessions, &query, (10, SortOrder::Date));
+            let hit = |hit: &everturn_catalog::SearchHit| {
+                let reader =
+                    open_session(&sources, &sessions.sessions[hit.session]).unwrap().unwrap();
+                let text = hit_entry(&*reader, hit).unwrap().unwrap().text;
+                format!("{:?} {text}", hit_branch(&*reader, hit).unwrap())
             };
             found.hits.iter().map(hit).collect()
         };
@@ -172,12 +175,13 @@ fn small_sessions_are_found_while_a_giant_is_read() {
     let text = "The giant walks on. ".repeat(70_000);
     world.session("game", "giant", &[&text]);
     let (mut catalog, sources) = (world.catalog(), world.sources());
-    let sessions = catalog.sessions(&sources, Detail::All, later());
+    let sessions = catalog.sessions(&sources, SummaryDetail::All, later());
     let mut meanwhile = Vec::new();
     catalog.update(&sources, &sessions, later(), &mut |how_far| {
         if how_far.session == "giant" && meanwhile.is_empty() {
             let query = Query::parse("dragon OR giant", at(0)).unwrap();
-            let found = world.catalog().search(&sources, &sessions, &query, (10, Sort::Relevance));
+            let found =
+                world.catalog().search(&sources, &sessions, &query, (10, SortOrder::Relevance));
             meanwhile = shown(&sources, &sessions, &found);
         }
     });
@@ -216,11 +220,11 @@ fn typos_are_forgiven_only_when_nothing_fits() {
     let world = World::new();
     world.session("game", "tale", &["The dragon sleeps.", "A dragoon rides."]);
     let (mut catalog, sources) = (world.catalog(), world.sources());
-    let sessions = catalog.sessions(&sources, Detail::All, later());
+    let sessions = catalog.sessions(&sources, SummaryDetail::All, later());
     catalog.update(&sources, &sessions, later(), &mut |_| {});
     let mut ask = |text: &str| {
         let query = Query::parse(text, at(0)).unwrap();
-        let found = catalog.search(&sources, &sessions, &query, (10, Sort::Relevance));
+        let found = catalog.search(&sources, &sessions, &query, (10, SortOrder::Relevance));
         (shown(&sources, &sessions, &found).len(), found.similar.is_some())
     };
     assert_eq!(ask("dragon"), (1, false));
@@ -236,10 +240,10 @@ fn the_best_comes_first_and_of_equals_the_newest() {
     let world = World::new();
     let long = format!("dragon {}", "and other words ".repeat(40));
     world.session("game", "tale", &["dragon here", &long, "dragon dragon dragon", "dragon here"]);
-    let found = world.find_with(&mut world.catalog(), "dragon", Sort::Relevance);
+    let found = world.find_with(&mut world.catalog(), "dragon", SortOrder::Relevance);
     let turns: Vec<&str> = found.iter().map(|hit| &hit[..6]).collect();
     assert_eq!(turns, ["tale 3", "tale 4", "tale 1", "tale 2"]);
-    let found = world.find_with(&mut world.catalog(), "dragon", Sort::Date);
+    let found = world.find_with(&mut world.catalog(), "dragon", SortOrder::Date);
     let turns: Vec<&str> = found.iter().map(|hit| &hit[..6]).collect();
     assert_eq!(turns, ["tale 4", "tale 3", "tale 2", "tale 1"]);
 }
@@ -256,9 +260,9 @@ fn long_entries_are_found_once_and_to_their_ends() {
     }
     let catalog = &mut world.catalog();
     let sources = world.sources();
-    let sessions = catalog.sessions(&sources, Detail::All, later());
+    let sessions = catalog.sessions(&sources, SummaryDetail::All, later());
     let query = Query::parse("filler", at(0)).unwrap();
-    let found = catalog.search(&sources, &sessions, &query, (1, Sort::Relevance));
+    let found = catalog.search(&sources, &sessions, &query, (1, SortOrder::Relevance));
     assert_eq!((found.hits.len(), found.more), (1, false));
 }
 
@@ -267,9 +271,12 @@ fn without_a_place_for_it_the_answers_are_the_same() {
     let world = World::new();
     world.session("game", "tale", &["The dragon sleeps.", "The old tower falls."]);
     let mut none = Catalog::new(None);
-    let found = world.find_with(&mut none, "dragon", Sort::Date);
+    let found = world.find_with(&mut none, "dragon", SortOrder::Date);
     assert_eq!(found, ["tale 1: The dragon sleeps."]);
-    assert_eq!(world.find_with(&mut none, "towr", Sort::Date), ["tale 2: The old tower falls."]);
+    assert_eq!(
+        world.find_with(&mut none, "towr", SortOrder::Date),
+        ["tale 2: The old tower falls."]
+    );
     assert_eq!(none.take_notes(), Vec::<String>::new());
     // A file where the directory should be is as good as a disk that cannot be written.
     std::fs::write(world.cache(), "in the way").unwrap();

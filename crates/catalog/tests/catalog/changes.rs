@@ -1,12 +1,12 @@
 //! What has changed is read again, and nothing else.
 
-use everturn::layout::Stage;
-use everturn_catalog::{Catalog, Detail, Updated};
+use everturn::format::Transition;
+use everturn_catalog::{Catalog, SummaryDetail, UpdateReport};
 
 use crate::support::{LAYOUTS, World, at, later, named};
 
-fn read(updated: &Updated) -> (usize, usize) {
-    (updated.read, updated.forgotten)
+fn read(updated: &UpdateReport) -> (usize, usize) {
+    (updated.read, updated.removed)
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn an_edit_of_what_was_said_counts() {
     let place = world.session("chatlog", "tale", &["The first telling", "More"]);
     world.update();
     let mut editor = named("chatlog").edit(&world.store, &place).unwrap();
-    let edit = everturn::view::Revision::Edit { turn: 1, text: "The other telling".to_owned() };
+    let edit = everturn::model::Revision::Edit { turn: 1, text: "The other telling".to_owned() };
     editor.revise(&edit, at(9000)).unwrap();
     editor.close(at(9000)).unwrap();
     world.check("first", &[]);
@@ -82,10 +82,11 @@ fn sessions_that_move_or_go_are_found_where_they_are() {
     world.session("game", "other", &["The dragon wakes."]);
     world.update();
     let game = named("game");
-    let staged = game.stage(&world.store, &place, Stage::Pause, at(0), &mut |_| {}).unwrap();
+    let staged =
+        game.transition(&world.store, &place, Transition::Pause, at(0), &mut |_| {}).unwrap();
     assert_eq!(read(&world.update()), (1, 1));
     world.check("dragon status:paused", &["tale 1: The dragon sleeps."]);
-    game.stage(&world.store, &staged.place, Stage::Trash, at(1), &mut |_| {}).unwrap();
+    game.transition(&world.store, &staged.session, Transition::Trash, at(1), &mut |_| {}).unwrap();
     assert_eq!(read(&world.update()), (0, 1));
     world.check("dragon", &["other 1: The dragon wakes."]);
 }
@@ -98,7 +99,7 @@ fn several_roots_share_one_index_and_those_that_vanish_are_forgotten() {
     let update = |worlds: &[&World]| {
         let mut catalog = one.catalog();
         let sources: Vec<_> = worlds.iter().flat_map(|world| world.sources()).collect();
-        let sessions = catalog.sessions(&sources, Detail::All, later());
+        let sessions = catalog.sessions(&sources, SummaryDetail::All, later());
         catalog.update(&sources, &sessions, later(), &mut |_| {})
     };
     assert_eq!(read(&update(&[&one, &two])), (2, 0));
@@ -115,10 +116,13 @@ fn a_list_opens_no_files_of_sessions_that_did_not_change() {
     let place = world.session("game", "tale", &["The dragon sleeps."]);
     world.session("chatlog", "chat", &["Hello."]);
     let list = || {
-        let sessions = world.catalog().sessions(&world.sources(), Detail::All, later());
+        let sessions = world.catalog().sessions(&world.sources(), SummaryDetail::All, later());
         let shown = sessions.sessions.iter().map(|session| {
             let summary = &session.summary;
-            format!("{} {} {:?} {}", summary.place.id, summary.layout, summary.turns, summary.title)
+            format!(
+                "{} {} {:?} {}",
+                summary.session.id, summary.layout, summary.turns, summary.title
+            )
         });
         shown.collect::<Vec<_>>()
     };
@@ -133,5 +137,10 @@ fn a_list_opens_no_files_of_sessions_that_did_not_change() {
     std::fs::write(&meta, std::fs::read_to_string(&meta).unwrap().replace("Player", "Vex"))
         .unwrap();
     assert!(list().contains(&"tale game Some(2) Vex".to_owned()), "{:?}", list());
-    assert!(Catalog::new(None).sessions(&world.sources(), Detail::All, later()).failed.is_empty());
+    assert!(
+        Catalog::new(None)
+            .sessions(&world.sources(), SummaryDetail::All, later())
+            .failed
+            .is_empty()
+    );
 }

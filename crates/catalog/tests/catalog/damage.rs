@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use everturn_catalog::Sort;
+use everturn_catalog::SortOrder;
 
 use crate::support::{World, later};
 
@@ -50,7 +50,7 @@ const QUERIES: [&str; 5] = ["dragon", "\"old tower\"", "日本", "tow*", "speake
 
 fn answers(world: &World) -> Vec<Vec<String>> {
     let mut catalog = world.catalog();
-    QUERIES.iter().map(|query| world.find_with(&mut catalog, query, Sort::Date)).collect()
+    QUERIES.iter().map(|query| world.find_with(&mut catalog, query, SortOrder::Date)).collect()
 }
 
 #[test]
@@ -140,9 +140,9 @@ fn a_damaged_index_that_may_not_be_mended_is_passed_over() {
     }
     // Nobody updates: the sessions themselves are read, and what is there is left alone.
     let (mut catalog, sources) = (world.catalog(), world.sources());
-    let sessions = catalog.sessions(&sources, everturn_catalog::Detail::All, later());
+    let sessions = catalog.sessions(&sources, everturn_catalog::SummaryDetail::All, later());
     let query = everturn_catalog::Query::parse("dragon", crate::support::at(0)).unwrap();
-    let found = catalog.search(&sources, &sessions, &query, (100, Sort::Date));
+    let found = catalog.search(&sources, &sessions, &query, (100, SortOrder::Date));
     assert_eq!(crate::support::shown(&sources, &sessions, &found), expect[0]);
     let notes = catalog.take_notes();
     assert!(
@@ -155,7 +155,7 @@ fn a_damaged_index_that_may_not_be_mended_is_passed_over() {
 fn while_one_process_changes_the_index_others_ask_what_is_there() {
     let world = world();
     let (mut one, sources) = (world.catalog(), world.sources());
-    let sessions = one.sessions(&sources, everturn_catalog::Detail::All, later());
+    let sessions = one.sessions(&sources, everturn_catalog::SummaryDetail::All, later());
     one.update(&sources, &sessions, later(), &mut |_| {});
     let (found, notes) = world.find("dragon");
     assert_eq!((found.len(), notes), (5, Vec::new()));

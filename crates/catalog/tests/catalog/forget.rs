@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use everturn_catalog::{Detail, Forgotten};
+use everturn_catalog::{ClearedCatalog, SummaryDetail};
 
 use crate::damage::files;
 use crate::support::{LAYOUTS, World, later};
@@ -33,13 +33,13 @@ fn t13_nothing_is_left_of_what_the_catalog_knew() {
     let world = world();
     assert!(holding(&world, &secret()) > 0, "titles are kept as they are");
     assert!(!world.find(&secret()).0.is_empty());
-    let forgotten = Forgotten::everything_in(&world.cache()).unwrap().unwrap();
+    let forgotten = ClearedCatalog::clear(&world.cache()).unwrap().unwrap();
     assert_eq!(holding(&world, &secret()), 0);
     assert_eq!(files(&world.cache()), [world.cache().join("lock")]);
     // Whoever lists meanwhile notes titles again; nobody fills the index.
     let mut catalog = world.catalog();
     let sources = world.sources();
-    let sessions = catalog.sessions(&sources, Detail::All, later());
+    let sessions = catalog.sessions(&sources, SummaryDetail::All, later());
     assert!(holding(&world, &secret()) > 0);
     catalog.update(&sources, &sessions, later(), &mut |_| {});
     assert!(!world.cache().join("index").is_dir(), "another process must wait");
@@ -53,9 +53,9 @@ fn t13_nothing_is_left_of_what_the_catalog_knew() {
 fn a_catalog_that_is_being_changed_is_left_alone() {
     let world = world();
     let (mut catalog, sources) = (world.catalog(), world.sources());
-    let sessions = catalog.sessions(&sources, Detail::All, later());
+    let sessions = catalog.sessions(&sources, SummaryDetail::All, later());
     catalog.update(&sources, &sessions, later(), &mut |_| {});
     let before = files(&world.cache()).len();
-    assert!(Forgotten::everything_in(&world.cache()).unwrap().is_none());
+    assert!(ClearedCatalog::clear(&world.cache()).unwrap().is_none());
     assert_eq!(files(&world.cache()).len(), before);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use everturn_catalog::{Catalog, Detail, Query, Sort};
+use everturn_catalog::{Catalog, Query, SortOrder, SummaryDetail};
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_assert_eq, prop_oneof, proptest};
 use proptest::sample::select;
@@ -68,12 +68,12 @@ proptest! {
         }
         let sources = world.sources();
         let (mut index, mut none) = (world.catalog(), Catalog::new(None));
-        let sessions = index.sessions(&sources, Detail::All, later());
+        let sessions = index.sessions(&sources, SummaryDetail::All, later());
         index.update(&sources, &sessions, later(), &mut |_| {});
         for text in queries {
             let Ok(query) = Query::parse(&text, at(0)) else { continue };
             let ask = |catalog: &mut Catalog| {
-                let found = catalog.search(&sources, &sessions, &query, (1000, Sort::Date));
+                let found = catalog.search(&sources, &sessions, &query, (1000, SortOrder::Date));
                 let similar = found.similar.is_some();
                 (shown(&sources, &sessions, &found).into_iter().collect::<BTreeSet<_>>(), similar)
             };

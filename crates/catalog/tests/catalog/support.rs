@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use everturn::disk::RealDisk;
-use everturn::layout::{self, Layout};
-use everturn::store::{FileStore, Holder, Options, Store};
-use everturn::tree::Tree;
-use everturn::view::{New, Place};
+use everturn::format::{self, SessionFormat};
+use everturn::model::{NewSession, SessionRef};
+use everturn::store::{FileStore, LockOwner, Options, Store};
+use everturn::tree::JsonTree;
 use everturn_catalog::{
-    Catalog, Detail, Found, Query, Sessions, Sort, Source, Updated, entry, open,
+    Catalog, CatalogListing, Query, SearchResults, SessionSource, SortOrder, SummaryDetail,
+    UpdateReport, hit_entry, open_session,
 };
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -44,8 +45,8 @@ pub(crate) fn turn(layout: &str, text: &str) -> String {
 
 pub(crate) const LAYOUTS: [&str; 5] = ["game", "campaign", "codelia", "linggen", "chatlog"];
 
-pub(crate) fn named(name: &str) -> &'static dyn Layout {
-    layout::find(name).unwrap()
+pub(crate) fn named(name: &str) -> &'static dyn SessionFormat {
+    format::find(name).unwrap()
 }
 
 impl World {
@@ -64,30 +65,31 @@ impl World {
     }
 
     /// Makes a session that says these things.
-    pub(crate) fn session(&self, layout: &str, id: &str, texts: &[&str]) -> Place {
+    pub(crate) fn session(&self, layout: &str, id: &str, texts: &[&str]) -> SessionRef {
         let fields = match layout {
             "linggen" => r#"{"project":"/srv/site"}"#,
             _ => "{}",
         };
-        let new = New { fields: Tree::parse(fields).unwrap(), ..New::with_id(id) };
+        let new =
+            NewSession { fields: JsonTree::parse(fields).unwrap(), ..NewSession::with_id(id) };
         let mut editor = named(layout).create(&self.store, &new, at(0)).unwrap();
         for (number, text) in (1..).zip(texts) {
             editor.append(&turn(layout, text), at(number * 60)).unwrap();
         }
-        let place = editor.place();
+        let place = editor.session_ref();
         editor.close(at(3600)).unwrap();
         place
     }
 
     /// Adds a turn to a session.
-    pub(crate) fn say(&self, layout: &str, place: &Place, text: &str) {
+    pub(crate) fn say(&self, layout: &str, place: &SessionRef, text: &str) {
         let mut editor = named(layout).edit(&self.store, place).unwrap();
         editor.append(&turn(layout, text), at(7200)).unwrap();
         editor.close(at(7200)).unwrap();
     }
 
-    pub(crate) fn sources(&self) -> Vec<Source> {
-        vec![Source::new(&self.root(), Arc::clone(&self.store), layout::ALL.to_vec())]
+    pub(crate) fn sources(&self) -> Vec<SessionSource> {
+        vec![SessionSource::new(&self.root(), Arc::clone(&self.store), format::ALL.to_vec())]
     }
 
     pub(crate) fn catalog(&self) -> Catalog {
@@ -95,9 +97,9 @@ impl World {
     }
 
     /// Brings the index up to date, as a new process would.
-    pub(crate) fn update(&self) -> Updated {
+    pub(crate) fn update(&self) -> UpdateReport {
         let (mut catalog, sources) = (self.catalog(), self.sources());
-        let sessions = catalog.sessions(&sources, Detail::All, later());
+        let sessions = catalog.sessions(&sources, SummaryDetail::All, later());
         let updated = catalog.update(&sources, &sessions, later(), &mut |_| {});
         assert_eq!(catalog.take_notes(), Vec::<String>::new());
         updated
@@ -106,13 +108,18 @@ impl World {
     /// What is found after an update, as `session turn: text`, and what had to be said.
     pub(crate) fn find(&self, query: &str) -> (Vec<String>, Vec<String>) {
         let mut catalog = self.catalog();
-        let found = self.find_with(&mut catalog, query, Sort::Date);
+        let found = self.find_with(&mut catalog, query, SortOrder::Date);
         (found, catalog.take_notes())
     }
 
-    pub(crate) fn find_with(&self, catalog: &mut Catalog, query: &str, sort: Sort) -> Vec<String> {
+    pub(crate) fn find_with(
+        &self,
+        catalog: &mut Catalog,
+        query: &str,
+        sort: SortOrder,
+    ) -> Vec<String> {
         let sources = self.sources();
-        let sessions = catalog.sessions(&sources, Detail::All, later());
+        let sessions = catalog.sessions(&sources, SummaryDetail::All, later());
         catalog.update(&sources, &sessions, later(), &mut |_| {});
         let query = Query::parse(query, at(86_400)).unwrap();
         let found = catalog.search(&sources, &sessions, &query, (1000, sort));
@@ -132,18 +139,22 @@ impl World {
 }
 
 fn open_store(root: &Path) -> Arc<dyn Store> {
-    let holder = Holder { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
+    let owner = LockOwner { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
     let disk = Arc::new(RealDisk::create(root).unwrap());
-    Arc::new(FileStore::open(disk, Options::new(holder)).unwrap())
+    Arc::new(FileStore::open(disk, Options::new(owner)).unwrap())
 }
 
 /// Hits as `session turn: text`.
-pub(crate) fn shown(sources: &[Source], sessions: &Sessions, found: &Found) -> Vec<String> {
-    let show = |hit: &everturn_catalog::Hit| {
+pub(crate) fn shown(
+    sources: &[SessionSource],
+    sessions: &CatalogListing,
+    found: &SearchResults,
+) -> Vec<String> {
+    let show = |hit: &everturn_catalog::SearchHit| {
         let session = &sessions.sessions[hit.session];
-        let reader = open(sources, session).unwrap().unwrap();
-        let entry = entry(&*reader, hit).unwrap().unwrap();
-        format!("{} {}: {}", session.summary.place.id, hit.turn, entry.text)
+        let reader = open_session(sources, session).unwrap().unwrap();
+        let entry = hit_entry(&*reader, hit).unwrap().unwrap();
+        format!("{} {}: {}", session.summary.session.id, hit.turn, entry.text)
     };
     found.hits.iter().map(show).collect()
 }

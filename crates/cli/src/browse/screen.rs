@@ -1,13 +1,13 @@
 //! What the browser shows: a bar, what was typed, the list beside its preview or a session, and the keys.
 
-use everturn_export::columns::wrap;
+use everturn_export::columns::wrap_text;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line as Shown, Text};
 use ratatui::widgets::{Block, Borders, List, ListItem, ListState, Paragraph};
 
-use super::model::{At, Line, Model, Scroll, View};
+use super::model::{BrowseModel, BrowseView, EntryPosition, PageLine, ScrollPosition};
 
 const LIST_KEYS: &str = "type to search  ↑↓ select  Enter open  ^R replay  ^E export  Esc back";
 const SESSION_KEYS: &str = "↑↓ PgUp PgDn g G scroll  ^R replay  ^E export  Esc back";
@@ -15,7 +15,7 @@ const SESSION_KEYS: &str = "↑↓ PgUp PgDn g G scroll  ^R replay  ^E export  E
 /// Below so many columns there is no room for a preview.
 const NARROW: u16 = 60;
 
-pub(super) fn draw(model: &mut Model, frame: &mut Frame<'_>) {
+pub(super) fn draw(model: &mut BrowseModel, frame: &mut Frame<'_>) {
     let [top, line, middle, bottom] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
@@ -33,23 +33,23 @@ pub(super) fn draw(model: &mut Model, frame: &mut Frame<'_>) {
     let dim = Style::new().add_modifier(Modifier::DIM);
     frame.render_widget(Paragraph::new(model.reading.as_str()).style(dim), right);
     let keys = match model.view {
-        View::List => LIST_KEYS,
-        View::Session { .. } => SESSION_KEYS,
+        BrowseView::List => LIST_KEYS,
+        BrowseView::Session { .. } => SESSION_KEYS,
     };
     let words = if model.message.is_empty() { keys } else { model.message.as_str() };
     frame.render_widget(Paragraph::new(format!(" {words}")).style(bar), bottom);
     model.height = usize::from(middle.height);
     match model.view {
-        View::List => list(model, frame, middle),
-        View::Session { .. } => session(model, frame, middle),
+        BrowseView::List => list(model, frame, middle),
+        BrowseView::Session { .. } => session(model, frame, middle),
     }
 }
 
-fn list(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+fn list(model: &BrowseModel, frame: &mut Frame<'_>, area: Rect) {
     let parts = if area.width < NARROW { [100, 0] } else { [45, 55] };
     let [left, right] = Layout::horizontal(parts.map(Constraint::Percentage)).areas(area);
     let dim = Style::new().add_modifier(Modifier::DIM);
-    let item = |row: &super::model::Row| {
+    let item = |row: &super::model::ListRow| {
         let title = Shown::from(format!(" {}", row.title));
         if area.height < 2 {
             // A row that does not fit whole would not be there at all.
@@ -75,19 +75,19 @@ fn list(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     }
 }
 
-fn session(model: &mut Model, frame: &mut Frame<'_>, area: Rect) {
-    let View::Session { page, scroll, .. } = &mut model.view else { return };
+fn session(model: &mut BrowseModel, frame: &mut Frame<'_>, area: Rect) {
+    let BrowseView::Session { page, scroll, .. } = &mut model.view else { return };
     let (shown, starts) = wrapped(&page.lines, usize::from(area.width).saturating_sub(2));
     let most = shown.len().saturating_sub(usize::from(area.height));
     let at = match *scroll {
-        Scroll::To { line, rows } => {
+        ScrollPosition::To { line, rows } => {
             let start = starts.get(line).map_or(shown.len(), |(start, _)| *start);
             start.saturating_add_signed(rows)
         }
-        Scroll::By(at) => at,
+        ScrollPosition::By(at) => at,
     };
     let at = at.min(most);
-    *scroll = Scroll::By(at);
+    *scroll = ScrollPosition::By(at);
     model.most = most;
     let above = starts.iter().rev().filter(|(start, _)| *start <= at);
     model.top = above.filter_map(|(start, entry)| Some(((*entry)?, at - start))).next();
@@ -97,23 +97,27 @@ fn session(model: &mut Model, frame: &mut Frame<'_>, area: Rect) {
 }
 
 /// Lines broken to a width, and where each begins there, with the entry if it is the heading of one.
-fn wrapped(lines: &[Line], width: usize) -> (Vec<Shown<'static>>, Vec<(usize, Option<At>)>) {
+fn wrapped(
+    lines: &[PageLine],
+    width: usize,
+) -> (Vec<Shown<'static>>, Vec<(usize, Option<EntryPosition>)>) {
     let (mut shown, mut starts) = (Vec::new(), Vec::with_capacity(lines.len()));
     for line in lines {
         let entry = match line {
-            Line::Heading { at, .. } => Some(*at),
-            Line::Text(_) | Line::Note(_) => None,
+            PageLine::Heading { at, .. } => Some(*at),
+            PageLine::Text(_) | PageLine::Note(_) => None,
         };
         starts.push((shown.len(), entry));
         let (words, style) = match line {
-            Line::Heading { words, .. } => (words, Style::new().add_modifier(Modifier::BOLD)),
-            Line::Text(words) => (words, Style::new()),
-            Line::Note(words) => (words, Style::new().add_modifier(Modifier::ITALIC)),
+            PageLine::Heading { words, .. } => (words, Style::new().add_modifier(Modifier::BOLD)),
+            PageLine::Text(words) => (words, Style::new()),
+            PageLine::Note(words) => (words, Style::new().add_modifier(Modifier::ITALIC)),
         };
-        let broken =
-            wrap(words, width).into_iter().map(|text| Shown::styled(format!(" {text}"), style));
+        let broken = wrap_text(words, width)
+            .into_iter()
+            .map(|text| Shown::styled(format!(" {text}"), style));
         shown.extend(broken);
-        if !matches!(line, Line::Heading { .. }) {
+        if !matches!(line, PageLine::Heading { .. }) {
             shown.push(Shown::default());
         }
     }
@@ -125,11 +129,11 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    use super::super::model::{Key, Page, Row, Target, Wish};
+    use super::super::model::{BrowseKey, BrowseRequest, ListRow, ScrollTarget, SessionPage};
     use super::*;
 
     /// The screen as lines of text.
-    fn screen(model: &mut Model, (width, height): (u16, u16)) -> Vec<String> {
+    fn screen(model: &mut BrowseModel, (width, height): (u16, u16)) -> Vec<String> {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(model, frame)).unwrap();
         let buffer = terminal.backend().buffer();
@@ -137,25 +141,27 @@ mod tests {
         (0..height).map(|y| row(y).trim_end().to_owned()).collect()
     }
 
-    fn model() -> Model {
-        let row = |session: usize, title: &str| Row {
+    fn model() -> BrowseModel {
+        let row = |session: usize, title: &str| ListRow {
             session,
             at: None,
             title: title.to_owned(),
             about: "game 3 1d".to_owned(),
             folded: title.to_lowercase(),
         };
-        Model::new(vec![row(0, "Tower"), row(1, "竜の塔")], "store".to_owned())
+        BrowseModel::new(vec![row(0, "Tower"), row(1, "竜の塔")], "store".to_owned())
     }
 
-    fn entries() -> Vec<Line> {
-        let heading =
-            |turn: u64| Line::Heading { at: At { turn, seq: turn }, words: format!("[{turn}] gm") };
+    fn entries() -> Vec<PageLine> {
+        let heading = |turn: u64| PageLine::Heading {
+            at: EntryPosition { turn, seq: turn },
+            words: format!("[{turn}] gm"),
+        };
         vec![
             heading(1),
-            Line::Text("The gate opens.".to_owned()),
+            PageLine::Text("The gate opens.".to_owned()),
             heading(2),
-            Line::Text("You walk to the market and look around.".to_owned()),
+            PageLine::Text("You walk to the market and look around.".to_owned()),
         ]
     }
 
@@ -163,8 +169,8 @@ mod tests {
     fn the_list_stands_beside_the_preview() {
         let mut model = model();
         model.preview((0, None), entries());
-        model.press(Key::Type('t'));
-        model.press(Key::Clear);
+        model.press(BrowseKey::Type('t'));
+        model.press(BrowseKey::Clear);
         assert_eq!(
             screen(&mut model, (64, 9)),
             [
@@ -191,21 +197,21 @@ mod tests {
     #[test]
     fn a_session_begins_at_the_turn_that_was_found_and_ends_at_its_end() {
         let mut model = model();
-        let page = |all| Page { lines: entries(), turns: 1..=2, all };
-        model.show(0, page(1..=2), Scroll::To { line: 2, rows: 0 });
+        let page = |all| SessionPage { lines: entries(), turns: 1..=2, all };
+        model.show(0, page(1..=2), ScrollPosition::To { line: 2, rows: 0 });
         let shown = screen(&mut model, (20, 6));
         assert_eq!(shown[2..5], [" [2] gm", " You walk to the", " market and look"]);
-        model.press(Key::Last);
+        model.press(BrowseKey::Last);
         let shown = screen(&mut model, (20, 6));
         assert_eq!(shown[2..5], [" market and look", " around.", ""]);
-        model.press(Key::First);
+        model.press(BrowseKey::First);
         assert_eq!(screen(&mut model, (20, 6))[2], " [1] gm");
         // Where more is to be read, it is read around what is at the top.
-        model.show(0, page(1..=9), Scroll::To { line: 2, rows: 2 });
+        model.show(0, page(1..=9), ScrollPosition::To { line: 2, rows: 2 });
         let shown = screen(&mut model, (20, 6));
         assert_eq!(shown[2..5], [" market and look", " around.", ""]);
-        let to = Target::Entry { at: At { turn: 2, seq: 2 }, rows: 3 };
-        assert_eq!(model.press(Key::Down), Some(Wish::Read { session: 0, to }));
+        let to = ScrollTarget::Entry { at: EntryPosition { turn: 2, seq: 2 }, rows: 3 };
+        assert_eq!(model.press(BrowseKey::Down), Some(BrowseRequest::Read { session: 0, to }));
         // The smallest terminals show something, and nothing breaks.
         for size in [(1, 1), (3, 2), (0, 0), (200, 3)] {
             screen(&mut model, size);

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use everturn::layout::{Editor, LayoutError};
+use everturn::format::{SessionEditor, SessionError};
 use serde_json::json;
 
 use super::Context;
-use crate::answer::answer;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::report::report_outcome;
 use crate::{input, settings};
 
 /// Append a turn or a message, given as a JSON object on stdin
@@ -72,30 +72,34 @@ pub(crate) struct Args {
     name: Option<String>,
 }
 
-fn append(args: &Args, editor: &mut dyn Editor, context: &mut Context) -> Result<(), Stop> {
-    let id = editor.place().id;
+fn append(
+    args: &Args,
+    editor: &mut dyn SessionEditor,
+    context: &mut Context,
+) -> Result<(), EarlyExit> {
+    let id = editor.session_ref().id;
     if !args.lines {
         let text = match &args.kind {
             Some(kind) => {
-                let text = super::edit::words()?;
+                let text = super::edit::read_text()?;
                 json!({"type": kind, "name": args.name, "text": text}).to_string()
             }
             None => input::text()?,
         };
         let written = editor.append(&text, settings::now()).map_err(refused)?;
-        return answer(context, &id, &written, "id");
+        return report_outcome(context, &id, &written, "id");
     }
     for line in input::lines() {
         let (number, line) = line?;
         let failed = |cause| refused(cause).at(&format!("line {number} of the input"));
         let written = editor.append(&line, settings::now()).map_err(failed)?;
-        answer(context, &id, &written, "id")?;
+        report_outcome(context, &id, &written, "id")?;
     }
     Ok(())
 }
 
-fn refused(cause: LayoutError) -> Error {
-    let bad_input = matches!(cause, LayoutError::Request { .. });
+fn refused(cause: SessionError) -> Error {
+    let bad_input = matches!(cause, SessionError::Request { .. });
     let error = Error::from(cause);
     if bad_input {
         error.hint("everturn append --help shows what a turn looks like")
@@ -104,7 +108,7 @@ fn refused(cause: LayoutError) -> Error {
     }
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (found, mut editor) =
         context.edit_within(&args.session, Duration::from_secs(args.wait.into()))?;
     let done = append(args, &mut *editor, context);
@@ -114,5 +118,5 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     done?;
     closed.map_err(Error::from)?;
     found.root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -1,11 +1,11 @@
 //! `everturn archive`: a completed session in one file.
 
-use everturn::layout::Stage;
+use everturn::format::Transition;
 
 use super::Context;
-use crate::error::Stop;
+use crate::error::EarlyExit;
 use crate::exit::Exit;
-use crate::stages::move_on;
+use crate::lifecycle::transition;
 
 /// Pack a completed session into one file
 ///
@@ -22,6 +22,6 @@ pub(crate) struct Args {
     session: String,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    move_on(context, &args.session, Stage::Archive)
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    transition(context, &args.session, Transition::Archive)
 }

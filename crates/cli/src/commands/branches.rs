@@ -1,14 +1,14 @@
 //! `everturn branches`: the ways through a session.
 
-use everturn::view::Strand;
-use everturn_catalog::{Detail, Session};
+use everturn::model::SessionBranch;
+use everturn_catalog::{CatalogSession, SummaryDetail};
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::{Output, harmless};
-use crate::sessions::Found;
+use crate::json::JsonObject;
+use crate::output::{Output, escape_controls};
+use crate::sessions::FoundSession;
 
 /// List the other ways through a session
 ///
@@ -29,47 +29,47 @@ pub(crate) struct Args {
     session: String,
 }
 
-fn json(strand: &Strand) -> String {
-    let object = Object::new().text("id", &strand.id);
-    let object = match strand.from {
+fn json(branch: &SessionBranch) -> String {
+    let object = JsonObject::new().text("id", &branch.id);
+    let object = match branch.from {
         Some(from) => object.number("from", from),
         None => object.raw("from", "null"),
     };
-    let object = object.number("turns", strand.turns).time("updated", strand.updated);
-    object.text("title", &strand.title).close()
+    let object = object.number("turns", branch.turns).time("updated", branch.updated);
+    object.text("title", &branch.title).close()
 }
 
-fn line(strand: &Strand, width: usize) -> String {
-    let from = strand.from.map_or_else(|| "by itself".to_owned(), |from| format!("after {from}"));
-    let turns = match strand.turns {
+fn line(branch: &SessionBranch, width: usize) -> String {
+    let from = branch.from.map_or_else(|| "by itself".to_owned(), |from| format!("after {from}"));
+    let turns = match branch.turns {
         1 => "1 turn".to_owned(),
         turns => format!("{turns} turns"),
     };
-    let line = format!("{:width$}  {from:9}  {turns:>8}  {}", strand.id, strand.title);
-    harmless(&line).replace('\n', " ")
+    let line = format!("{:width$}  {from:9}  {turns:>8}  {}", branch.id, branch.title);
+    escape_controls(&line).replace('\n', " ")
 }
 
 /// The sessions that were forked from one, or set aside when it was rewound.
-fn children(context: &Context, found: &Found) -> Result<Vec<String>, Error> {
-    let sessions = context.collection()?.sessions(Detail::All)?.sessions;
-    let is_child = |session: &&Session| {
+fn children(context: &Context, found: &FoundSession) -> Result<Vec<String>, Error> {
+    let sessions = context.collection()?.sessions(SummaryDetail::All)?.sessions;
+    let is_child = |session: &&CatalogSession| {
         session.summary.layout == found.layout.name()
             && session.summary.parent.as_ref() == Some(&found.place.id)
     };
-    let ids = sessions.iter().filter(is_child).map(|session| session.summary.place.id.clone());
+    let ids = sessions.iter().filter(is_child).map(|session| session.summary.session.id.clone());
     Ok(ids.collect())
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (found, reader) = context.read(&args.session)?;
-    let strands = reader.strands().map_err(|error| found.failed(error))?;
-    let width = strands.iter().map(|strand| strand.id.chars().count()).max().unwrap_or(0);
-    for strand in &strands {
-        let text = if context.json { json(strand) } else { line(strand, width) };
+    let branches = reader.branches().map_err(|error| found.failed(error))?;
+    let width = branches.iter().map(|branch| branch.id.chars().count()).max().unwrap_or(0);
+    for branch in &branches {
+        let text = if context.json { json(branch) } else { line(branch, width) };
         writeln!(context.out, "{text}")?;
     }
     context.out.flush()?;
-    if strands.is_empty() && !context.json {
+    if branches.is_empty() && !context.json {
         let id = &found.place.id;
         let began = children(context, &found)?;
         match began.is_empty() {
@@ -80,5 +80,5 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
             )),
         }
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

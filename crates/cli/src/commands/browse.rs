@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use super::Context;
 use crate::browse;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 
 /// Look around in all sessions: list, preview, search as you type
@@ -18,7 +18,7 @@ Examples:
   everturn browse --layout game --root ~/site")]
 pub(crate) struct Args {}
 
-pub(super) fn run(_args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(_args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     if context.json || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         let what = "browsing needs a terminal, and prints no data";
         return Err(Error::new(Exit::Request, what).hint("everturn ls, everturn search").into());

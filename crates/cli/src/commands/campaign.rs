@@ -1,16 +1,16 @@
 //! `everturn campaign`: what only campaigns have.
 
-use everturn::campaign::{CampaignError, CampaignWriter, Narrator, Submission, Turn};
+use everturn::campaign::{CampaignError, CampaignWriter, Narrator, ScriptedTurn, Submission};
 use everturn::names::SessionId;
 use everturn::store::StoreError;
 use serde_json::json;
 
 use super::Context;
 use crate::campaigns::try_open;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::narrator::{NarratorArgs, Shown};
+use crate::json::JsonObject;
+use crate::narrator::{NarrationEvent, NarratorArgs};
 use crate::output::Output;
 use crate::{input, settings};
 
@@ -26,14 +26,14 @@ Examples:
   everturn campaign actor camp_0001 pc_002")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: CampaignCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
-    Submit(Submit),
-    ReplayOutputs(Replay),
-    Actor(Actor),
+enum CampaignCommand {
+    Submit(SubmitArgs),
+    ReplayOutputs(ReplayOutputsArgs),
+    Actor(ActorArgs),
 }
 
 /// Play turns: each line on stdin is what the player says
@@ -48,7 +48,7 @@ enum What {
 The answer:
   {"ok":true,"row":{…}} with the row as it was stored, or
   {"ok":false,"error":"…"}, with "conflict_report" if all answers contradicted the state"#)]
-struct Submit {
+struct SubmitArgs {
     /// The campaign: its ID, a path, or `latest`
     campaign: String,
 
@@ -81,7 +81,7 @@ A line:
 The answer:
   {"ok":true,"row":{…}} with the row as it was stored, or
   {"ok":false,"error":"…"}, with "conflict_report" if all outputs contradicted the state"#)]
-struct Replay {
+struct ReplayOutputsArgs {
     /// The campaign: its ID, a path, or `latest`
     campaign: String,
 }
@@ -94,7 +94,7 @@ struct Replay {
 
 The answer with --json:
   {"session":"camp_0001","active_actor_id":"pc_002","party":["pc_001","pc_002"]}"#)]
-struct Actor {
+struct ActorArgs {
     /// The campaign: its ID, a path, or `latest`
     campaign: String,
 
@@ -104,7 +104,7 @@ struct Actor {
 }
 
 /// Where the answers of a turn come from.
-enum Source {
+enum AnswerSource {
     /// The line itself.
     Recorded,
     /// A narrator, who is asked for this actor.
@@ -124,21 +124,23 @@ fn opened<'w>(
 /// Plays one line; the writer is taken when it is free, and kept.
 fn play(
     (number, line): (u64, &str),
-    source: &mut Source,
+    source: &mut AnswerSource,
     open: &dyn Fn() -> Result<CampaignWriter, CampaignError>,
     writer: &mut Option<CampaignWriter>,
 ) -> Result<String, CampaignError> {
     let now = settings::now();
     let seed = u64::try_from(now.as_nanosecond()).unwrap_or_default().wrapping_add(number);
     let played = match source {
-        Source::Recorded => Turn::parse(line)?.play(opened(writer, open)?, seed, now)?,
-        Source::Asked(narrator, actor) => {
+        AnswerSource::Recorded => {
+            ScriptedTurn::parse(line)?.play(opened(writer, open)?, seed, now)?
+        }
+        AnswerSource::Asked(narrator, actor) => {
             let submission = Submission { user_input: line, actor: actor.as_deref(), seed };
             opened(writer, open)?.submit(&submission, narrator.as_mut(), now)?
         }
     };
-    crate::sessions::report(&played.findings);
-    Ok(Object::new().raw("ok", "true").tree("row", &played.row).close())
+    crate::sessions::print_findings(&played.findings);
+    Ok(JsonObject::new().raw("ok", "true").tree("row", &played.row).close())
 }
 
 fn refused(error: CampaignError) -> String {
@@ -146,29 +148,34 @@ fn refused(error: CampaignError) -> String {
         CampaignError::Conflicts { report } => Some(report.to_value().to_string()),
         _ => None,
     };
-    let answer = Object::new().raw("ok", "false").text("error", &Error::from(error).to_string());
+    let answer =
+        JsonObject::new().raw("ok", "false").text("error", &Error::from(error).to_string());
     match report {
         Some(report) => answer.raw("conflict_report", &report).close(),
         None => answer.close(),
     }
 }
 
-fn submit(args: &Submit, context: &mut Context) -> Result<Exit, Stop> {
-    let remark = |shown: Shown<'_>| {
-        if let Shown::Remark(remark) = shown {
-            Output::status(remark);
+fn submit(args: &SubmitArgs, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let warning = |shown: NarrationEvent<'_>| {
+        if let NarrationEvent::Remark(warning) = shown {
+            Output::status(warning);
         }
     };
-    let narrator = args.narrator.settled()?.build(args.seed, Box::new(remark))?;
-    turns(&args.campaign, Source::Asked(narrator, args.actor.clone()), context)
+    let narrator = args.narrator.with_config_defaults()?.build(args.seed, Box::new(warning))?;
+    turns(&args.campaign, AnswerSource::Asked(narrator, args.actor.clone()), context)
 }
 
 /// Plays a turn for each line on stdin.
-fn turns(campaign: &str, mut source: Source, context: &mut Context) -> Result<Exit, Stop> {
+fn turns(
+    campaign: &str,
+    mut source: AnswerSource,
+    context: &mut Context,
+) -> Result<Exit, EarlyExit> {
     let found = context.find_campaign(campaign)?;
     let id = SessionId::parse(&found.place.id).map_err(Error::from)?;
     let open = || try_open(&found, &id);
-    let (mut writer, mut exit) = (None, Exit::Fine);
+    let (mut writer, mut exit) = (None, Exit::Success);
     for line in input::lines() {
         let (number, line) = line?;
         let answer = match play((number, &line), &mut source, &open, &mut writer) {
@@ -194,7 +201,7 @@ fn turns(campaign: &str, mut source: Source, context: &mut Context) -> Result<Ex
     Ok(exit)
 }
 
-fn actor(args: &Actor, context: &mut Context) -> Result<Exit, Stop> {
+fn actor(args: &ActorArgs, context: &mut Context) -> Result<Exit, EarlyExit> {
     if let Some(actor) = &args.actor {
         let (found, mut campaign) = context.edit_campaign(&args.campaign)?;
         campaign.select_actor(actor).map_err(Error::from)?;
@@ -211,13 +218,15 @@ fn actor(args: &Actor, context: &mut Context) -> Result<Exit, Stop> {
     } else {
         writeln!(context.out, "{}", active.unwrap_or_default())?;
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     match &args.what {
-        What::Submit(args) => submit(args, context),
-        What::ReplayOutputs(args) => turns(&args.campaign, Source::Recorded, context),
-        What::Actor(args) => actor(args, context),
+        CampaignCommand::Submit(args) => submit(args, context),
+        CampaignCommand::ReplayOutputs(args) => {
+            turns(&args.campaign, AnswerSource::Recorded, context)
+        }
+        CampaignCommand::Actor(args) => actor(args, context),
     }
 }

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use everturn::check::{Checked, Watch, check};
+use everturn::check::{CheckStats, FindingSink, check_path};
 use everturn::disk::{Disk, RealDisk};
-use everturn::finding::{Code, Finding, Severity};
-use everturn::game::Status;
+use everturn::finding::{Finding, FindingCode, Severity};
+use everturn::game::GameStatus;
 use everturn::names::FilePath;
 use everturn::store::{OWN_DIR, ran_out_of_files};
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::agent_homes;
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::homes;
-use crate::output::{Output, counted};
+use crate::output::{Output, count_noun};
 use crate::progress::Progress;
 use crate::sessions::MOVE_TRIES;
 use crate::settings;
@@ -43,14 +43,14 @@ pub(crate) struct Args {
 const MAX_HELD: usize = 10_000;
 
 /// Where the path lies: the root that Everturn keeps it in, if there is one, and the way from there.
-struct Place {
+struct CheckTarget {
     disk: Arc<RealDisk>,
     start: FilePath,
     /// What findings begin with in place of `start`, so that the user can open them.
     shown: PathBuf,
 }
 
-fn locate(path: &Path) -> Result<Place, Error> {
+fn locate(path: &Path) -> Result<CheckTarget, Error> {
     let failed = |cause: std::io::Error| {
         Error::new(Exit::Request, format!("cannot read {}", path.display())).caused_by(cause)
     };
@@ -61,12 +61,12 @@ fn locate(path: &Path) -> Result<Place, Error> {
     let way = real.strip_prefix(root).unwrap_or(&real).to_string_lossy().into_owned();
     let start = FilePath::parse(&way).map_err(Error::from)?;
     let disk = Arc::new(RealDisk::open(root).map_err(failed)?);
-    Ok(Place { disk, start, shown: path.to_owned() })
+    Ok(CheckTarget { disk, start, shown: path.to_owned() })
 }
 
 /// The place of a session that is named; what is neither a path nor a session is told as a path. `None` if the session
 /// was moved before it could be looked at.
-fn named(path: &Path, context: &mut Context) -> Result<Option<Place>, Error> {
+fn named(path: &Path, context: &mut Context) -> Result<Option<CheckTarget>, Error> {
     let name = path.to_string_lossy();
     let found = match context.find_to_read(&name) {
         Ok(found) => found,
@@ -88,27 +88,27 @@ fn above_sessions(dir: &Path) -> Option<&Path> {
     if status.file_name()? == "campaigns" {
         return status.parent();
     }
-    Status::parse(status.file_name()?.to_str()?)?;
+    GameStatus::parse(status.file_name()?.to_str()?)?;
     let sessions = status.parent()?;
     (sessions.file_name()? == "sessions").then(|| sessions.parent()).flatten()
 }
 
-struct Printer<'a> {
+struct FindingPrinter<'a> {
     out: &'a mut Output,
     json: bool,
     start: FilePath,
     shown: PathBuf,
     progress: Progress,
     /// What was found so far.
-    codes: BTreeSet<Code>,
+    codes: BTreeSet<FindingCode>,
     /// Findings that are printed when it is certain that the session was not moved meanwhile; `None` if they are
     /// printed at once.
     held: Option<Vec<Finding>>,
     /// Why nothing more can be printed.
-    stopped: Option<Stop>,
+    stopped: Option<EarlyExit>,
 }
 
-impl Printer<'_> {
+impl FindingPrinter<'_> {
     /// The path as the user would write it.
     fn shown_path(&self, file: &FilePath) -> String {
         let below = file.as_str().strip_prefix(self.start.as_str()).unwrap_or(file.as_str());
@@ -117,7 +117,7 @@ impl Printer<'_> {
         path.to_string_lossy().into_owned()
     }
 
-    fn print(&mut self, finding: &Finding) -> Result<(), Stop> {
+    fn print(&mut self, finding: &Finding) -> Result<(), EarlyExit> {
         let file = self.shown_path(&finding.file);
         let Finding { line, offset, code, message, .. } = finding;
         if self.json {
@@ -144,7 +144,7 @@ impl Printer<'_> {
     }
 }
 
-impl Printer<'_> {
+impl FindingPrinter<'_> {
     /// Prints what was held back, and from now on everything at once.
     fn let_go(&mut self) {
         for finding in self.held.take().unwrap_or_default() {
@@ -169,7 +169,7 @@ impl Printer<'_> {
     }
 }
 
-impl Watch for Printer<'_> {
+impl FindingSink for FindingPrinter<'_> {
     fn finding(&mut self, finding: Finding) {
         match &mut self.held {
             Some(held) => {
@@ -188,14 +188,14 @@ impl Watch for Printer<'_> {
 }
 
 /// What a repair does about what was found.
-fn remedies(codes: &BTreeSet<Code>) -> String {
+fn remedies(codes: &BTreeSet<FindingCode>) -> String {
     let remedies = codes.iter().map(|code| format!("\n  {code}: {}", code.remedy()));
     format!("what `everturn repair` does about it in a session:{}", remedies.collect::<String>())
 }
 
-fn summary(checked: Checked) -> String {
-    let count = |number: u64, one: &str| counted(number, one, &format!("{one}s"));
-    let Checked { files, records, findings, warnings } = checked;
+fn summary(checked: CheckStats) -> String {
+    let count = |number: u64, one: &str| count_noun(number, one, &format!("{one}s"));
+    let CheckStats { files, records, findings, warnings } = checked;
     if files == 0 && findings == 0 && warnings == 0 {
         return "nothing to check: no *.json, *.jsonl or *.ndjson files here".to_owned();
     }
@@ -212,13 +212,13 @@ fn summary(checked: Checked) -> String {
 
 /// Checks one place. `None` if a session that was found by its name was moved meanwhile, and nothing was printed.
 fn check_at(
-    place: Place,
+    place: CheckTarget,
     by_name: bool,
     context: &mut Context,
-) -> Result<Option<(Checked, BTreeSet<Code>)>, Stop> {
-    let Place { disk, start, shown } = place;
+) -> Result<Option<(CheckStats, BTreeSet<FindingCode>)>, EarlyExit> {
+    let CheckTarget { disk, start, shown } = place;
     let disk: Arc<dyn Disk> = disk;
-    let mut printer = Printer {
+    let mut printer = FindingPrinter {
         out: &mut context.out,
         json: context.json,
         start: start.clone(),
@@ -228,7 +228,7 @@ fn check_at(
         held: by_name.then(Vec::new),
         stopped: None,
     };
-    let checked = check(&disk, &start, &mut printer);
+    let checked = check_path(&disk, &start, &mut printer);
     if printer.held.is_some() && disk.stat(&start).is_ok_and(|stat| stat.is_none()) {
         printer.progress.finish();
         return Ok(None);
@@ -247,7 +247,10 @@ fn check_at(
 }
 
 /// Checks the session that a name means, wherever it is by then.
-fn check_named(path: &Path, context: &mut Context) -> Result<(Checked, BTreeSet<Code>), Stop> {
+fn check_named(
+    path: &Path,
+    context: &mut Context,
+) -> Result<(CheckStats, BTreeSet<FindingCode>), EarlyExit> {
     for attempt in 0..MOVE_TRIES {
         let Some(place) = named(path, context)? else { continue };
         if attempt == 0 {
@@ -262,15 +265,15 @@ fn check_named(path: &Path, context: &mut Context) -> Result<(Checked, BTreeSet<
 }
 
 /// Says on which file systems of the root a commit may not survive a power cut.
-fn warn_of_weak_mounts(place: &Place) {
+fn warn_of_weak_mounts(place: &CheckTarget) {
     for weak in place.disk.weak_mounts(&settings::mount_table()) {
         Output::status(&format!("warning: {weak}"));
     }
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let place = match &args.path {
-        None => Some(locate(&homes::root(context.root.as_deref(), None)?)?),
+        None => Some(locate(&agent_homes::root(context.root.as_deref(), None)?)?),
         Some(path) if path.exists() => Some(locate(path)?),
         Some(_) => None,
     };
@@ -282,7 +285,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         (None, Some(path)) => Some(check_named(path, context)?),
         (None, None) => None,
     };
-    let Some((checked, codes)) = checked else { return Ok(Exit::Fine) };
+    let Some((checked, codes)) = checked else { return Ok(Exit::Success) };
     context.out.flush()?;
     if !context.json {
         Output::status(&summary(checked));
@@ -290,5 +293,5 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
             Output::status(&remedies(&codes));
         }
     }
-    Ok(if checked.findings > 0 { Exit::Findings } else { Exit::Fine })
+    Ok(if checked.findings > 0 { Exit::Findings } else { Exit::Success })
 }

@@ -3,16 +3,16 @@
 use std::io::{self, BufRead};
 
 use everturn::names::FilePath;
-use everturn::store::{At, Durability, Expect, Receipt, Secrecy, Step, Store};
+use everturn::store::{AppendAt, CommitReceipt, Durability, FileMode, Precondition, Step, Store};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::faults;
 use crate::output::Output;
+use crate::store_errors;
 
 /// Change files in batches, each whole or not at all
 ///
@@ -48,7 +48,7 @@ pub(crate) struct Args {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Batch {
+struct BatchText {
     steps: Vec<StepText>,
 }
 
@@ -87,14 +87,14 @@ impl StepText {
                     bytes.extend_from_slice(line.get().as_bytes());
                     bytes.push(b'\n');
                 }
-                let at = at.map_or(At::End, At::Exactly);
+                let at = at.map_or(AppendAt::End, AppendAt::Offset);
                 Step::Append { file: FilePath::parse(&file)?, at, lines: bytes }
             }
             StepText::Replace { file, text, private, new } => Step::Replace {
                 file: FilePath::parse(&file)?,
-                expect: if new { Expect::Absent } else { Expect::Anything },
+                expect: if new { Precondition::Absent } else { Precondition::Anything },
                 bytes: text.into_bytes(),
-                secrecy: if private { Secrecy::Private } else { Secrecy::Usual },
+                mode: if private { FileMode::OwnerOnly } else { FileMode::Default },
             },
             StepText::Rename { from, to } => {
                 Step::Rename { from: FilePath::parse(&from)?, to: FilePath::parse(&to)? }
@@ -110,26 +110,26 @@ fn read_batch(line: &str, number: u64) -> Result<Vec<Step>, Error> {
             .caused_by(cause)
             .hint("everturn commit --help")
     };
-    let batch: Batch = serde_json::from_str(line).map_err(bad)?;
+    let batch: BatchText = serde_json::from_str(line).map_err(bad)?;
     batch.steps.into_iter().map(StepText::parse).collect()
 }
 
-fn answer(number: u64, receipt: &Receipt) -> String {
+fn answer(number: u64, receipt: &CommitReceipt) -> String {
     let findings: Vec<String> = receipt.findings.iter().map(ToString::to_string).collect();
     json!({"line": number, "appended": receipt.appended, "findings": findings}).to_string()
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let scopes: Result<Vec<FilePath>, _> =
         args.scopes.iter().map(|scope| FilePath::parse(scope)).collect();
     let scopes = scopes.map_err(Error::from)?;
-    let store = faults::open_store(&context.root_dir()?)?;
+    let store = store_errors::open_store(&context.root_dir()?)?;
     let writer = store.lock(&scopes).map_err(Error::from)?;
     // What had to be mended after a crash is known only now.
     for finding in store.take_findings() {
         Output::status(&finding.to_string());
     }
-    let durability = if args.written { Durability::Written } else { Durability::Synced };
+    let durability = if args.written { Durability::Buffered } else { Durability::Synced };
     let mut number = 0;
     for line in io::stdin().lock().lines() {
         number += 1;
@@ -148,5 +148,5 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     }
     writer.release().map_err(Error::from)?;
     store.close().map_err(Error::from)?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -1,15 +1,15 @@
 //! `everturn complete`: a session that is over.
 
-use everturn::game::{Completing, SnapshotEntry, plan_complete};
-use everturn::layout::{LayoutError, Stage};
+use everturn::format::{SessionError, Transition};
+use everturn::game::{CompletionPlan, SnapshotEntry, plan_complete};
 use everturn::names::SessionId;
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::error::Stop;
+use crate::error::EarlyExit;
 use crate::exit::Exit;
+use crate::lifecycle::transition;
 use crate::output::Output;
-use crate::stages::move_on;
 
 /// End a session for good
 ///
@@ -41,7 +41,7 @@ fn entry(entry: &SnapshotEntry) -> Value {
     json!({"snapshot": entry.id(), "turn": entry.turn(), "reason": reason})
 }
 
-fn document(session: &str, path: &str, plan: &Completing) -> Value {
+fn document(session: &str, path: &str, plan: &CompletionPlan) -> Value {
     let keep = plan.snapshots.keep.iter().map(|(kept, why)| {
         let mut value = entry(kept);
         if let Some(object) = value.as_object_mut() {
@@ -56,13 +56,13 @@ fn document(session: &str, path: &str, plan: &Completing) -> Value {
 }
 
 /// Prints what completing would do.
-fn preview(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+fn preview(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_read(&args.session)?;
     if found.layout.name() != "game" {
         let (layout, what) = (found.layout.name(), "a plan of what completing does");
-        return Err(found.failed(LayoutError::NotOffered { layout, what }).into());
+        return Err(found.failed(SessionError::Unsupported { layout, what }).into());
     }
-    let id = SessionId::parse(&found.place.id).map_err(LayoutError::from);
+    let id = SessionId::parse(&found.place.id).map_err(SessionError::from);
     let plan = id.and_then(|id| Ok(plan_complete(&found.root.store(), &id)?));
     let plan = plan.map_err(|error| found.failed(error))?;
     let path = found.root.shown(&plan.dir);
@@ -83,12 +83,12 @@ fn preview(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     context.out.flush()?;
     Output::status("nothing was changed; the same command without --dry-run does it");
     found.root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     if args.dry_run {
         return preview(args, context);
     }
-    move_on(context, &args.session, Stage::Complete)
+    transition(context, &args.session, Transition::Complete)
 }

@@ -3,8 +3,8 @@
 use clap_complete::Shell;
 
 use super::Context;
-use crate::completing;
-use crate::error::Stop;
+use crate::completion;
+use crate::error::EarlyExit;
 use crate::exit::Exit;
 
 /// Print the completion script for a shell
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    context.out.write_all(&completing::script(&args.shell.to_string())?)?;
-    Ok(Exit::Fine)
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    context.out.write_all(&completion::script(&args.shell.to_string())?)?;
+    Ok(Exit::Success)
 }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use everturn::codelia::{ApprovalMode, Projects};
-use everturn::config::{self, Layer};
-use everturn::secrets::masked;
+use everturn::codelia::{ApprovalMode, ProjectPolicies};
+use everturn::config::{self, ConfigLayer};
 use everturn::store::Store;
+use everturn::vault::mask_setting;
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::agent_homes::{self, AgentHome, AgentKind};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::homes::{self, Agent, AgentHome};
 use crate::linggen;
 use crate::output::Output;
 use crate::settings;
@@ -37,11 +37,11 @@ The answers with --json:
   path     {"config":"…","project":"…","state":"…","cache":"…"}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: ConfigCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ConfigCommand {
     /// Print a setting, or all of them
     #[command(after_help = "\
 Examples:
@@ -51,7 +51,7 @@ Examples:
         /// Such as `model.name`
         key: Option<String>,
         #[command(flatten)]
-        flags: Flags,
+        flags: ConfigFlags,
     },
     /// Print every layer that says something about a setting, the strongest first
     #[command(after_help = "\
@@ -61,7 +61,7 @@ Examples:
         /// Such as `model.name`
         key: String,
         #[command(flatten)]
-        flags: Flags,
+        flags: ConfigFlags,
     },
     /// Change a setting
     #[command(after_help = "\
@@ -98,7 +98,7 @@ Examples:
 }
 
 #[derive(Debug, clap::Args)]
-struct Flags {
+struct ConfigFlags {
     /// A setting as if it were given on the command line of the program
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -109,7 +109,7 @@ fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-impl Flags {
+impl ConfigFlags {
     fn values(&self) -> Result<Vec<(String, Value)>, Error> {
         let pair = |word: &String| match word.split_once('=') {
             Some((key, text)) => Ok((key.to_owned(), value(text))),
@@ -120,7 +120,7 @@ impl Flags {
 }
 
 /// What is said about a setting, by layer, the strongest first.
-type Said = Vec<(String, String, Value)>;
+type SettingLayers = Vec<(String, String, Value)>;
 
 /// The one setting that is not in the configuration: how much an agent may do without asking.
 const APPROVAL: &str = "approval_mode";
@@ -129,8 +129,8 @@ const APPROVAL: &str = "approval_mode";
 const APPROVAL_VARIABLE: &str = "CODELIA_APPROVAL_MODE";
 
 /// Which policy counts for the project at hand. A word that is no mode is an error, not passed over.
-fn approval(home: &AgentHome, flags: &[(String, Value)]) -> Result<Said, Error> {
-    let mut said: Said = Vec::new();
+fn approval(home: &AgentHome, flags: &[(String, Value)]) -> Result<SettingLayers, Error> {
+    let mut said: SettingLayers = Vec::new();
     let mut add = |layer: &str, place: String, mode: ApprovalMode| {
         said.push((layer.to_owned(), place, mode.as_str().into()));
     };
@@ -143,8 +143,8 @@ fn approval(home: &AgentHome, flags: &[(String, Value)]) -> Result<Said, Error> 
         add("environment", APPROVAL_VARIABLE.to_owned(), mode);
     }
     if let Some(store) = home.config_store()? {
-        let projects = Projects::read(&store)?;
-        let file = home.dirs.config_dir.join(Projects::FILE).to_string_lossy().into_owned();
+        let projects = ProjectPolicies::read(&store)?;
+        let file = home.dirs.config_dir.join(ProjectPolicies::FILE).to_string_lossy().into_owned();
         let project = settings::project()?;
         if let Some(mode) = projects.of(&project) {
             add("project", file.clone(), mode);
@@ -157,8 +157,12 @@ fn approval(home: &AgentHome, flags: &[(String, Value)]) -> Result<Said, Error> 
     Ok(said)
 }
 
-fn said(home: &AgentHome, key: &str, flags: &[(String, Value)]) -> Result<Said, Error> {
-    if home.agent == Agent::Codelia && key == APPROVAL {
+fn setting_layers(
+    home: &AgentHome,
+    key: &str,
+    flags: &[(String, Value)],
+) -> Result<SettingLayers, Error> {
+    if home.agent == AgentKind::Codelia && key == APPROVAL {
         return approval(home, flags);
     }
     let config = home.config(flags)?;
@@ -183,11 +187,11 @@ fn get(
     home: &AgentHome,
     context: &mut Context,
     key: Option<&str>,
-    flags: &Flags,
-) -> Result<(), Stop> {
+    flags: &ConfigFlags,
+) -> Result<(), EarlyExit> {
     let flags = flags.values()?;
     let found = match key {
-        Some(key) if home.agent == Agent::Codelia && key == APPROVAL => {
+        Some(key) if home.agent == AgentKind::Codelia && key == APPROVAL => {
             approval(home, &flags)?.into_iter().next().map(|(_, _, value)| value)
         }
         _ => {
@@ -200,7 +204,7 @@ fn get(
         }
     };
     let found = found.ok_or_else(|| unset(key.unwrap_or_default()))?;
-    let found = masked(key.unwrap_or_default(), &found);
+    let found = mask_setting(key.unwrap_or_default(), &found);
     match (context.json, key) {
         (true, _) => writeln!(context.out, "{}", json!({"key": key, "value": found})),
         (false, Some(_)) => writeln!(context.out, "{}", shown(&found)),
@@ -211,9 +215,14 @@ fn get(
     }
 }
 
-fn explain(home: &AgentHome, context: &mut Context, key: &str, flags: &Flags) -> Result<(), Stop> {
+fn explain(
+    home: &AgentHome,
+    context: &mut Context,
+    key: &str,
+    flags: &ConfigFlags,
+) -> Result<(), EarlyExit> {
     let flags = flags.values()?;
-    let said = said(home, key, &flags)?;
+    let said = setting_layers(home, key, &flags)?;
     if said.is_empty() {
         return Err(unset(key).into());
     }
@@ -225,20 +234,20 @@ fn explain(home: &AgentHome, context: &mut Context, key: &str, flags: &Flags) ->
         let layers: Vec<Value> = said
             .iter()
             .map(|(layer, place, value)| {
-                json!({"layer": layer, "place": place, "value": masked(key, value)})
+                json!({"layer": layer, "place": place, "value": mask_setting(key, value)})
             })
             .collect();
-        let value = merged.map(|value| masked(key, &value));
+        let value = merged.map(|value| mask_setting(key, &value));
         return writeln!(context.out, "{}", json!({"key": key, "value": value, "layers": layers}));
     }
     for (layer, place, value) in said {
-        writeln!(context.out, "{layer:11}  {}  ({place})", shown(&masked(key, &value)))?;
+        writeln!(context.out, "{layer:11}  {}  ({place})", shown(&mask_setting(key, &value)))?;
     }
     Ok(())
 }
 
-fn layer(scope: Option<&str>) -> Option<Layer> {
-    Some(if scope? == "project" { Layer::Project } else { Layer::Global })
+fn layer(scope: Option<&str>) -> Option<ConfigLayer> {
+    Some(if scope? == "project" { ConfigLayer::Project } else { ConfigLayer::Global })
 }
 
 /// Changes a setting; tells in which layer and file.
@@ -247,23 +256,23 @@ fn set(
     key: &str,
     text: &str,
     scope: Option<&str>,
-) -> Result<(Layer, String), Error> {
-    if home.agent == Agent::Codelia && key == APPROVAL {
+) -> Result<(ConfigLayer, String), Error> {
+    if home.agent == AgentKind::Codelia && key == APPROVAL {
         let mode = ApprovalMode::parse(text)?;
-        let layer = layer(scope).unwrap_or(Layer::Project);
+        let layer = layer(scope).unwrap_or(ConfigLayer::Project);
         let project = settings::project()?;
         let store = home.config_store_to_write()?;
         let shared: Arc<dyn Store> = Arc::new(store.clone());
-        let project = (layer == Layer::Project).then_some(project.as_str());
-        Projects::read(&shared)?.set(&shared, project, mode)?;
+        let project = (layer == ConfigLayer::Project).then_some(project.as_str());
+        ProjectPolicies::read(&shared)?.set(&shared, project, mode)?;
         drop(shared);
         store.close()?;
         return Ok((
             layer,
-            home.dirs.config_dir.join(Projects::FILE).to_string_lossy().into_owned(),
+            home.dirs.config_dir.join(ProjectPolicies::FILE).to_string_lossy().into_owned(),
         ));
     }
-    if home.agent == Agent::Linggen {
+    if home.agent == AgentKind::Linggen {
         let changed = linggen::config::change(home, key, Some(&value(text)))?;
         return changed.ok_or_else(|| unset(key));
     }
@@ -272,35 +281,40 @@ fn set(
         None => config::layer_for(&home.config(&[])?, key),
     };
     let file = home.config_file(layer);
-    let (before, place) = (homes::read(file)?, file.to_string_lossy().into_owned());
-    let bytes = config::set(home.agent.schema(), &place, before.as_deref(), key, &value(text))?;
-    homes::write(file, before.as_deref(), bytes)?;
+    let (before, place) = (agent_homes::read(file)?, file.to_string_lossy().into_owned());
+    let bytes =
+        config::set_value(home.agent.schema(), &place, before.as_deref(), key, &value(text))?;
+    agent_homes::write(file, before.as_deref(), bytes)?;
     Ok((layer, place))
 }
 
-fn unset_one(home: &AgentHome, key: &str, scope: Option<&str>) -> Result<(Layer, String), Error> {
-    if home.agent == Agent::Linggen {
+fn unset_one(
+    home: &AgentHome,
+    key: &str,
+    scope: Option<&str>,
+) -> Result<(ConfigLayer, String), Error> {
+    if home.agent == AgentKind::Linggen {
         return linggen::config::change(home, key, None)?.ok_or_else(|| unset(key));
     }
     let layers = match layer(scope) {
         Some(layer) => vec![layer],
-        None => vec![Layer::Project, Layer::Global],
+        None => vec![ConfigLayer::Project, ConfigLayer::Global],
     };
     for layer in layers {
         let file = home.config_file(layer);
         let place = file.to_string_lossy().into_owned();
-        let Some(before) = homes::read(file)? else { continue };
-        if let Some(bytes) = config::remove(home.agent.schema(), &place, &before, key)? {
-            homes::write(file, Some(&before), bytes)?;
+        let Some(before) = agent_homes::read(file)? else { continue };
+        if let Some(bytes) = config::remove_value(home.agent.schema(), &place, &before, key)? {
+            agent_homes::write(file, Some(&before), bytes)?;
             return Ok((layer, place));
         }
     }
     Err(unset(key))
 }
 
-fn path(home: &AgentHome, context: &mut Context) -> Result<(), Stop> {
+fn path(home: &AgentHome, context: &mut Context) -> Result<(), EarlyExit> {
     let mut dirs = home.dirs.clone();
-    if home.agent == Agent::Linggen {
+    if home.agent == AgentKind::Linggen {
         let files = linggen::config::files(home)?;
         dirs.config_file = files.config.unwrap_or_else(|| files.to_write.clone());
         dirs.project_config_file = files.to_write;
@@ -325,23 +339,25 @@ fn path(home: &AgentHome, context: &mut Context) -> Result<(), Stop> {
     Ok(())
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let home = context.home()?;
     let done = match &args.what {
-        What::Get { key, flags } => {
+        ConfigCommand::Get { key, flags } => {
             get(&home, context, key.as_deref(), flags)?;
-            return Ok(Exit::Fine);
+            return Ok(Exit::Success);
         }
-        What::Explain { key, flags } => {
+        ConfigCommand::Explain { key, flags } => {
             explain(&home, context, key, flags)?;
-            return Ok(Exit::Fine);
+            return Ok(Exit::Success);
         }
-        What::Path => {
+        ConfigCommand::Path => {
             path(&home, context)?;
-            return Ok(Exit::Fine);
+            return Ok(Exit::Success);
         }
-        What::Set { key, value, scope } => (key, set(&home, key, value, scope.as_deref())?),
-        What::Unset { key, scope } => (key, unset_one(&home, key, scope.as_deref())?),
+        ConfigCommand::Set { key, value, scope } => {
+            (key, set(&home, key, value, scope.as_deref())?)
+        }
+        ConfigCommand::Unset { key, scope } => (key, unset_one(&home, key, scope.as_deref())?),
     };
     let (key, (layer, file)) = done;
     if context.json {
@@ -350,5 +366,5 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     } else {
         Output::status(&format!("{key} was changed in {file}"));
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -2,21 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use everturn::card::Card;
-use everturn::chatlog::{ChatError, ChatLog, ChatWriter, Telling};
-use everturn::context::{Kind, Strategy};
-use everturn::layout::LayoutError;
+use everturn::card::CharacterCard;
+use everturn::chatlog::{ChatError, ChatLog, ChatWriter, ContextOptions};
+use everturn::context::{ContextStrategy, ItemKind};
+use everturn::format::SessionError;
 use everturn::lorebook::Lorebook;
 use everturn::store::snapshot;
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 use serde_json::json;
 
 use super::Context;
 use super::import::read;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::output::{Output, harmless};
-use crate::sessions::{Found, turn_meant};
+use crate::output::{Output, escape_controls};
+use crate::sessions::{FoundSession, resolve_turn};
 use crate::settings;
 
 /// Choose what of a chat log fits into the window of a model
@@ -78,12 +78,16 @@ fn stem(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn failed(found: &Found, error: ChatError) -> Error {
-    found.failed(LayoutError::from(error))
+fn failed(found: &FoundSession, error: ChatError) -> Error {
+    found.failed(SessionError::from(error))
 }
 
 impl Args {
-    fn telling(&self, found: &Found, log: &ChatLog) -> Result<Telling, Error> {
+    fn context_options(
+        &self,
+        found: &FoundSession,
+        log: &ChatLog,
+    ) -> Result<ContextOptions, Error> {
         let head = log.head();
         let bad = |path: &Path, cause: &dyn std::fmt::Display| {
             Error::new(Exit::Request, format!("cannot use {}: {cause}", path.display()))
@@ -91,15 +95,15 @@ impl Args {
         let said = head.text_at(&["context_window", "size"]).and_then(|text| text.parse().ok());
         let strategy = self.strategy.clone();
         let strategy = strategy.or_else(|| head.string_at(&["context_window", "strategy"]));
-        let strategy = strategy.and_then(|word| word.parse::<Strategy>().ok());
-        let mut telling = Telling {
+        let strategy = strategy.and_then(|word| word.parse::<ContextStrategy>().ok());
+        let mut telling = ContextOptions {
             size: self.size.or(said).unwrap_or(16384),
             reserve: self.reserve,
             strategy: strategy.unwrap_or_default(),
-            ..Telling::default()
+            ..ContextOptions::default()
         };
         for path in &self.card {
-            let card = Card::read(&read(path)?, &stem(path));
+            let card = CharacterCard::read(&read(path)?, &stem(path));
             telling.cards.push(card.map_err(|error| bad(path, &error))?);
         }
         for path in &self.lorebook {
@@ -110,31 +114,31 @@ impl Args {
             let reader = found.layout.open(&found.root.store(), &found.place);
             let reader = reader.map_err(|error| found.failed(error))?;
             for pin in &self.pin {
-                telling.pins.push(turn_meant(&*reader, pin)?);
+                telling.pins.push(resolve_turn(&*reader, pin)?);
             }
         }
         Ok(telling)
     }
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = match args.dry_run {
         true => context.find_to_read(&args.session)?,
         false => context.find_to_write(&args.session)?,
     };
     if found.layout.name() != "chatlog" {
-        return Err(Error::from(found.layout.not_offered("context windows")).into());
+        return Err(Error::from(found.layout.unsupported("context windows")).into());
     }
     let store = found.root.store();
     let paths = found.layout.snapshot_paths(&found.place).map_err(Error::from)?;
     let frozen = snapshot(&store, &paths).map_err(Error::from)?;
     let log = ChatLog::open(&frozen, &found.place.path).map_err(|error| failed(&found, error))?;
-    let telling = args.telling(&found, &log)?;
+    let telling = args.context_options(&found, &log)?;
     let chosen = log.context(&telling).map_err(|error| failed(&found, error))?;
     if !args.dry_run {
         let mut writer =
             ChatWriter::open(&store, &found.place.path).map_err(|error| failed(&found, error))?;
-        let window = Tree::from_value(&chosen.selection.context_window()).map_err(|cause| {
+        let window = JsonTree::from_value(&chosen.selection.context_window()).map_err(|cause| {
             Error::new(Exit::Internal, "the window is no JSON").caused_by(cause)
         })?;
         let done = writer.set(&["context_window"], window, settings::now());
@@ -153,12 +157,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         }
         writeln!(context.out, "{answer}")?;
     } else if args.prompt {
-        writeln!(context.out, "{}", harmless(&chosen.prompt()))?;
+        writeln!(context.out, "{}", escape_controls(&chosen.prompt()))?;
     } else {
         for included in &selection.included {
             let (kind, why) = (included.item.kind.as_str(), included.why.as_str());
             let line = format!("{kind} {}: {} tokens, {why}", included.item.id, included.tokens);
-            writeln!(context.out, "{}", harmless(&line))?;
+            writeln!(context.out, "{}", escape_controls(&line))?;
         }
     }
     context.out.flush()?;
@@ -168,18 +172,18 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
                 "left out: {} {}: {}",
                 left.kind.as_str(),
                 left.id,
-                left.why.words()
+                left.why.describe()
             ));
         }
         chosen.notes.iter().for_each(|note| Output::status(note));
-        let told = selection.ids(Kind::Message).len();
+        let told = selection.ids(ItemKind::Message).len();
         let all = selection.count.unwrap_or_default();
-        let (used, budget) = (selection.used(), selection.window.budget());
+        let (used, budget) = (selection.used_tokens(), selection.window.budget());
         Output::status(&format!("{told} of {all} messages; {used} of {budget} tokens"));
     }
     if !args.dry_run {
         drop(store);
         found.root.close()?;
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

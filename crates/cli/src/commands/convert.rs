@@ -4,20 +4,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::builder::PossibleValuesParser;
-use everturn::convert::{Conversion, ConvertError, Fate, Outcome, Plan, Report, TARGETS};
+use everturn::convert::{
+    Conversion, ConversionPlan, ConversionReport, ConvertError, Disposition, EntryOutcome, TARGETS,
+};
 use everturn::disk::{Disk, RealDisk};
-use everturn::layout::LayoutError;
+use everturn::format::SessionError;
 use everturn::store::{FileStore, Store};
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::atomic_file::{AtomicFile, ExistingFile};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::{Output, counted, harmless};
-use crate::sessions::{Found, Root};
-use crate::target::{Existing, Target};
-use crate::{homes, linggen, settings};
+use crate::json::JsonObject;
+use crate::output::{Output, count_noun, escape_controls};
+use crate::sessions::{FoundSession, OpenRoot};
+use crate::{agent_homes, linggen, settings};
 
 /// Make a session into one of another layout or program
 ///
@@ -73,10 +75,10 @@ pub(crate) struct Args {
     entries: bool,
 }
 
-fn failed(found: &Found, error: ConvertError) -> Error {
+fn failed(found: &FoundSession, error: ConvertError) -> Error {
     match error {
         ConvertError::Layout(error) => {
-            let taken = matches!(error, LayoutError::Taken { .. });
+            let taken = matches!(error, SessionError::Taken { .. });
             let error = found.failed(error);
             if taken { error.hint("choose another id with --id, or another DEST") } else { error }
         }
@@ -96,11 +98,11 @@ fn failed(found: &Found, error: ConvertError) -> Error {
 }
 
 /// Writes a session of ours; returns where it is.
-fn write(plan: &Plan, dest: &Path, found: &Found) -> Result<String, Error> {
-    let root = Root::create(dest)?;
+fn write(plan: &ConversionPlan, dest: &Path, found: &FoundSession) -> Result<String, Error> {
+    let root = OpenRoot::create(dest)?;
     let place = plan.write(&root.store()).map_err(|error| {
         // The store names what is below its root, and here there are two of them.
-        let is_of_store = matches!(error, ConvertError::Layout(LayoutError::Store(_)));
+        let is_of_store = matches!(error, ConvertError::Layout(SessionError::Store(_)));
         let error = failed(found, error);
         if is_of_store { error.at(&dest.display().to_string()) } else { error }
     })?;
@@ -110,7 +112,12 @@ fn write(plan: &Plan, dest: &Path, found: &Found) -> Result<String, Error> {
 }
 
 /// Writes the file of another program, beside which nothing of ours is left.
-fn write_file(plan: &Plan, bytes: &[u8], dest: &Path, found: &Found) -> Result<String, Error> {
+fn write_file(
+    plan: &ConversionPlan,
+    bytes: &[u8],
+    dest: &Path,
+    found: &FoundSession,
+) -> Result<String, Error> {
     use std::io::Write;
     let path = dest.join(plan.place().path.as_str());
     let cannot = |cause| {
@@ -123,7 +130,8 @@ fn write_file(plan: &Plan, bytes: &[u8], dest: &Path, found: &Found) -> Result<S
     } else {
         "choose another DEST"
     };
-    let mut target = Target::create(&path, Existing::Kept).map_err(|error| error.hint(hint))?;
+    let mut target =
+        AtomicFile::create(&path, ExistingFile::Kept).map_err(|error| error.hint(hint))?;
     target.write_all(bytes).map_err(cannot)?;
     target.finish()?;
     let store: Arc<dyn Store> = Arc::new(FileStore::open_read_only(Arc::new(disk))?);
@@ -135,52 +143,52 @@ fn write_file(plan: &Plan, bytes: &[u8], dest: &Path, found: &Found) -> Result<S
     Ok(path.to_string_lossy().into_owned())
 }
 
-fn as_json(plan: &Plan, path: Option<&str>) -> String {
+fn as_json(plan: &ConversionPlan, path: Option<&str>) -> String {
     let report = plan.report();
     let count = |fate| report.count(fate) as u64;
-    let entry = |Outcome { seq, turn, id, fate, why }: &Outcome| json!({"seq": seq, "turn": turn, "id": id, "fate": fate.as_str(), "why": why});
+    let entry = |EntryOutcome { seq, turn, id, fate, why }: &EntryOutcome| json!({"seq": seq, "turn": turn, "id": id, "fate": fate.as_str(), "why": why});
     let entries: Vec<_> = report.entries.iter().map(entry).collect();
     let notes = report.notes.iter();
     let notes: Vec<_> = notes
         .map(|note| json!({"what": note.what, "fate": note.fate.as_str(), "why": note.why}))
         .collect();
-    Object::new()
+    JsonObject::new()
         .text("session", &plan.place().id)
         .text("layout", plan.layout().name())
         .raw("path", &json!(path).to_string())
         .raw("written", if path.is_some() { "true" } else { "false" })
-        .number("kept", count(Fate::Kept))
-        .number("changed", count(Fate::Changed))
-        .number("dropped", count(Fate::Dropped))
+        .number("kept", count(Disposition::Kept))
+        .number("changed", count(Disposition::Changed))
+        .number("dropped", count(Disposition::Dropped))
         .raw("entries", &json!(entries).to_string())
         .raw("notes", &json!(notes).to_string())
         .close()
 }
 
 /// The report, for people.
-fn lines(report: &Report, every: bool) -> Vec<String> {
+fn lines(report: &ConversionReport, every: bool) -> Vec<String> {
     let mut lines = Vec::new();
     if every {
-        for Outcome { seq, turn, id, fate, why } in &report.entries {
+        for EntryOutcome { seq, turn, id, fate, why } in &report.entries {
             let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
             lines.push(format!("{seq} turn {turn} {id}: {fate}{why}"));
         }
     } else {
         for (fate, why, count) in report.reasons() {
-            lines.push(format!("{fate}, {}: {why}", counted(count as u64, "entry", "entries")));
+            lines.push(format!("{fate}, {}: {why}", count_noun(count as u64, "entry", "entries")));
         }
     }
     for note in &report.notes {
         lines.push(format!("{}, {}: {}", note.fate, note.what, note.why));
     }
-    let [kept, changed, dropped] =
-        [Fate::Kept, Fate::Changed, Fate::Dropped].map(|fate| report.count(fate));
+    let [kept, changed, dropped] = [Disposition::Kept, Disposition::Changed, Disposition::Dropped]
+        .map(|fate| report.count(fate));
     let all = report.entries.len();
     lines.push(format!("entries {all}: kept {kept}, changed {changed}, dropped {dropped}"));
     lines
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_read(&args.session)?;
     let dir = linggen::project_path(args.project.as_deref())?;
     let conversion = Conversion {
@@ -200,14 +208,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         }
         (false, None) => {
             let dest = args.dest.as_deref().or(context.root.as_deref());
-            Some(write(&plan, &homes::root(dest, None)?, &found)?)
+            Some(write(&plan, &agent_homes::root(dest, None)?, &found)?)
         }
     };
     if context.json {
         writeln!(context.out, "{}", as_json(&plan, path.as_deref()))?;
     } else {
         for line in lines(plan.report(), args.entries) {
-            writeln!(context.out, "{}", harmless(&line).replace('\n', " "))?;
+            writeln!(context.out, "{}", escape_controls(&line).replace('\n', " "))?;
         }
     }
     context.out.flush()?;
@@ -219,5 +227,5 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     }
     let is_lost = |what: &str| what == everturn::convert::UNREADABLE;
     let lost = plan.report().notes.iter().any(|note| is_lost(&note.what));
-    Ok(if lost { Exit::Damaged } else { Exit::Fine })
+    Ok(if lost { Exit::Damaged } else { Exit::Success })
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use everturn::secrets::{Secret, Shape, Vault};
 use everturn::store::Store;
+use everturn::vault::{Secret, Vault, VaultFormat};
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::agent_homes::{self, AgentHome};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::homes::{self, AgentHome};
 use crate::input;
 use crate::output::Output;
 
@@ -29,17 +29,17 @@ A line of the list with --json:
   {"id":"openai","for":"provider","method":"api_key","secret":"***wxyz"}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: CredentialsCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum CredentialsCommand {
     /// Keep a secret, in the place of the one that has its name
     #[command(after_help = "\
 Examples:
   everturn credentials set openai < key.txt
   everturn credentials set github --for mcp --layout codelia")]
-    Set(Named),
+    Set(CredentialArgs),
     /// List the secrets, masked
     #[command(after_help = "\
 Examples:
@@ -50,11 +50,11 @@ Examples:
     #[command(after_help = "\
 Examples:
   everturn credentials remove openai")]
-    Remove(Named),
+    Remove(CredentialArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct Named {
+struct CredentialArgs {
     /// Whose it is: a provider, a server, a model
     id: String,
 
@@ -63,7 +63,7 @@ struct Named {
     purpose: String,
 }
 
-fn shape(home: &AgentHome, purpose: &str) -> Result<Shape, Error> {
+fn shape(home: &AgentHome, purpose: &str) -> Result<VaultFormat, Error> {
     let shapes = home.agent.shapes();
     let found = shapes.iter().find(|(name, _)| *name == purpose).map(|(_, shape)| *shape);
     found.ok_or_else(|| {
@@ -76,22 +76,22 @@ fn shape(home: &AgentHome, purpose: &str) -> Result<Shape, Error> {
 /// Changes a file of secrets, which stays with its owner.
 fn change<T>(
     home: &AgentHome,
-    shape: Shape,
-    mut change: impl FnMut(&Vault) -> Result<T, everturn::secrets::SecretsError>,
+    shape: VaultFormat,
+    mut change: impl FnMut(&Vault) -> Result<T, everturn::vault::SecretsError>,
 ) -> Result<T, Error> {
     let store = home.config_store_to_write()?;
     let vault = Vault::new(Arc::new(store.clone()) as Arc<dyn Store>, shape)?;
-    let done = homes::patient(|| change(&vault))?;
+    let done = agent_homes::retry_secrets(|| change(&vault))?;
     drop(vault);
     store.close()?;
     Ok(done)
 }
 
-fn list(home: &AgentHome, context: &mut Context) -> Result<(), Stop> {
+fn list(home: &AgentHome, context: &mut Context) -> Result<(), EarlyExit> {
     let Some(store) = home.config_store()? else { return Ok(()) };
     for (purpose, shape) in home.agent.shapes() {
         let vault = Vault::new(Arc::clone(&store), *shape).map_err(Error::from)?;
-        if vault.is_open().map_err(Error::from)? {
+        if vault.is_readable_by_others().map_err(Error::from)? {
             let file = home.dirs.config_dir.join(shape.file);
             Output::status(&format!(
                 "others may read {}; the next change ends that",
@@ -107,7 +107,7 @@ fn list(home: &AgentHome, context: &mut Context) -> Result<(), Stop> {
                 writeln!(context.out, "{line}")?;
             } else {
                 let secret = secret.unwrap_or_else(|| "-".to_owned());
-                let id = crate::output::harmless(&entry.id);
+                let id = crate::output::escape_controls(&entry.id);
                 writeln!(context.out, "{id}  {purpose}  {}  {secret}", entry.method)?;
             }
         }
@@ -115,17 +115,17 @@ fn list(home: &AgentHome, context: &mut Context) -> Result<(), Stop> {
     Ok(())
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let home = context.home()?;
     match &args.what {
-        What::List => list(&home, context)?,
-        What::Set(named) => {
+        CredentialsCommand::List => list(&home, context)?,
+        CredentialsCommand::Set(named) => {
             let shape = shape(&home, &named.purpose)?;
             let secret = Secret::parse(&input::secret(&named.id)?).map_err(Error::from)?;
             change(&home, shape, |vault| vault.set(&named.id, &secret))?;
             answer(context, named, Some(&secret))?;
         }
-        What::Remove(named) => {
+        CredentialsCommand::Remove(named) => {
             let shape = shape(&home, &named.purpose)?;
             if !change(&home, shape, |vault| vault.remove(&named.id))? {
                 let what = format!("there is no secret {:?}", named.id);
@@ -136,10 +136,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
             answer(context, named, None)?;
         }
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-fn answer(context: &mut Context, named: &Named, secret: Option<&Secret>) -> Result<(), Stop> {
+fn answer(
+    context: &mut Context,
+    named: &CredentialArgs,
+    secret: Option<&Secret>,
+) -> Result<(), EarlyExit> {
     let shown = secret.map(ToString::to_string);
     if context.json {
         let line = json!({"id": named.id, "for": named.purpose, "secret": shown});

@@ -2,10 +2,10 @@
 
 use super::Context;
 use crate::changes;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::sessions::{exit_after, report};
+use crate::sessions::{exit_after, print_findings};
 
 /// Print what changed in the state between two turns
 ///
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     scope: Option<String>,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (found, reader) = context.read(&args.session)?;
     let state = |turn| reader.state(Some(turn)).map_err(|error| found.failed(error));
     let (before, after) = (state(args.from)?, state(args.to)?);
@@ -59,6 +59,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         Output::status(&format!("nothing differs between turns {} and {}", args.from, args.to));
     }
     let findings = [before.findings, after.findings].concat();
-    report(&findings);
+    print_findings(&findings);
     Ok(exit_after(&findings))
 }

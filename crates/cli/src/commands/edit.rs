@@ -1,13 +1,13 @@
 //! `everturn edit`: another text for something that was said, and what was thrown away.
 
-use everturn::view::Revision;
+use everturn::model::Revision;
 
 use super::Context;
-use crate::answer::answer;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::sessions::turn_meant;
+use crate::report::report_outcome;
+use crate::sessions::resolve_turn;
 use crate::{input, settings};
 
 /// Give a message of a chat log another text, or throw it away
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 }
 
 /// Text from stdin, without the newline that ends it.
-pub(super) fn words() -> Result<String, Error> {
+pub(super) fn read_text() -> Result<String, Error> {
     Ok(input::text()?.trim_end_matches(['\n', '\r']).to_owned())
 }
 
@@ -51,7 +51,7 @@ pub(super) fn revise(
     session: &str,
     message: Option<&str>,
     how: impl FnOnce(u64) -> Result<Revision, Error>,
-) -> Result<Exit, Stop> {
+) -> Result<Exit, EarlyExit> {
     let found = context.find_to_write(session)?;
     let store = found.root.store();
     let mut editor =
@@ -59,13 +59,13 @@ pub(super) fn revise(
     let turn = match message {
         Some(message) => {
             let reader = found.layout.open(&store, &found.place);
-            turn_meant(&*reader.map_err(|error| found.failed(error))?, message)?
+            resolve_turn(&*reader.map_err(|error| found.failed(error))?, message)?
         }
         None => 0,
     };
     let how = how(turn)?;
     let written = editor.revise(&how, settings::now()).map_err(|error| found.failed(error))?;
-    answer(context, &found.place.id, &written, "id")?;
+    report_outcome(context, &found.place.id, &written, "id")?;
     if let (Revision::Delete { .. }, Some(name)) = (&how, &written.id) {
         let back = format!("edit {} --restore {name}", found.place.id);
         Output::status(&format!(
@@ -75,15 +75,15 @@ pub(super) fn revise(
     }
     editor.release().map_err(Error::from)?;
     found.root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let restore = args.restore.clone();
     let delete = args.delete;
     revise(context, &args.session, args.message.as_deref(), |turn| match restore {
         Some(name) => Ok(Revision::Restore { name }),
         None if delete => Ok(Revision::Delete { turn }),
-        None => Ok(Revision::Edit { turn, text: words()? }),
+        None => Ok(Revision::Edit { turn, text: read_text()? }),
     })
 }

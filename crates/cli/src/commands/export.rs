@@ -3,21 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use everturn::layout::{LayoutError, Reader};
-use everturn::scan::Rules;
-use everturn::view::Exported;
-use everturn_export::{Choices, Export, ExportError, Format, Mask, Paper, Part, Report, Style};
+use everturn::format::{SessionError, SessionReader};
+use everturn::model::ExportRecord;
+use everturn::scan::SecretRules;
+use everturn_export::{
+    Export, ExportError, ExportFormat, ExportOptions, ExportPart, ExportReport, ExportStyle,
+    PaperSize, SecretMask,
+};
 
 use super::Context;
 use super::show::within;
-use crate::error::{Error, Stop};
+use crate::atomic_file::ExistingFile;
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::{Output, counted, harmless, stdout_failed};
-use crate::sessions::{Found, exit_after, report, turn_meant};
-use crate::target::Existing;
-use crate::turns::Turns;
-use crate::{settings, stories};
+use crate::json::JsonObject;
+use crate::output::{Output, count_noun, escape_controls, stdout_failed};
+use crate::sessions::{FoundSession, exit_after, print_findings, resolve_turn};
+use crate::turns::TurnRange;
+use crate::{exports, settings};
 
 /// Write a session as text, Markdown, HTML, PDF or JSON
 ///
@@ -44,7 +47,7 @@ pub(crate) struct Args {
 
     /// The format: txt, md, html, pdf or json; otherwise the end of FILE says it
     #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
+    format: Option<ExportFormat>,
 
     /// Where it goes, if not to stdout
     #[arg(short, long, value_name = "FILE")]
@@ -56,7 +59,7 @@ pub(crate) struct Args {
 
     /// How much stands around the words: minimal, rich or custom
     #[arg(long, value_name = "STYLE", default_value = "rich")]
-    style: Style,
+    style: ExportStyle,
 
     /// The template of the custom style
     #[arg(long, value_name = "FILE")]
@@ -64,11 +67,11 @@ pub(crate) struct Args {
 
     /// Take in: metadata, snapshots, ooc, thinking, tools
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
-    with: Vec<Part>,
+    with: Vec<ExportPart>,
 
     /// Leave out: metadata, snapshots, ooc, thinking, tools
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
-    without: Vec<Part>,
+    without: Vec<ExportPart>,
 
     /// What one speaker says, and nothing else
     #[arg(long, value_name = "NAME")]
@@ -76,7 +79,7 @@ pub(crate) struct Args {
 
     /// Which turns: `N`, `A..B` (both included), `A..` or `..B`
     #[arg(long, value_name = "RANGE", default_value = "..", hide_default_value = true)]
-    turns: Turns,
+    turns: TurnRange,
 
     /// Begin at a mark, by its id or name, or at an entry, by its id
     #[arg(long, value_name = "MARK", conflicts_with = "turns")]
@@ -104,7 +107,7 @@ pub(crate) struct Args {
 
     /// The size of the pages of a PDF: a5, a4 or letter
     #[arg(long, value_name = "SIZE", default_value = "a5", value_parser = paper)]
-    paper: Paper,
+    paper: PaperSize,
 
     /// A file or directory of fonts for a PDF, besides those of the program and the system
     #[arg(long, value_name = "PATH")]
@@ -115,32 +118,36 @@ pub(crate) struct Args {
     no_system_fonts: bool,
 }
 
-fn paper(name: &str) -> Result<Paper, String> {
+fn paper(name: &str) -> Result<PaperSize, String> {
     match name {
-        "a5" => Ok(Paper::A5),
-        "a4" => Ok(Paper::A4),
-        "letter" => Ok(Paper::Letter),
+        "a5" => Ok(PaperSize::A5),
+        "a4" => Ok(PaperSize::A4),
+        "letter" => Ok(PaperSize::Letter),
         _ => Err(format!("{name:?} is no size; there are a5, a4, letter")),
     }
 }
 
 impl Args {
     /// Whether secrets are masked.
-    fn masks(&self, format: Format) -> bool {
-        !self.no_redact && (self.redact || format.masks())
+    fn masks(&self, format: ExportFormat) -> bool {
+        !self.no_redact && (self.redact || format.masks_secrets())
     }
 
-    fn format(&self) -> Result<Format, Error> {
+    fn format(&self) -> Result<ExportFormat, Error> {
         match (self.format, &self.output) {
             (Some(format), _) => Ok(format),
-            (None, Some(file)) => stories::format_of(file),
+            (None, Some(file)) => exports::format_of(file),
             (None, None) => Err(Error::new(Exit::Usage, "which format is wanted?")
                 .hint("name one with --format, or a file with -o")),
         }
     }
 
-    fn choices(&self, format: Format, reader: &dyn Reader) -> Result<Choices, Error> {
-        let mut choices = Choices::usual(format, self.style);
+    fn choices(
+        &self,
+        format: ExportFormat,
+        reader: &dyn SessionReader,
+    ) -> Result<ExportOptions, Error> {
+        let mut choices = ExportOptions::defaults_for(format, self.style);
         for (parts, wanted) in [(&self.with, true), (&self.without, false)] {
             for part in parts {
                 choices.set(*part, wanted);
@@ -148,10 +155,10 @@ impl Args {
         }
         let mut turns = self.turns;
         if let Some(name) = &self.from {
-            turns.first = Some(turn_meant(reader, name)?);
+            turns.first = Some(resolve_turn(reader, name)?);
         }
         if let Some(name) = &self.until {
-            let before = turn_meant(reader, name)?;
+            let before = resolve_turn(reader, name)?;
             turns.last = Some(before.saturating_sub(1));
             if turns.first.is_some_and(|first| first >= before) {
                 let what = format!("there is nothing between the beginning and {name:?}");
@@ -173,12 +180,14 @@ impl Args {
     fn template(&self) -> Result<Option<(String, String)>, Error> {
         let Some(path) = &self.template else {
             return match self.style {
-                Style::Custom => Err(Error::new(Exit::Usage, "the style custom needs a template")
-                    .hint("name the file with --template")),
+                ExportStyle::Custom => {
+                    Err(Error::new(Exit::Usage, "the style custom needs a template")
+                        .hint("name the file with --template"))
+                }
                 _ => Ok(None),
             };
         };
-        if self.style != Style::Custom {
+        if self.style != ExportStyle::Custom {
             return Err(Error::new(Exit::Usage, "a template is for the style custom")
                 .hint("add --style custom"));
         }
@@ -195,8 +204,8 @@ impl Args {
     }
 }
 
-fn exported(format: Format, choices: &Choices) -> Exported {
-    Exported {
+fn exported(format: ExportFormat, choices: &ExportOptions) -> ExportRecord {
+    ExportRecord {
         format: format.as_str().to_owned(),
         style: choices.style.as_str().to_owned(),
         metadata: choices.metadata,
@@ -206,14 +215,14 @@ fn exported(format: Format, choices: &Choices) -> Exported {
 }
 
 /// Notes the export in the session, where there is a place for that. An export without the note is still one.
-fn note(args: &Args, context: &Context, found: &Found, exported: &Exported) -> bool {
-    if !found.layout.notes_exports() || args.branch.is_some() {
+fn note(args: &Args, context: &Context, found: &FoundSession, exported: &ExportRecord) -> bool {
+    if !found.layout.records_exports() || args.branch.is_some() {
         return false;
     }
     let noted = || -> Result<(), Error> {
         let found = context.find_to_write(&found.root.shown(&found.place.path))?;
         let store = found.root.store();
-        let done = found.layout.note_export(&store, &found.place, exported, settings::now());
+        let done = found.layout.record_export(&store, &found.place, exported, settings::now());
         done.map_err(|error| found.failed(error))?;
         found.root.close()
     };
@@ -230,7 +239,7 @@ fn note(args: &Args, context: &Context, found: &Found, exported: &Exported) -> b
 const NAMED: usize = 40;
 
 /// Says which characters cannot be seen.
-fn mention_missing(report: &Report) {
+fn mention_missing(report: &ExportReport) {
     if report.missing.is_empty() {
         return;
     }
@@ -245,12 +254,12 @@ fn mention_missing(report: &Report) {
     }
     Output::status(&format!(
         "no font has these characters, and a box stands in their places: {}; --font adds one",
-        harmless(&named.join(", "))
+        escape_controls(&named.join(", "))
     ));
 }
 
 /// Says which secrets were masked.
-fn mention_masked(report: &Report) {
+fn mention_masked(report: &ExportReport) {
     let all: u64 = report.masked.values().sum();
     if all > 0 {
         let families: Vec<String> =
@@ -264,17 +273,18 @@ fn mention_masked(report: &Report) {
 fn answer(
     context: &mut Context,
     session: &str,
-    exported: &Exported,
+    exported: &ExportRecord,
     file: &Path,
-    report: &Report,
+    report: &ExportReport,
     noted: bool,
-) -> Result<(), Stop> {
+) -> Result<(), EarlyExit> {
     let path = file.display().to_string();
-    let Report { turns, entries, bytes, .. } = report;
+    let ExportReport { turns, entries, bytes, .. } = report;
     if context.json {
         let masked = report.masked.iter();
-        let masked = masked.fold(Object::new(), |all, (family, count)| all.number(family, *count));
-        let object = Object::new()
+        let masked =
+            masked.fold(JsonObject::new(), |all, (family, count)| all.number(family, *count));
+        let object = JsonObject::new()
             .text("session", session)
             .text("format", &exported.format)
             .text("style", &exported.style)
@@ -294,19 +304,19 @@ fn answer(
         };
         writeln!(context.out, "{}", object.close())?;
     } else {
-        let pages = report.pages.map(|pages| counted(pages as u64, "page", "pages") + ", ");
+        let pages = report.pages.map(|pages| count_noun(pages as u64, "page", "pages") + ", ");
         let (entries, turns) =
-            (counted(*entries, "entry", "entries"), counted(*turns, "turn", "turns"));
-        let (pages, bytes) = (pages.unwrap_or_default(), counted(*bytes, "byte", "bytes"));
+            (count_noun(*entries, "entry", "entries"), count_noun(*turns, "turn", "turns"));
+        let (pages, bytes) = (pages.unwrap_or_default(), count_noun(*bytes, "byte", "bytes"));
         writeln!(context.out, "{path}: {entries} of {turns}, {pages}{bytes}")?;
     }
     context.out.flush()
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let format = args.format()?;
     let template = args.template()?;
-    if format == Format::Pdf && args.file().is_none() {
+    if format == ExportFormat::Pdf && args.file().is_none() {
         return Err(Error::new(Exit::Usage, "a PDF needs a file").hint("name one with -o").into());
     }
     if context.json && args.file().is_none() {
@@ -315,9 +325,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
             .into());
     }
     let (found, main) = context.read(&args.session)?;
-    let failed = |error: LayoutError| found.failed(error);
+    let failed = |error: SessionError| found.failed(error);
     let reader = match &args.branch {
-        Some(branch) => main.along(branch).map_err(failed)?,
+        Some(branch) => main.open_branch(branch).map_err(failed)?,
         None => main,
     };
     let store = found.root.store();
@@ -329,19 +339,19 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         summary: &summary,
         reader: &*reader,
         choices: &choices,
-        mask: args.masks(format).then(|| Rules::standard() as &dyn Mask),
+        mask: args.masks(format).then(|| SecretRules::standard() as &dyn SecretMask),
         template,
         now,
     };
     let done = match args.file() {
         Some(file) => {
-            let existing = if args.force { Existing::Replaced } else { Existing::Kept };
-            stories::write_file(&export, format, file, existing, failed)?
+            let existing = if args.force { ExistingFile::Replaced } else { ExistingFile::Kept };
+            exports::write_file(&export, format, file, existing, failed)?
         }
-        None => match stories::write(&export, format, &mut context.out) {
+        None => match exports::write(&export, format, &mut context.out) {
             Ok(done) => done,
             Err(ExportError::Write(cause)) => return Err(stdout_failed(cause)),
-            Err(error) => return Err(stories::failed(error, failed).into()),
+            Err(error) => return Err(exports::failed(error, failed).into()),
         },
     };
     context.out.flush()?;
@@ -350,7 +360,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         let noted = note(args, context, &found, &exported);
         answer(context, &found.place.id, &exported, file, &done, noted)?;
     }
-    report(&done.findings);
+    print_findings(&done.findings);
     mention_masked(&done);
     mention_missing(&done);
     Ok(exit_after(&done.findings))

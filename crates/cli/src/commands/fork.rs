@@ -1,14 +1,14 @@
 //! `everturn fork`: another session from an earlier turn on.
 
-use everturn::view::Forking;
+use everturn::model::ForkOptions;
 
 use super::Context;
-use crate::error::Stop;
+use crate::error::EarlyExit;
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::sessions::{report, turn_meant};
+use crate::json::JsonObject;
+use crate::lifecycle::with_byte_progress;
+use crate::sessions::{print_findings, resolve_turn};
 use crate::settings;
-use crate::stages::showing;
 
 /// Begin a new session from a turn of another
 ///
@@ -39,36 +39,36 @@ pub(crate) struct Args {
     id: Option<String>,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_write(&args.session)?;
     let store = found.root.store();
     let turn = match &args.from {
         Some(name) => {
             let reader = found.layout.open(&store, &found.place);
-            Some(turn_meant(&*reader.map_err(|error| found.failed(error))?, name)?)
+            Some(resolve_turn(&*reader.map_err(|error| found.failed(error))?, name)?)
         }
         None => args.turn,
     };
     if let Some(id) = &args.id {
-        super::new::must_be_a_name(id)?;
+        super::new::check_session_id(id)?;
     }
-    let how = Forking { id: args.id.clone(), turn };
-    let fork = showing("copying", |progress| {
+    let how = ForkOptions { id: args.id.clone(), turn };
+    let fork = with_byte_progress("copying", |progress| {
         found.layout.fork(&store, &found.place, &how, settings::now(), progress)
     });
     let fork = fork.map_err(|error| found.failed(error))?;
     if context.json {
-        let answer = Object::new()
-            .text("session", &fork.place.id)
+        let answer = JsonObject::new()
+            .text("session", &fork.session.id)
             .number("turn", fork.turn)
             .text("parent", &found.place.id)
-            .text("path", &found.root.shown(&fork.place.path));
+            .text("path", &found.root.shown(&fork.session.path));
         writeln!(context.out, "{}", answer.close())?;
     } else {
-        writeln!(context.out, "{} turn {}", fork.place.id, fork.turn)?;
+        writeln!(context.out, "{} turn {}", fork.session.id, fork.turn)?;
     }
     context.out.flush()?;
-    report(&fork.findings);
+    print_findings(&fork.findings);
     found.root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

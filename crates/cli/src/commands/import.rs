@@ -4,20 +4,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use everturn::disk::RealDisk;
-use everturn::game::{Imported, Migration};
-use everturn::layout::LayoutError;
+use everturn::format::SessionError;
+use everturn::game::{ImportOutcome, Migration};
+use everturn::model::RecordCounts;
 use everturn::names::{FilePath, Name, SessionId};
 use everturn::store::{FileStore, Store};
-use everturn::view::Counts;
 use everturn::{chatlog, chatlog_import};
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::{Output, harmless};
-use crate::sessions::{Candidate, Chosen, Found, exit_after, report};
+use crate::json::JsonObject;
+use crate::output::{Output, escape_controls};
+use crate::sessions::{Candidate, FoundSession, LookupResult, exit_after, print_findings};
 use crate::{games, settings};
 
 /// Take over an old game, a chat log, or a database of chat logs
@@ -70,7 +70,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Error> {
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// The directory of a file, and its name there.
-fn located(path: &Path) -> Result<(PathBuf, Name), Error> {
+fn split_path(path: &Path) -> Result<(PathBuf, Name), Error> {
     let failed = |cause: std::io::Error| {
         Error::new(Exit::Request, format!("cannot read {}", path.display())).caused_by(cause)
     };
@@ -82,7 +82,7 @@ fn located(path: &Path) -> Result<(PathBuf, Name), Error> {
 }
 
 fn is_database(path: &Path) -> Result<bool, Error> {
-    let (dir, name) = located(path)?;
+    let (dir, name) = split_path(path)?;
     let failed = |cause: std::io::Error| {
         Error::new(Exit::Request, format!("cannot read {}", path.display())).caused_by(cause)
     };
@@ -95,20 +95,21 @@ fn is_database(path: &Path) -> Result<bool, Error> {
 }
 
 /// Chat logs out of a database, and what they name.
-fn database(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+fn database(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     if args.id.is_some() {
         let what = "--id is for a file that is one session; those of a database have ids";
         return Err(Error::new(Exit::Request, what).into());
     }
-    let (dir, name) = located(&args.file)?;
+    let (dir, name) = split_path(&args.file)?;
     let found = chatlog_import::read(&dir, &name)
         .map_err(|cause| Error::new(Exit::Request, cause.to_string()))?;
-    let (file_store, store) = games::open(context.root.as_deref())?;
-    let shelf = chatlog::shelve(&store, &found);
-    let shelf = shelf.map_err(|error| Error::from(LayoutError::from(error)))?;
+    let (file_store, store) = games::open_game_store(context.root.as_deref())?;
+    let archiver = chatlog::store_import(&store, &found);
+    let archiver = archiver.map_err(|error| Error::from(SessionError::from(error)))?;
     drop(store);
     file_store.close().map_err(Error::from)?;
-    let shelved: Vec<&chatlog::Shelved> = shelf.others.iter().chain(&shelf.logs).collect();
+    let archived: Vec<&chatlog::StoredDocument> =
+        archiver.others.iter().chain(&archiver.logs).collect();
     let report = &found.report;
     let mut notes: Vec<(String, String)> = Vec::new();
     for note in &report.notes {
@@ -126,36 +127,36 @@ fn database(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         notes.push((format!("{} {}", row.table, row.row), what));
     }
     let kept =
-        shelved.iter().filter_map(|document| Some((document.id.clone(), document.note.clone()?)));
+        archived.iter().filter_map(|document| Some((document.id.clone(), document.note.clone()?)));
     notes.extend(kept);
     if context.json {
-        let sessions: Vec<&str> = shelf.logs.iter().map(|log| log.id.as_str()).collect();
+        let sessions: Vec<&str> = archiver.logs.iter().map(|log| log.id.as_str()).collect();
         let notes: Vec<_> =
             notes.iter().map(|(path, why)| json!({"path": path, "why": why})).collect();
-        let new = shelved.iter().filter(|document| document.new).count();
+        let new = archived.iter().filter(|document| document.new).count();
         let document = json!({
-            "sessions": sessions, "documents": shelf.others.len(), "new": new, "notes": notes,
+            "sessions": sessions, "documents": archiver.others.len(), "new": new, "notes": notes,
         });
         writeln!(context.out, "{document}")?;
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     for (path, why) in notes {
         writeln!(context.out, "{path}: {why}")?;
     }
     context.out.flush()?;
-    for log in &shelf.logs {
+    for log in &archiver.logs {
         Output::status(&match log.new {
             true => format!("session {}", log.id),
             false => format!("session {} was there before", log.id),
         });
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-fn chat_log(args: &Args, context: &mut Context, bytes: &[u8]) -> Result<Exit, Stop> {
-    let (file_store, store) = games::open(context.root.as_deref())?;
+fn chat_log(args: &Args, context: &mut Context, bytes: &[u8]) -> Result<Exit, EarlyExit> {
+    let (file_store, store) = games::open_game_store(context.root.as_deref())?;
     let done = chatlog::import(&store, bytes, args.id.as_deref());
-    let done = done.map_err(|error| Error::from(LayoutError::from(error)))?;
+    let done = done.map_err(|error| Error::from(SessionError::from(error)))?;
     drop(store);
     file_store.close().map_err(Error::from)?;
     if context.json {
@@ -163,19 +164,19 @@ fn chat_log(args: &Args, context: &mut Context, bytes: &[u8]) -> Result<Exit, St
             "session": done.id, "turns": done.messages, "new": done.new, "notes": [],
         });
         writeln!(context.out, "{document}")?;
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     Output::status(&match done.new {
         true => format!("session {}: messages {}", done.id, done.messages),
         false => format!("session {} was imported before", done.id),
     });
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// What became of records, as JSON.
-pub(super) fn counts(counts: Counts) -> String {
-    let Counts { read, kept, repaired, quarantined, hidden } = counts;
-    Object::new()
+pub(super) fn counts(counts: RecordCounts) -> String {
+    let RecordCounts { read, kept, repaired, quarantined, hidden } = counts;
+    JsonObject::new()
         .number("read", read)
         .number("kept", kept)
         .number("repaired", repaired)
@@ -185,18 +186,18 @@ pub(super) fn counts(counts: Counts) -> String {
 }
 
 /// Reads the sessions of a file of another program, and says what there is.
-fn foreign(context: &mut Context, sessions: Vec<Candidate>) -> Result<Exit, Stop> {
+fn import_external(context: &mut Context, sessions: Vec<Candidate>) -> Result<Exit, EarlyExit> {
     let mut all = Vec::new();
     for (root, layout, place) in sessions {
-        let found = Found { root, layout, place };
+        let found = FoundSession { root, layout, place };
         let reader = found.layout.open(&found.root.store(), &found.place);
         let reader = reader.map_err(|error| found.failed(error))?;
         let (findings, id) = (reader.findings(), &found.place.id);
         let turns = *reader.turns().map_err(|error| found.failed(error))?.end();
-        let branches = reader.strands().map_err(|error| found.failed(error))?.len() as u64;
-        let records = reader.counts().unwrap_or_default();
+        let branches = reader.branches().map_err(|error| found.failed(error))?.len() as u64;
+        let records = reader.record_counts().unwrap_or_default();
         if context.json {
-            let object = Object::new().text("session", id).text("layout", found.layout.name());
+            let object = JsonObject::new().text("session", id).text("layout", found.layout.name());
             let object = object.number("turns", turns).number("branches", branches);
             writeln!(context.out, "{}", object.raw("records", &counts(records)).close())?;
         } else {
@@ -205,10 +206,10 @@ fn foreign(context: &mut Context, sessions: Vec<Candidate>) -> Result<Exit, Stop
                 found.layout.name(),
                 super::stats::counts_line(records)
             );
-            writeln!(context.out, "{}", harmless(&line).replace('\n', " "))?;
+            writeln!(context.out, "{}", escape_controls(&line).replace('\n', " "))?;
         }
         context.out.flush()?;
-        report(&findings);
+        print_findings(&findings);
         all.extend(findings);
     }
     Ok(exit_after(&all))
@@ -223,19 +224,19 @@ fn refuse_dry_run(args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let real = args.file.canonicalize().map_err(|cause| {
         let what = format!("cannot read {}", args.file.display());
         Error::new(Exit::Request, what).caused_by(cause)
     })?;
     let sessions = match context.recognise(&real)? {
-        Chosen::One(one) => vec![one],
-        Chosen::Several(several) => several,
-        Chosen::None(_) => Vec::new(),
+        LookupResult::One(one) => vec![one],
+        LookupResult::Several(several) => several,
+        LookupResult::None(_) => Vec::new(),
     };
     match sessions.first() {
         None => {}
-        Some(_) if args.dry_run => return foreign(context, sessions),
+        Some(_) if args.dry_run => return import_external(context, sessions),
         Some((_, layout, _)) => {
             let what = format!("{} is a session of {}", args.file.display(), layout.name());
             let hint = format!(
@@ -263,34 +264,34 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     }
     let migration = migration.map_err(Error::from)?;
     if args.dry_run {
-        return tell_migration(context, &migration, None);
+        return print_migration(context, &migration, None);
     }
-    let (file_store, store) = games::open(context.root.as_deref())?;
+    let (file_store, store) = games::open_game_store(context.root.as_deref())?;
     let done = migration.import(&store, now).map_err(Error::from)?;
     drop(store);
     file_store.close().map_err(Error::from)?;
-    tell_migration(context, &migration, Some(done))
+    print_migration(context, &migration, Some(done))
 }
 
 /// Says what became of an old session, or what would.
-fn tell_migration(
+fn print_migration(
     context: &mut Context,
     migration: &Migration,
-    done: Option<Imported>,
-) -> Result<Exit, Stop> {
+    done: Option<ImportOutcome>,
+) -> Result<Exit, EarlyExit> {
     let Migration { id, turns, snapshots, notes, .. } = migration;
     if context.json {
         let notes: Vec<_> =
             notes.iter().map(|note| json!({"path": note.path, "why": note.why})).collect();
         let document = json!({
             "session": id.as_str(), "turns": turns, "snapshots": snapshots,
-            "new": done == Some(Imported::New), "notes": notes,
+            "new": done == Some(ImportOutcome::New), "notes": notes,
         });
         writeln!(context.out, "{document}")?;
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     match done {
-        Some(Imported::Already) => {
+        Some(ImportOutcome::Already) => {
             Output::status(&format!("session {id} was imported before"));
         }
         done => {
@@ -302,5 +303,5 @@ fn tell_migration(
             Output::status(&format!("session {id}: turns {turns}, snapshots {snapshots}{end}"));
         }
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -5,18 +5,18 @@ use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 
 use clap::ValueEnum;
-use everturn::finding::{Code, Finding};
-use everturn_catalog::{Detail, Session};
-use everturn_export::columns::{cut, pad, width};
+use everturn::finding::{Finding, FindingCode};
+use everturn_catalog::{CatalogSession, SummaryDetail};
+use everturn_export::columns::{display_width, pad_width, truncate_width};
 use jiff::Timestamp;
 
 use super::Context;
-use crate::catalog::{Collection, age, date};
-use crate::error::{Error, Stop};
+use crate::catalog::{SourceCollection, age, date};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::{Output, counted, harmless};
-use crate::sessions::report;
+use crate::json::JsonObject;
+use crate::output::{Output, count_noun, escape_controls};
+use crate::sessions::print_findings;
 use crate::{overview, settings};
 
 /// What a session can be, whether there is one like that or not.
@@ -57,7 +57,7 @@ pub(crate) struct Args {
 
     /// What comes first
     #[arg(long, value_name = "ORDER", default_value = "updated")]
-    sort: Order,
+    sort: ListOrder,
 
     /// No more than so many
     #[arg(long, value_name = "N")]
@@ -65,7 +65,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Order {
+enum ListOrder {
     /// The last one to be changed
     Updated,
     /// The last one to be made
@@ -78,14 +78,15 @@ enum Order {
 
 impl Args {
     /// Whether names alone can tell which sessions are shown.
-    fn detail(&self) -> Detail {
+    fn detail(&self) -> SummaryDetail {
         let filtered = [&self.text, &self.status, &self.project, &self.since, &self.until];
-        let by_name = self.sort == Order::Updated && filtered.iter().all(|filter| filter.is_none());
-        if by_name && self.limit.is_some() { Detail::Names } else { Detail::All }
+        let by_name =
+            self.sort == ListOrder::Updated && filtered.iter().all(|filter| filter.is_none());
+        if by_name && self.limit.is_some() { SummaryDetail::Names } else { SummaryDetail::All }
     }
 
     /// A status that nothing has or can have is a typo.
-    fn check_status(&self, sessions: &[Session]) -> Result<(), Error> {
+    fn check_status(&self, sessions: &[CatalogSession]) -> Result<(), Error> {
         let Some(wanted) = &self.status else { return Ok(()) };
         let there = sessions.iter().map(|session| session.summary.status.as_str());
         let known: BTreeSet<&str> = STATUSES.into_iter().chain(there).collect();
@@ -106,7 +107,7 @@ impl Args {
     }
 
     /// Drops what was not asked for, and puts the rest in order.
-    fn apply(&self, sessions: &mut Vec<Session>) -> Result<(), Error> {
+    fn apply(&self, sessions: &mut Vec<CatalogSession>) -> Result<(), Error> {
         let now = settings::now();
         let since = self.since.as_deref().map(|text| date(text, "--since", now)).transpose()?;
         let until = self.until.as_deref().map(|text| date(text, "--until", now)).transpose()?;
@@ -119,7 +120,7 @@ impl Args {
             self.status.as_ref().is_none_or(|wanted| *wanted == summary.status)
                 && text
                     .as_ref()
-                    .is_none_or(|text| has(&summary.title, text) || has(&summary.place.id, text))
+                    .is_none_or(|text| has(&summary.title, text) || has(&summary.session.id, text))
                 && project.as_ref().is_none_or(|part| {
                     session.project.as_ref().is_some_and(|project| has(project, part))
                 })
@@ -128,20 +129,22 @@ impl Args {
         });
         // They come with the last one to be changed first, which stays the order of equals.
         match self.sort {
-            Order::Updated => {}
-            Order::Created => sessions.sort_by_key(|one| std::cmp::Reverse(one.summary.created)),
-            Order::Turns => sessions.sort_by_key(|one| std::cmp::Reverse(one.summary.turns)),
-            Order::Title => sessions.sort_by_cached_key(|one| one.summary.title.to_lowercase()),
+            ListOrder::Updated => {}
+            ListOrder::Created => {
+                sessions.sort_by_key(|one| std::cmp::Reverse(one.summary.created))
+            }
+            ListOrder::Turns => sessions.sort_by_key(|one| std::cmp::Reverse(one.summary.turns)),
+            ListOrder::Title => sessions.sort_by_cached_key(|one| one.summary.title.to_lowercase()),
         }
         sessions.truncate(self.limit.map_or(usize::MAX, NonZeroUsize::get));
         Ok(())
     }
 }
 
-fn json(session: &Session, collection: &Collection) -> String {
+fn json(session: &CatalogSession, collection: &SourceCollection) -> String {
     let summary = &session.summary;
-    let mut object = Object::new()
-        .text("id", &summary.place.id)
+    let mut object = JsonObject::new()
+        .text("id", &summary.session.id)
         .text("layout", summary.layout)
         .text("title", &summary.title)
         .text("status", &summary.status)
@@ -162,18 +165,22 @@ fn json(session: &Session, collection: &Collection) -> String {
 }
 
 /// How wide the columns are that have no width of their own.
-pub(crate) struct Widths {
+pub(crate) struct ColumnWidths {
     id: usize,
     layout: usize,
 }
 
-impl Widths {
-    pub(crate) fn of(sessions: &[Session]) -> Widths {
-        let widest = |text: fn(&Session) -> &str| {
-            sessions.iter().map(|session| width(&harmless(text(session)))).max().unwrap_or(0)
+impl ColumnWidths {
+    pub(crate) fn of(sessions: &[CatalogSession]) -> ColumnWidths {
+        let widest = |text: fn(&CatalogSession) -> &str| {
+            sessions
+                .iter()
+                .map(|session| display_width(&escape_controls(text(session))))
+                .max()
+                .unwrap_or(0)
         };
-        Widths {
-            id: widest(|session| &session.summary.place.id),
+        ColumnWidths {
+            id: widest(|session| &session.summary.session.id),
             layout: widest(|session| session.summary.layout),
         }
     }
@@ -181,13 +188,13 @@ impl Widths {
 
 /// A line for people. On a terminal times are ages, and lines fit on it.
 pub(crate) fn line(
-    session: &Session,
-    widths: &Widths,
+    session: &CatalogSession,
+    widths: &ColumnWidths,
     terminal: Option<(usize, Timestamp)>,
 ) -> String {
     let summary = &session.summary;
     let turns = match summary.turns {
-        Some(turns) => counted(turns, "turn", "turns"),
+        Some(turns) => count_noun(turns, "turn", "turns"),
         None => "? turns".to_owned(),
     };
     let updated = match terminal {
@@ -195,30 +202,31 @@ pub(crate) fn line(
         None => summary.updated.map_or_else(|| "?".to_owned(), |time| time.to_string()),
     };
     let (status, title) = (&summary.status, &summary.title);
-    let id = pad(&harmless(&summary.place.id), widths.id);
-    let layout = pad(summary.layout, widths.layout);
+    let id = pad_width(&escape_controls(&summary.session.id), widths.id);
+    let layout = pad_width(summary.layout, widths.layout);
     let text = format!("{id}  {layout}  {status:9}  {turns:>10}  {updated}  {title}");
-    let text = harmless(&text).replace(['\n', '\t'], " ");
+    let text = escape_controls(&text).replace(['\n', '\t'], " ");
     match terminal {
-        Some((columns, _)) => cut(&text, columns),
+        Some((columns, _)) => truncate_width(&text, columns),
         None => text,
     }
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let mut collection = context.collection()?;
     let detail = args.detail();
-    let everturn_catalog::Sessions { mut sessions, findings, .. } = collection.sessions(detail)?;
+    let everturn_catalog::CatalogListing { mut sessions, findings, .. } =
+        collection.sessions(detail)?;
     if sessions.is_empty() && context.root.is_none() && context.layout.is_none() && !context.json {
         return Ok(overview::first_steps());
     }
     args.check_status(&sessions)?;
     args.apply(&mut sessions)?;
-    if detail == Detail::Names {
-        collection.catalog.complete(&collection.sources, &mut sessions);
+    if detail == SummaryDetail::Names {
+        collection.catalog.complete_summaries(&collection.sources, &mut sessions);
     }
     let terminal = std::io::stdout().is_terminal().then(|| (settings::width(), settings::now()));
-    let widths = Widths::of(&sessions);
+    let widths = ColumnWidths::of(&sessions);
     for session in &sessions {
         let text = match context.json {
             true => json(session, &collection),
@@ -229,18 +237,18 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     context.out.flush()?;
     collection.mention_notes();
     for session in &sessions {
-        report(&session.summary.findings);
+        print_findings(&session.summary.findings);
         if let Some(line) = collection.quarantine_line(session) {
             Output::status(&line);
         }
     }
-    report(&findings);
+    print_findings(&findings);
     if sessions.is_empty() && !context.json {
         let sought = args.sought(context.layout.as_deref());
         Output::status(&format!("there are no {sought} in {}", collection.place()));
     }
     // A list that lacks what could not be looked at is not what was asked for.
-    let unreadable = |finding: &Finding| finding.code == Code::Unreadable;
+    let unreadable = |finding: &Finding| finding.code == FindingCode::Unreadable;
     let incomplete = collection.is_incomplete || findings.iter().any(unreadable);
-    Ok(if incomplete { Exit::Request } else { Exit::Fine })
+    Ok(if incomplete { Exit::Request } else { Exit::Success })
 }

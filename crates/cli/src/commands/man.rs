@@ -8,7 +8,7 @@ use clap_mangen::roff::{Roff, roman};
 
 use super::Context;
 use crate::args::Arguments;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 
 /// Print a manual page: of everturn, or of one of its commands
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     path: Vec<String>,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let mut everturn = Arguments::command();
     everturn.build();
     let command = args.path.iter().try_fold(&everturn, |command, name| {
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         Error::new(Exit::Internal, "cannot render the manual page").caused_by(cause)
     })?;
     context.out.write_all(&page)?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 fn unknown_command(parent: &Command, name: &str) -> Error {

@@ -1,13 +1,13 @@
 //! `everturn mark`: places in a session to find again.
 
-use everturn::layout::{LayoutError, Reader};
-use everturn::view::{Mark, MarkKind, NewMark};
+use everturn::format::{SessionError, SessionReader};
+use everturn::model::{Mark, MarkKind, NewMark};
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::{Output, harmless};
+use crate::json::JsonObject;
+use crate::output::{Output, escape_controls};
 use crate::settings;
 
 /// Mark turns of a session, to find them again
@@ -27,14 +27,14 @@ A mark with --json:
   on one line"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: MarkCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
-    Add(Add),
-    List(List),
-    Remove(Remove),
+enum MarkCommand {
+    Add(MarkAddArgs),
+    List(MarkListArgs),
+    Remove(MarkRemoveArgs),
 }
 
 /// Mark a turn, or one entry of it
@@ -43,7 +43,7 @@ enum What {
 Examples:
   everturn mark add latest 'before the gate'
   everturn mark add latest 'The temple' --kind chapter --turn 12")]
-struct Add {
+struct MarkAddArgs {
     /// The session: its ID, a path, or `latest`
     session: String,
 
@@ -73,7 +73,7 @@ struct Add {
 Examples:
   everturn mark list latest
   everturn mark list latest --kind chapter --json")]
-struct List {
+struct MarkListArgs {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
@@ -88,7 +88,7 @@ struct List {
 Examples:
   everturn mark remove latest mark-1
   everturn mark remove latest 'before the gate'")]
-struct Remove {
+struct MarkRemoveArgs {
     /// The session: its ID, a path, or `latest`
     session: String,
 
@@ -97,7 +97,7 @@ struct Remove {
 }
 
 fn json(session: &str, mark: &Mark) -> String {
-    let object = Object::new()
+    let object = JsonObject::new()
         .text("session", session)
         .text("id", &mark.id)
         .text("kind", mark.kind.as_str())
@@ -117,10 +117,10 @@ fn text(mark: &Mark) -> String {
     if !mark.description.is_empty() {
         text.push_str(&format!(" ({})", mark.description));
     }
-    harmless(&text).replace('\n', " ")
+    escape_controls(&text).replace('\n', " ")
 }
 
-pub(super) fn print(context: &mut Context, session: &str, mark: &Mark) -> Result<(), Stop> {
+pub(super) fn print(context: &mut Context, session: &str, mark: &Mark) -> Result<(), EarlyExit> {
     match context.json {
         true => writeln!(context.out, "{}", json(session, mark)),
         false => writeln!(context.out, "{}", text(mark)),
@@ -128,12 +128,12 @@ pub(super) fn print(context: &mut Context, session: &str, mark: &Mark) -> Result
 }
 
 /// The turn of an entry, which must be there.
-fn turn_of(reader: &dyn Reader, entry: &str) -> Result<u64, LayoutError> {
-    let missing = || LayoutError::Request { what: format!("there is no entry {entry:?}") };
+fn turn_of(reader: &dyn SessionReader, entry: &str) -> Result<u64, SessionError> {
+    let missing = || SessionError::Request { what: format!("there is no entry {entry:?}") };
     reader.turn_of(entry)?.ok_or_else(missing)
 }
 
-fn add(args: &Add, context: &mut Context) -> Result<Exit, Stop> {
+fn add(args: &MarkAddArgs, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_write(&args.session)?;
     let store = found.root.store();
     let turn = match &args.entry {
@@ -155,10 +155,10 @@ fn add(args: &Add, context: &mut Context) -> Result<Exit, Stop> {
     print(context, &found.place.id, &mark)?;
     context.out.flush()?;
     found.root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-fn list(args: &List, context: &mut Context) -> Result<Exit, Stop> {
+fn list(args: &MarkListArgs, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (found, reader) = context.read(&args.session)?;
     let marks = reader.marks().map_err(|error| found.failed(error))?;
     let wanted = |mark: &&Mark| args.kind.as_deref().is_none_or(|kind| kind == mark.kind.as_str());
@@ -171,7 +171,7 @@ fn list(args: &List, context: &mut Context) -> Result<Exit, Stop> {
     if count == 0 && !context.json {
         mention_none(&found.place.id, args.kind.as_deref());
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// Says that a session has no marks, because an empty answer looks like none.
@@ -181,7 +181,7 @@ pub(super) fn mention_none(session: &str, kind: Option<&str>) {
 }
 
 /// The id of the mark that the user means.
-fn meant(marks: &[Mark], name: &str) -> Result<String, Error> {
+fn resolve_mark(marks: &[Mark], name: &str) -> Result<String, Error> {
     if let Some(mark) = marks.iter().find(|mark| mark.id == name) {
         return Ok(mark.id.clone());
     }
@@ -197,16 +197,16 @@ fn meant(marks: &[Mark], name: &str) -> Result<String, Error> {
     }
 }
 
-fn remove(args: &Remove, context: &mut Context) -> Result<Exit, Stop> {
+fn remove(args: &MarkRemoveArgs, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_write(&args.session)?;
     let store = found.root.store();
     let reader = found.layout.open(&store, &found.place);
     let marks = reader.and_then(|reader| reader.marks());
     let marks = marks.map_err(|error| found.failed(error))?;
-    let id = meant(&marks, &args.mark).map_err(|missing| {
+    let id = resolve_mark(&marks, &args.mark).map_err(|missing| {
         // Where there can be no marks, that is what is wrong.
         match found.layout.remove_mark(&store, &found.place, &args.mark, settings::now()) {
-            Err(error @ (LayoutError::NotOffered { .. } | LayoutError::OnlyRead { .. })) => {
+            Err(error @ (SessionError::Unsupported { .. } | SessionError::ReadOnly { .. })) => {
                 found.failed(error)
             }
             _ => missing,
@@ -217,13 +217,13 @@ fn remove(args: &Remove, context: &mut Context) -> Result<Exit, Stop> {
     print(context, &found.place.id, &mark)?;
     context.out.flush()?;
     found.root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     match &args.what {
-        What::Add(args) => add(args, context),
-        What::List(args) => list(args, context),
-        What::Remove(args) => remove(args, context),
+        MarkCommand::Add(args) => add(args, context),
+        MarkCommand::List(args) => list(args, context),
+        MarkCommand::Remove(args) => remove(args, context),
     }
 }

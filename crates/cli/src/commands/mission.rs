@@ -6,11 +6,11 @@ use everturn::linggen::{Mission, MissionAgent, clear_mission, missions, set_miss
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::linggen::{patient, project, project_to_write};
-use crate::output::{Output, harmless};
-use crate::sessions::{Root, report};
+use crate::linggen::{project, project_to_write, retry_linggen};
+use crate::output::{Output, escape_controls};
+use crate::sessions::{OpenRoot, print_findings};
 use crate::settings;
 
 /// Set, end and list the missions of a project in Linggen's home
@@ -27,7 +27,7 @@ A line with --json:
    "idle_prompt":null,"idle_interval_secs":60}],"path":"…"}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: MissionCommand,
 
     /// The directory of the project; without it, the one you are in
     #[arg(long, global = true, value_name = "DIR")]
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum MissionCommand {
     /// Set the mission
     #[command(after_help = "\
 Examples:
@@ -73,7 +73,7 @@ fn agent(text: &str) -> Result<MissionAgent, Error> {
     Ok(MissionAgent { id, idle_prompt, idle_interval_secs })
 }
 
-fn value(mission: &Mission, root: &Root) -> Value {
+fn value(mission: &Mission, root: &OpenRoot) -> Value {
     let agent = |agent: &MissionAgent| {
         let MissionAgent { id, idle_prompt, idle_interval_secs } = agent;
         json!({"id": id, "idle_prompt": idle_prompt, "idle_interval_secs": idle_interval_secs})
@@ -87,20 +87,20 @@ fn value(mission: &Mission, root: &Root) -> Value {
     })
 }
 
-fn print(mission: &Mission, root: &Root, context: &mut Context) -> Result<(), Stop> {
+fn print(mission: &Mission, root: &OpenRoot, context: &mut Context) -> Result<(), EarlyExit> {
     if context.json {
         return writeln!(context.out, "{}", value(mission, root));
     }
     let mark = if mission.active { "active" } else { "ended " };
     let created = mission.created.map_or_else(|| "?".to_owned(), |time| time.to_string());
     let line = format!("{mark}  {created}  {}", mission.text).replace('\n', " ");
-    writeln!(context.out, "{}", harmless(&line))
+    writeln!(context.out, "{}", escape_controls(&line))
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let named = args.project.as_deref();
     match &args.what {
-        What::List => {
+        MissionCommand::List => {
             let root = context.linggen()?;
             let found =
                 missions(&root.store(), &project(&root, named)?.dir).map_err(Error::from)?;
@@ -108,27 +108,27 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
                 print(mission, &root, context)?;
             }
             context.out.flush()?;
-            report(&found.findings);
+            print_findings(&found.findings);
         }
-        What::Set { text, agents } => {
+        MissionCommand::Set { text, agents } => {
             let agents: Vec<MissionAgent> =
                 agents.iter().map(|text| agent(text)).collect::<Result<_, _>>()?;
             let root = context.linggen_to_write()?;
             let dir = project_to_write(&root, named)?.dir;
             let set = || set_mission(&root.store(), &dir, text, &agents, settings::now());
-            let mission = patient(set)?;
+            let mission = retry_linggen(set)?;
             print(&mission, &root, context)?;
             root.close()?;
         }
-        What::Clear => {
+        MissionCommand::Clear => {
             let root = context.linggen_to_change()?;
             let dir = project(&root, named)?.dir;
-            match patient(|| clear_mission(&root.store(), &dir))? {
+            match retry_linggen(|| clear_mission(&root.store(), &dir))? {
                 Some(mission) => print(&Mission { active: false, ..mission }, &root, context)?,
                 None => Output::status("there is no active mission"),
             }
             root.close()?;
         }
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
-use everturn::delta::{Delta, Path};
-use everturn::layout::{self, Editor, Layout, LayoutError};
+use everturn::delta::{Delta, DeltaPath};
+use everturn::format::{self, SessionEditor, SessionError, SessionFormat};
+use everturn::model::NewSession;
 use everturn::store::StoreError;
-use everturn::tree::Tree;
-use everturn::view::New;
+use everturn::tree::JsonTree;
 use serde_json::Value;
 
 use super::Context;
 use crate::args::layouts;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::sessions::Root;
-use crate::{homes, input, linggen, settings};
+use crate::json::JsonObject;
+use crate::sessions::OpenRoot;
+use crate::{agent_homes, input, linggen, settings};
 
 /// Make a new session
 ///
@@ -121,12 +121,12 @@ impl Args {
     }
 
     /// The fields from stdin, with the options over them.
-    fn fields(&self, layout: &dyn Layout) -> Result<Tree, Error> {
+    fn fields(&self, layout: &dyn SessionFormat) -> Result<JsonTree, Error> {
         let from_stdin = self.stdin || self.dash.is_some();
-        let mut fields = if from_stdin { input::object()? } else { Tree::object() };
+        let mut fields = if from_stdin { input::object()? } else { JsonTree::object() };
         let mut options = self.options();
         let is_linggen = layout.name() == "linggen";
-        if self.project.is_some() || (is_linggen && fields.at(&["project"]).is_none()) {
+        if self.project.is_some() || (is_linggen && fields.value_at(&["project"]).is_none()) {
             let project = linggen::project_path(self.project.as_deref())?;
             options.push(("linggen", "project", project.as_str().into()));
         }
@@ -135,8 +135,8 @@ impl Args {
                 let what = format!("--{key} is for {of}, not for a {}", layout.name());
                 return Err(Error::new(Exit::Request, what).hint("everturn new --help"));
             }
-            let value = Tree::from_value(&value).unwrap_or_else(|_| Tree::null());
-            let set = Delta::set(Path::array([key]), value);
+            let value = JsonTree::from_value(&value).unwrap_or_else(|_| JsonTree::null());
+            let set = Delta::set(DeltaPath::array([key]), value);
             set.apply(&mut fields).map_err(|cause| {
                 Error::new(Exit::Internal, "the options make no object").caused_by(cause)
             })?;
@@ -162,7 +162,7 @@ fn id_at(millis: u64) -> String {
 }
 
 /// Refuses an id that would never mean the session that has it.
-pub(super) fn must_be_a_name(id: &str) -> Result<(), Error> {
+pub(super) fn check_session_id(id: &str) -> Result<(), Error> {
     if id == "latest" {
         let what = "no session can be called latest: that is the one that was changed last";
         return Err(Error::new(Exit::Request, what).hint("choose another id"));
@@ -172,22 +172,22 @@ pub(super) fn must_be_a_name(id: &str) -> Result<(), Error> {
 
 /// Makes the session; an id that was made from the time gives way to one that is taken.
 fn create(
-    layout: &'static dyn Layout,
-    root: &Root,
-    new: New,
+    layout: &'static dyn SessionFormat,
+    root: &OpenRoot,
+    new: NewSession,
     given: Option<String>,
-) -> Result<Box<dyn Editor>, LayoutError> {
+) -> Result<Box<dyn SessionEditor>, SessionError> {
     let now = settings::now();
-    let numbered = layout.numbers_sessions().then(String::new);
+    let numbered = layout.assigns_ids().then(String::new);
     if let Some(id) = given.or(numbered) {
-        return layout.create(&root.store(), &New { id, ..new }, now);
+        return layout.create(&root.store(), &NewSession { id, ..new }, now);
     }
     let start = u64::try_from(now.as_millisecond()).unwrap_or(0);
     let mut attempt = start;
     loop {
-        let new = New { id: id_at(attempt), ..new.clone() };
+        let new = NewSession { id: id_at(attempt), ..new.clone() };
         match layout.create(&root.store(), &new, now) {
-            Err(LayoutError::Taken { .. } | LayoutError::Store(StoreError::Busy { .. }))
+            Err(SessionError::Taken { .. } | SessionError::Store(StoreError::Busy { .. }))
                 if attempt < start + TRIES =>
             {
                 attempt += 1;
@@ -197,28 +197,28 @@ fn create(
     }
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let unknown = || Error::new(Exit::Internal, format!("no layout {}", args.kind));
-    let layout = layout::find(&args.kind).ok_or_else(unknown)?;
+    let layout = format::find(&args.kind).ok_or_else(unknown)?;
     let config = args.config.as_ref().map(|text| input::tree(text, "--config")).transpose()?;
     let fields = args.fields(layout)?;
     let id = args.id.clone().or_else(|| fields.string_at(&["sessionId"]));
     if let Some(id) = &id {
-        must_be_a_name(id)?;
+        check_session_id(id)?;
     }
-    let new = New { id: String::new(), name: args.name.clone(), config, fields };
-    let root = Root::create(&homes::root(context.root.as_deref(), Some(layout.name()))?)?;
+    let new = NewSession { id: String::new(), name: args.name.clone(), config, fields };
+    let root = OpenRoot::create(&agent_homes::root(context.root.as_deref(), Some(layout.name()))?)?;
     let editor = create(layout, &root, new, id).map_err(|error| match error {
-        LayoutError::Request { what } => {
+        SessionError::Request { what } => {
             Error::new(Exit::Request, what).hint("everturn new --help")
         }
         error => error.into(),
     })?;
-    let place = editor.place();
+    let place = editor.session_ref();
     if context.json {
-        let answer = Object::new()
+        let answer = JsonObject::new()
             .text("session", &place.id)
-            .number("turn", editor.turn())
+            .number("turn", editor.last_turn())
             .text("layout", layout.name())
             .text("path", &root.shown(&place.path));
         writeln!(context.out, "{}", answer.close())?;
@@ -228,7 +228,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     context.out.flush()?;
     editor.close(settings::now()).map_err(Error::from)?;
     root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! `everturn pause`: a session that waits.
 
-use everturn::layout::Stage;
+use everturn::format::Transition;
 
 use super::Context;
-use crate::error::Stop;
+use crate::error::EarlyExit;
 use crate::exit::Exit;
-use crate::stages::move_on;
+use crate::lifecycle::transition;
 
 /// Pause a session: a snapshot is taken, and it waits to be resumed
 ///
@@ -21,6 +21,6 @@ pub(crate) struct Args {
     session: String,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    move_on(context, &args.session, Stage::Pause)
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    transition(context, &args.session, Transition::Pause)
 }

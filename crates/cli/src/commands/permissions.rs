@@ -9,11 +9,11 @@ use everturn::store::{FileStore, Store};
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::faults;
-use crate::linggen::{patient, project_path};
-use crate::output::{Output, harmless};
+use crate::linggen::{project_path, retry_linggen};
+use crate::output::{Output, escape_controls};
+use crate::store_errors;
 
 /// List, give and take the permissions of tools in a workspace
 ///
@@ -28,7 +28,7 @@ The answer with --json:
   {"tool_allows":["Edit"],"changed":["Write"],"path":"…"}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: PermissionsCommand,
 
     /// The directory of the workspace; without it, the one you are in
     #[arg(long, global = true, value_name = "DIR")]
@@ -36,7 +36,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum PermissionsCommand {
     /// List the tools that are allowed
     #[command(after_help = "\
 Examples:
@@ -64,7 +64,7 @@ Examples:
 }
 
 /// What is allowed in a workspace that may have no settings yet.
-fn look(dir: &std::path::Path) -> Result<Vec<String>, Error> {
+fn read_allowed(dir: &std::path::Path) -> Result<Vec<String>, Error> {
     let disk = match RealDisk::open(dir) {
         Ok(disk) => disk,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -77,7 +77,7 @@ fn look(dir: &std::path::Path) -> Result<Vec<String>, Error> {
     Ok(allowed(&store)?)
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let workspace = PathBuf::from(project_path(args.project.as_deref())?.as_str());
     if !workspace.is_dir() {
         let what = format!("there is no directory {}", workspace.display());
@@ -85,32 +85,32 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     }
     let dir = workspace.join(".linggen");
     let mut changed = Vec::new();
-    if let What::Allow { tools } | What::Revoke { tools } = &args.what {
-        let files = faults::open_store(&dir)?;
+    if let PermissionsCommand::Allow { tools } | PermissionsCommand::Revoke { tools } = &args.what {
+        let files = store_errors::open_store(&dir)?;
         let store: Arc<dyn Store> = Arc::new(files.clone());
         for tool in tools {
             let is_change = match &args.what {
-                What::Allow { .. } => patient(|| allow(&store, tool))?,
-                _ => patient(|| revoke(&store, tool))?,
+                PermissionsCommand::Allow { .. } => retry_linggen(|| allow(&store, tool))?,
+                _ => retry_linggen(|| revoke(&store, tool))?,
             };
             changed.extend(is_change.then(|| tool.clone()));
         }
         drop(store);
         files.close().map_err(Error::from)?;
     }
-    let tools = look(&dir)?;
+    let tools = read_allowed(&dir)?;
     if context.json {
         let path = dir.join("permissions.json").to_string_lossy().into_owned();
         let answer = json!({"tool_allows": tools, "changed": changed, "path": path});
         writeln!(context.out, "{answer}")?;
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     for tool in &tools {
-        writeln!(context.out, "{}", harmless(tool))?;
+        writeln!(context.out, "{}", escape_controls(tool))?;
     }
     context.out.flush()?;
     if tools.is_empty() {
         Output::status("no tool is allowed without asking");
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

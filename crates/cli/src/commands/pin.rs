@@ -1,11 +1,11 @@
 //! `everturn pin`: sessions that are to stay.
 
-use everturn::retention::{pin, pins};
+use everturn::retention::{list_pins, pin_session};
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
+use crate::json::JsonObject;
 use crate::output::Output;
 use crate::settings;
 
@@ -25,27 +25,28 @@ pub(crate) struct Args {
     session: Option<String>,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     if let Some(session) = &args.session {
         let found = context.find_to_write(session)?;
         let store = found.root.store();
-        let is_new = pin(&store, found.layout, &found.place, settings::now());
+        let is_new = pin_session(&store, found.layout, &found.place, settings::now());
         let is_new = is_new.map_err(|error| found.failed(error))?;
         drop(store);
         let id = found.place.id.clone();
         found.root.close()?;
         let outcome = if is_new { "is pinned" } else { "was pinned already" };
         Output::status(&format!("{id} {outcome}"));
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     let root = context.open_root()?;
-    for pin in pins(&root.store()).map_err(Error::from)? {
+    for pin in list_pins(&root.store()).map_err(Error::from)? {
         if context.json {
-            let object = Object::new().text("session", &pin.session).text("layout", &pin.layout);
+            let object =
+                JsonObject::new().text("session", &pin.session).text("layout", &pin.layout);
             writeln!(context.out, "{}", object.time("time", pin.time).close())?;
         } else {
             writeln!(context.out, "{}", pin.session)?;
         }
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -2,15 +2,15 @@
 
 use clap::ValueEnum;
 use everturn::linggen::{
-    LinggenError, Mark, Plan, PlanStatus, create_plan, edit_plan, plans, read_plan,
+    ItemMark, LinggenError, Plan, PlanStatus, create_plan, edit_plan, plans, read_plan,
 };
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::linggen::patient;
-use crate::output::{Output, harmless};
+use crate::linggen::retry_linggen;
+use crate::output::{Output, escape_controls};
 
 /// List, show and change the plans in Linggen's home
 ///
@@ -30,11 +30,11 @@ A line of the list with --json, and the answer of the other commands:
    "items":[{"number":1,"mark":"done","title":"…","description":"…"}]}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: PlanCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum PlanCommand {
     /// List the plans
     #[command(after_help = "\
 Examples:
@@ -118,12 +118,12 @@ enum MarkName {
 }
 
 impl MarkName {
-    fn mark(self) -> Mark {
+    fn mark(self) -> ItemMark {
         match self {
-            MarkName::Done => Mark::Done,
-            MarkName::InProgress => Mark::InProgress,
-            MarkName::Pending => Mark::Pending,
-            MarkName::Skipped => Mark::Skipped,
+            MarkName::Done => ItemMark::Done,
+            MarkName::InProgress => ItemMark::InProgress,
+            MarkName::Pending => ItemMark::Pending,
+            MarkName::Skipped => ItemMark::Skipped,
         }
     }
 }
@@ -144,21 +144,21 @@ fn value(name: &str, plan: &Plan) -> Value {
     })
 }
 
-fn print(name: &str, plan: &Plan, context: &mut Context) -> Result<(), Stop> {
+fn print(name: &str, plan: &Plan, context: &mut Context) -> Result<(), EarlyExit> {
     if context.json {
         return writeln!(context.out, "{}", value(name, plan));
     }
     for (number, item) in (1_u64..).zip(plan.items()) {
         let line = format!("{number:>3}  [{}] {}", item.mark.character(), item.title);
-        writeln!(context.out, "{}", harmless(&line))?;
+        writeln!(context.out, "{}", escape_controls(&line))?;
     }
     Ok(())
 }
 
-fn list(context: &mut Context) -> Result<Exit, Stop> {
+fn list(context: &mut Context) -> Result<Exit, EarlyExit> {
     let root = context.linggen()?;
     let store = root.store();
-    let mut exit = Exit::Fine;
+    let mut exit = Exit::Success;
     for name in plans(&store).map_err(Error::from)? {
         let plan = match read_plan(&store, &name) {
             Ok(Some(plan)) => plan,
@@ -175,16 +175,16 @@ fn list(context: &mut Context) -> Result<Exit, Stop> {
             writeln!(context.out, "{}", value(&name, &plan))?;
             continue;
         }
-        let done = plan.items().iter().filter(|item| item.mark == Mark::Done).count();
+        let done = plan.items().iter().filter(|item| item.mark == ItemMark::Done).count();
         let status = plan.status().map_or("?", PlanStatus::as_str);
         let summary = plan.summary().unwrap_or_default();
         let line = format!("{name}  {status}  {done}/{}  {summary}", plan.items().len());
-        writeln!(context.out, "{}", harmless(&line))?;
+        writeln!(context.out, "{}", escape_controls(&line))?;
     }
     Ok(exit)
 }
 
-fn show(name: &str, context: &mut Context) -> Result<Exit, Stop> {
+fn show(name: &str, context: &mut Context) -> Result<Exit, EarlyExit> {
     let root = context.linggen()?;
     let Some(plan) = read_plan(&root.store(), name).map_err(Error::from)? else {
         let what = format!("there is no plan {name}");
@@ -192,48 +192,48 @@ fn show(name: &str, context: &mut Context) -> Result<Exit, Stop> {
     };
     match context.json {
         true => writeln!(context.out, "{}", value(name, &plan))?,
-        false => write!(context.out, "{}", harmless(plan.text()))?,
+        false => write!(context.out, "{}", escape_controls(plan.text()))?,
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 fn edit(
     name: &str,
     context: &mut Context,
     change: impl Fn(&mut Plan) -> Result<(), LinggenError>,
-) -> Result<Exit, Stop> {
+) -> Result<Exit, EarlyExit> {
     let root = context.linggen_to_change()?;
-    let plan = patient(|| edit_plan(&root.store(), name, &change))?;
+    let plan = retry_linggen(|| edit_plan(&root.store(), name, &change))?;
     print(name, &plan, context)?;
     root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     match &args.what {
-        What::List => list(context),
-        What::Show { name } => show(name, context),
-        What::Check { name, item, mark } => {
+        PlanCommand::List => list(context),
+        PlanCommand::Show { name } => show(name, context),
+        PlanCommand::Check { name, item, mark } => {
             edit(name, context, |plan| plan.mark(*item, mark.mark()))
         }
-        What::Add { name, title, description } => edit(name, context, |plan| {
+        PlanCommand::Add { name, title, description } => edit(name, context, |plan| {
             plan.add(title, description);
             Ok(())
         }),
-        What::Status { name, status } => {
+        PlanCommand::Status { name, status } => {
             edit(name, context, |plan| plan.set_status(&PlanStatus::parse(status)))
         }
-        What::New { summary, items, origin } => {
+        PlanCommand::New { summary, items, origin } => {
             let items: Vec<(&str, &str)> = items.iter().map(|item| (item.as_str(), "")).collect();
             let plan = Plan::new(summary, origin, &items);
             let root = context.linggen_to_write()?;
-            let name = patient(|| create_plan(&root.store(), &plan))?;
+            let name = retry_linggen(|| create_plan(&root.store(), &plan))?;
             match context.json {
                 true => writeln!(context.out, "{}", value(&name, &plan))?,
                 false => writeln!(context.out, "{name}")?,
             }
             root.close()?;
-            Ok(Exit::Fine)
+            Ok(Exit::Success)
         }
     }
 }

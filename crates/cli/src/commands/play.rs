@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use everturn::campaign::{Campaign, CampaignWriter, NewCampaign, create};
-use everturn::layout::{Layout, LayoutError};
+use everturn::format::{SessionError, SessionFormat};
 use everturn::names::SessionId;
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::narrator::NarratorArgs;
 use crate::output::Output;
-use crate::play::{Distant, Table, Teller, play, watch_ctrl_c};
-use crate::sessions::{Root, report};
+use crate::play::{PlayNarrator, PlaySetup, RemoteNarrator, play, watch_ctrl_c};
+use crate::sessions::{OpenRoot, print_findings};
 use crate::settings;
 use crate::sources::STORAGE;
 
@@ -58,16 +58,16 @@ pub(crate) struct Args {
 }
 
 /// The campaign that is played when none is named: the last one, or a new one.
-fn choose(args: &Args, root: &Root) -> Result<SessionId, Error> {
+fn choose(args: &Args, root: &OpenRoot) -> Result<SessionId, Error> {
     let store = root.store();
     if !args.new {
-        let (mut known, findings) = everturn::campaign::CampaignLayout.list(&store)?;
-        report(&findings);
+        let (mut known, findings) = everturn::campaign::CampaignFormat.list(&store)?;
+        print_findings(&findings);
         known.retain(|summary| matches!(summary.status.as_str(), "active" | "ended"));
         // A fork that nobody has played on gives way to its parent.
-        known.sort_by(|a, b| (b.updated, &a.place.id).cmp(&(a.updated, &b.place.id)));
+        known.sort_by(|a, b| (b.updated, &a.session.id).cmp(&(a.updated, &b.session.id)));
         for summary in known {
-            let id = SessionId::parse(&summary.place.id)?;
+            let id = SessionId::parse(&summary.session.id)?;
             let lineage = Campaign::open(root.store(), &id)?.lineage();
             let is_left_behind =
                 lineage.is_ok_and(|lineage| lineage.is_some_and(|from| from.kind == "rewind"));
@@ -81,7 +81,7 @@ fn choose(args: &Args, root: &Root) -> Result<SessionId, Error> {
 }
 
 /// A seed that a campaign and its branches have in common.
-fn seed_of(campaign: &Tree) -> u64 {
+fn seed_of(campaign: &JsonTree) -> u64 {
     let text = campaign.string_at(&["created_at"]).unwrap_or_default();
     // FNV-1a: short, and the same everywhere.
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
@@ -89,7 +89,7 @@ fn seed_of(campaign: &Tree) -> u64 {
     })
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (root, id) = match &args.campaign {
         Some(name) => {
             // Of several, the one in the current directory is meant.
@@ -103,14 +103,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         }
         None => {
             let path = context.root.clone().unwrap_or_else(|| PathBuf::from(STORAGE));
-            let root = Root::create(&path)?;
+            let root = OpenRoot::create(&path)?;
             let id = choose(args, &root)?;
             (root, id)
         }
     };
     let store = root.store();
     let campaign = CampaignWriter::open(root.store(), &id).map_err(|error| {
-        let damaged = matches!(LayoutError::from(error.clone()), LayoutError::Damaged { .. });
+        let damaged = matches!(SessionError::from(error.clone()), SessionError::Damaged { .. });
         let error = Error::from(error);
         if damaged { error.hint(context.next_command(&format!("repair {id}"))) } else { error }
     })?;
@@ -121,15 +121,15 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let seed = args.seed.unwrap_or_else(|| seed_of(state));
     let pressed = watch_ctrl_c()?;
     let (mut embedded, mut distant);
-    let narrator = args.narrator.settled()?;
+    let narrator = args.narrator.with_config_defaults()?;
     let teller = match narrator.embedded(seed) {
         Some(chosen) => {
             embedded = chosen;
-            Teller::Embedded(&mut embedded)
+            PlayNarrator::Embedded(&mut embedded)
         }
         None => {
-            distant = Distant::new(&narrator, seed, pressed)?;
-            Teller::Distant(&mut distant)
+            distant = RemoteNarrator::new(&narrator, seed, pressed)?;
+            PlayNarrator::Distant(&mut distant)
         }
     };
     let again = match &context.root {
@@ -138,7 +138,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         }
         _ => format!("everturn play {id}"),
     };
-    let exit = play(Table { store, campaign, teller, again }, context)?;
+    let exit = play(PlaySetup { store, campaign, narrator: teller, again }, context)?;
     root.close()?;
     Ok(exit)
 }

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use everturn::linggen::{Project, ProjectPath, Rehome, plan_rehome, projects, rehome};
+use everturn::linggen::{Project, ProjectPath, RehomePlan, plan_rehome, projects, rehome};
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::linggen::{patient, project_path};
-use crate::output::{Output, harmless};
-use crate::sessions::{Root, report};
+use crate::json::JsonObject;
+use crate::linggen::{project_path, retry_linggen};
+use crate::output::{Output, escape_controls};
+use crate::sessions::{OpenRoot, print_findings};
 use crate::settings;
 
 /// List the projects in Linggen's home, and re-home those that moved
@@ -30,11 +30,11 @@ The answer of `project rehome` with --json:
   {"from":"/old/site","to":"/srv/site","dir":"…","dryRun":false,"moves":2,"stays":[]}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: ProjectCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ProjectCommand {
     /// List the projects
     #[command(after_help = "\
 Examples:
@@ -59,12 +59,12 @@ Examples:
     },
 }
 
-fn line(project: &Project, root: &Root, context: &mut Context) -> Result<(), Stop> {
+fn line(project: &Project, root: &OpenRoot, context: &mut Context) -> Result<(), EarlyExit> {
     let path = project.path.as_ref().map(ProjectPath::as_str);
     if context.json {
         let object = match path {
-            Some(path) => Object::new().text("path", path),
-            None => Object::new().raw("path", "null"),
+            Some(path) => JsonObject::new().text("path", path),
+            None => JsonObject::new().raw("path", "null"),
         };
         let object = object
             .text("name", &project.name)
@@ -75,10 +75,15 @@ fn line(project: &Project, root: &Root, context: &mut Context) -> Result<(), Sto
     }
     let opened = project.opened.map_or_else(|| "?".to_owned(), |time| time.to_string());
     let line = format!("{}  {opened}  {}", path.unwrap_or("?"), project.dir);
-    writeln!(context.out, "{}", harmless(&line))
+    writeln!(context.out, "{}", escape_controls(&line))
 }
 
-fn print(done: &Rehome, dry_run: bool, root: &Root, context: &mut Context) -> Result<(), Stop> {
+fn print(
+    done: &RehomePlan,
+    dry_run: bool,
+    root: &OpenRoot,
+    context: &mut Context,
+) -> Result<(), EarlyExit> {
     let stays: Vec<&str> = done.stays.iter().map(|file| file.as_str()).collect();
     if context.json {
         let answer = json!({
@@ -100,30 +105,30 @@ fn print(done: &Rehome, dry_run: bool, root: &Root, context: &mut Context) -> Re
     Ok(())
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     match &args.what {
-        What::List => {
+        ProjectCommand::List => {
             let root = context.linggen()?;
             let found = projects(&root.store()).map_err(Error::from)?;
             for project in &found.projects {
                 line(project, &root, context)?;
             }
             context.out.flush()?;
-            report(&found.findings);
+            print_findings(&found.findings);
         }
-        What::Rehome { from, to, dry_run } => {
+        ProjectCommand::Rehome { from, to, dry_run } => {
             let (from, to) = (project_path(Some(from))?, project_path(Some(to))?);
             if *dry_run {
                 let root = context.linggen()?;
                 let plan = plan_rehome(&root.store(), &from, &to).map_err(Error::from)?;
                 print(&plan, true, &root, context)?;
-                return Ok(Exit::Fine);
+                return Ok(Exit::Success);
             }
             let root = context.linggen_to_change()?;
-            let done = patient(|| rehome(&root.store(), &from, &to, settings::now()))?;
+            let done = retry_linggen(|| rehome(&root.store(), &from, &to, settings::now()))?;
             print(&done, false, &root, context)?;
             root.close()?;
         }
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

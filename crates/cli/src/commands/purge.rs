@@ -1,9 +1,9 @@
 //! `everturn purge`: the only command that deletes.
 
 use super::Context;
-use super::restore::meant;
+use super::restore::resolve_trashed;
 use super::trash::{json, listed};
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -31,14 +31,14 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let mut chosen = Vec::new();
     for name in &args.names {
-        chosen.extend(meant(context, name)?);
+        chosen.extend(resolve_trashed(context, name)?);
     }
-    let mut doomed = listed(context)?;
-    doomed.retain(|trashed| args.all || chosen.contains(&trashed.name));
-    for trashed in &doomed {
+    let mut condemned = listed(context)?;
+    condemned.retain(|trashed| args.all || chosen.contains(&trashed.name));
+    for trashed in &condemned {
         if context.json {
             writeln!(context.out, "{}", json(trashed))?;
         } else {
@@ -48,16 +48,16 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     context.out.flush()?;
     if !args.yes {
         Output::status("nothing was deleted; the same command with --yes deletes it for good");
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     let root = context.root_to_write()?;
     for layout in context.layouts() {
-        let own = layout.trashed(&root.store()).map_err(Error::from)?;
-        let own: Vec<_> = doomed.iter().filter(|item| own.contains(item)).cloned().collect();
+        let own = layout.list_trash(&root.store()).map_err(Error::from)?;
+        let own: Vec<_> = condemned.iter().filter(|item| own.contains(item)).cloned().collect();
         if !own.is_empty() {
             layout.purge(&root.store(), &own).map_err(Error::from)?;
         }
     }
     root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -1,10 +1,10 @@
 //! `everturn regenerate`: a message told anew, and the choice among its tellings.
 
-use everturn::view::Revision;
+use everturn::model::Revision;
 
 use super::Context;
-use super::edit::{revise, words};
-use crate::error::Stop;
+use super::edit::{read_text, revise};
+use crate::error::EarlyExit;
 use crate::exit::Exit;
 
 /// Tell a message of a chat log anew, or choose among its tellings
@@ -30,10 +30,10 @@ pub(crate) struct Args {
     choose: Option<u64>,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let choose = args.choose;
     revise(context, &args.session, Some(&args.message), |turn| match choose {
         Some(which) => Ok(Revision::Choose { turn, which }),
-        None => Ok(Revision::Regenerate { turn, text: words()? }),
+        None => Ok(Revision::Regenerate { turn, text: read_text()? }),
     })
 }

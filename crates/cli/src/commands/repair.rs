@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use everturn::finding::Severity;
-use everturn::layout::Repairing;
+use everturn::format::RepairMode;
 use everturn::names::Name;
-use everturn::repairs::{Mend, Mended, Repair};
+use everturn::repair::{CopyRepair, RepairReport, RepairedCopy};
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::sessions::{Found, Root};
+use crate::sessions::{FoundSession, OpenRoot};
 use crate::settings;
 
 /// Mend a damaged session, and keep every original
@@ -50,13 +50,13 @@ pub(crate) struct Args {
     into: Option<PathBuf>,
 }
 
-fn status(args: &Args, done: &Repair) -> String {
+fn status(args: &Args, done: &RepairReport) -> String {
     if args.undo {
         return "the repair was taken back".to_owned();
     }
     let left = done.findings.iter().filter(|finding| finding.code.severity() == Severity::Finding);
     let left = left.count();
-    match (&done.kept, left) {
+    match (&done.originals, left) {
         _ if args.dry_run && !done.actions.is_empty() => "nothing was changed".to_owned(),
         (None, 0) => "there is nothing to repair".to_owned(),
         (None, left) => format!("there is nothing that could be repaired; findings: {left}"),
@@ -67,7 +67,12 @@ fn status(args: &Args, done: &Repair) -> String {
     }
 }
 
-fn print(args: &Args, context: &mut Context, session: &str, done: &Repair) -> Result<(), Stop> {
+fn print(
+    args: &Args,
+    context: &mut Context,
+    session: &str,
+    done: &RepairReport,
+) -> Result<(), EarlyExit> {
     if context.json {
         let actions: Vec<_> = done
             .actions
@@ -76,7 +81,7 @@ fn print(args: &Args, context: &mut Context, session: &str, done: &Repair) -> Re
             .collect();
         let document = json!({
             "session": session, "dryRun": args.dry_run, "undo": args.undo, "actions": actions,
-            "findings": done.findings.len(), "kept": done.kept.as_ref().map(|kept| kept.as_str()),
+            "findings": done.findings.len(), "kept": done.originals.as_ref().map(|kept| kept.as_str()),
         });
         return writeln!(context.out, "{document}");
     }
@@ -89,8 +94,8 @@ fn print(args: &Args, context: &mut Context, session: &str, done: &Repair) -> Re
 }
 
 /// What is otherwise in a copy, one line each, as a check would tell what is wrong.
-fn mend_line(file: &str, mend: &Mend) -> String {
-    let Mend { line, offset, code, what } = mend;
+fn repair_line(file: &str, repair: &CopyRepair) -> String {
+    let CopyRepair { line, offset, code, what } = repair;
     let line = line.map_or_else(String::new, |line| format!(":{line}"));
     let code = code.map_or_else(String::new, |code| format!("{code}: "));
     let byte = offset.map_or_else(String::new, |offset| format!(" (byte {offset})"));
@@ -100,41 +105,41 @@ fn mend_line(file: &str, mend: &Mend) -> String {
 fn print_copy(
     args: &Args,
     context: &mut Context,
-    found: &Found,
-    mended: &Mended,
+    found: &FoundSession,
+    repaired: &RepairedCopy,
     into: &Path,
-) -> Result<(), Stop> {
+) -> Result<(), EarlyExit> {
     let file = found.root.shown(&found.place.path);
     let path = |name: &Name| into.join(name.as_str()).to_string_lossy().into_owned();
-    let aside = mended.quarantine().map_err(Error::from)?.map(|name| path(&name));
-    let is_written = mended.is_needed() && !args.dry_run;
+    let aside = repaired.quarantine_name().map_err(Error::from)?.map(|name| path(&name));
+    let is_written = repaired.is_needed() && !args.dry_run;
     if context.json {
-        let mend = |mend: &Mend| {
-            let code = mend.code.map(|code| code.as_str());
-            json!({"line": mend.line, "offset": mend.offset, "code": code, "what": mend.what})
+        let repair = |repair: &CopyRepair| {
+            let code = repair.code.map(|code| code.as_str());
+            json!({"line": repair.line, "offset": repair.offset, "code": code, "what": repair.what})
         };
         let document = json!({
             "session": found.place.id, "dryRun": args.dry_run, "file": file,
-            "mends": mended.mends.iter().map(mend).collect::<Vec<_>>(),
-            "findings": mended.findings.len(), "written": is_written,
-            "copy": path(&mended.name), "quarantine": aside,
+            "mends": repaired.repairs.iter().map(repair).collect::<Vec<_>>(),
+            "findings": repaired.findings.len(), "written": is_written,
+            "copy": path(&repaired.name), "quarantine": aside,
         });
         return writeln!(context.out, "{document}");
     }
-    for mend in &mended.mends {
-        writeln!(context.out, "{}", mend_line(&file, mend))?;
+    for repair in &repaired.repairs {
+        writeln!(context.out, "{}", repair_line(&file, repair))?;
     }
     context.out.flush()?;
-    let left = match mended.findings.len() {
+    let left = match repaired.findings.len() {
         0 => String::new(),
         left => format!("; what stays as it is: {left}"),
     };
-    Output::status(&match (mended.is_needed(), is_written, aside) {
+    Output::status(&match (repaired.is_needed(), is_written, aside) {
         (false, ..) => format!("there is nothing to repair, and no copy was made{left}"),
         (true, false, _) => format!("nothing was written{left}"),
-        (true, true, None) => format!("the mended copy is {}{left}", path(&mended.name)),
+        (true, true, None) => format!("the mended copy is {}{left}", path(&repaired.name)),
         (true, true, Some(aside)) => {
-            let copy = path(&mended.name);
+            let copy = path(&repaired.name);
             format!("the mended copy is {copy}, what was set aside is in {aside}{left}")
         }
     });
@@ -142,29 +147,34 @@ fn print_copy(
 }
 
 /// Writes a mended copy of the file of another program.
-fn copy(args: &Args, context: &mut Context, found: &Found, into: &Path) -> Result<Exit, Stop> {
-    let mended = found.layout.mended(&found.root.store(), &found.place);
-    let mended = mended.map_err(|error| found.failed(error))?;
-    if mended.is_needed() && !args.dry_run {
-        let root = Root::create(into)?;
-        let written = mended.write(&root.store());
+fn copy(
+    args: &Args,
+    context: &mut Context,
+    found: &FoundSession,
+    into: &Path,
+) -> Result<Exit, EarlyExit> {
+    let repaired = found.layout.repaired_copy(&found.root.store(), &found.place);
+    let repaired = repaired.map_err(|error| found.failed(error))?;
+    if repaired.is_needed() && !args.dry_run {
+        let root = OpenRoot::create(into)?;
+        let written = repaired.write(&root.store());
         written.map_err(|error| {
             let hint = format!("nothing in {} is replaced; name another directory", into.display());
             Error::from(error).hint(hint)
         })?;
         root.close()?;
     }
-    print_copy(args, context, found, &mended, into)?;
-    Ok(Exit::Fine)
+    print_copy(args, context, found, &repaired, into)?;
+    Ok(Exit::Success)
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = match args.dry_run || args.into.is_some() {
         true => context.find_to_read(&args.session)?,
         false => context.find_to_write(&args.session)?,
     };
     let (id, name) = (&found.place.id, found.layout.name());
-    match (&args.into, found.layout.is_foreign()) {
+    match (&args.into, found.layout.is_external()) {
         (Some(into), true) => return copy(args, context, &found, into),
         (None, true) => {
             let what =
@@ -181,9 +191,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     }
     let (store, place, now) = (found.root.store(), &found.place, settings::now());
     let repairing = match (args.dry_run, args.undo) {
-        (true, _) => Repairing::Plan,
-        (false, true) => Repairing::TakeBack,
-        (false, false) => Repairing::Mend,
+        (true, _) => RepairMode::Plan,
+        (false, true) => RepairMode::Undo,
+        (false, false) => RepairMode::Apply,
     };
     let done = found.layout.repair(&store, place, repairing, now);
     let done = done.map_err(|error| found.failed(error))?;
@@ -193,5 +203,5 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         found.root.close()?;
     }
     print(args, context, &session, &done)?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -3,16 +3,16 @@
 use std::io::{self, IsTerminal};
 
 use everturn::finding::Finding;
-use everturn::layout::Reader;
-use everturn::view::{Change, Entry};
+use everturn::format::SessionReader;
+use everturn::model::{Entry, StateChange};
 
 use super::{Context, show};
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
+use crate::json::JsonObject;
 use crate::output::Output;
-use crate::sessions::{Found, exit_after, report};
-use crate::turns::Turns;
+use crate::sessions::{FoundSession, exit_after, print_findings};
+use crate::turns::TurnRange;
 use crate::{changes, replay};
 
 /// Step through a session: what was told, and what it changed
@@ -37,30 +37,30 @@ pub(crate) struct Args {
     from: Option<u64>,
 
     /// Play by itself, so many turns per second
-    #[arg(long, value_name = "X", value_parser = replay::Speed::parse)]
-    speed: Option<replay::Speed>,
+    #[arg(long, value_name = "X", value_parser = replay::ReplaySpeed::parse)]
+    speed: Option<replay::ReplaySpeed>,
 
     /// Go along a branch, by its id or the beginning of it; everturn branches lists them
     #[arg(long, value_name = "ID")]
     branch: Option<String>,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    let (found, reader) = context.read_along(&args.session, args.branch.as_deref())?;
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let (found, reader) = context.read_branch(&args.session, args.branch.as_deref())?;
     let all = reader.turns().map_err(|error| found.failed(error))?;
-    let turns = show::within(&Turns { first: args.from, last: None }, &all)?;
+    let turns = show::within(&TurnRange { first: args.from, last: None }, &all)?;
     if turns.is_empty() {
         Output::status(&format!("session {} has no turns yet", found.place.id));
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     let interactive = !context.json && io::stdout().is_terminal() && io::stdin().is_terminal();
     if interactive {
         let first = all.start() + 1;
-        let player = replay::Player::new(first, *all.end(), *turns.start(), args.speed);
+        let player = replay::ReplayPlayer::new(first, *all.end(), *turns.start(), args.speed);
         return replay::play(player, &found, &*reader, context);
     }
-    let mut frames = Frames::open(&found, &*reader, *turns.start(), *turns.end())?;
-    let mut exit = Exit::Fine;
+    let mut frames = TurnFrames::open(&found, &*reader, *turns.start(), *turns.end())?;
+    let mut exit = Exit::Success;
     let mut gap = "";
     while let Some((turn, entries, changes)) = frames.next()? {
         if context.json {
@@ -81,16 +81,16 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         let findings = frames.take_findings();
         if !findings.is_empty() {
             context.out.flush()?;
-            report(&findings);
-            exit = if exit == Exit::Fine { exit_after(&findings) } else { exit };
+            print_findings(&findings);
+            exit = if exit == Exit::Success { exit_after(&findings) } else { exit };
         }
     }
     Ok(exit)
 }
 
-fn json(turn: u64, entries: &[Entry], changes: &[Change]) -> String {
+fn json(turn: u64, entries: &[Entry], changes: &[StateChange]) -> String {
     let list = |items: Vec<String>| format!("[{}]", items.join(","));
-    Object::new()
+    JsonObject::new()
         .number("turn", turn)
         .raw("entries", &list(entries.iter().map(|entry| show::json(entry, false)).collect()))
         .raw("changes", &list(changes.iter().map(changes::json).collect()))
@@ -98,29 +98,29 @@ fn json(turn: u64, entries: &[Entry], changes: &[Change]) -> String {
 }
 
 /// Turns with their entries and changes, while both logs are read once.
-struct Frames<'r> {
-    found: &'r Found,
-    entries: Box<dyn everturn::layout::Stream<Item = Entry> + 'r>,
-    changes: Box<dyn everturn::layout::Stream<Item = Change> + 'r>,
+struct TurnFrames<'r> {
+    found: &'r FoundSession,
+    entries: Box<dyn everturn::format::RecordStream<Item = Entry> + 'r>,
+    changes: Box<dyn everturn::format::RecordStream<Item = StateChange> + 'r>,
     next_entry: Option<Entry>,
-    next_change: Option<Change>,
+    next_change: Option<StateChange>,
     /// The turn that came last.
     last: u64,
 }
 
-type Frame = (u64, Vec<Entry>, Vec<Change>);
+type TurnFrame = (u64, Vec<Entry>, Vec<StateChange>);
 
-impl<'r> Frames<'r> {
+impl<'r> TurnFrames<'r> {
     fn open(
-        found: &'r Found,
-        reader: &'r dyn Reader,
+        found: &'r FoundSession,
+        reader: &'r dyn SessionReader,
         first: u64,
         last: u64,
-    ) -> Result<Frames<'r>, Error> {
+    ) -> Result<TurnFrames<'r>, Error> {
         let entries = reader.entries(first..=last).map_err(|error| found.failed(error))?;
         let changes = reader.changes(first..=last).map_err(|error| found.failed(error))?;
         let mut frames =
-            Frames { found, entries, changes, next_entry: None, next_change: None, last: 0 };
+            TurnFrames { found, entries, changes, next_entry: None, next_change: None, last: 0 };
         frames.next_entry = frames.entry()?;
         frames.next_change = frames.change()?;
         Ok(frames)
@@ -130,12 +130,12 @@ impl<'r> Frames<'r> {
         self.entries.next().transpose().map_err(|error| self.found.failed(error))
     }
 
-    fn change(&mut self) -> Result<Option<Change>, Error> {
+    fn change(&mut self) -> Result<Option<StateChange>, Error> {
         self.changes.next().transpose().map_err(|error| self.found.failed(error))
     }
 
     /// The next turn with its entries and changes. Entries that are not there leave changes alone.
-    fn next(&mut self) -> Result<Option<Frame>, Error> {
+    fn next(&mut self) -> Result<Option<TurnFrame>, Error> {
         let is_next = |entry: &mut Entry| {
             let change = self.next_change.as_ref();
             change.is_none_or(|change| entry.comes_before(change, self.last))

@@ -2,9 +2,9 @@
 
 use super::Context;
 use super::trash::listed;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
+use crate::json::JsonObject;
 
 /// Take a session out of the trash, back to where it was
 ///
@@ -23,9 +23,9 @@ pub(crate) struct Args {
 }
 
 /// The names in the trash that are meant.
-pub(super) fn meant(context: &Context, name: &str) -> Result<Vec<String>, Error> {
+pub(super) fn resolve_trashed(context: &Context, name: &str) -> Result<Vec<String>, Error> {
     let all = listed(context)?;
-    let is_meant = |names: &dyn Fn(&everturn::view::Trashed) -> bool| {
+    let is_meant = |names: &dyn Fn(&everturn::model::TrashedSession) -> bool| {
         let found = all.iter().filter(|trashed| names(trashed));
         found.map(|trashed| trashed.name.clone()).collect::<Vec<_>>()
     };
@@ -41,8 +41,8 @@ pub(super) fn meant(context: &Context, name: &str) -> Result<Vec<String>, Error>
     Ok(found)
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    let names = meant(context, &args.name)?;
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let names = resolve_trashed(context, &args.name)?;
     let [name] = names.as_slice() else {
         let count = names.len();
         return Err(Error::new(
@@ -55,7 +55,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let root = context.root_to_write()?;
     let mut restored = None;
     for layout in context.layouts() {
-        if layout.trashed(&root.store()).map_err(Error::from)?.iter().any(|item| item.name == *name)
+        if layout
+            .list_trash(&root.store())
+            .map_err(Error::from)?
+            .iter()
+            .any(|item| item.name == *name)
         {
             restored = Some(layout.restore(&root.store(), name).map_err(Error::from)?);
             break;
@@ -65,12 +69,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let place = restored.ok_or_else(gone)?;
     let path = root.shown(&place.path);
     if context.json {
-        let answer = Object::new().text("session", &place.id).text("path", &path);
+        let answer = JsonObject::new().text("session", &place.id).text("path", &path);
         writeln!(context.out, "{}", answer.close())?;
     } else {
         writeln!(context.out, "{path}")?;
     }
     context.out.flush()?;
     root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

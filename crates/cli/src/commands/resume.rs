@@ -1,11 +1,11 @@
 //! `everturn resume`: a session that goes on.
 
-use everturn::layout::Stage;
+use everturn::format::Transition;
 
 use super::Context;
-use crate::error::Stop;
+use crate::error::EarlyExit;
 use crate::exit::Exit;
-use crate::stages::move_on;
+use crate::lifecycle::transition;
 
 /// Make a paused session active again
 ///
@@ -21,6 +21,6 @@ pub(crate) struct Args {
     session: String,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
-    move_on(context, &args.session, Stage::Resume)
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    transition(context, &args.session, Transition::Resume)
 }

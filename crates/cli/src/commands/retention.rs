@@ -1,13 +1,15 @@
 //! `everturn retention`: which sessions need not stay.
 
-use everturn::retention::{self, Applied, Choice, Plan, Policy};
+use everturn::retention::{
+    self, RetentionChoice, RetentionOutcome, RetentionPlan, RetentionPolicy,
+};
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::output::{Output, counted};
-use crate::{consent, settings};
+use crate::output::{Output, count_noun};
+use crate::{confirm, settings};
 
 /// Move sessions to the trash that need not stay
 ///
@@ -25,27 +27,27 @@ With --json, one session per line; `apply` adds "trashed" and "note":
   {"session":"…","layout":"game","path":"…","active":"…","bytes":1234,"pinned":false,"goes":true,"why":["…"]}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: RetentionCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum RetentionCommand {
     /// Say which sessions would go, and why
     #[command(after_help = "\
 Examples:
   everturn retention plan --days 90
   everturn retention plan --bytes 5000000000 --json")]
-    Plan(Rules),
+    Plan(RetentionRules),
     /// Move them to the trash
     #[command(after_help = "\
 Examples:
   everturn retention apply --days 365 --count 500
   everturn retention apply --days 365 --count 500 --yes")]
-    Apply(Rules),
+    Apply(RetentionRules),
 }
 
 #[derive(Debug, clap::Args)]
-struct Rules {
+struct RetentionRules {
     /// Sessions that were not active for more than so many days go
     #[arg(long, value_name = "N")]
     days: Option<u32>,
@@ -63,8 +65,8 @@ struct Rules {
     yes: bool,
 }
 
-fn policy(rules: &Rules) -> Result<Policy, Error> {
-    let policy = Policy { days: rules.days, count: rules.count, bytes: rules.bytes };
+fn policy(rules: &RetentionRules) -> Result<RetentionPolicy, Error> {
+    let policy = RetentionPolicy { days: rules.days, count: rules.count, bytes: rules.bytes };
     if policy.is_empty() {
         let error = Error::new(Exit::Request, "there is no rule by which sessions could go");
         return Err(error.hint("give --days N, --count N or --bytes N"));
@@ -72,7 +74,7 @@ fn policy(rules: &Rules) -> Result<Policy, Error> {
     Ok(policy)
 }
 
-fn document(choice: &Choice, applied: Option<&Applied>) -> String {
+fn document(choice: &RetentionChoice, applied: Option<&RetentionOutcome>) -> String {
     let it = &choice.candidate;
     let mut value = json!({
         "session": it.place.id, "layout": it.layout, "path": it.place.path.as_str(),
@@ -86,7 +88,7 @@ fn document(choice: &Choice, applied: Option<&Applied>) -> String {
     value.to_string()
 }
 
-fn print(context: &mut Context, plan: &Plan) -> Result<(), Stop> {
+fn print(context: &mut Context, plan: &RetentionPlan) -> Result<(), EarlyExit> {
     for choice in &plan.choices {
         if context.json {
             writeln!(context.out, "{}", document(choice, None))?;
@@ -105,26 +107,26 @@ fn print(context: &mut Context, plan: &Plan) -> Result<(), Stop> {
     Ok(())
 }
 
-fn apply(context: &mut Context, rules: &Rules) -> Result<Exit, Stop> {
+fn apply(context: &mut Context, rules: &RetentionRules) -> Result<Exit, EarlyExit> {
     let policy = policy(rules)?;
     let root = context.root_to_write()?;
     let store = root.store();
-    let all = retention::candidates(&store, &context.layouts()).map_err(Error::from)?;
-    let plan = retention::plan(&policy, all, settings::now());
+    let all = retention::find_candidates(&store, &context.layouts()).map_err(Error::from)?;
+    let plan = retention::plan_retention(&policy, all, settings::now());
     if !context.json {
         print(context, &plan)?;
     }
     let count = plan.chosen().count();
     if count == 0 {
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
-    let sessions = counted(count as u64, "session", "sessions");
+    let sessions = count_noun(count as u64, "session", "sessions");
     let question = format!("Move {sessions} to the trash?");
-    if !consent::given(rules.yes, &question, "nothing was moved")? {
-        return Ok(Exit::Fine);
+    if !confirm::confirm(rules.yes, &question, "nothing was moved")? {
+        return Ok(Exit::Success);
     }
     let mut applied = Vec::new();
-    let done = retention::apply(&store, &plan, settings::now(), |it| applied.push(it));
+    let done = retention::apply_plan(&store, &plan, settings::now(), |it| applied.push(it));
     let mut stayed = 0;
     for it in &applied {
         stayed += usize::from(it.trashed.is_none());
@@ -141,21 +143,21 @@ fn apply(context: &mut Context, rules: &Rules) -> Result<Exit, Stop> {
     drop(store);
     root.close()?;
     let moved = applied.len() - stayed;
-    let moved = counted(moved as u64, "session is", "sessions are");
+    let moved = count_noun(moved as u64, "session is", "sessions are");
     Output::status(&format!("{moved} in the trash, {stayed} stayed"));
-    Ok(if stayed > 0 { Exit::Request } else { Exit::Fine })
+    Ok(if stayed > 0 { Exit::Request } else { Exit::Success })
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     match &args.what {
-        What::Apply(rules) => apply(context, rules),
-        What::Plan(rules) => {
+        RetentionCommand::Apply(rules) => apply(context, rules),
+        RetentionCommand::Plan(rules) => {
             let policy = policy(rules)?;
             let root = context.open_root()?;
             let layouts = context.layouts();
-            let all = retention::candidates(&root.store(), &layouts).map_err(Error::from)?;
-            print(context, &retention::plan(&policy, all, settings::now()))?;
-            Ok(Exit::Fine)
+            let all = retention::find_candidates(&root.store(), &layouts).map_err(Error::from)?;
+            print(context, &retention::plan_retention(&policy, all, settings::now()))?;
+            Ok(Exit::Success)
         }
     }
 }

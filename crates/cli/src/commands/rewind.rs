@@ -1,13 +1,13 @@
 //! `everturn rewind`: back to an earlier turn, with nothing lost.
 
 use super::Context;
-use crate::error::Stop;
+use crate::error::EarlyExit;
 use crate::exit::Exit;
-use crate::json::Object;
+use crate::json::JsonObject;
+use crate::lifecycle::with_byte_progress;
 use crate::output::Output;
-use crate::sessions::report;
+use crate::sessions::print_findings;
 use crate::settings;
-use crate::stages::showing;
 
 /// Go back to an earlier turn
 ///
@@ -27,25 +27,25 @@ pub(crate) struct Args {
     turn: u64,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_write(&args.session)?;
     let store = found.root.store();
-    let branch = showing("copying", |progress| {
+    let branch = with_byte_progress("copying", |progress| {
         found.layout.rewind(&store, &found.place, args.turn, settings::now(), progress)
     });
     let branch = branch.map_err(|error| found.failed(error))?;
     if context.json {
-        let answer = Object::new()
+        let answer = JsonObject::new()
             .text("session", &found.place.id)
             .number("turn", branch.turn)
-            .text("branch", &branch.place.id);
+            .text("branch", &branch.session.id);
         writeln!(context.out, "{}", answer.close())?;
     } else {
         writeln!(context.out, "{} turn {}", found.place.id, branch.turn)?;
-        Output::status(&format!("all turns as they were are in {}", branch.place.id));
+        Output::status(&format!("all turns as they were are in {}", branch.session.id));
     }
     context.out.flush()?;
-    report(&branch.findings);
+    print_findings(&branch.findings);
     found.root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

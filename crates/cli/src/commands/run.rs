@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use everturn::codelia::{Home, RunSummary, Runs, ToolOutputs};
+use everturn::codelia::{CodeliaHome, RunLogs, RunSummary, ToolOutputs};
 use everturn::store::Store;
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::agent_homes::{AgentHome, AgentKind};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::homes::{Agent, AgentHome};
-use crate::json::Object;
+use crate::json::JsonObject;
 use crate::linggen;
-use crate::output::{Output, harmless};
-use crate::sessions::{exit_after, report};
+use crate::output::{Output, escape_controls};
+use crate::sessions::{exit_after, print_findings};
 
 /// List and show the runs of an agent
 ///
@@ -32,11 +32,11 @@ A line of the list with --json:
 The records of `run show` are printed as they are stored, one per line."#)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: RunCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum RunCommand {
     /// List the newest runs
     #[command(after_help = "\
 Examples:
@@ -85,13 +85,13 @@ fn list(
     context: &mut Context,
     session: Option<&str>,
     most: usize,
-) -> Result<(), Stop> {
-    let codelia = Home::new(home.state_store()?);
-    for run in Runs::new(&codelia).list(session, most).map_err(Error::from)? {
+) -> Result<(), EarlyExit> {
+    let codelia = CodeliaHome::new(home.state_store()?);
+    for run in RunLogs::new(&codelia).list(session, most).map_err(Error::from)? {
         let path = home.dirs.state_dir.join(run.path.as_str());
         if context.json {
             let session = run.session.as_deref();
-            let mut line = Object::new().text("id", &run.id);
+            let mut line = JsonObject::new().text("id", &run.id);
             line = match session {
                 Some(session) => line.text("session", session),
                 None => line.raw("session", "null"),
@@ -103,24 +103,24 @@ fn list(
             let started = run.started.map_or_else(|| "?".to_owned(), |time| time.to_string());
             let session = run.session.as_deref().unwrap_or("?");
             let line = format!("{}  {started}  {}  session {session}", run.id, status(&run));
-            writeln!(context.out, "{}", harmless(&line))?;
+            writeln!(context.out, "{}", escape_controls(&line))?;
         }
     }
     Ok(())
 }
 
-fn show(home: &AgentHome, context: &mut Context, run: &str) -> Result<Exit, Stop> {
-    let codelia = Home::new(home.state_store()?);
-    let runs = Runs::new(&codelia);
+fn show(home: &AgentHome, context: &mut Context, run: &str) -> Result<Exit, EarlyExit> {
+    let codelia = CodeliaHome::new(home.state_store()?);
+    let runs = RunLogs::new(&codelia);
     let run = runs.find(run).map_err(Error::from)?;
     let mut records = runs.records(&run).map_err(Error::from)?;
     for record in &mut records {
         let record = record.map_err(Error::from)?;
         let line = record.message.to_line();
-        writeln!(context.out, "{}", if context.json { line } else { harmless(&line) })?;
+        writeln!(context.out, "{}", if context.json { line } else { escape_controls(&line) })?;
     }
     context.out.flush()?;
-    report(&records.findings);
+    print_findings(&records.findings);
     if run.outcome.is_none() {
         let last = run.last.unwrap_or_else(|| "nothing".to_owned());
         Output::status(&format!("the run has no end; its last record is {last}"));
@@ -128,8 +128,8 @@ fn show(home: &AgentHome, context: &mut Context, run: &str) -> Result<Exit, Stop
     Ok(exit_after(&records.findings))
 }
 
-fn evict(home: &AgentHome, context: &mut Context, most: u64, yes: bool) -> Result<(), Stop> {
-    let codelia = Home::new(home.state_store()?);
+fn evict(home: &AgentHome, context: &mut Context, most: u64, yes: bool) -> Result<(), EarlyExit> {
+    let codelia = CodeliaHome::new(home.state_store()?);
     let (store, cache_alone) = home.cache_store()?;
     let shared: Arc<dyn Store> = Arc::new(store.clone());
     let outputs = match cache_alone {
@@ -157,23 +157,23 @@ fn evict(home: &AgentHome, context: &mut Context, most: u64, yes: bool) -> Resul
     Ok(())
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let home = context.home()?;
     match home.agent {
-        Agent::Codelia => {}
-        Agent::Linggen => {
+        AgentKind::Codelia => {}
+        AgentKind::Linggen => {
             return match &args.what {
-                What::List { session, most } => {
+                RunCommand::List { session, most } => {
                     linggen::runs::list(context, session.as_deref(), *most)
                 }
-                What::Show { run } => linggen::runs::show(context, run),
-                What::Evict { .. } => {
+                RunCommand::Show { run } => linggen::runs::show(context, run),
+                RunCommand::Evict { .. } => {
                     let what = "Linggen keeps no outputs of tools apart";
                     Err(Error::new(Exit::Request, what).into())
                 }
             };
         }
-        Agent::Everturn => {
+        AgentKind::Everturn => {
             let what = "Everturn's own home has no runs";
             return Err(Error::new(Exit::Request, what)
                 .hint("name a home that has, such as --layout codelia")
@@ -181,9 +181,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         }
     }
     match &args.what {
-        What::List { session, most } => list(&home, context, session.as_deref(), *most)?,
-        What::Show { run } => return show(&home, context, run),
-        What::Evict { most, yes } => evict(&home, context, *most, *yes)?,
+        RunCommand::List { session, most } => list(&home, context, session.as_deref(), *most)?,
+        RunCommand::Show { run } => return show(&home, context, run),
+        RunCommand::Evict { most, yes } => evict(&home, context, *most, *yes)?,
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

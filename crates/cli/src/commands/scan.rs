@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use everturn::belongings::files_below;
 use everturn::finding::Finding;
+use everturn::model::SessionRef;
 use everturn::names::FilePath;
-use everturn::scan::Rules;
+use everturn::scan::SecretRules;
+use everturn::scan_files::{ScanStats, SecretFinding, SecretSink, scan_files};
+use everturn::session_files::files_below;
 use everturn::store::Store;
-use everturn::sweep::{Discovery, Listener, Swept, sweep};
-use everturn::view::Place;
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::sessions::Root;
+use crate::sessions::OpenRoot;
 
 /// Find keys, tokens and passwords in sessions
 ///
@@ -40,15 +40,15 @@ pub(crate) struct Args {
 }
 
 /// Whose files are whose, as far as their names tell.
-struct Owners(Vec<Place>);
+struct FileOwners(Vec<SessionRef>);
 
-impl Owners {
+impl FileOwners {
     /// The session that a file belongs to: it lies in its place, or is named after it.
     fn of(&self, file: &FilePath) -> Option<&str> {
         let stem = |name: &str| name.split_once('.').map_or(name, |(stem, _)| stem).to_owned();
         let names: Vec<String> = file.as_str().split('/').map(stem).collect();
-        let lies_in = |place: &&Place| file.is_within(&place.path);
-        let is_named = |place: &&Place| {
+        let lies_in = |place: &&SessionRef| file.is_within(&place.path);
+        let is_named = |place: &&SessionRef| {
             let copy = format!("-{}", place.id);
             names.iter().any(|name| *name == place.id || name.ends_with(&copy))
         };
@@ -57,17 +57,17 @@ impl Owners {
     }
 }
 
-struct Printer<'a> {
+struct SecretPrinter<'a> {
     context: &'a mut Context,
-    root: &'a Root,
-    owners: &'a Owners,
+    root: &'a OpenRoot,
+    owners: &'a FileOwners,
     progress: Progress,
     counts: BTreeMap<&'static str, u64>,
-    stopped: Option<Stop>,
+    stopped: Option<EarlyExit>,
 }
 
-impl Printer<'_> {
-    fn print(&mut self, found: &Discovery) -> Result<(), Stop> {
+impl SecretPrinter<'_> {
+    fn print(&mut self, found: &SecretFinding) -> Result<(), EarlyExit> {
         let session = self.owners.of(&found.file);
         let file = self.root.shown(&found.file);
         let inside = found.inside.as_ref().map(FilePath::as_str);
@@ -75,7 +75,7 @@ impl Printer<'_> {
         if self.context.json {
             let record = json!({
                 "session": session, "file": file, "inside": inside, "line": found.line,
-                "offset": found.offset, "family": found.family, "certainty": found.certainty.word(),
+                "offset": found.offset, "family": found.family, "certainty": found.certainty.as_str(),
                 "secret": found.placeholder,
             });
             return writeln!(out, "{record}");
@@ -87,13 +87,13 @@ impl Printer<'_> {
         if let Some(line) = found.line {
             write!(out, ":{line}")?;
         }
-        let (offset, certainty) = (found.offset, found.certainty.word());
+        let (offset, certainty) = (found.offset, found.certainty.as_str());
         writeln!(out, ": {certainty} {} (byte {offset})", found.placeholder)
     }
 }
 
-impl Listener for Printer<'_> {
-    fn secret(&mut self, found: Discovery) {
+impl SecretSink for SecretPrinter<'_> {
+    fn secret(&mut self, found: SecretFinding) {
         *self.counts.entry(found.family).or_default() += 1;
         if self.stopped.is_some() {
             return;
@@ -106,7 +106,7 @@ impl Listener for Printer<'_> {
         self.stopped = printed.err();
     }
 
-    fn trouble(&mut self, finding: Finding) {
+    fn unreadable(&mut self, finding: Finding) {
         self.progress.aside(|| Output::status(&finding.to_string()));
     }
 
@@ -116,31 +116,31 @@ impl Listener for Printer<'_> {
 }
 
 /// How many secrets of which families, for people.
-pub(super) fn tally(counts: &BTreeMap<&'static str, u64>) -> String {
+pub(super) fn count_by_family(counts: &BTreeMap<&'static str, u64>) -> String {
     let parts = counts.iter().map(|(family, count)| format!("{count} {family}"));
     parts.collect::<Vec<_>>().join(", ")
 }
 
-fn summary(swept: Swept, counts: &BTreeMap<&'static str, u64>) -> String {
-    let Swept { files, bytes, secrets, .. } = swept;
+fn summary(swept: ScanStats, counts: &BTreeMap<&'static str, u64>) -> String {
+    let ScanStats { files, bytes, secrets, .. } = swept;
     let looked = format!("{files} files, {bytes} bytes");
     match secrets {
         0 => format!("{looked}: no secrets were found"),
-        _ => format!("{looked}: {}", tally(counts)),
+        _ => format!("{looked}: {}", count_by_family(counts)),
     }
 }
 
 /// The files to look through, and the sessions that they may belong to.
-fn files(args: &Args, context: &Context) -> Result<(Root, Vec<FilePath>, Owners), Error> {
+fn files(args: &Args, context: &Context) -> Result<(OpenRoot, Vec<FilePath>, FileOwners), Error> {
     let Some((first, others)) = args.sessions.split_first() else {
         let root = context.open_root()?;
         let store: Arc<dyn Store> = root.store();
         let mut places = Vec::new();
         for layout in context.layouts() {
-            places.extend(layout.places(&store)?.places);
+            places.extend(layout.locate(&store)?.sessions);
         }
         let files = files_below(&store, &FilePath::root())?;
-        return Ok((root, files, Owners(places)));
+        return Ok((root, files, FileOwners(places)));
     };
     let found = context.find_to_read(first)?;
     let mut all = vec![(found.layout, found.place)];
@@ -154,19 +154,19 @@ fn files(args: &Args, context: &Context) -> Result<(Root, Vec<FilePath>, Owners)
     let store = found.root.store();
     let mut files = Vec::new();
     for (layout, place) in &all {
-        files.extend(layout.belongings(&store, place)?.files(&store)?);
+        files.extend(layout.session_files(&store, place)?.all_files(&store)?);
     }
     files.sort();
     files.dedup();
     let places = all.into_iter().map(|(_, place)| place).collect();
-    Ok((found.root, files, Owners(places)))
+    Ok((found.root, files, FileOwners(places)))
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (root, files, owners) = files(args, context)?;
     let progress = Progress::new("scanning");
     let store = root.store();
-    let mut printer = Printer {
+    let mut printer = SecretPrinter {
         context,
         root: &root,
         owners: &owners,
@@ -174,7 +174,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         counts: BTreeMap::new(),
         stopped: None,
     };
-    let swept = sweep(&store, &files, Rules::standard(), &mut printer);
+    let swept = scan_files(&store, &files, SecretRules::standard(), &mut printer);
     progress.finish();
     let counts = std::mem::take(&mut printer.counts);
     if let Some(stop) = printer.stopped {
@@ -184,8 +184,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     if !context.json {
         Output::status(&summary(swept, &counts));
     }
-    Ok(match (swept.secrets, swept.troubles) {
-        (0, 0) => Exit::Fine,
+    Ok(match (swept.secrets, swept.unreadable) {
+        (0, 0) => Exit::Success,
         (0, _) => Exit::Damaged,
         _ => Exit::Findings,
     })

@@ -1,14 +1,14 @@
 //! `everturn scene`: where scenes begin and end.
 
-use everturn::delta::{Delta, Path};
-use everturn::layout::LayoutError;
-use everturn::tree::Tree;
+use everturn::delta::{Delta, DeltaPath};
+use everturn::format::SessionError;
+use everturn::tree::JsonTree;
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::answer::answer;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::report::report_outcome;
 use crate::{input, settings};
 
 /// Begin or end a scene
@@ -36,11 +36,11 @@ The answer with --json:
   {"session":"session-abc123","turn":7,"scene":"scene-001"}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    step: Step,
+    step: SceneCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Step {
+enum SceneCommand {
     /// Begin a scene
     #[command(after_help = "\
 Examples:
@@ -48,7 +48,7 @@ Examples:
   everturn scene start latest - < scene.json")]
     Start {
         #[command(flatten)]
-        common: Common,
+        common: SceneArgs,
 
         /// The id of the scene; without it, the next number
         #[arg(long, value_name = "ID")]
@@ -69,7 +69,7 @@ Examples:
   everturn scene end latest --event 'the gate was opened' --event 'Vex was seen'")]
     End {
         #[command(flatten)]
-        common: Common,
+        common: SceneArgs,
 
         /// How it ends, in a sentence
         #[arg(long, value_name = "TEXT")]
@@ -82,7 +82,7 @@ Examples:
 }
 
 #[derive(Debug, clap::Args)]
-struct Common {
+struct SceneArgs {
     /// The session: its ID, a path, or `latest`
     session: String,
 
@@ -99,28 +99,28 @@ struct Common {
     description: Option<String>,
 }
 
-impl Common {
+impl SceneArgs {
     /// What is given on stdin, with what the options say in its place.
-    fn fields(&self, options: Vec<(&str, Option<Value>)>) -> Result<Tree, Error> {
+    fn fields(&self, options: Vec<(&str, Option<Value>)>) -> Result<JsonTree, Error> {
         let from_stdin = self.stdin || self.dash.is_some();
-        let mut fields = if from_stdin { input::object()? } else { Tree::object() };
+        let mut fields = if from_stdin { input::object()? } else { JsonTree::object() };
         let description = ("description", self.description.clone().map(Value::from));
         for (key, value) in options.into_iter().chain([description]) {
             let Some(value) = value else { continue };
             let failed = |cause: Box<dyn std::error::Error + Send + Sync>| {
                 Error::new(Exit::Internal, format!("cannot set {key}")).caused_by(cause)
             };
-            let value = Tree::from_value(&value).map_err(|cause| failed(cause.into()))?;
-            let mut set = Delta::set(Path::array([key]), value);
+            let value = JsonTree::from_value(&value).map_err(|cause| failed(cause.into()))?;
+            let mut set = Delta::set(DeltaPath::array([key]), value);
             set.apply_in_place(&mut fields).map_err(|cause| failed(cause.into()))?;
         }
         Ok(fields)
     }
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (common, fields) = match &args.step {
-        Step::Start { common, id, kind, location } => {
+        SceneCommand::Start { common, id, kind, location } => {
             let place = |name: &String| json!({"id": null, "name": name, "description": null});
             let options = vec![
                 ("sceneId", id.clone().map(Value::from)),
@@ -129,7 +129,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
             ];
             (common, common.fields(options)?)
         }
-        Step::End { common, outcome, events } => {
+        SceneCommand::End { common, outcome, events } => {
             let events = (!events.is_empty()).then(|| json!(events));
             let options = vec![("outcome", outcome.clone().map(Value::from)), ("events", events)];
             (common, common.fields(options)?)
@@ -138,17 +138,17 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let (found, mut editor) = context.edit(&common.session)?;
     let (text, now) = (fields.to_line(), settings::now());
     let written = match &args.step {
-        Step::Start { .. } => editor.start_scene(&text, now),
-        Step::End { .. } => editor.end_scene(&text, now),
+        SceneCommand::Start { .. } => editor.start_scene(&text, now),
+        SceneCommand::End { .. } => editor.end_scene(&text, now),
     };
     let written = written.map_err(|error| match error {
-        LayoutError::Request { what } => {
+        SessionError::Request { what } => {
             Error::new(Exit::Request, what).hint("everturn scene --help")
         }
         error => found.failed(error),
     })?;
-    answer(context, &found.place.id, &written, "scene")?;
+    report_outcome(context, &found.place.id, &written, "scene")?;
     editor.close(now).map_err(Error::from)?;
     found.root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

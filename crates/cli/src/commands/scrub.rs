@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use everturn::layout::Layout;
+use everturn::format::SessionFormat;
+use everturn::model::SessionRef;
 use everturn::names::FilePath;
-use everturn::scan::{Counts, Rules};
-use everturn::scrub::{self, Doomed, Scrub, ScrubError};
+use everturn::scan::{FamilyCounts, SecretRules};
+use everturn::scrub::{self, PurgeTarget, ScrubError, ScrubReport};
 use everturn::store::Store;
-use everturn::view::Place;
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::output::{Output, counted};
+use crate::output::{Output, count_noun};
 use crate::progress::Progress;
-use crate::sessions::Root;
-use crate::{catalog, consent, settings};
+use crate::sessions::OpenRoot;
+use crate::{catalog, confirm, settings};
 
 /// Replace keys, tokens and passwords in sessions by placeholders
 ///
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-type Target = (&'static dyn Layout, Place);
+type SessionTarget = (&'static dyn SessionFormat, SessionRef);
 
 fn failed(error: ScrubError) -> Error {
     match error {
@@ -73,31 +73,31 @@ fn failed(error: ScrubError) -> Error {
 }
 
 /// The root, and the sessions in it with their branches.
-fn targets(args: &Args, context: &Context) -> Result<(Root, Vec<Target>), Error> {
+fn targets(args: &Args, context: &Context) -> Result<(OpenRoot, Vec<SessionTarget>), Error> {
     if let Some(name) = &args.session {
         let found = match args.dry_run {
             true => context.find_to_read(name)?,
             false => context.find_to_write(name)?,
         };
         let (layout, store) = (found.layout, found.root.store());
-        let family = scrub::branches(&store, layout, &found.place)?;
+        let family = scrub::with_branches(&store, layout, &found.place)?;
         return Ok((found.root, family.into_iter().map(|place| (layout, place)).collect()));
     }
     let root = if args.dry_run { context.open_root()? } else { context.root_to_write()? };
     let mut all = Vec::new();
     for layout in context.layouts() {
-        let places = layout.places(&root.store())?.places;
+        let places = layout.locate(&root.store())?.sessions;
         all.extend(places.into_iter().map(|place| (layout, place)));
     }
     Ok((root, all))
 }
 
-fn tally(counts: &Counts) -> String {
+fn count_summary(counts: &FamilyCounts) -> String {
     let parts = counts.iter().map(|(family, count)| format!("{count} {family}"));
     parts.collect::<Vec<_>>().join(", ")
 }
 
-fn document(target: &Target, scrub: &Scrub, done: bool) -> String {
+fn document(target: &SessionTarget, scrub: &ScrubReport, done: bool) -> String {
     let files: Vec<_> = scrub
         .changed
         .iter()
@@ -105,26 +105,31 @@ fn document(target: &Target, scrub: &Scrub, done: bool) -> String {
             json!({"file": it.file.as_str(), "secrets": it.counts, "placeholders": it.placeholders})
         })
         .collect();
-    let followed: Vec<&str> = scrub.followed.iter().map(FilePath::as_str).collect();
+    let followed: Vec<&str> = scrub.derived.iter().map(FilePath::as_str).collect();
     let left: usize = scrub.left.iter().map(|(_, count)| count).sum();
     let seal = scrub.seals.as_ref().map(|(old, new)| json!({"before": old, "after": new}));
     let (layout, place) = target;
     json!({
         "session": place.id, "layout": layout.name(), "done": done, "files": files,
-        "followed": followed, "left": left, "kept": scrub.kept.as_ref().map(FilePath::as_str),
+        "followed": followed, "left": left, "kept": scrub.originals.as_ref().map(FilePath::as_str),
         "seal": seal,
     })
     .to_string()
 }
 
-fn print(context: &mut Context, target: &Target, scrub: &Scrub, done: bool) -> Result<(), Stop> {
+fn print(
+    context: &mut Context,
+    target: &SessionTarget,
+    scrub: &ScrubReport,
+    done: bool,
+) -> Result<(), EarlyExit> {
     if context.json {
         return writeln!(context.out, "{}", document(target, scrub, done));
     }
     for changed in &scrub.changed {
-        writeln!(context.out, "{}: {}", changed.file, tally(&changed.counts))?;
+        writeln!(context.out, "{}: {}", changed.file, count_summary(&changed.counts))?;
     }
-    for file in &scrub.followed {
+    for file in &scrub.derived {
         writeln!(context.out, "{file}: follows from these, and is made right")?;
     }
     context.out.flush()?;
@@ -134,11 +139,15 @@ fn print(context: &mut Context, target: &Target, scrub: &Scrub, done: bool) -> R
     Ok(())
 }
 
-fn undo(context: &mut Context, root: Root, targets: &[Target]) -> Result<Exit, Stop> {
+fn undo(
+    context: &mut Context,
+    root: OpenRoot,
+    targets: &[SessionTarget],
+) -> Result<Exit, EarlyExit> {
     let store = root.store();
     let mut taken_back = 0;
     for (layout, place) in targets {
-        match scrub::take_back(&store, *layout, place, settings::now()) {
+        match scrub::revert(&store, *layout, place, settings::now()) {
             Ok(actions) => {
                 taken_back += 1;
                 for action in &actions {
@@ -146,7 +155,7 @@ fn undo(context: &mut Context, root: Root, targets: &[Target]) -> Result<Exit, S
                 }
             }
             // Branches need not have been scrubbed.
-            Err(ScrubError::Back(everturn::repairs::RepairError::Nothing { .. })) => {}
+            Err(ScrubError::Revert(everturn::repair::RepairError::NoRepair { .. })) => {}
             Err(error) => return Err(failed(error).into()),
         }
     }
@@ -158,48 +167,48 @@ fn undo(context: &mut Context, root: Root, targets: &[Target]) -> Result<Exit, S
         return Err(Error::new(Exit::Request, what).into());
     }
     Output::status("the secrets are there again, as they were before");
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// Removes the originals of all scrubs of the sessions, and what is remembered of them.
-fn purge(args: &Args, store: &Arc<dyn Store>, targets: &[Target]) -> Result<(), Error> {
-    let mut doomed = Vec::new();
+fn purge(args: &Args, store: &Arc<dyn Store>, targets: &[SessionTarget]) -> Result<(), Error> {
+    let mut condemned = Vec::new();
     for (layout, place) in targets {
-        let originals = scrub::originals(store, *layout, place).map_err(failed)?;
-        doomed.push(Doomed { layout: *layout, place, originals });
+        let originals = scrub::list_originals(store, *layout, place).map_err(failed)?;
+        condemned.push(PurgeTarget { layout: *layout, place, originals });
     }
     let (mut count, mut bytes) = (0, 0);
-    for Doomed { originals, .. } in &doomed {
+    for PurgeTarget { originals, .. } in &condemned {
         count += originals.len();
         bytes += originals.iter().map(|(_, bytes)| bytes).sum::<u64>();
     }
-    let which = counted(count as u64, "original", "originals");
+    let which = count_noun(count as u64, "original", "originals");
     let question = format!("Remove {which} with {bytes} bytes for good?");
-    if !consent::given(args.yes, &question, "the originals stay")? {
+    if !confirm::confirm(args.yes, &question, "the originals stay")? {
         return Ok(());
     }
-    scrub::purge(store, &doomed).map_err(failed)?;
+    scrub::purge_originals(store, &condemned).map_err(failed)?;
     Output::status(&format!("originals that were removed for good: {count}"));
     Ok(())
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (root, targets) = targets(args, context)?;
     if args.undo {
         return undo(context, root, &targets);
     }
     let store = root.store();
-    let (rules, progress) = (Rules::standard(), Progress::new("scrubbing"));
+    let (rules, progress) = (SecretRules::standard(), Progress::new("scrubbing"));
     let mut plans = Vec::new();
     for target in &targets {
         progress.step(&target.1.id);
-        let plan = scrub::plan(&store, target.0, &target.1, rules).map_err(failed)?;
+        let plan = scrub::plan_scrub(&store, target.0, &target.1, rules).map_err(failed)?;
         plans.push(plan);
     }
     progress.finish();
     let secrets: usize =
         plans.iter().flat_map(|plan| &plan.changed).flat_map(|it| it.counts.values()).sum();
-    let question = format!("Replace {}?", counted(secrets as u64, "secret", "secrets"));
+    let question = format!("Replace {}?", count_noun(secrets as u64, "secret", "secrets"));
     let is_shown = args.dry_run || !args.yes;
     if is_shown && (!context.json || args.dry_run) {
         for (target, plan) in targets.iter().zip(&plans) {
@@ -210,21 +219,22 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         Output::status("no secrets were found that could be replaced");
     }
     if args.dry_run {
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     if secrets > 0 {
-        if !consent::given(args.yes, &question, "nothing was changed")? {
-            return Ok(Exit::Fine);
+        if !confirm::confirm(args.yes, &question, "nothing was changed")? {
+            return Ok(Exit::Success);
         }
         // Before, so that a crash leaves nothing in the index that is gone from the sessions.
         let index = catalog::forget()?;
         for target in &targets {
             let now = settings::now();
-            let done = scrub::scrub(&store, target.0, &target.1, rules, now).map_err(failed)?;
+            let done =
+                scrub::scrub_session(&store, target.0, &target.1, rules, now).map_err(failed)?;
             if args.yes || context.json {
                 print(context, target, &done, true)?;
             }
-            if let Some(kept) = &done.kept {
+            if let Some(kept) = &done.originals {
                 Output::status(&format!("the originals of {} are in {kept}", target.1.id));
             }
         }
@@ -235,5 +245,5 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     }
     drop(store);
     root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -1,12 +1,12 @@
 //! `everturn seal`: a chain of hashes over a session, by which any later change is found.
 
-use everturn::seal::seal;
+use everturn::seal::seal_session;
 
 use super::Context;
-use crate::error::Stop;
+use crate::error::EarlyExit;
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::{Output, counted};
+use crate::json::JsonObject;
+use crate::output::{Output, count_noun};
 use crate::settings;
 
 /// Seal a session, so that any later change of it is found
@@ -28,16 +28,16 @@ pub(crate) struct Args {
     session: String,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_write(&args.session)?;
     let store = found.root.store();
-    let sealed = seal(&store, found.layout, &found.place, settings::now());
+    let sealed = seal_session(&store, found.layout, &found.place, settings::now());
     let sealed = sealed.map_err(|error| found.failed(error))?;
     drop(store);
     let session = found.place.id.clone();
     found.root.close()?;
     if context.json {
-        let object = Object::new()
+        let object = JsonObject::new()
             .text("session", &session)
             .text("head", &sealed.head)
             .number("entries", sealed.entries)
@@ -45,15 +45,15 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
             .number("added", sealed.added)
             .text("file", sealed.file.as_str());
         writeln!(context.out, "{}", object.close())?;
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     writeln!(context.out, "{}", sealed.head)?;
     context.out.flush()?;
     let (entries, changes, added) = (sealed.entries, sealed.changes, sealed.added);
     Output::status(&format!(
         "{session} is sealed: {}, {}, {added} of them new",
-        counted(entries, "entry", "entries"),
-        counted(changes, "change", "changes"),
+        count_noun(entries, "entry", "entries"),
+        count_noun(changes, "change", "changes"),
     ));
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -6,21 +6,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use everturn::layout::{LayoutError, Reader, chain};
-use everturn::view::Entry;
+use everturn::format::{SessionError, SessionReader, error_chain};
+use everturn::model::Entry;
 use everturn_catalog::{
-    Detail, Found, Hit, LeftOut, Query, Session, Sessions, Snippet, Sort, Updated, branch, entry,
-    open,
+    CatalogListing, CatalogSession, LeftOut, Query, SearchHit, SearchResults, Snippet, SortOrder,
+    SummaryDetail, UpdateReport, hit_branch, hit_entry, open_session,
 };
 
 use super::Context;
-use crate::catalog::{Collection, Names, date};
-use crate::error::{Error, Stop};
+use crate::catalog::{SessionNames, SourceCollection, date};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::{Output, coloured, harmless};
+use crate::json::JsonObject;
+use crate::output::{Output, coloured, escape_controls};
 use crate::progress::Progress;
-use crate::sessions::report;
+use crate::sessions::print_findings;
 use crate::{overview, settings};
 
 /// How many characters of an entry are shown.
@@ -71,7 +71,7 @@ pub(crate) struct Args {
 
     /// What comes first
     #[arg(long, value_name = "ORDER", default_value = "relevance")]
-    sort: Order,
+    sort: HitOrder,
 
     /// Ask the index as it is, without looking for changes
     #[arg(long)]
@@ -79,7 +79,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Order {
+enum HitOrder {
     /// What fits best
     Relevance,
     /// What is newest
@@ -101,9 +101,9 @@ impl Args {
 
 /// Brings the index up to date, and says how far that is. Another process that is at that is waited for, so that what
 /// it has not read yet is found, too.
-fn update(collection: &mut Collection, sessions: &Sessions) -> Updated {
+fn update(collection: &mut SourceCollection, sessions: &CatalogListing) -> UpdateReport {
     let progress = Progress::new("reading sessions");
-    let Collection { catalog, sources, .. } = collection;
+    let SourceCollection { catalog, sources, .. } = collection;
     let start = Instant::now();
     let updated = loop {
         let updated = catalog.update(sources, sessions, settings::clock(), &mut |at| {
@@ -119,7 +119,11 @@ fn update(collection: &mut Collection, sessions: &Sessions) -> Updated {
 }
 
 /// Names the sessions of which not everything was found; tells whether there are any.
-fn mention_left_out(left_out: &[LeftOut], sessions: &Sessions, collection: &Collection) -> bool {
+fn mention_left_out(
+    left_out: &[LeftOut],
+    sessions: &CatalogListing,
+    collection: &SourceCollection,
+) -> bool {
     let mut named = HashSet::new();
     for LeftOut { session, reason } in left_out {
         if let Some(session) = sessions.sessions.get(*session).filter(|_| named.insert(*session)) {
@@ -130,26 +134,26 @@ fn mention_left_out(left_out: &[LeftOut], sessions: &Sessions, collection: &Coll
 }
 
 /// What is printed about a hit.
-struct Printed<'a> {
+struct PrintedHit<'a> {
     reference: String,
     /// The branch of the session that has it, if its main line does not.
     branch: Option<String>,
-    session: &'a Session,
-    hit: &'a Hit,
+    session: &'a CatalogSession,
+    hit: &'a SearchHit,
     entry: Entry,
     snippet: Snippet,
 }
 
-fn json(printed: &Printed<'_>, collection: &Collection) -> String {
-    let Printed { reference, branch, session, hit, entry, snippet } = printed;
+fn json(printed: &PrintedHit<'_>, collection: &SourceCollection) -> String {
+    let PrintedHit { reference, branch, session, hit, entry, snippet } = printed;
     let characters = |byte: usize| snippet.text.get(..byte).unwrap_or_default().chars().count();
     let highlights = snippet.highlights.iter();
     let highlights: Vec<String> = highlights
         .map(|range| format!("[{},{}]", characters(range.start), characters(range.end)))
         .collect();
-    let object = Object::new()
+    let object = JsonObject::new()
         .text("ref", reference)
-        .text("session", &session.summary.place.id)
+        .text("session", &session.summary.session.id)
         .text("layout", session.summary.layout)
         .text("title", &session.summary.title)
         .text("path", &collection.shown(session))
@@ -169,20 +173,21 @@ fn json(printed: &Printed<'_>, collection: &Collection) -> String {
 }
 
 /// A hit for people: where it is, and the words around what was found.
-fn text(printed: &Printed<'_>, colour: bool) -> String {
-    let Printed { reference, branch, session, entry, snippet, .. } = printed;
+fn text(printed: &PrintedHit<'_>, colour: bool) -> String {
+    let PrintedHit { reference, branch, session, entry, snippet, .. } = printed;
     let along = branch.as_ref().map_or_else(String::new, |branch| format!(" --branch {branch}"));
     let layout = session.summary.layout;
     let mut heading = format!("{reference}{along}  {layout}  {}", entry.speaker);
     if let Some(time) = entry.time {
         heading.push_str(&format!("  {time}"));
     }
-    if session.summary.title != session.summary.place.id {
+    if session.summary.title != session.summary.session.id {
         heading.push_str(&format!("  {}", session.summary.title));
     }
     let mut line = String::new();
     let mut at = 0;
-    let part = |from: usize, to: usize| harmless(snippet.text.get(from..to).unwrap_or_default());
+    let part =
+        |from: usize, to: usize| escape_controls(snippet.text.get(from..to).unwrap_or_default());
     for range in &snippet.highlights {
         line.push_str(&part(at, range.start));
         let found = part(range.start, range.end);
@@ -193,30 +198,30 @@ fn text(printed: &Printed<'_>, colour: bool) -> String {
         at = range.end;
     }
     line.push_str(&part(at, snippet.text.len()));
-    format!("{}\n    {line}", harmless(&heading).replace('\n', " "))
+    format!("{}\n    {line}", escape_controls(&heading).replace('\n', " "))
 }
 
 fn print(
     context: &mut Context,
-    (collection, sessions): (&Collection, &Sessions),
+    (collection, sessions): (&SourceCollection, &CatalogListing),
     query: &Query,
-    found: &Found,
-) -> Result<Vec<LeftOut>, Stop> {
-    let names = Names::new(sessions);
+    found: &SearchResults,
+) -> Result<Vec<LeftOut>, EarlyExit> {
+    let names = SessionNames::new(sessions);
     let colour = coloured();
-    let mut readers: HashMap<usize, Option<Box<dyn Reader>>> = HashMap::new();
+    let mut readers: HashMap<usize, Option<Box<dyn SessionReader>>> = HashMap::new();
     let mut left_out = Vec::new();
     let mut vanished = 0;
     for hit in &found.hits {
         let Some(session) = sessions.sessions.get(hit.session) else { continue };
-        let mut leave_out = |error: &LayoutError| {
-            left_out.push(LeftOut { session: hit.session, reason: chain(error) });
+        let mut leave_out = |error: &SessionError| {
+            left_out.push(LeftOut { session: hit.session, reason: error_chain(error) });
         };
         let reader = readers.entry(hit.session).or_insert_with(|| {
-            open(&collection.sources, session).inspect_err(&mut leave_out).ok().flatten()
+            open_session(&collection.sources, session).inspect_err(&mut leave_out).ok().flatten()
         });
         let Some(reader) = reader.as_deref() else { continue };
-        let (entry, branch) = match (entry(reader, hit), branch(reader, hit)) {
+        let (entry, branch) = match (hit_entry(reader, hit), hit_branch(reader, hit)) {
             (Ok(Some(entry)), Ok(branch)) => (entry, branch),
             // A turn that went away since is one hit less.
             (Ok(_), Ok(_)) => {
@@ -230,7 +235,7 @@ fn print(
         };
         let snippet = Snippet::of(&entry.text, query, WIDTH);
         let reference = format!("{}#{}", names.of(session, collection), entry.turn);
-        let printed = Printed { reference, branch, session, hit, entry, snippet };
+        let printed = PrintedHit { reference, branch, session, hit, entry, snippet };
         match context.json {
             true => writeln!(context.out, "{}", json(&printed, collection))?,
             false => writeln!(context.out, "{}", text(&printed, colour))?,
@@ -243,10 +248,10 @@ fn print(
     Ok(left_out)
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let query = args.query()?;
     let mut collection = context.collection()?;
-    let sessions = collection.sessions(Detail::All)?;
+    let sessions = collection.sessions(SummaryDetail::All)?;
     if sessions.sessions.is_empty()
         && context.root.is_none()
         && context.layout.is_none()
@@ -255,14 +260,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         return Ok(overview::first_steps());
     }
     let updated = match args.no_update {
-        true => Updated::default(),
+        true => UpdateReport::default(),
         false => update(&mut collection, &sessions),
     };
     let sort = match args.sort {
-        Order::Relevance => Sort::Relevance,
-        Order::Date => Sort::Date,
+        HitOrder::Relevance => SortOrder::Relevance,
+        HitOrder::Date => SortOrder::Date,
     };
-    let Collection { catalog, sources, .. } = &mut collection;
+    let SourceCollection { catalog, sources, .. } = &mut collection;
     let found = catalog.search(sources, &sessions, &query, (args.limit.get(), sort));
     collection.mention_notes();
     if found.similar.is_some() {
@@ -272,7 +277,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     let mut left_out = print(context, (&collection, &sessions), answered, &found)?;
     left_out.extend(updated.left_out.iter().chain(&found.left_out).cloned());
     context.out.flush()?;
-    report(&sessions.findings);
+    print_findings(&sessions.findings);
     let is_incomplete = mention_left_out(&left_out, &sessions, &collection);
     if found.more {
         Output::status(&format!("there are more than {}; --limit shows more", args.limit));
@@ -292,6 +297,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     Ok(match (is_incomplete, collection.is_incomplete) {
         (true, _) => Exit::Damaged,
         (false, true) => Exit::Request,
-        (false, false) => Exit::Fine,
+        (false, false) => Exit::Success,
     })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 
 /// Show or change the settings of a campaign
@@ -44,7 +44,7 @@ fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let patches = args.keys.iter().filter_map(|word| word.split_once('='));
     let patches: Vec<(String, Value)> =
         patches.map(|(key, text)| (key.to_owned(), value(text))).collect();
@@ -71,15 +71,15 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         shown.map(|(setting, value)| (setting.key.to_owned(), value)).collect();
     if context.json {
         let state = campaign.state().map_err(Error::from)?;
-        let revision = state.at(&["settings_revision"]).and_then(|tree| tree.to_value().ok());
+        let revision = state.value_at(&["settings_revision"]).and_then(|tree| tree.to_value().ok());
         let answer = json!({
             "session": campaign.id().as_str(), "revision": revision, "settings": shown,
             "changed": changed,
         });
-        return writeln!(context.out, "{answer}").map(|()| Exit::Fine);
+        return writeln!(context.out, "{answer}").map(|()| Exit::Success);
     }
     for (key, value) in shown {
         writeln!(context.out, "{key}={value}")?;
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

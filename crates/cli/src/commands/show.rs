@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use everturn::layout::{LayoutError, Reader};
-use everturn::view::{Entry, MarkKind};
+use everturn::format::{SessionError, SessionReader};
+use everturn::model::{Entry, MarkKind};
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::harmless;
-use crate::sessions::{Found, exit_after, report, turn_meant};
-use crate::turns::Turns;
+use crate::json::JsonObject;
+use crate::output::escape_controls;
+use crate::sessions::{FoundSession, exit_after, print_findings, resolve_turn};
+use crate::turns::TurnRange;
 
 /// Print what was said and done in a session
 ///
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 
     /// Which turns: `N`, `A..B` (both included), `A..` or `..B`
     #[arg(long, value_name = "RANGE", default_value = "..", hide_default_value = true)]
-    turns: Turns,
+    turns: TurnRange,
 
     /// Print the marks instead: chapters and scenes with what happens in them
     #[arg(long, conflicts_with_all = ["turns", "from", "raw"])]
@@ -67,7 +67,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn json(entry: &Entry, raw: bool) -> String {
-    let object = Object::new()
+    let object = JsonObject::new()
         .number("seq", entry.seq)
         .number("turn", entry.turn)
         .text("id", &entry.id)
@@ -85,27 +85,31 @@ pub(super) fn text(entry: &Entry) -> String {
     if let Some(time) = entry.time {
         heading.push_str(&format!("  {time}"));
     }
-    let heading = harmless(&heading).replace('\n', " ");
-    let text = harmless(entry.text.trim_end());
+    let heading = escape_controls(&heading).replace('\n', " ");
+    let text = escape_controls(entry.text.trim_end());
     if text.is_empty() { format!("{heading}\n") } else { format!("{heading}\n{text}\n") }
 }
 
 /// The turns that were asked for, which must be there.
 pub(super) fn within(
-    turns: &Turns,
+    turns: &TurnRange,
     all: &RangeInclusive<u64>,
 ) -> Result<RangeInclusive<u64>, Error> {
     let (first, last) = (*all.start(), *all.end());
     let range = turns.within(first + 1, last);
     if turns.first.is_some_and(|turn| turn > last) || (range.is_empty() && turns.is_bounded()) {
         let turn = turns.first.or(turns.last).unwrap_or(first);
-        return Err(LayoutError::NoTurn { turn, first, last }.into());
+        return Err(SessionError::NoTurn { turn, first, last }.into());
     }
     Ok(range)
 }
 
 /// The marks as a table of contents.
-fn contents(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result<Exit, Stop> {
+fn contents(
+    found: &FoundSession,
+    reader: &dyn SessionReader,
+    context: &mut Context,
+) -> Result<Exit, EarlyExit> {
     let marks = reader.marks().map_err(|error| found.failed(error))?;
     if marks.is_empty() && !context.json {
         super::mark::mention_none(&found.place.id, None);
@@ -121,13 +125,17 @@ fn contents(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result
             _ => "    ",
         };
         let line = format!("{indent}{}  [{}] {}", mark.name, mark.turn, mark.kind);
-        writeln!(context.out, "{}", harmless(&line).replace('\n', " "))?;
+        writeln!(context.out, "{}", escape_controls(&line).replace('\n', " "))?;
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// Counts entries by their kinds, and what became of the records.
-fn stats(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result<Exit, Stop> {
+fn stats(
+    found: &FoundSession,
+    reader: &dyn SessionReader,
+    context: &mut Context,
+) -> Result<Exit, EarlyExit> {
     let turns = reader.turns().map_err(|error| found.failed(error))?;
     let last = *turns.end();
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
@@ -138,21 +146,22 @@ fn stats(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result<Ex
         *kinds.entry(entry.kind.as_str().to_owned()).or_default() += 1;
     }
     let noticed = entries.take_findings();
-    report(&noticed);
+    print_findings(&noticed);
     findings.extend(noticed);
-    let branches = reader.strands().map_err(|error| found.failed(error))?.len() as u64;
+    let branches = reader.branches().map_err(|error| found.failed(error))?.len() as u64;
     let total: u64 = kinds.values().sum();
     if context.json {
-        let of_kind = |object: Object, (kind, count): (&String, &u64)| object.number(kind, *count);
-        let by_kind = kinds.iter().fold(Object::new(), of_kind).close();
-        let mut object = Object::new()
+        let of_kind =
+            |object: JsonObject, (kind, count): (&String, &u64)| object.number(kind, *count);
+        let by_kind = kinds.iter().fold(JsonObject::new(), of_kind).close();
+        let mut object = JsonObject::new()
             .text("id", &found.place.id)
             .text("layout", found.layout.name())
             .number("turns", last)
             .number("entries", total)
             .raw("kinds", &by_kind)
             .number("branches", branches);
-        object = match reader.counts() {
+        object = match reader.record_counts() {
             Some(counts) => object.raw("records", &super::import::counts(counts)),
             None => object.raw("records", "null"),
         };
@@ -162,17 +171,17 @@ fn stats(found: &Found, reader: &dyn Reader, context: &mut Context) -> Result<Ex
     let shown: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     writeln!(context.out, "turns: {last}; branches: {branches}")?;
     let shown = if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) };
-    let line = harmless(&format!("entries: {total}{shown}")).replace('\n', " ");
+    let line = escape_controls(&format!("entries: {total}{shown}")).replace('\n', " ");
     writeln!(context.out, "{line}")?;
-    if let Some(counts) = reader.counts() {
+    if let Some(counts) = reader.record_counts() {
         writeln!(context.out, "{}", super::stats::counts_line(counts))?;
     }
     Ok(exit_after(&findings))
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (session, turn) = context.reference(&args.session)?;
-    let (found, reader) = context.read_along(session, args.branch.as_deref())?;
+    let (found, reader) = context.read_branch(session, args.branch.as_deref())?;
     if args.toc {
         return contents(&found, &*reader, context);
     }
@@ -181,11 +190,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     }
     let mut turns = args.turns;
     if let Some(turn) = turn.filter(|_| !turns.is_bounded()) {
-        let turn = Some(turn_meant(&*reader, turn)?);
-        turns = Turns { first: turn, last: turn };
+        let turn = Some(resolve_turn(&*reader, turn)?);
+        turns = TurnRange { first: turn, last: turn };
     }
     if let Some(name) = &args.from {
-        turns.first = Some(turn_meant(&*reader, name)?);
+        turns.first = Some(resolve_turn(&*reader, name)?);
     }
     let turns = within(&turns, &reader.turns().map_err(|error| found.failed(error))?)?;
     let mut entries = reader.entries(turns).map_err(|error| found.failed(error))?;
@@ -196,15 +205,15 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         let findings = entries.take_findings();
         if !findings.is_empty() {
             context.out.flush()?;
-            report(&findings);
-            exit = if exit == Exit::Fine { exit_after(&findings) } else { exit };
+            print_findings(&findings);
+            exit = if exit == Exit::Success { exit_after(&findings) } else { exit };
         }
         let Some(entry) = entry else { return Ok(exit) };
         let entry = entry.map_err(|error| found.failed(error))?;
         match (context.json, args.raw) {
             (true, raw) => writeln!(context.out, "{}", json(&entry, raw))?,
             // The parts of a record are in the record.
-            (false, true) if entry.id.contains('#') && found.layout.is_foreign() => {}
+            (false, true) if entry.id.contains('#') && found.layout.is_external() => {}
             (false, true) => writeln!(context.out, "{}", entry.raw.to_line())?,
             (false, false) if entry.kind.is_bookkeeping() && !args.all => {}
             (false, false) => {

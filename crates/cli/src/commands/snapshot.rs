@@ -1,9 +1,9 @@
 //! `everturn snapshot`: the whole state, stored now.
 
 use super::Context;
-use crate::answer::answer;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::report::report_outcome;
 use crate::settings;
 
 /// Store the whole state of a session as it is now
@@ -20,11 +20,11 @@ pub(crate) struct Args {
     session: String,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (found, mut editor) = context.edit(&args.session)?;
     let written = editor.snapshot(settings::now()).map_err(|error| found.failed(error))?;
-    answer(context, &found.place.id, &written, "snapshot")?;
+    report_outcome(context, &found.place.id, &written, "snapshot")?;
     editor.close(settings::now()).map_err(Error::from)?;
     found.root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use everturn::layout;
+use everturn::format;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::{Output, harmless};
-use crate::sources::{self, Origin, Source};
+use crate::json::JsonObject;
+use crate::output::{Output, escape_controls};
+use crate::sources::{self, SourceLocation, SourceOrigin};
 
 /// Where sessions are looked for: list, add and remove folders
 ///
@@ -26,11 +26,11 @@ A source with --json:
   {"name":"codex","layout":"codex","origin":"usual","path":"/srv/home/.codex","there":true}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: SourcesCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum SourcesCommand {
     /// List the sources
     #[command(after_help = "\
 Examples:
@@ -61,7 +61,7 @@ Examples:
     },
 }
 
-fn list(context: &mut Context) -> Result<Exit, Stop> {
+fn list(context: &mut Context) -> Result<Exit, EarlyExit> {
     let sources = context.all_sources()?;
     let name_width = sources.iter().map(|source| source.name.len()).max().unwrap_or(0);
     for source in sources {
@@ -69,7 +69,7 @@ fn list(context: &mut Context) -> Result<Exit, Stop> {
         let path = source.path.to_string_lossy();
         let there = source.path.exists();
         if context.json {
-            let object = Object::new().text("name", &source.name);
+            let object = JsonObject::new().text("name", &source.name);
             let object = match layout {
                 Some(layout) => object.text("layout", layout),
                 None => object.raw("layout", "null"),
@@ -86,9 +86,9 @@ fn list(context: &mut Context) -> Result<Exit, Stop> {
             layout.unwrap_or("any"),
             source.origin.as_str()
         );
-        writeln!(context.out, "{}", harmless(&line).replace('\n', " "))?;
+        writeln!(context.out, "{}", escape_controls(&line).replace('\n', " "))?;
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// A name that can be a key: small letters, digits and dashes.
@@ -97,12 +97,12 @@ fn key(text: &str) -> String {
     text.chars().map(plain).collect::<String>().trim_matches('-').to_owned()
 }
 
-fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, Stop> {
+fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, EarlyExit> {
     let failed = |cause: std::io::Error| {
         Error::new(Exit::Request, format!("cannot read {}", path.display())).caused_by(cause)
     };
     let path = path.canonicalize().map_err(failed)?;
-    let layout = context.layout.as_deref().and_then(layout::find);
+    let layout = context.layout.as_deref().and_then(format::find);
     let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
     let given = name.map(str::to_owned).or_else(|| layout.map(|layout| layout.name().to_owned()));
     let name = key(&given.or(last).unwrap_or_default());
@@ -115,7 +115,7 @@ fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, S
         let what = format!("there is a source {name} already");
         return Err(Error::new(Exit::Request, what).hint("choose another with --name NAME").into());
     }
-    let source = Source { name: name.clone(), path, layout, origin: Origin::Added };
+    let source = SourceLocation { name: name.clone(), path, layout, origin: SourceOrigin::Added };
     if let Some(other) = known.iter().find(|known| known.overlaps(&source)) {
         let what = format!("source {} has {} already", other.name, other.path.display());
         let why = "its sessions would be listed and counted twice";
@@ -126,13 +126,13 @@ fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, S
     }
     sources::change(&name, Some(&source))?;
     Output::status(&format!("source {name}: {}", source.path.display()));
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
-fn remove(context: &Context, name: &str) -> Result<Exit, Stop> {
+fn remove(context: &Context, name: &str) -> Result<Exit, EarlyExit> {
     if sources::change(name, None)? {
         Output::status(&format!("source {name} is off the list"));
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     let usual = context.all_sources()?.iter().any(|source| source.name == name);
     let what = match usual {
@@ -144,10 +144,10 @@ fn remove(context: &Context, name: &str) -> Result<Exit, Stop> {
     Err(Error::new(Exit::Request, what).hint("everturn sources list").into())
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     match &args.what {
-        What::List => list(context),
-        What::Add { path, name } => add(context, path, name.as_deref()),
-        What::Remove { name } => remove(context, name),
+        SourcesCommand::List => list(context),
+        SourcesCommand::Add { path, name } => add(context, path, name.as_deref()),
+        SourcesCommand::Remove { name } => remove(context, name),
     }
 }

@@ -1,15 +1,15 @@
 //! `everturn state`: the state at a turn.
 
-use everturn::document::Style;
-use everturn::tree::Tree;
-use everturn::view::State;
+use everturn::document::JsonStyle;
+use everturn::model::SessionState;
+use everturn::tree::JsonTree;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::harmless;
-use crate::sessions::{exit_after, report, turn_meant};
+use crate::json::JsonObject;
+use crate::output::escape_controls;
+use crate::sessions::{exit_after, print_findings, resolve_turn};
 
 /// Print the state of a session, at its end or at any turn
 #[derive(Debug, clap::Args)]
@@ -39,8 +39,8 @@ pub(crate) struct Args {
 }
 
 /// The scopes that were asked for, as members of one object.
-fn scopes(state: &State, wanted: Option<&str>) -> Result<Object, Error> {
-    let mut object = Object::new();
+fn scopes(state: &SessionState, wanted: Option<&str>) -> Result<JsonObject, Error> {
+    let mut object = JsonObject::new();
     for (name, tree) in &state.scopes {
         if wanted.is_none_or(|wanted| wanted == name) {
             object = object.tree(name, tree);
@@ -54,17 +54,17 @@ fn scopes(state: &State, wanted: Option<&str>) -> Result<Object, Error> {
     Ok(object)
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (found, reader) = context.read(&args.session)?;
     let turn = match &args.at {
-        Some(name) => Some(turn_meant(&*reader, name)?),
+        Some(name) => Some(resolve_turn(&*reader, name)?),
         None => args.turn,
     };
     let state = reader.state(turn).map_err(|error| found.failed(error))?;
     let scope = args.scope.as_deref();
     let object = scopes(&state, scope)?.close();
     if context.json {
-        let answer = Object::new()
+        let answer = JsonObject::new()
             .text("session", &found.place.id)
             .number("turn", state.turn)
             .raw("state", &object);
@@ -72,13 +72,13 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     } else {
         let tree = match scope.and_then(|scope| state.get(scope)) {
             Some(tree) => tree.clone(),
-            None => Tree::parse(object).map_err(|bad| {
+            None => JsonTree::parse(object).map_err(|bad| {
                 Error::new(Exit::Internal, "the state is not JSON").caused_by(bad)
             })?,
         };
-        writeln!(context.out, "{}", harmless(&tree.to_text(&Style::PRETTY_RAW)))?;
+        writeln!(context.out, "{}", escape_controls(&tree.to_text(&JsonStyle::PRETTY_RAW)))?;
     }
     context.out.flush()?;
-    report(&state.findings);
+    print_findings(&state.findings);
     Ok(exit_after(&state.findings))
 }

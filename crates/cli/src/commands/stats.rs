@@ -1,14 +1,14 @@
 //! `everturn stats`: what sessions cost.
 
-use everturn::view::{Counts, Spent, Usage};
+use everturn::model::{RecordCounts, SessionUsage, TokenUsage};
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::{Output, harmless};
+use crate::json::JsonObject;
+use crate::output::{Output, escape_controls};
 use crate::overview;
-use crate::sessions::Access;
+use crate::sessions::RootAccess;
 
 /// Count the tokens that sessions cost, by model
 ///
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     session: Option<String>,
 }
 
-fn spent(object: Object, spent: &Spent) -> Object {
+fn usage_fields(object: JsonObject, spent: &TokenUsage) -> JsonObject {
     let object = object
         .number("answers", spent.answers)
         .number("input", spent.input)
@@ -44,7 +44,7 @@ fn spent(object: Object, spent: &Spent) -> Object {
 }
 
 /// What was spent, for people.
-fn line(name: &str, width: usize, spent: &Spent) -> String {
+fn line(name: &str, width: usize, spent: &TokenUsage) -> String {
     let cost = spent.cost.map_or_else(String::new, |cost| format!("  ${cost:.4}"));
     let line = format!(
         "{name:width$}  answers {}  input {}  output {}  cache read {}  cache write {}  reasoning {}{cost}",
@@ -55,12 +55,12 @@ fn line(name: &str, width: usize, spent: &Spent) -> String {
         spent.cache_write,
         spent.reasoning,
     );
-    harmless(&line).replace('\n', " ")
+    escape_controls(&line).replace('\n', " ")
 }
 
 /// What became of records, for people.
-pub(super) fn counts_line(counts: Counts) -> String {
-    let Counts { read, kept, repaired, quarantined, hidden } = counts;
+pub(super) fn counts_line(counts: RecordCounts) -> String {
+    let RecordCounts { read, kept, repaired, quarantined, hidden } = counts;
     format!(
         "records: {read} read = {kept} kept + {repaired} repaired + {quarantined} quarantined; \
          {hidden} aside"
@@ -68,9 +68,9 @@ pub(super) fn counts_line(counts: Counts) -> String {
 }
 
 /// The usage of every session there is, and how many of how many say it.
-fn everything(context: &mut Context) -> Result<(Usage, u64, u64), Error> {
-    let (mut usage, mut told, mut sessions) = (Usage::default(), 0, 0);
-    let roots = context.sources_there(Access::Read)?;
+fn everything(context: &mut Context) -> Result<(SessionUsage, u64, u64), Error> {
+    let (mut usage, mut told, mut sessions) = (SessionUsage::default(), 0, 0);
+    let roots = context.sources_there(RootAccess::Read)?;
     for (root, layout, place) in context.candidates(&roots)? {
         sessions += 1;
         match layout.open(&root.store(), &place) {
@@ -89,7 +89,7 @@ fn everything(context: &mut Context) -> Result<(Usage, u64, u64), Error> {
     Ok((usage, told, sessions))
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (usage, told, sessions) = match &args.session {
         None => everything(context)?,
         Some(name) => {
@@ -106,13 +106,13 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         let models: Vec<String> = usage
             .models
             .iter()
-            .map(|(model, cost)| spent(Object::new().text("model", model), cost).close())
+            .map(|(model, cost)| usage_fields(JsonObject::new().text("model", model), cost).close())
             .collect();
-        let object = Object::new().number("sessions", sessions).number("told", told);
-        let object = spent(object, &usage.total());
+        let object = JsonObject::new().number("sessions", sessions).number("told", told);
+        let object = usage_fields(object, &usage.total());
         let line = object.raw("models", &format!("[{}]", models.join(","))).close();
         writeln!(context.out, "{line}")?;
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     let width =
         usage.models.iter().map(|(model, _)| model.chars().count()).max().unwrap_or(0).max(5);
@@ -131,5 +131,5 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     } else if sessions > 1 {
         Output::status(&format!("{told} of {sessions} sessions say what they cost"));
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

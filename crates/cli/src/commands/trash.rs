@@ -1,14 +1,14 @@
 //! `everturn trash`: sessions that were thrown away.
 
-use everturn::layout::Stage;
-use everturn::view::Trashed;
+use everturn::format::Transition;
+use everturn::model::TrashedSession;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
+use crate::json::JsonObject;
+use crate::lifecycle::transition;
 use crate::output::Output;
-use crate::stages::move_on;
 
 /// Throw a session away, or list what was thrown away
 ///
@@ -27,19 +27,19 @@ pub(crate) struct Args {
 }
 
 /// What is in the trash of all layouts that are looked at, oldest first.
-pub(super) fn listed(context: &Context) -> Result<Vec<Trashed>, Error> {
+pub(super) fn listed(context: &Context) -> Result<Vec<TrashedSession>, Error> {
     let root = context.open_root()?;
     let mut all = Vec::new();
     for layout in context.layouts() {
-        all.extend(layout.trashed(&root.store())?);
+        all.extend(layout.list_trash(&root.store())?);
     }
     all.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(all)
 }
 
 /// What `--json` prints for one thing in the trash.
-pub(super) fn json(trashed: &Trashed) -> String {
-    Object::new()
+pub(super) fn json(trashed: &TrashedSession) -> String {
+    JsonObject::new()
         .text("name", &trashed.name)
         .text("session", &trashed.id)
         .text("path", trashed.path.as_str())
@@ -48,9 +48,9 @@ pub(super) fn json(trashed: &Trashed) -> String {
         .close()
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     if let Some(session) = &args.session {
-        return move_on(context, session, Stage::Trash);
+        return transition(context, session, Transition::Trash);
     }
     let all = listed(context)?;
     for trashed in &all {
@@ -63,5 +63,5 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     if all.is_empty() {
         Output::status("the trash is empty");
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -1,9 +1,9 @@
 //! `everturn undo`: the state before the last turns, in a new turn.
 
 use super::Context;
-use crate::answer::answer;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::report::report_outcome;
 use crate::settings;
 
 /// Take back what the last turns have changed
@@ -26,11 +26,11 @@ pub(crate) struct Args {
     turns: u64,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (found, mut editor) = context.edit(&args.session)?;
     let written = editor.undo(args.turns, settings::now()).map_err(|error| found.failed(error))?;
-    answer(context, &found.place.id, &written, "id")?;
+    report_outcome(context, &found.place.id, &written, "id")?;
     editor.release().map_err(Error::from)?;
     found.root.close()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -1,9 +1,9 @@
 //! `everturn unpin`: a session need no longer stay.
 
-use everturn::retention::unpin;
+use everturn::retention::unpin_session;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -18,10 +18,10 @@ pub(crate) struct Args {
     session: String,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_write(&args.session)?;
     let store = found.root.store();
-    let was = unpin(&store, found.layout, &found.place);
+    let was = unpin_session(&store, found.layout, &found.place);
     let was = was.map_err(|error| found.failed(error))?;
     drop(store);
     let id = found.place.id.clone();
@@ -30,5 +30,5 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         return Err(Error::new(Exit::Request, format!("{id} is not pinned")).into());
     }
     Output::status(&format!("{id} is no longer pinned"));
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -1,10 +1,10 @@
 //! `everturn verify`: whether a session is still what was sealed.
 
-use everturn::seal::{Part, Verdict, verify};
+use everturn::seal::{ChainKind, SealVerdict, verify_session};
 use serde_json::json;
 
 use super::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -29,16 +29,16 @@ pub(crate) struct Args {
     head: Option<String>,
 }
 
-fn document(session: &str, verdict: &Verdict) -> String {
+fn document(session: &str, verdict: &SealVerdict) -> String {
     let damages: Vec<_> = verdict
         .damages
         .iter()
         .map(|it| {
             let part = match it.part {
-                Part::Entries => "entry",
-                Part::Changes => "change",
+                ChainKind::Entries => "entry",
+                ChainKind::Changes => "change",
             };
-            json!({"part": part, "record": it.record, "turn": it.turn, "harm": it.harm.word()})
+            json!({"part": part, "record": it.record, "turn": it.turn, "harm": it.harm.as_str()})
         })
         .collect();
     json!({
@@ -49,10 +49,10 @@ fn document(session: &str, verdict: &Verdict) -> String {
     .to_string()
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_read(&args.session)?;
     let (store, session) = (found.root.store(), found.place.id.clone());
-    let verdict = verify(&store, found.layout, &found.place);
+    let verdict = verify_session(&store, found.layout, &found.place);
     let verdict = verdict.map_err(|error| found.failed(error))?;
     let Some(verdict) = verdict else {
         let seal = context.next_command(&format!("seal {session}"));
@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
     }
     context.out.flush()?;
     let is_other = args.head.as_ref().is_some_and(|head| *head != verdict.head);
-    let Verdict { sealed, appended, damages, .. } = verdict;
+    let SealVerdict { sealed, appended, damages, .. } = verdict;
     let outcome = match (is_other, damages.len()) {
         (true, _) => "the seal is not the one with this head".to_owned(),
         (false, 0) if sealed == 1 => {
@@ -78,5 +78,5 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, Stop> {
         (false, count) => format!("records that are not as they were sealed: {count}"),
     };
     Output::status(&format!("{session}: {outcome}"));
-    Ok(if is_other || !damages.is_empty() { Exit::Findings } else { Exit::Fine })
+    Ok(if is_other || !damages.is_empty() { Exit::Findings } else { Exit::Success })
 }

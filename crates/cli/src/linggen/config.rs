@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use everturn::config::{Config, Layer};
-use everturn::linggen::{ConfigSearch, SCHEMA, Toml, TomlError};
+use everturn::config::{Config, ConfigLayer};
+use everturn::linggen::{ConfigSearch, SCHEMA, TomlDocument, TomlError};
 use serde_json::Value;
 
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{homes, settings};
+use crate::{agent_homes, settings};
 
 /// The files that count: the configuration, and what is laid over it.
-pub(crate) struct Files {
+pub(crate) struct ConfigFiles {
     pub(crate) config: Option<PathBuf>,
     pub(crate) runtime: Option<PathBuf>,
     /// Where a change is written.
@@ -24,7 +24,7 @@ fn damaged(file: &std::path::Path, error: TomlError) -> Error {
 
 fn first(files: Vec<String>) -> Result<Option<PathBuf>, Error> {
     for file in files.into_iter().map(PathBuf::from) {
-        if homes::read(&file)?.is_some() {
+        if agent_homes::read(&file)?.is_some() {
             return Ok(Some(file));
         }
     }
@@ -32,7 +32,7 @@ fn first(files: Vec<String>) -> Result<Option<PathBuf>, Error> {
 }
 
 /// Looks for the files in the usual order.
-pub(crate) fn files(home: &homes::AgentHome) -> Result<Files, Error> {
+pub(crate) fn files(home: &agent_homes::AgentHome) -> Result<ConfigFiles, Error> {
     let own = home.dirs.state_dir.to_string_lossy();
     let (named, here, user) = settings::linggen_search();
     let search =
@@ -41,34 +41,37 @@ pub(crate) fn files(home: &homes::AgentHome) -> Result<Files, Error> {
     let beside = config.as_ref().map(|file| file.to_string_lossy().into_owned());
     let runtime = first(search.overrides(beside.as_deref()))?;
     let to_write = runtime.clone().unwrap_or_else(|| PathBuf::from(search.override_to_write()));
-    Ok(Files { config, runtime, to_write })
+    Ok(ConfigFiles { config, runtime, to_write })
 }
 
 /// The configuration with all its layers.
-pub(crate) fn read(home: &homes::AgentHome, flags: &[(String, Value)]) -> Result<Config, Error> {
+pub(crate) fn read(
+    home: &agent_homes::AgentHome,
+    flags: &[(String, Value)],
+) -> Result<Config, Error> {
     let mut config = Config::new(&SCHEMA);
-    let Files { config: base, runtime, .. } = files(home)?;
-    for (layer, file) in [(Layer::Global, base), (Layer::Runtime, runtime)] {
+    let ConfigFiles { config: base, runtime, .. } = files(home)?;
+    for (layer, file) in [(ConfigLayer::Global, base), (ConfigLayer::Runtime, runtime)] {
         let Some(file) = file else { continue };
-        let bytes = homes::read(&file)?.unwrap_or_default();
-        let toml = Toml::parse(&bytes).map_err(|error| damaged(&file, error))?;
+        let bytes = agent_homes::read(&file)?.unwrap_or_default();
+        let toml = TomlDocument::parse(&bytes).map_err(|error| damaged(&file, error))?;
         config.add_settings(layer, &file.to_string_lossy(), toml.value());
     }
     for (key, value) in flags {
-        config.add_value(Layer::Flag, "--set", key, value.clone())?;
+        config.add_value(ConfigLayer::Flag, "--set", key, value.clone())?;
     }
     Ok(config)
 }
 
 /// Changes a setting, or takes it away, in the file of changes; tells where that is, if anything was there.
 pub(crate) fn change(
-    home: &homes::AgentHome,
+    home: &agent_homes::AgentHome,
     key: &str,
     value: Option<&Value>,
-) -> Result<Option<(Layer, String)>, Error> {
+) -> Result<Option<(ConfigLayer, String)>, Error> {
     let file = files(home)?.to_write;
-    let before = homes::read(&file)?;
-    let mut toml = Toml::parse(before.as_deref().unwrap_or_default())
+    let before = agent_homes::read(&file)?;
+    let mut toml = TomlDocument::parse(before.as_deref().unwrap_or_default())
         .map_err(|error| damaged(&file, error))?;
     let refused = |error: TomlError| Error::new(Exit::Request, error.to_string());
     match value {
@@ -76,6 +79,6 @@ pub(crate) fn change(
         None if toml.remove(key) => {}
         None => return Ok(None),
     }
-    homes::write(&file, before.as_deref(), toml.text().into_bytes())?;
-    Ok(Some((Layer::Runtime, file.to_string_lossy().into_owned())))
+    agent_homes::write(&file, before.as_deref(), toml.text().into_bytes())?;
+    Ok(Some((ConfigLayer::Runtime, file.to_string_lossy().into_owned())))
 }

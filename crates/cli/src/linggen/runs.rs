@@ -2,18 +2,18 @@
 
 use everturn::finding::Finding;
 use everturn::linggen::{
-    Daemon, PidFile, Project, Run, children, projects, read_pid, read_run, run_ids, runs,
+    DaemonState, PidFile, Project, Run, child_runs, projects, read_pid, read_run, run_ids, runs,
 };
 
 use crate::commands::Context;
-use crate::error::{Error, Stop};
+use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::json::Object;
-use crate::output::{Output, harmless};
-use crate::sessions::{Root, report};
+use crate::json::JsonObject;
+use crate::output::{Output, escape_controls};
+use crate::sessions::{OpenRoot, print_findings};
 use crate::settings;
 
-fn daemon(root: &Root) -> Result<Daemon, Error> {
+fn daemon(root: &OpenRoot) -> Result<DaemonState, Error> {
     let file = read_pid(&root.store(), settings::is_alive)?;
     match &file {
         PidFile::Stale(pid) => {
@@ -26,21 +26,26 @@ fn daemon(root: &Root) -> Result<Daemon, Error> {
 }
 
 /// How a run is doing, in one word: one that cannot be running any more is stale.
-fn status(run: &Run, daemon: Daemon) -> String {
+fn status(run: &Run, daemon: DaemonState) -> String {
     match run.stale(daemon, settings::now()) {
         Some(_) => "stale".to_owned(),
         None => run.status.as_str().to_owned(),
     }
 }
 
-fn line(run: &Run, daemon: Daemon, root: &Root, context: &mut Context) -> Result<(), Stop> {
+fn line(
+    run: &Run,
+    daemon: DaemonState,
+    root: &OpenRoot,
+    context: &mut Context,
+) -> Result<(), EarlyExit> {
     let status = status(run, daemon);
     if context.json {
-        let text = |object: Object, key: &str, text: Option<&str>| match text {
+        let text = |object: JsonObject, key: &str, text: Option<&str>| match text {
             Some(text) => object.text(key, text),
             None => object.raw(key, "null"),
         };
-        let object = Object::new().text("id", &run.id);
+        let object = JsonObject::new().text("id", &run.id);
         let object = text(object, "session", run.session.as_deref());
         let object = object.time("started", run.started).text("status", &status);
         let object = object.text("path", &root.shown(&run.file));
@@ -52,13 +57,13 @@ fn line(run: &Run, daemon: Daemon, root: &Root, context: &mut Context) -> Result
     let session = run.session.as_deref().unwrap_or("?");
     let parent = run.parent.as_ref().map_or_else(String::new, |parent| format!("  of {parent}"));
     let line = format!("{}  {started}  {status}  session {session}{parent}", run.id);
-    writeln!(context.out, "{}", harmless(&line))
+    writeln!(context.out, "{}", escape_controls(&line))
 }
 
 /// The projects of the home; one that cannot be read does not hide the others.
-fn all(root: &Root) -> Result<Vec<Project>, Error> {
+fn all(root: &OpenRoot) -> Result<Vec<Project>, Error> {
     let found = projects(&root.store())?;
-    report(&found.findings);
+    print_findings(&found.findings);
     Ok(found.projects)
 }
 
@@ -67,7 +72,7 @@ pub(crate) fn list(
     context: &mut Context,
     session: Option<&str>,
     most: usize,
-) -> Result<Exit, Stop> {
+) -> Result<Exit, EarlyExit> {
     let root = context.linggen()?;
     let (store, daemon) = (root.store(), daemon(&root)?);
     let (mut newest, mut findings): (Vec<Run>, Vec<Finding>) = (Vec::new(), Vec::new());
@@ -90,12 +95,12 @@ pub(crate) fn list(
         line(run, daemon, &root, context)?;
     }
     context.out.flush()?;
-    report(&findings);
-    Ok(Exit::Fine)
+    print_findings(&findings);
+    Ok(Exit::Success)
 }
 
 /// Prints a run as it is stored, and tells which runs it began.
-pub(crate) fn show(context: &mut Context, wanted: &str) -> Result<Exit, Stop> {
+pub(crate) fn show(context: &mut Context, wanted: &str) -> Result<Exit, EarlyExit> {
     let root = context.linggen()?;
     let (store, daemon) = (root.store(), daemon(&root)?);
     let mut found = Vec::new();
@@ -125,15 +130,15 @@ pub(crate) fn show(context: &mut Context, wanted: &str) -> Result<Exit, Stop> {
         true => writeln!(context.out, "{}", run.value)?,
         false => {
             let text = serde_json::to_string_pretty(&run.value).unwrap_or_default();
-            writeln!(context.out, "{}", harmless(&text))?;
+            writeln!(context.out, "{}", escape_controls(&text))?;
         }
     }
     context.out.flush()?;
-    for child in children(&store, dir, id).map_err(Error::from)? {
+    for child in child_runs(&store, dir, id).map_err(Error::from)? {
         Output::status(&format!("it began {} ({})", child.id, status(&child, daemon)));
     }
     if let Some(why) = run.stale(daemon, settings::now()) {
         Output::status(&format!("the run is not running any more: {why}"));
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }

@@ -1,7 +1,7 @@
 //! From what a model wrote to an answer: the JSON object in it, wherever it stands.
 
-use everturn::campaign::{NarratorError, Output};
-use everturn::tree::{Kind, Tree};
+use everturn::campaign::{NarratorError, NarratorOutput};
+use everturn::tree::{JsonTree, ValueKind};
 use serde_json::{Value, json};
 
 /// How many opening brackets are tried. What follows so many is no answer.
@@ -9,11 +9,13 @@ const MOST_TRIES: usize = 64;
 
 /// The answer in a text: the first object that has the shape of one, or, if nothing in the text looks like an
 /// object, the text itself.
-pub(super) fn output(content: &str) -> Result<Output, NarratorError> {
+pub(super) fn output(content: &str) -> Result<NarratorOutput, NarratorError> {
     if let Some(object) = objects(content).find(has_shape) {
-        let mut output = Output::from_tree(&object)?;
-        output.tool_calls =
-            (1..).zip(&output.tool_calls).map(|(number, call)| tidy(call, number)).collect();
+        let mut output = NarratorOutput::from_tree(&object)?;
+        output.tool_calls = (1..)
+            .zip(&output.tool_calls)
+            .map(|(number, call)| normalize_call(call, number))
+            .collect();
         return Ok(output);
     }
     let text = content.trim();
@@ -23,23 +25,25 @@ pub(super) fn output(content: &str) -> Result<Output, NarratorError> {
     if text.contains(['{', '[']) || text.starts_with("```") {
         return Err(NarratorError::passing("the model answered with broken JSON"));
     }
-    Ok(Output::text(text))
+    Ok(NarratorOutput::text(text))
 }
 
 /// Whether a value is an answer: an object with a text, or at least with calls.
-fn has_shape(tree: &Tree) -> bool {
-    let is = |key: &str, kind: Kind| tree.at(&[key]).is_some_and(|value| value.kind() == kind);
-    is("assistant_text", Kind::String)
-        || is("tool_calls", Kind::Array) && is("dialog_type", Kind::String)
+fn has_shape(tree: &JsonTree) -> bool {
+    let is = |key: &str, kind: ValueKind| {
+        tree.value_at(&[key]).is_some_and(|value| value.kind() == kind)
+    };
+    is("assistant_text", ValueKind::String)
+        || is("tool_calls", ValueKind::Array) && is("dialog_type", ValueKind::String)
 }
 
 /// The objects in a text, from the first opening bracket on, those inside of others included.
-fn objects(text: &str) -> impl Iterator<Item = Tree> {
+fn objects(text: &str) -> impl Iterator<Item = JsonTree> {
     let starts = text.match_indices('{').map(|(at, _)| at).take(MOST_TRIES);
     starts.filter_map(|start| {
         let rest = text.get(start..)?;
         let end = end_of_object(rest)?;
-        Tree::parse(rest.get(..end)?).ok()
+        JsonTree::parse(rest.get(..end)?).ok()
     })
 }
 
@@ -66,7 +70,7 @@ fn end_of_object(text: &str) -> Option<usize> {
 }
 
 /// A call as the engine wants it. Models know several ways to write one.
-fn tidy(call: &Tree, number: usize) -> Tree {
+fn normalize_call(call: &JsonTree, number: usize) -> JsonTree {
     let Ok(Value::Object(fields)) = call.to_value() else { return call.clone() };
     let function = fields.get("function").and_then(Value::as_object);
     let find = |names: &[&str]| {
@@ -85,7 +89,7 @@ fn tidy(call: &Tree, number: usize) -> Tree {
     let reason = fields.get("reason").filter(|reason| reason.is_string());
     let Some(tool) = tool else { return call.clone() };
     let tidied = json!({"id": id, "tool": tool, "args": args, "reason": reason});
-    Tree::from_value(&tidied).unwrap_or_else(|_| call.clone())
+    JsonTree::from_value(&tidied).unwrap_or_else(|_| call.clone())
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 use ureq::Agent;
 
-use super::config::Config;
-use super::key::Key;
+use super::config::EndpointConfig;
+use super::key::ApiKey;
 
 /// The most bytes of an answer, with everything around the text.
 const MOST_BYTES: u64 = 4 << 20;
@@ -26,7 +26,7 @@ const CONNECT: Duration = Duration::from_secs(15);
 
 /// Why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(super) enum RequestFailure {
     /// Later it may work: the endpoint is busy or not there. It may have said how long to wait.
     Later { reason: String, wait: Option<Duration> },
     /// It took too long, and would again.
@@ -39,7 +39,7 @@ pub(super) enum Failure {
 
 /// What an endpoint answered.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Content {
+pub(super) struct ResponseContent {
     pub(super) text: String,
     /// Whether it was told that this is all of it.
     pub(super) is_whole: bool,
@@ -49,16 +49,16 @@ pub(super) struct Content {
 
 /// A connection to an endpoint.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct EndpointClient {
     agent: Agent,
     url: String,
     host: String,
-    key: Option<Key>,
+    key: Option<ApiKey>,
     timeout: Duration,
 }
 
-impl Client {
-    pub(super) fn new(config: &Config) -> Client {
+impl EndpointClient {
+    pub(super) fn new(config: &EndpointConfig) -> EndpointClient {
         let host = host_of(&config.url).to_owned();
         let mut agent = Agent::config_builder()
             .http_status_as_error(false)
@@ -68,10 +68,10 @@ impl Client {
             .timeout_connect(Some(CONNECT.min(config.timeout)))
             .timeout_global(Some(config.timeout))
             .user_agent(concat!("everturn/", env!("CARGO_PKG_VERSION")));
-        if is_here(&host) {
+        if is_local_host(&host) {
             agent = agent.proxy(None);
         }
-        Client {
+        EndpointClient {
             agent: agent.build().new_agent(),
             url: config.url.clone(),
             host,
@@ -90,7 +90,7 @@ impl Client {
         &self,
         body: &Value,
         arrived: &mut dyn FnMut(&str),
-    ) -> Result<Content, Failure> {
+    ) -> Result<ResponseContent, RequestFailure> {
         let mut request = self.agent.post(&self.url).header("Content-Type", "application/json");
         if let Some(key) = &self.key {
             request = request.header("Authorization", key.header());
@@ -111,20 +111,20 @@ impl Client {
         Err(self.refused(status, &String::from_utf8_lossy(&complaint), wait))
     }
 
-    fn refused(&self, status: u16, body: &str, wait: Option<Duration>) -> Failure {
+    fn refused(&self, status: u16, body: &str, wait: Option<Duration>) -> RequestFailure {
         let host = &self.host;
         let said = self.quoted(&complaint(body));
         let said = if said.is_empty() { said } else { format!(": {said}") };
         let reason = |what: &str| format!("{host} {what} ({status}){said}");
         match status {
-            408 | 425 | 429 => Failure::Later { reason: reason("is busy"), wait },
-            500..=599 => Failure::Later { reason: reason("is in trouble"), wait },
-            401 | 403 => Failure::Final { reason: reason("does not accept the key") },
-            404 => Failure::Final { reason: reason("knows no such address or model") },
+            408 | 425 | 429 => RequestFailure::Later { reason: reason("is busy"), wait },
+            500..=599 => RequestFailure::Later { reason: reason("is in trouble"), wait },
+            401 | 403 => RequestFailure::Final { reason: reason("does not accept the key") },
+            404 => RequestFailure::Final { reason: reason("knows no such address or model") },
             300..=399 => {
-                Failure::Final { reason: reason("sends elsewhere; name the right address") }
+                RequestFailure::Final { reason: reason("sends elsewhere; name the right address") }
             }
-            _ => Failure::Refused { reason: reason("refused the request") },
+            _ => RequestFailure::Refused { reason: reason("refused the request") },
         }
     }
 
@@ -134,70 +134,73 @@ impl Client {
         let text = self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.hide_in(text));
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let short: String = line.chars().take(SHOWN_COMPLAINT).collect();
-        crate::output::harmless(&short)
+        crate::output::escape_controls(&short)
     }
 
-    fn failed(&self, error: &ureq::Error) -> Failure {
+    fn failed(&self, error: &ureq::Error) -> RequestFailure {
         let host = &self.host;
         match error {
             ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
-                Failure::Later { reason: format!("{host} cannot be reached in time"), wait: None }
+                RequestFailure::Later {
+                    reason: format!("{host} cannot be reached in time"),
+                    wait: None,
+                }
             }
             ureq::Error::Timeout(_) => self.too_slow(),
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => self.too_slow(),
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 let reason = format!("nothing answers at {host}; is the endpoint running?");
-                Failure::Later { reason, wait: None }
+                RequestFailure::Later { reason, wait: None }
             }
             // So is told what is wrong with a certificate.
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let reason =
                     format!("{host} is not to be trusted: {}", self.quoted(&error.to_string()));
-                Failure::Final { reason }
+                RequestFailure::Final { reason }
             }
             ureq::Error::Io(_) | ureq::Error::ConnectionFailed | ureq::Error::Protocol(_) => {
                 let reason =
                     format!("the connection to {host} broke: {}", self.quoted(&error.to_string()));
-                Failure::Later { reason, wait: None }
+                RequestFailure::Later { reason, wait: None }
             }
-            ureq::Error::HostNotFound => Failure::Later {
+            ureq::Error::HostNotFound => RequestFailure::Later {
                 reason: format!("no host of the name {host} is known"),
                 wait: None,
             },
             other => {
                 let reason = format!("{host} cannot be asked: {}", self.quoted(&other.to_string()));
-                Failure::Final { reason }
+                RequestFailure::Final { reason }
             }
         }
     }
 
-    fn too_slow(&self) -> Failure {
+    fn too_slow(&self) -> RequestFailure {
         let (host, seconds) = (&self.host, self.timeout.as_secs_f64());
-        Failure::Slow { reason: format!("{host} did not answer within {seconds} seconds") }
+        RequestFailure::Slow { reason: format!("{host} did not answer within {seconds} seconds") }
     }
 
-    fn stopped(&self, stop: Stop) -> Failure {
+    fn stopped(&self, stop: StreamFailure) -> RequestFailure {
         let host = &self.host;
         match stop {
-            Stop::Read(error) => {
+            StreamFailure::Read(error) => {
                 let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>());
                 match inner {
                     Some(inner) => self.failed(inner),
                     None => self.failed(&ureq::Error::Io(error)),
                 }
             }
-            Stop::Said(said) => {
+            StreamFailure::Said(said) => {
                 let reason = format!("{host} gave up: {}", self.quoted(&said));
-                Failure::Later { reason, wait: None }
+                RequestFailure::Later { reason, wait: None }
             }
-            Stop::TooLong => {
-                Failure::Final { reason: format!("the answer of {host} is longer than any story") }
-            }
-            Stop::Garbled => {
+            StreamFailure::TooLong => RequestFailure::Final {
+                reason: format!("the answer of {host} is longer than any story"),
+            },
+            StreamFailure::Garbled => {
                 let reason = format!("the answer of {host} is not whole");
-                Failure::Later { reason, wait: None }
+                RequestFailure::Later { reason, wait: None }
             }
-            Stop::NoAnswer => Failure::Final {
+            StreamFailure::NoAnswer => RequestFailure::Final {
                 reason: format!(
                     "{host} did not answer as a chat/completions endpoint does; is the address right?"
                 ),
@@ -213,7 +216,7 @@ pub(super) fn host_of(url: &str) -> &str {
 }
 
 /// Whether a host is this machine, for which no proxy is needed.
-pub(super) fn is_here(host: &str) -> bool {
+pub(super) fn is_local_host(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),
@@ -235,7 +238,7 @@ fn complaint(body: &str) -> String {
 
 /// Why an answer that had begun was not read to its end.
 #[derive(Debug)]
-enum Stop {
+enum StreamFailure {
     Read(io::Error),
     /// The endpoint said that something is wrong.
     Said(String),
@@ -246,17 +249,17 @@ enum Stop {
 }
 
 /// Reads an answer: a stream of events, or one JSON document, whatever it is said to be.
-fn read(body: impl Read, arrived: &mut dyn FnMut(&str)) -> Result<Content, Stop> {
+fn read(body: impl Read, arrived: &mut dyn FnMut(&str)) -> Result<ResponseContent, StreamFailure> {
     let mut body = BufReader::new(body);
-    let (mut content, mut whole) = (Content::default(), Vec::new());
+    let (mut content, mut whole) = (ResponseContent::default(), Vec::new());
     let (mut is_stream, mut total) = (false, 0_u64);
     let mut line = Vec::new();
     loop {
         line.clear();
-        let length = body.read_until(b'\n', &mut line).map_err(Stop::Read)?;
+        let length = body.read_until(b'\n', &mut line).map_err(StreamFailure::Read)?;
         total += length as u64;
         if total >= MOST_BYTES {
-            return Err(Stop::TooLong);
+            return Err(StreamFailure::TooLong);
         }
         if length == 0 {
             break;
@@ -280,30 +283,36 @@ fn read(body: impl Read, arrived: &mut dyn FnMut(&str)) -> Result<Content, Stop>
     let document = String::from_utf8_lossy(&whole);
     // Comments and names of events may come before the first data.
     let document = document.trim();
-    event(document, &mut content, arrived).map(|()| Content { is_whole: true, ..content })
+    event(document, &mut content, arrived).map(|()| ResponseContent { is_whole: true, ..content })
 }
 
 /// One piece of an answer. The text may stand in `delta` or in `message`.
-fn event(data: &str, content: &mut Content, arrived: &mut dyn FnMut(&str)) -> Result<(), Stop> {
+fn event(
+    data: &str,
+    content: &mut ResponseContent,
+    arrived: &mut dyn FnMut(&str),
+) -> Result<(), StreamFailure> {
     let Ok(value) = serde_json::from_str::<Value>(data) else {
         let begins_well = data.trim_start().starts_with('{') || data.trim().is_empty();
-        return Err(if begins_well { Stop::Garbled } else { Stop::NoAnswer });
+        return Err(if begins_well { StreamFailure::Garbled } else { StreamFailure::NoAnswer });
     };
     if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
-        return Err(Stop::Said(complaint(&serde_json::json!({"error": error}).to_string())));
+        return Err(StreamFailure::Said(complaint(
+            &serde_json::json!({"error": error}).to_string(),
+        )));
     }
     let Some(choices) = value.get("choices").and_then(Value::as_array) else {
-        return Err(Stop::NoAnswer);
+        return Err(StreamFailure::NoAnswer);
     };
     // The last event of a stream may have no choice, but figures.
     let Some(choice) = choices.first() else { return Ok(()) };
     let message = choice.get("delta").or_else(|| choice.get("message"));
     let piece = message.and_then(|message| message.get("content")).map(words).unwrap_or_default();
     if let Some(refusal) = message.and_then(|it| it.get("refusal")).and_then(Value::as_str) {
-        return Err(Stop::Said(refusal.to_owned()));
+        return Err(StreamFailure::Said(refusal.to_owned()));
     }
     if content.text.len() + piece.len() > MOST_TEXT {
-        return Err(Stop::TooLong);
+        return Err(StreamFailure::TooLong);
     }
     if !piece.is_empty() {
         content.text.push_str(&piece);
@@ -342,7 +351,7 @@ mod tests {
             ("https://api.example.org/v1", "api.example.org", false),
             ("http://192.168.1.4:8000", "192.168.1.4:8000", false),
         ] {
-            assert_eq!((host_of(url), is_here(host)), (host, here), "{url}");
+            assert_eq!((host_of(url), is_local_host(host)), (host, here), "{url}");
         }
     }
 

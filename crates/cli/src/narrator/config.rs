@@ -4,19 +4,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use everturn::config::Layer;
+use everturn::config::ConfigLayer;
 use serde::Deserialize;
 
-use super::client::{host_of, is_here};
-use super::key::Key;
+use super::client::{host_of, is_local_host};
+use super::key::ApiKey;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{homes, settings};
+use crate::{agent_homes, settings};
 
 /// Who tells the story.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Who {
+pub(crate) enum NarratorKind {
     /// The one that is part of the program: no model, no network
     Embedded,
     /// A model behind a chat/completions endpoint
@@ -34,7 +34,7 @@ pub(crate) struct NarratorArgs {
     /// Who tells the story: `embedded` needs nothing, `openai` is any chat/completions endpoint
     #[arg(long, value_enum, env = "EVERTURN_NARRATOR", hide_env_values = true, value_name = "WHO")]
     #[serde(rename = "who")]
-    pub(crate) narrator: Option<Who>,
+    pub(crate) narrator: Option<NarratorKind>,
 
     /// The base URL of the endpoint, such as http://localhost:11434/v1
     #[arg(long, env = "EVERTURN_NARRATOR_URL", hide_env_values = true, value_name = "URL")]
@@ -90,10 +90,11 @@ impl NarratorArgs {
     ///
     /// The configuration of a project does not count: whoever made the project must not say where the player's key
     /// goes.
-    pub(crate) fn settled(&self) -> Result<NarratorArgs, Error> {
-        let Some(home) = homes::own() else { return Ok(self.clone()) };
+    pub(crate) fn with_config_defaults(&self) -> Result<NarratorArgs, Error> {
+        let Some(home) = agent_homes::own_home() else { return Ok(self.clone()) };
         let layers = home.config(&[])?.explain("narrator");
-        let Some(stored) = layers.into_iter().find(|origin| origin.layer == Layer::Global) else {
+        let Some(stored) = layers.into_iter().find(|origin| origin.layer == ConfigLayer::Global)
+        else {
             return Ok(self.clone());
         };
         let stored: NarratorArgs = serde_json::from_value(stored.value).map_err(|cause| {
@@ -127,7 +128,7 @@ const USUAL_URL: &str = "http://localhost:11434/v1";
 
 /// Everything about an endpoint, settled.
 #[derive(Debug, Clone)]
-pub(super) struct Config {
+pub(super) struct EndpointConfig {
     /// The whole address that is asked.
     pub(super) url: String,
     pub(super) model: String,
@@ -135,15 +136,15 @@ pub(super) struct Config {
     pub(super) max_tokens: u32,
     pub(super) context_tokens: u32,
     pub(super) timeout: Duration,
-    pub(super) key: Option<Key>,
+    pub(super) key: Option<ApiKey>,
 }
 
 fn wrong(what: impl Into<String>) -> Error {
     Error::new(Exit::Request, what)
 }
 
-impl Config {
-    pub(super) fn of(args: &NarratorArgs) -> Result<Config, Error> {
+impl EndpointConfig {
+    pub(super) fn of(args: &NarratorArgs) -> Result<EndpointConfig, Error> {
         let url = address(args.narrator_url.as_deref().unwrap_or(USUAL_URL))?;
         let model = args.model.clone().unwrap_or_default();
         if model.trim().is_empty() {
@@ -166,31 +167,33 @@ impl Config {
             )));
         }
         let key = key(args, &url)?;
-        Ok(Config { url, model, temperature, max_tokens, context_tokens, timeout, key })
+        Ok(EndpointConfig { url, model, temperature, max_tokens, context_tokens, timeout, key })
     }
 }
 
 /// The key that was given: in the environment, in a file, or among the secrets of the home.
-fn key(args: &NarratorArgs, url: &str) -> Result<Option<Key>, Error> {
+fn key(args: &NarratorArgs, url: &str) -> Result<Option<ApiKey>, Error> {
     if let Some(key) = settings::variable("EVERTURN_NARRATOR_KEY") {
-        return Key::parse(&key, "EVERTURN_NARRATOR_KEY").map(Some);
+        return ApiKey::parse(&key, "EVERTURN_NARRATOR_KEY").map(Some);
     }
     if let Some(file) = args.key_file.as_deref() {
-        return Key::read(file).map(Some);
+        return ApiKey::read(file).map(Some);
     }
-    if let Some(key) = homes::own().map(|home| home.secret(SECRET)).transpose()?.flatten() {
-        return Key::parse(key.reveal(), "the secret of the narrator").map(Some);
+    if let Some(key) =
+        agent_homes::own_home().map(|home| home.secret(SECRET)).transpose()?.flatten()
+    {
+        return ApiKey::parse(key.reveal(), "the secret of the narrator").map(Some);
     }
     // This one was not given for Everturn alone: it does not go over a network in plain sight.
     match settings::variable("OPENAI_API_KEY").filter(|_| is_private(url)) {
-        Some(key) => Key::parse(&key, "OPENAI_API_KEY").map(Some),
+        Some(key) => ApiKey::parse(&key, "OPENAI_API_KEY").map(Some),
         None => Ok(None),
     }
 }
 
 /// Whether nobody on the way can read what is sent to an address.
 fn is_private(url: &str) -> bool {
-    url.starts_with("https://") || is_here(host_of(url))
+    url.starts_with("https://") || is_local_host(host_of(url))
 }
 
 /// The address of an endpoint, by its base.
@@ -253,7 +256,7 @@ mod tests {
         let both = said.or(stored);
         assert_eq!(
             (both.narrator, both.model.as_deref(), both.max_tokens),
-            (Some(Who::Openai), Some("large"), Some(9))
+            (Some(NarratorKind::Openai), Some("large"), Some(9))
         );
         assert!(serde_json::from_str::<NarratorArgs>(r#"{"modell": "x"}"#).is_err());
     }
@@ -261,12 +264,12 @@ mod tests {
     #[track_caller]
     fn refused(change: impl FnOnce(&mut NarratorArgs), expect: &str) {
         let mut args = NarratorArgs {
-            narrator: Some(Who::Openai),
+            narrator: Some(NarratorKind::Openai),
             model: Some("m".to_owned()),
             ..NarratorArgs::default()
         };
         change(&mut args);
-        assert_eq!(Config::of(&args).unwrap_err().to_string(), expect);
+        assert_eq!(EndpointConfig::of(&args).unwrap_err().to_string(), expect);
     }
 
     #[test]

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use everturn::campaign::{Narrator, NarratorError, Output, Request};
+use everturn::campaign::{Narrator, NarratorError, NarratorOutput, NarratorRequest};
 use serde_json::{Map, Value, json};
 
 use super::answer;
-use super::client::{Client, Failure};
-use super::config::Config;
-use super::partial::Partial;
+use super::client::{EndpointClient, RequestFailure};
+use super::config::EndpointConfig;
+use super::partial::PartialAnswer;
 use super::prompt;
-use super::{Listener, Shown};
-use crate::output::harmless;
+use super::{NarrationEvent, NarrationListener};
+use crate::output::escape_controls;
 
 /// How often an endpoint that fails is asked, and how long is waited between.
-pub(super) struct Pace {
+pub(super) struct RetryPolicy {
     pub(super) tries: u32,
     /// The first wait; each one after it is twice as long.
     pub(super) first: Duration,
@@ -24,9 +24,9 @@ pub(super) struct Pace {
     pub(super) sleep: Box<dyn FnMut(Duration)>,
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace {
+impl Default for RetryPolicy {
+    fn default() -> RetryPolicy {
+        RetryPolicy {
             tries: 4,
             first: Duration::from_millis(500),
             most: Duration::from_secs(30),
@@ -35,7 +35,7 @@ impl Default for Pace {
     }
 }
 
-impl Pace {
+impl RetryPolicy {
     /// How long to wait after so many tries; nothing, if it is not worth it.
     fn wait(&self, tried: u32, wanted: Option<Duration>) -> Option<Duration> {
         let own = self.first.saturating_mul(1 << tried.saturating_sub(1).min(16)).min(self.most);
@@ -49,17 +49,27 @@ const OPTIONAL: &[&str] = &["response_format", "stream", "temperature", "max_tok
 
 /// A model behind an endpoint.
 pub(super) struct Endpoint {
-    client: Client,
-    config: Config,
-    listener: Listener,
-    pace: Pace,
+    client: EndpointClient,
+    config: EndpointConfig,
+    listener: NarrationListener,
+    pace: RetryPolicy,
     /// What this endpoint does not want to be told.
     left_out: Vec<&'static str>,
 }
 
 impl Endpoint {
-    pub(super) fn new(config: Config, listener: Listener, pace: Pace) -> Endpoint {
-        Endpoint { client: Client::new(&config), config, listener, pace, left_out: Vec::new() }
+    pub(super) fn new(
+        config: EndpointConfig,
+        listener: NarrationListener,
+        pace: RetryPolicy,
+    ) -> Endpoint {
+        Endpoint {
+            client: EndpointClient::new(&config),
+            config,
+            listener,
+            pace,
+            left_out: Vec::new(),
+        }
     }
 
     fn body(&self, messages: &[Value]) -> Value {
@@ -84,7 +94,7 @@ impl Endpoint {
     }
 
     /// Leaves out what an endpoint complains about. Tells whether there was anything.
-    fn give_in(&mut self, complaint: &str) -> bool {
+    fn drop_rejected_option(&mut self, complaint: &str) -> bool {
         let named = OPTIONAL
             .iter()
             .find(|part| complaint.contains(**part) && !self.left_out.contains(*part));
@@ -93,14 +103,14 @@ impl Endpoint {
     }
 
     /// One answer, whole and understood.
-    fn once(&mut self, messages: &[Value]) -> Result<Output, Failure> {
+    fn request_once(&mut self, messages: &[Value]) -> Result<NarratorOutput, RequestFailure> {
         let body = self.body(messages);
-        let (mut partial, mut shown) = (Partial::default(), String::new());
+        let (mut partial, mut shown) = (PartialAnswer::default(), String::new());
         let listener = &mut self.listener;
         let mut arrived = |piece: &str| {
             let text = partial.feed(piece);
             if !text.is_empty() {
-                listener(Shown::Text(&harmless(&text)));
+                listener(NarrationEvent::Text(&escape_controls(&text)));
                 shown.push_str(&text);
             }
         };
@@ -109,17 +119,17 @@ impl Endpoint {
             let host = self.client.host();
             answer::output(&content.text).map_err(|error| {
                 match (content.is_cut, content.is_whole) {
-                    (true, _) => Failure::Final {
+                    (true, _) => RequestFailure::Final {
                         reason: format!(
                             "the answer was cut off after {} tokens; allow more with --max-tokens",
                             self.config.max_tokens
                         ),
                     },
-                    (_, false) => Failure::Later {
+                    (_, false) => RequestFailure::Later {
                         reason: format!("the connection to {host} ended early"),
                         wait: None,
                     },
-                    _ => Failure::Later { reason: error.reason, wait: Some(Duration::ZERO) },
+                    _ => RequestFailure::Later { reason: error.reason, wait: Some(Duration::ZERO) },
                 }
             })
         });
@@ -128,14 +138,14 @@ impl Endpoint {
                 // What was shown while it arrived may be less, or, of another object, something else.
                 let rest = output.text.strip_prefix(shown.as_str());
                 if rest.is_none() {
-                    listener(Shown::Again);
+                    listener(NarrationEvent::Again);
                 }
                 let rest = rest.unwrap_or(&output.text);
                 if !rest.is_empty() {
-                    listener(Shown::Text(&harmless(rest)));
+                    listener(NarrationEvent::Text(&escape_controls(rest)));
                 }
             }
-            Err(_) if !shown.is_empty() => listener(Shown::Again),
+            Err(_) if !shown.is_empty() => listener(NarrationEvent::Again),
             Err(_) => {}
         }
         output
@@ -143,32 +153,34 @@ impl Endpoint {
 }
 
 impl Narrator for Endpoint {
-    fn narrate(&mut self, request: &Request<'_>) -> Result<Output, NarratorError> {
+    fn narrate(&mut self, request: &NarratorRequest<'_>) -> Result<NarratorOutput, NarratorError> {
         if request.retry > 0 {
-            (self.listener)(Shown::Again);
+            (self.listener)(NarrationEvent::Again);
         }
         let most = self.config.context_tokens.saturating_sub(self.config.max_tokens);
         let messages = prompt::messages(request, usize::try_from(most).unwrap_or(usize::MAX));
         let mut tried = 0;
         loop {
             tried += 1;
-            let failure = match self.once(&messages) {
+            let failure = match self.request_once(&messages) {
                 Ok(output) => return Ok(output),
                 Err(failure) => failure,
             };
             match failure {
-                Failure::Later { reason, wait } => match self.pace.wait(tried, wait) {
+                RequestFailure::Later { reason, wait } => match self.pace.wait(tried, wait) {
                     Some(wait) => {
                         let seconds = wait.as_secs_f64();
-                        let remark = format!("{reason}; asking again in {seconds} s");
-                        (self.listener)(Shown::Remark(&remark));
+                        let warning = format!("{reason}; asking again in {seconds} s");
+                        (self.listener)(NarrationEvent::Remark(&warning));
                         (self.pace.sleep)(wait);
                     }
                     None => return Err(NarratorError::passing(reason)),
                 },
-                Failure::Refused { reason } if self.give_in(&reason) => tried -= 1,
-                Failure::Slow { reason } => return Err(NarratorError::passing(reason)),
-                Failure::Refused { reason } | Failure::Final { reason } => {
+                RequestFailure::Refused { reason } if self.drop_rejected_option(&reason) => {
+                    tried -= 1
+                }
+                RequestFailure::Slow { reason } => return Err(NarratorError::passing(reason)),
+                RequestFailure::Refused { reason } | RequestFailure::Final { reason } => {
                     return Err(NarratorError::new(reason));
                 }
             }
@@ -182,7 +194,7 @@ mod tests {
 
     #[test]
     fn waits_grow_and_end() {
-        let pace = Pace::default();
+        let pace = RetryPolicy::default();
         let seconds = |tried, wanted| pace.wait(tried, wanted).map(|wait| wait.as_secs_f64());
         assert_eq!(
             [1, 2, 3, 4].map(|tried| seconds(tried, None)),

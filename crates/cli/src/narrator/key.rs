@@ -18,28 +18,28 @@ const HIDDEN: &str = "[key]";
 
 /// A key. It can be sent, and never be shown.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Key(String);
+pub(super) struct ApiKey(String);
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(HIDDEN)
     }
 }
 
-impl Key {
+impl ApiKey {
     /// A key that was given as `source`, which is named in errors.
-    pub(super) fn parse(text: &str, source: &str) -> Result<Key, Error> {
+    pub(super) fn parse(text: &str, source: &str) -> Result<ApiKey, Error> {
         let text = text.trim();
         let is_sendable = text.bytes().all(|byte| byte.is_ascii_graphic());
         if text.is_empty() || !is_sendable {
             let what = format!("{source} holds no key: a key is one line of visible characters");
             return Err(Error::new(Exit::Request, what));
         }
-        Ok(Key(text.to_owned()))
+        Ok(ApiKey(text.to_owned()))
     }
 
     /// The key in a file that nobody else can read.
-    pub(super) fn read(path: &Path) -> Result<Key, Error> {
+    pub(super) fn read(path: &Path) -> Result<ApiKey, Error> {
         let name = path.display().to_string();
         let failed = |cause: std::io::Error| {
             Error::new(Exit::Request, format!("cannot read the key file {name}")).caused_by(cause)
@@ -55,7 +55,7 @@ impl Key {
         }
         let mut text = String::new();
         file.take(LARGEST).read_to_string(&mut text).map_err(failed)?;
-        Key::parse(&text, &format!("the key file {name}"))
+        ApiKey::parse(&text, &format!("the key file {name}"))
     }
 
     /// What the header says.
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_key_is_never_shown() {
-        let key = Key::parse(" sk-secret\n", "a test").unwrap();
+        let key = ApiKey::parse(" sk-secret\n", "a test").unwrap();
         assert_eq!(format!("{key:?} {:?}", Some(&key)), "[key] Some([key])");
         assert_eq!(key.hide_in("bad key sk-secret!"), "bad key [key]!");
         assert_eq!(key.header(), "Bearer sk-secret");
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn what_cannot_be_a_key_is_refused_without_showing_it() {
         for wrong in ["", "  \n", "sk-a\nsk-b", "sk \u{1b}", "schlüssel"] {
-            let error = Key::parse(wrong, "a test").unwrap_err().to_string();
+            let error = ApiKey::parse(wrong, "a test").unwrap_err().to_string();
             assert_eq!(error, "a test holds no key: a key is one line of visible characters");
         }
     }
@@ -100,15 +100,15 @@ mod tests {
             [(0o600, true), (0o400, true), (0o640, false), (0o604, false), (0o666, false)]
         {
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-            let read = Key::read(&file);
+            let read = ApiKey::read(&file);
             assert_eq!(read.is_ok(), is_fine, "{mode:o}");
             if let Err(error) = read {
                 assert!(error.to_string().ends_with("can be read by others"), "{error}");
             }
         }
-        assert!(Key::read(dir.path()).is_err());
+        assert!(ApiKey::read(dir.path()).is_err());
         assert!(
-            Key::read(&dir.path().join("none"))
+            ApiKey::read(&dir.path().join("none"))
                 .unwrap_err()
                 .to_string()
                 .contains("cannot read the key file")

@@ -8,10 +8,10 @@ const TEXT: &str = "assistant_text";
 /// It looks at the first object in what arrives, and there at one member. What it gives is for showing only: the
 /// whole answer is read again when it is there.
 #[derive(Debug, Default)]
-pub(super) struct Partial {
+pub(super) struct PartialAnswer {
     /// How many brackets are open.
     depth: usize,
-    state: State,
+    state: ParserState,
     /// The last string at the top of the object, which may turn out to be a key.
     word: String,
     is_key: bool,
@@ -20,7 +20,7 @@ pub(super) struct Partial {
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-enum State {
+enum ParserState {
     #[default]
     Between,
     /// In a string, and whether it is the text.
@@ -39,49 +39,51 @@ enum State {
     Done,
 }
 
-impl Partial {
+impl PartialAnswer {
     /// Takes a piece, and gives what it adds to the text.
     pub(super) fn feed(&mut self, piece: &str) -> String {
         let mut out = String::new();
         for character in piece.chars() {
             let state = std::mem::take(&mut self.state);
             self.state = match state {
-                State::Done => State::Done,
-                State::Between => self.between(character),
-                State::In { text } => self.inside(character, text, &mut out),
-                State::Escape { text } => self.escaped(character, text, &mut out),
-                State::Digits { text, digits } => self.digit(character, text, digits, &mut out),
+                ParserState::Done => ParserState::Done,
+                ParserState::Between => self.between(character),
+                ParserState::In { text } => self.inside(character, text, &mut out),
+                ParserState::Escape { text } => self.escaped(character, text, &mut out),
+                ParserState::Digits { text, digits } => {
+                    self.digit(character, text, digits, &mut out)
+                }
             };
         }
         out
     }
 
-    fn between(&mut self, character: char) -> State {
+    fn between(&mut self, character: char) -> ParserState {
         match character {
             '{' | '[' => self.depth += 1,
-            '}' | ']' if self.depth == 1 => return State::Done,
+            '}' | ']' if self.depth == 1 => return ParserState::Done,
             '}' | ']' => self.depth = self.depth.saturating_sub(1),
             '"' if self.depth > 0 => {
                 let text = self.depth == 1 && self.is_key && self.word == TEXT;
                 self.is_key = false;
                 self.word.clear();
-                return State::In { text };
+                return ParserState::In { text };
             }
             ':' => self.is_key = true,
             ',' => self.is_key = false,
             _ => {}
         }
-        State::Between
+        ParserState::Between
     }
 
-    fn inside(&mut self, character: char, text: bool, out: &mut String) -> State {
+    fn inside(&mut self, character: char, text: bool, out: &mut String) -> ParserState {
         match character {
-            '\\' => State::Escape { text },
-            '"' if text => State::Done,
-            '"' => State::Between,
+            '\\' => ParserState::Escape { text },
+            '"' if text => ParserState::Done,
+            '"' => ParserState::Between,
             _ => {
                 self.put(character, text, out);
-                State::In { text }
+                ParserState::In { text }
             }
         }
     }
@@ -97,9 +99,9 @@ impl Partial {
         }
     }
 
-    fn escaped(&mut self, character: char, text: bool, out: &mut String) -> State {
+    fn escaped(&mut self, character: char, text: bool, out: &mut String) -> ParserState {
         let plain = match character {
-            'u' => return State::Digits { text, digits: String::new() },
+            'u' => return ParserState::Digits { text, digits: String::new() },
             'n' => '\n',
             't' => '\t',
             'r' => '\r',
@@ -108,7 +110,7 @@ impl Partial {
             other => other,
         };
         self.put(plain, text, out);
-        State::In { text }
+        ParserState::In { text }
     }
 
     fn digit(
@@ -117,10 +119,10 @@ impl Partial {
         text: bool,
         mut digits: String,
         out: &mut String,
-    ) -> State {
+    ) -> ParserState {
         digits.push(character);
         if digits.chars().count() < 4 {
-            return State::Digits { text, digits };
+            return ParserState::Digits { text, digits };
         }
         let number = u32::from_str_radix(&digits, 16).unwrap_or(0xfffd);
         match (self.high, number) {
@@ -132,7 +134,7 @@ impl Partial {
             }
             _ => self.put(char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER), text, out),
         }
-        State::In { text }
+        ParserState::In { text }
     }
 }
 
@@ -145,7 +147,7 @@ mod tests {
     fn check(answer: &str, expect: &str) {
         let all: Vec<char> = answer.chars().collect();
         for size in [1, 2, 3, 7, all.len().max(1)] {
-            let mut partial = Partial::default();
+            let mut partial = PartialAnswer::default();
             let pieces = all.chunks(size).map(|piece| piece.iter().collect::<String>());
             let found: String = pieces.map(|piece| partial.feed(&piece)).collect();
             assert_eq!(found, expect, "{answer} in pieces of {size}");

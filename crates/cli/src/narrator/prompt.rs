@@ -1,8 +1,8 @@
 //! What a model is told: the rules and tools once, then the last turns, then the state and what the player says.
 
-use everturn::campaign::{Detail, Generation, Request, Rules};
+use everturn::campaign::{BriefingDetail, Generation, NarratorRequest, RuleSet};
 use everturn::tokens;
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 use serde_json::{Value, json};
 
 /// What each message costs beside its words, about.
@@ -12,7 +12,7 @@ const PER_MESSAGE: usize = 6;
 ///
 /// The rules, the state and the input always go along; the state gets shorter if it does not fit, and as many of
 /// the last turns follow as there is room for.
-pub(super) fn messages(request: &Request<'_>, most: usize) -> Vec<Value> {
+pub(super) fn messages(request: &NarratorRequest<'_>, most: usize) -> Vec<Value> {
     let system = system(request);
     let mut left = most.saturating_sub(cost(&system));
     let input = cut(request.user_input, left / 3);
@@ -35,13 +35,13 @@ fn message(role: &str, content: &str) -> Value {
 }
 
 fn cost(text: &str) -> usize {
-    tokens::count(text) + PER_MESSAGE
+    tokens::count_tokens(text) + PER_MESSAGE
 }
 
 /// As much of a text as fits into so many tokens, about.
 fn cut(text: &str, most: usize) -> String {
     let mut part = text;
-    while tokens::count_up_to(part, most).is_none() {
+    while tokens::count_tokens_up_to(part, most).is_none() {
         let half = part.floor_char_boundary(part.len() / 2);
         part = part.get(..half).unwrap_or_default();
     }
@@ -49,9 +49,9 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 /// A turn of the past: what was said, and the answer as it was to be given.
-fn turn(row: &Tree) -> (String, String) {
+fn turn(row: &JsonTree) -> (String, String) {
     let text = |key: &str| row.string_at(&[key]).unwrap_or_default();
-    let calls = row.at(&["assistant_structured", "tool_calls"]);
+    let calls = row.value_at(&["assistant_structured", "tool_calls"]);
     let calls = calls.and_then(|calls| calls.to_value().ok()).unwrap_or_else(|| json!([]));
     let told = json!({
         "assistant_text": text("assistant_text"),
@@ -89,7 +89,7 @@ fn words(checked: &[&str]) -> String {
 }
 
 /// The rules, which are the same from turn to turn.
-fn system(request: &Request<'_>) -> String {
+fn system(request: &NarratorRequest<'_>) -> String {
     let tools: Vec<String> = request
         .tools()
         .iter()
@@ -104,8 +104,8 @@ fn system(request: &Request<'_>) -> String {
         _ => "One can only go to the reachable areas of the area one is in; ways may lead one way.",
     };
     let health = match request.generation.rules() {
-        Rules::First => "Hit points may fall below 0.",
-        Rules::Second => {
+        RuleSet::First => "Hit points may fall below 0.",
+        RuleSet::Second => {
             "Hit points never fall below 0. When everybody is dying or dead, the campaign ends."
         }
     };
@@ -118,15 +118,15 @@ fn system(request: &Request<'_>) -> String {
 }
 
 /// The state, what the player says, and what was wrong with the last answer.
-fn question(request: &Request<'_>, input: &str, most: usize) -> String {
+fn question(request: &NarratorRequest<'_>, input: &str, most: usize) -> String {
     let said = cost(input);
     // The settings choose; what does not leave room for at least a turn or two is told in short.
     let room = most.saturating_sub(said).saturating_mul(3) / 4;
-    let all = [Detail::Full, Detail::Compressed, Detail::Brief];
+    let all = [BriefingDetail::Full, BriefingDetail::Compressed, BriefingDetail::Brief];
     let mut state = String::new();
     for detail in all.into_iter().filter(|detail| *detail <= request.detail()) {
         state = request.state(detail).to_string();
-        if tokens::count_up_to(&state, room).is_some() {
+        if tokens::count_tokens_up_to(&state, room).is_some() {
             break;
         }
     }
@@ -147,7 +147,7 @@ mod tests {
     use std::sync::Arc;
 
     use everturn::campaign::{
-        CampaignWriter, Narrator, NarratorError, NewCampaign, Output, Submission, create,
+        CampaignWriter, Narrator, NarratorError, NarratorOutput, NewCampaign, Submission, create,
     };
     use everturn::store::{MemoryStore, Store};
 
@@ -161,10 +161,13 @@ mod tests {
     }
 
     impl Narrator for Spy {
-        fn narrate(&mut self, request: &Request<'_>) -> Result<Output, NarratorError> {
+        fn narrate(
+            &mut self,
+            request: &NarratorRequest<'_>,
+        ) -> Result<NarratorOutput, NarratorError> {
             self.seen.push(messages(request, self.most));
             let answer = if self.answers.is_empty() { "Quiet." } else { self.answers.remove(0) };
-            Ok(Output::text(answer))
+            Ok(NarratorOutput::text(answer))
         }
     }
 

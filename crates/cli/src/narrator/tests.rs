@@ -15,18 +15,18 @@ use everturn::campaign::{
 use everturn::store::{MemoryStore, Store};
 use serde_json::{Value, json};
 
-use self::server::{Server, Step, event};
-use super::config::{Config, NarratorArgs, Who};
-use super::endpoint::{Endpoint, Pace};
-use super::key::Key;
-use super::{Listener, Shown};
+use self::server::{ScriptedServer, ServerStep, event};
+use super::config::{EndpointConfig, NarratorArgs, NarratorKind};
+use super::endpoint::{Endpoint, RetryPolicy};
+use super::key::ApiKey;
+use super::{NarrationEvent, NarrationListener};
 use crate::error::Error;
 
 const SECRET: &str = "sk-very-secret-0123456789";
 
 /// What came of some turns.
 #[derive(Debug)]
-struct Outcome {
+struct RunOutcome {
     /// The row of each turn, or what went wrong and whether it may pass.
     turns: Vec<Result<Value, (String, bool)>>,
     /// What the player was shown; `~` stands for beginning anew, and remarks are in brackets.
@@ -37,7 +37,7 @@ struct Outcome {
     rows: usize,
 }
 
-impl Outcome {
+impl RunOutcome {
     #[track_caller]
     fn row(&self) -> &Value {
         match self.turns.as_slice() {
@@ -68,39 +68,44 @@ impl Outcome {
     }
 }
 
-fn config(url: &str) -> Config {
+fn config(url: &str) -> EndpointConfig {
     let args = NarratorArgs {
-        narrator: Some(Who::Openai),
+        narrator: Some(NarratorKind::Openai),
         narrator_url: Some(url.to_owned()),
         model: Some("test-model".to_owned()),
         narrator_timeout: Some(15.0),
         ..NarratorArgs::default()
     };
-    Config { key: Some(Key::parse(SECRET, "a test").unwrap()), ..Config::of(&args).unwrap() }
+    EndpointConfig {
+        key: Some(ApiKey::parse(SECRET, "a test").unwrap()),
+        ..EndpointConfig::of(&args).unwrap()
+    }
 }
 
 /// Plays these inputs against a server.
 fn play_with(
-    steps: Vec<Step>,
+    steps: Vec<ServerStep>,
     inputs: &[&str],
-    change: impl FnOnce(&mut Config),
-    mut more: impl FnMut(&Shown<'_>) + 'static,
-) -> Outcome {
-    let server = Server::start(steps);
+    change: impl FnOnce(&mut EndpointConfig),
+    mut more: impl FnMut(&NarrationEvent<'_>) + 'static,
+) -> RunOutcome {
+    let server = ScriptedServer::start(steps);
     let mut config = config(&server.url);
     change(&mut config);
     let (shown, slept) = (Rc::new(RefCell::new(String::new())), Rc::new(RefCell::new(Vec::new())));
     let (screen, clock) = (Rc::clone(&shown), Rc::clone(&slept));
-    let listener: Listener = Box::new(move |it| {
+    let listener: NarrationListener = Box::new(move |it| {
         match it {
-            Shown::Text(text) => screen.borrow_mut().push_str(text),
-            Shown::Again => screen.borrow_mut().push('~'),
-            Shown::Remark(remark) => screen.borrow_mut().push_str(&format!("[{remark}]")),
+            NarrationEvent::Text(text) => screen.borrow_mut().push_str(text),
+            NarrationEvent::Again => screen.borrow_mut().push('~'),
+            NarrationEvent::Remark(warning) => {
+                screen.borrow_mut().push_str(&format!("[{warning}]"))
+            }
         }
         more(&it);
     });
     let sleep = Box::new(move |wait| clock.borrow_mut().push(wait));
-    let pace = Pace { sleep, ..Pace::default() };
+    let pace = RetryPolicy { sleep, ..RetryPolicy::default() };
     let mut narrator = Endpoint::new(config, listener, pace);
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let now = "2026-01-14T16:05:00Z".parse().unwrap();
@@ -120,14 +125,14 @@ fn play_with(
     }
     let rows = usize::try_from(Campaign::open(store, &id).unwrap().turn()).unwrap();
     let (shown, slept) = (shown.take(), slept.take());
-    let outcome = Outcome { turns, shown, slept, requests: server.finish(), rows };
+    let outcome = RunOutcome { turns, shown, slept, requests: server.finish(), rows };
     // The key goes out in a header, and nowhere else.
     let said = format!("{:?} {}", outcome.turns, outcome.shown);
     assert!(!said.contains(SECRET), "{said}");
     outcome
 }
 
-fn play(steps: Vec<Step>) -> Outcome {
+fn play(steps: Vec<ServerStep>) -> RunOutcome {
     play_with(steps, &["I look around."], |_| {}, |_| {})
 }
 
@@ -145,18 +150,18 @@ fn whole(content: &str) -> String {
         .to_string()
 }
 
-fn fine(content: &str) -> Step {
-    Step::Reply(200, "Content-Type: application/json\r\n", whole(content))
+fn fine(content: &str) -> ServerStep {
+    ServerStep::Reply(200, "Content-Type: application/json\r\n", whole(content))
 }
 
-fn failing(status: u16, headers: &'static str, body: &str) -> Step {
-    Step::Reply(status, headers, body.to_owned())
+fn failing(status: u16, headers: &'static str, body: &str) -> ServerStep {
+    ServerStep::Reply(status, headers, body.to_owned())
 }
 
 #[test]
 fn a_stream_becomes_a_turn_and_is_shown_as_it_arrives() {
     for size in [1, 5, 1000] {
-        let outcome = play(vec![Step::Stream(pieces(ANSWER, size))]);
+        let outcome = play(vec![ServerStep::Stream(pieces(ANSWER, size))]);
         assert_eq!(outcome.text(), TEXT);
         assert_eq!(outcome.shown, TEXT);
         assert_eq!(outcome.row()["dialog_type"], "action_prompt");
@@ -168,9 +173,9 @@ fn a_stream_becomes_a_turn_and_is_shown_as_it_arrives() {
 fn the_text_is_shown_before_the_answer_is_complete() {
     let (open, gate) = channel();
     let (first, rest) = ANSWER.split_at(30);
-    let step = Step::Gated(first.to_owned(), gate, rest.to_owned());
-    let open_it = move |shown: &Shown<'_>| {
-        if matches!(shown, Shown::Text(_)) {
+    let step = ServerStep::Gated(first.to_owned(), gate, rest.to_owned());
+    let open_it = move |shown: &NarrationEvent<'_>| {
+        if matches!(shown, NarrationEvent::Text(_)) {
             open.send(()).ok();
         }
     };
@@ -208,7 +213,7 @@ fn the_request_says_what_it_should_and_has_the_key() {
 fn tools_are_called_and_checked() {
     let call = r#"{"tool": "move", "args": {"actor_id": "pc_001", "from_area_id": "area_001", "to_area_id": "area_002"}}"#;
     let answer = format!(r#"{{"assistant_text": "You move on.", "tool_calls": [{call}]}}"#);
-    let outcome = play(vec![Step::Stream(pieces(&answer, 9))]);
+    let outcome = play(vec![ServerStep::Stream(pieces(&answer, 9))]);
     assert_eq!(outcome.row()["state_summary"]["positions"]["pc_001"], "area_002");
     assert_eq!(outcome.row()["assistant_structured"]["tool_calls"][0]["id"], "call_001");
 }
@@ -216,7 +221,7 @@ fn tools_are_called_and_checked() {
 #[test]
 fn an_answer_that_contradicts_the_state_is_asked_for_again() {
     let wrong = r#"{"assistant_text": "You move on."}"#;
-    let outcome = play(vec![Step::Stream(pieces(wrong, 4)), fine(ANSWER)]);
+    let outcome = play(vec![ServerStep::Stream(pieces(wrong, 4)), fine(ANSWER)]);
     assert_eq!(outcome.text(), TEXT);
     assert_eq!(outcome.shown, format!("You move on.~{TEXT}"));
     assert_eq!(outcome.row()["conflict_report"]["retries"], 1);
@@ -232,7 +237,7 @@ fn answers_are_found_in_whatever_surrounds_them() {
         format!("<think>What {{now}}?</think>\nHere it is: {ANSWER} Enjoy!"),
         format!(r#"{{"answer": {ANSWER}}}"#),
     ] {
-        for step in [fine(&content), Step::Stream(pieces(&content, 3))] {
+        for step in [fine(&content), ServerStep::Stream(pieces(&content, 3))] {
             let outcome = play(vec![step]);
             assert_eq!(outcome.text(), TEXT, "{content}");
             let counts = outcome.shown.rsplit('~').next().unwrap();
@@ -250,7 +255,7 @@ fn answers_are_found_in_whatever_surrounds_them() {
 #[test]
 fn broken_json_is_asked_for_again_and_then_given_up() {
     let broken = r#"{"assistant_text": "A tor"#;
-    let outcome = play(vec![Step::Stream(pieces(broken, 4)), fine(ANSWER)]);
+    let outcome = play(vec![ServerStep::Stream(pieces(broken, 4)), fine(ANSWER)]);
     assert_eq!(outcome.text(), TEXT);
     let expect =
         format!("A tor~[the model answered with broken JSON; asking again in 0.5 s]{TEXT}");
@@ -263,13 +268,14 @@ fn broken_json_is_asked_for_again_and_then_given_up() {
 
 #[test]
 fn wrong_content_types_are_seen_through() {
-    let as_text = Step::Reply(200, "Content-Type: text/plain\r\n", whole(ANSWER));
+    let as_text = ServerStep::Reply(200, "Content-Type: text/plain\r\n", whole(ANSWER));
     assert_eq!(play(vec![as_text]).text(), TEXT);
     let stream = event(ANSWER) + "data: [DONE]\n\n";
-    let as_json = Step::Reply(200, "Content-Type: application/json\r\n", stream);
+    let as_json = ServerStep::Reply(200, "Content-Type: application/json\r\n", stream);
     assert_eq!(play(vec![as_json]).text(), TEXT);
     for page in ["<html>It works!</html>", "[1]", r#"{"models": []}"#] {
-        let outcome = play(vec![Step::Reply(200, "Content-Type: text/html\r\n", page.to_owned())]);
+        let outcome =
+            play(vec![ServerStep::Reply(200, "Content-Type: text/html\r\n", page.to_owned())]);
         assert!(outcome.error().0.ends_with("is the address right?"), "{}", outcome.error().0);
     }
 }
@@ -277,7 +283,7 @@ fn wrong_content_types_are_seen_through() {
 #[test]
 fn control_characters_are_stored_as_they_came_and_never_shown() {
     let answer = r#"{"assistant_text": "red \u001b[31m and \u0007 bell"}"#;
-    for step in [fine(answer), Step::Stream(pieces(answer, 2))] {
+    for step in [fine(answer), ServerStep::Stream(pieces(answer, 2))] {
         let outcome = play(vec![step]);
         assert_eq!(outcome.text(), "red \u{1b}[31m and \u{7} bell");
         assert_eq!(outcome.shown, "red \\u{1b}[31m and \\u{7} bell");

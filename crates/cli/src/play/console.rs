@@ -6,7 +6,7 @@ use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 use rustyline::{Config, Editor};
 
-use super::page::Screen;
+use super::page::ScreenOptions;
 use crate::settings;
 
 /// How long a line may be.
@@ -22,7 +22,7 @@ const PROMPT: &str = "> ";
 
 /// What the player did.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum ConsoleInput {
     Line(String),
     /// A line that is too long, or no text.
     Unfit(&'static str),
@@ -59,14 +59,14 @@ impl Console {
     }
 
     /// How pages are shown now: the user may have changed the size of the window.
-    pub(super) fn screen(&self) -> Screen {
+    pub(super) fn screen(&self) -> ScreenOptions {
         let width = match self {
             Console::Terminal(_) => crossterm::terminal::size().ok().map(|(width, _)| width.into()),
             Console::Pipe(_) => settings::columns(),
         };
         let choice = anstream::AutoStream::choice(&io::stdout());
         let colour = choice != anstream::ColorChoice::Never;
-        Screen { width: width.unwrap_or(80).clamp(20, WIDEST), colour }
+        ScreenOptions { width: width.unwrap_or(80).clamp(20, WIDEST), colour }
     }
 
     /// Makes a line available to the arrow keys.
@@ -78,14 +78,14 @@ impl Console {
     }
 
     /// Waits for the next line.
-    pub(super) fn ask(&mut self) -> io::Result<Heard> {
+    pub(super) fn ask(&mut self) -> io::Result<ConsoleInput> {
         match self {
             Console::Pipe(input) => read_line(input),
             Console::Terminal(editor) => match editor.readline(PROMPT) {
-                Ok(line) if line.len() > LONGEST => Ok(Heard::Unfit(TOO_LONG)),
-                Ok(line) => Ok(Heard::Line(line)),
-                Err(ReadlineError::Interrupted) => Ok(Heard::Interrupted),
-                Err(ReadlineError::Eof) => Ok(Heard::End),
+                Ok(line) if line.len() > LONGEST => Ok(ConsoleInput::Unfit(TOO_LONG)),
+                Ok(line) => Ok(ConsoleInput::Line(line)),
+                Err(ReadlineError::Interrupted) => Ok(ConsoleInput::Interrupted),
+                Err(ReadlineError::Eof) => Ok(ConsoleInput::End),
                 Err(error) => Err(failure(error)),
             },
         }
@@ -102,19 +102,19 @@ fn failure(error: ReadlineError) -> io::Error {
 }
 
 /// The next line of a pipe. Of one that is too long, only as much is kept in memory as a line may have.
-fn read_line(input: &mut impl BufRead) -> io::Result<Heard> {
+fn read_line(input: &mut impl BufRead) -> io::Result<ConsoleInput> {
     let mut line = Vec::new();
     let most = LONGEST as u64 + 1;
     input.by_ref().take(most).read_until(b'\n', &mut line)?;
     if line.is_empty() {
-        return Ok(Heard::End);
+        return Ok(ConsoleInput::End);
     }
     if line.last() != Some(&b'\n') && line.len() > LONGEST {
         input.skip_until(b'\n')?;
-        return Ok(Heard::Unfit(TOO_LONG));
+        return Ok(ConsoleInput::Unfit(TOO_LONG));
     }
     let line = String::from_utf8(line);
-    Ok(line.map_or(Heard::Unfit("That is no text: it is not UTF-8."), Heard::Line))
+    Ok(line.map_or(ConsoleInput::Unfit("That is no text: it is not UTF-8."), ConsoleInput::Line))
 }
 
 #[cfg(test)]
@@ -128,13 +128,13 @@ mod tests {
         input.extend(format!("one\n{long}\n{long}y and more\nlast").as_bytes());
         let mut input = io::Cursor::new(input);
         let mut next = || read_line(&mut input).unwrap();
-        assert_eq!(next(), Heard::Line("one\n".to_owned()));
-        assert_eq!(next(), Heard::Line(format!("{long}\n")));
-        assert_eq!(next(), Heard::Unfit(TOO_LONG));
-        assert_eq!(next(), Heard::Line("last".to_owned()));
-        assert_eq!(next(), Heard::End);
+        assert_eq!(next(), ConsoleInput::Line("one\n".to_owned()));
+        assert_eq!(next(), ConsoleInput::Line(format!("{long}\n")));
+        assert_eq!(next(), ConsoleInput::Unfit(TOO_LONG));
+        assert_eq!(next(), ConsoleInput::Line("last".to_owned()));
+        assert_eq!(next(), ConsoleInput::End);
         let mut wrong = io::Cursor::new(b"\xff\nfine\n".to_vec());
-        assert!(matches!(read_line(&mut wrong).unwrap(), Heard::Unfit(_)));
-        assert_eq!(read_line(&mut wrong).unwrap(), Heard::Line("fine\n".to_owned()));
+        assert!(matches!(read_line(&mut wrong).unwrap(), ConsoleInput::Unfit(_)));
+        assert_eq!(read_line(&mut wrong).unwrap(), ConsoleInput::Line("fine\n".to_owned()));
     }
 }

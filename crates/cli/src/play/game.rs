@@ -4,36 +4,36 @@ use std::path::Path;
 use std::sync::Arc;
 
 use everturn::campaign::{CampaignError, CampaignWriter, Submission};
-use everturn::layout::{self, LayoutError};
-use everturn::scan::Rules;
+use everturn::format::{self, SessionError};
+use everturn::model::{NewMark, SessionRef};
+use everturn::scan::SecretRules;
 use everturn::store::Store;
-use everturn::view::{NewMark, Place};
-use everturn_export::{Choices, Export, Format, Mask, Part, Style};
+use everturn_export::{Export, ExportFormat, ExportOptions, ExportPart, ExportStyle, SecretMask};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::guide::Guide;
-use super::page::{Look, Page};
-use super::told;
-use super::voice::Voice;
-use super::words::{COMMANDS, Word, understand, usage};
+use super::live_narrator::LiveNarrator;
+use super::log_view;
+use super::page::{BlockStyle, PlayPage};
+use super::player_input::{COMMANDS, PlayerInput, parse_line, usage};
+use crate::atomic_file::ExistingFile;
 use crate::error::Error;
-use crate::output::counted;
-use crate::target::Existing;
-use crate::{settings, stories};
+use crate::output::count_noun;
+use crate::{exports, settings};
 
 /// Whether the game goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextStep {
     Ask,
     Leave,
 }
 
 /// A campaign in the hands of a player.
-pub(super) struct Game<'n> {
+pub(super) struct PlaySession<'n> {
     pub(super) store: Arc<dyn Store>,
     pub(super) campaign: CampaignWriter,
-    pub(super) narrator: &'n mut dyn Voice,
+    pub(super) narrator: &'n mut dyn LiveNarrator,
     pub(super) guide: Guide,
     pub(super) clock: fn() -> Timestamp,
     /// The last line, if it was not answered.
@@ -42,27 +42,27 @@ pub(super) struct Game<'n> {
     pub(super) failures: u64,
 }
 
-impl Game<'_> {
+impl PlaySession<'_> {
     /// What a player sees first.
-    pub(super) fn opening(&mut self, page: &mut Page) -> Result<(), Error> {
+    pub(super) fn opening(&mut self, page: &mut PlayPage) -> Result<(), Error> {
         let campaign = self.campaign.campaign();
         let turn = campaign.turn();
-        page.say(Look::Strong, format!("Everturn - {}", campaign.id()));
+        page.say(BlockStyle::Strong, format!("Everturn - {}", campaign.id()));
         page.say(
-            Look::Faint,
+            BlockStyle::Faint,
             "Say what you do, in plain words. /help shows the commands, /quit leaves; every turn is saved.",
         );
         page.gap();
         if turn > 0 {
-            let behind = counted(turn, "turn lies", "turns lie");
-            page.say(Look::Faint, format!("{behind} behind you."));
+            let behind = count_noun(turn, "turn lies", "turns lie");
+            page.say(BlockStyle::Faint, format!("{behind} behind you."));
             page.gap();
         }
         self.guide.scene(&mut self.campaign, page)?;
         if let Some(reason) = self.campaign.campaign().end_reason()? {
             page.gap();
             page.say(
-                Look::Alarm,
+                BlockStyle::Alarm,
                 format!("The campaign has ended: {reason}. /undo or /rewind goes back."),
             );
         }
@@ -86,42 +86,42 @@ impl Game<'_> {
     }
 
     /// Answers a line. Only what ends the game is an error.
-    pub(super) fn line(&mut self, line: &str, page: &mut Page) -> Result<Next, Error> {
-        match understand(line) {
-            Word::Quit => return Ok(Next::Leave),
-            Word::Say(input) => self.turn(input, page)?,
-            Word::Nothing => {
+    pub(super) fn line(&mut self, line: &str, page: &mut PlayPage) -> Result<NextStep, Error> {
+        match parse_line(line) {
+            PlayerInput::Quit => return Ok(NextStep::Leave),
+            PlayerInput::Say(input) => self.turn(input, page)?,
+            PlayerInput::Nothing => {
                 if self.unanswered.is_some() {
                     self.retry(page)?;
                 }
             }
-            Word::Retry => self.retry(page)?,
-            Word::Look => self.guide.scene(&mut self.campaign, page)?,
-            Word::Map => self.guide.map(self.campaign.campaign(), page)?,
-            Word::Party => self.guide.party(self.campaign.campaign(), page)?,
-            Word::Log(turns) => told::log(self.campaign.campaign(), turns, page)?,
-            Word::Help => help(page),
-            Word::Wrong(what) => self.refuse(what, page),
-            Word::Marks => self.marks(page)?,
+            PlayerInput::Retry => self.retry(page)?,
+            PlayerInput::Look => self.guide.scene(&mut self.campaign, page)?,
+            PlayerInput::Map => self.guide.map(self.campaign.campaign(), page)?,
+            PlayerInput::Party => self.guide.party(self.campaign.campaign(), page)?,
+            PlayerInput::Log(turns) => log_view::show_log(self.campaign.campaign(), turns, page)?,
+            PlayerInput::Help => help(page),
+            PlayerInput::Wrong(what) => self.refuse(what, page),
+            PlayerInput::Marks => self.marks(page)?,
             other => {
                 let done = self.change(&other, page);
-                self.settle(done, page)?;
+                self.report_failure(done, page)?;
             }
         }
-        Ok(Next::Ask)
+        Ok(NextStep::Ask)
     }
 
     /// Carries out a command that changes the campaign, or writes something.
-    fn change(&mut self, word: &Word<'_>, page: &mut Page) -> Result<(), LayoutError> {
+    fn change(&mut self, word: &PlayerInput<'_>, page: &mut PlayPage) -> Result<(), SessionError> {
         let now = (self.clock)();
-        let mut say = |text: String| page.say(Look::Plain, text);
+        let mut say = |text: String| page.say(BlockStyle::Plain, text);
         match word {
-            Word::Undo(turns) => {
+            PlayerInput::Undo(turns) => {
                 let undone = self.campaign.undo(*turns, now)?;
                 say(undone.row.string_at(&["assistant_text"]).unwrap_or_default());
                 self.unanswered = None;
             }
-            Word::Rewind(turn) => {
+            PlayerInput::Rewind(turn) => {
                 let branch = self.campaign.rewind(*turn)?;
                 say(format!(
                     "It is turn {turn} again. All that came after it is kept as {}.",
@@ -129,38 +129,42 @@ impl Game<'_> {
                 ));
                 self.unanswered = None;
             }
-            Word::Fork => {
+            PlayerInput::Fork => {
                 let fork = self.campaign.fork(self.campaign.turn(), None)?;
                 say(format!("A copy is kept as {0}; everturn play {0} goes on there.", fork.id));
             }
-            Word::Mark(name) => {
+            PlayerInput::Mark(name) => {
                 let mark = self.campaign.add_mark(&NewMark::bookmark(name), now)?;
                 say(format!("Turn {} is marked: {} ({}).", mark.turn, mark.name, mark.id));
             }
-            Word::Actor(Some(actor)) => {
+            PlayerInput::Actor(Some(actor)) => {
                 let party = self.campaign.campaign().party()?;
                 if !party.iter().any(|member| member == actor) {
                     let what = format!("{actor} is not in the party: {}", party.join(", "));
-                    return Err(LayoutError::Request { what });
+                    return Err(SessionError::Request { what });
                 }
                 self.campaign.select_actor(actor)?;
                 say(format!("{actor} acts from now on."));
             }
-            Word::Actor(None) => {
+            PlayerInput::Actor(None) => {
                 say(self.campaign.campaign().active_actor()?.unwrap_or_default());
             }
-            Word::Settings(words) => self.settings(words, page)?,
-            Word::Export(file) => self.export(Path::new(file), page)?,
+            PlayerInput::Settings(words) => self.settings(words, page)?,
+            PlayerInput::Export(file) => self.export(Path::new(file), page)?,
             _ => {}
         }
         Ok(())
     }
 
     /// Tells what could not be done; what only ends of the store may say ends the game.
-    fn settle(&mut self, done: Result<(), LayoutError>, page: &mut Page) -> Result<(), Error> {
+    fn report_failure(
+        &mut self,
+        done: Result<(), SessionError>,
+        page: &mut PlayPage,
+    ) -> Result<(), Error> {
         match done {
             Ok(()) => Ok(()),
-            Err(error @ LayoutError::Store(_)) => Err(error.into()),
+            Err(error @ SessionError::Store(_)) => Err(error.into()),
             Err(error) => {
                 self.refuse(Error::from(error).to_string(), page);
                 Ok(())
@@ -168,13 +172,13 @@ impl Game<'_> {
         }
     }
 
-    fn refuse(&mut self, what: String, page: &mut Page) {
+    fn refuse(&mut self, what: String, page: &mut PlayPage) {
         self.failures += 1;
-        page.say(Look::Alarm, what);
+        page.say(BlockStyle::Alarm, what);
     }
 
     /// Plays a turn. A line that was not answered is kept.
-    fn turn(&mut self, input: &str, page: &mut Page) -> Result<(), Error> {
+    fn turn(&mut self, input: &str, page: &mut PlayPage) -> Result<(), Error> {
         let now = (self.clock)();
         let seed = u64::try_from(now.as_nanosecond()).unwrap_or_default();
         let submission =
@@ -184,15 +188,21 @@ impl Game<'_> {
                 self.unanswered = None;
                 let text = played.row.string_at(&["assistant_text"]).unwrap_or_default();
                 let seen = self.narrator.has_shown(&text);
-                told::tell(&played.row, seen, &self.guide, self.campaign.campaign(), page)?;
+                log_view::show_turn(
+                    &played.row,
+                    seen,
+                    &self.guide,
+                    self.campaign.campaign(),
+                    page,
+                )?;
                 for finding in &played.findings {
-                    page.say(Look::Alarm, finding.to_string());
+                    page.say(BlockStyle::Alarm, finding.to_string());
                 }
                 if let Some(reason) = self.campaign.campaign().end_reason()? {
                     page.gap();
                     let what =
                         format!("The campaign has ended: {reason}. /undo or /rewind goes back.");
-                    page.say(Look::Alarm, what);
+                    page.say(BlockStyle::Alarm, what);
                 }
                 Ok(())
             }
@@ -205,18 +215,18 @@ impl Game<'_> {
                 self.keep(input, &error.to_string(), page);
                 Ok(())
             }
-            Err(error) => self.settle(Err(error.into()), page),
+            Err(error) => self.report_failure(Err(error.into()), page),
         }
     }
 
     /// Keeps a line that was not answered, and says how to send it again.
-    fn keep(&mut self, input: &str, why: &str, page: &mut Page) {
+    fn keep(&mut self, input: &str, why: &str, page: &mut PlayPage) {
         self.unanswered = Some(input.to_owned());
         self.refuse(why.to_owned(), page);
-        page.say(Look::Faint, "Your line is kept: Enter or /retry sends it again.");
+        page.say(BlockStyle::Faint, "Your line is kept: Enter or /retry sends it again.");
     }
 
-    fn retry(&mut self, page: &mut Page) -> Result<(), Error> {
+    fn retry(&mut self, page: &mut PlayPage) -> Result<(), Error> {
         match self.unanswered.take() {
             Some(input) => self.turn(&input, page),
             None => {
@@ -226,25 +236,25 @@ impl Game<'_> {
         }
     }
 
-    fn marks(&mut self, page: &mut Page) -> Result<(), Error> {
+    fn marks(&mut self, page: &mut PlayPage) -> Result<(), Error> {
         match self.campaign.campaign().marks() {
             Ok(marks) => {
                 if marks.is_empty() {
-                    page.say(Look::Faint, "There are no marks; /mark NAME makes one.");
+                    page.say(BlockStyle::Faint, "There are no marks; /mark NAME makes one.");
                 }
                 for mark in marks {
                     page.say(
-                        Look::Plain,
+                        BlockStyle::Plain,
                         format!("{}  turn {}  {}", mark.id, mark.turn, mark.name),
                     );
                 }
                 Ok(())
             }
-            Err(error) => self.settle(Err(error), page),
+            Err(error) => self.report_failure(Err(error), page),
         }
     }
 
-    fn settings(&mut self, words: &[&str], page: &mut Page) -> Result<(), LayoutError> {
+    fn settings(&mut self, words: &[&str], page: &mut PlayPage) -> Result<(), SessionError> {
         let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
         let patches = words.iter().filter_map(|word| word.split_once('='));
         let patches: Vec<(String, Value)> =
@@ -256,40 +266,43 @@ impl Game<'_> {
             words.iter().map(|word| word.split('=').next().unwrap_or(word)).collect();
         for (setting, value) in self.campaign.campaign().settings()? {
             if wanted.is_empty() || wanted.iter().any(|key| setting.key.starts_with(key)) {
-                page.say(Look::Plain, format!("{}={value}", setting.key));
+                page.say(BlockStyle::Plain, format!("{}={value}", setting.key));
             }
         }
         if page.is_empty() {
-            page.say(Look::Plain, "There is no such setting; /settings shows those there are.");
+            page.say(
+                BlockStyle::Plain,
+                "There is no such setting; /settings shows those there are.",
+            );
         }
         Ok(())
     }
 
-    fn export(&mut self, file: &Path, page: &mut Page) -> Result<(), LayoutError> {
+    fn export(&mut self, file: &Path, page: &mut PlayPage) -> Result<(), SessionError> {
         let campaign = self.campaign.campaign();
-        let place = Place { id: campaign.id().to_string(), path: campaign.dir().clone() };
-        let unknown = LayoutError::NoSession { id: place.id.clone() };
-        let layout = layout::find("campaign").ok_or(unknown)?;
+        let place = SessionRef { id: campaign.id().to_string(), path: campaign.dir().clone() };
+        let unknown = SessionError::NoSession { id: place.id.clone() };
+        let layout = format::find("campaign").ok_or(unknown)?;
         let reader = layout.open(&self.store, &place)?;
         let summary = layout.summary(&self.store, &place)?;
-        let written = stories::format_of(file).and_then(|format| {
+        let written = exports::format_of(file).and_then(|format| {
             // What the dice and the tables did is not part of the story.
-            let mut choices = Choices::usual(format, Style::Rich);
-            choices.set(Part::Tools, format == Format::Json);
-            choices.set(Part::Snapshots, format == Format::Json);
+            let mut choices = ExportOptions::defaults_for(format, ExportStyle::Rich);
+            choices.set(ExportPart::Tools, format == ExportFormat::Json);
+            choices.set(ExportPart::Snapshots, format == ExportFormat::Json);
             let (reader, now) = (&*reader, settings::now());
-            let mask = format.masks().then(|| Rules::standard() as &dyn Mask);
+            let mask = format.masks_secrets().then(|| SecretRules::standard() as &dyn SecretMask);
             let template = None;
             choices.pages.fonts.system = true;
             let export =
                 Export { summary: &summary, reader, choices: &choices, mask, template, now };
-            stories::write_file(&export, format, file, Existing::Kept, Error::from)
+            exports::write_file(&export, format, file, ExistingFile::Kept, Error::from)
         });
         match written {
             Ok(report) => {
-                let turns = counted(report.turns, "turn is", "turns are");
+                let turns = count_noun(report.turns, "turn is", "turns are");
                 let said = format!("{turns} in {}.", file.display());
-                page.say(Look::Plain, said);
+                page.say(BlockStyle::Plain, said);
             }
             Err(error) => self.refuse(error.to_string(), page),
         }
@@ -297,11 +310,11 @@ impl Game<'_> {
     }
 }
 
-fn help(page: &mut Page) {
-    page.say(Look::Plain, "Say what you do, in plain words: look around, go north, talk to somebody, search, take something, rest, explore, attack.");
+fn help(page: &mut PlayPage) {
+    page.say(BlockStyle::Plain, "Say what you do, in plain words: look around, go north, talk to somebody, search, take something, rest, explore, attack.");
     page.gap();
     let width = COMMANDS.iter().map(|command| usage(command).len()).max().unwrap_or(0);
     for command in COMMANDS {
-        page.draw(Look::Plain, format!("{:width$}  {}", usage(command), command.does));
+        page.draw(BlockStyle::Plain, format!("{:width$}  {}", usage(command), command.does));
     }
 }

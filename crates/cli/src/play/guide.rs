@@ -2,21 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use everturn::campaign::{Area, Campaign, CampaignWriter, Character, Embedded};
+use everturn::campaign::{Area, Campaign, CampaignWriter, Character, EmbeddedNarrator};
 
-use super::map::{Map, Place};
-use super::page::{Look, Page};
+use super::map::{AreaMap, MapPlace};
+use super::page::{BlockStyle, PlayPage};
 use crate::error::Error;
 
 /// Somebody who knows what places are called, and shows them.
 pub(super) struct Guide {
     /// The embedded narrator has names of its own for places that have none; other narrators go by what the
     /// campaign says.
-    embedded: Option<Embedded>,
+    embedded: Option<EmbeddedNarrator>,
 }
 
 impl Guide {
-    pub(super) fn new(embedded: Option<Embedded>) -> Guide {
+    pub(super) fn new(embedded: Option<EmbeddedNarrator>) -> Guide {
         Guide { embedded }
     }
 
@@ -37,16 +37,20 @@ impl Guide {
     }
 
     /// The scene as it is: what the narrator would say, or its last words and the ways out.
-    pub(super) fn scene(&self, writer: &mut CampaignWriter, page: &mut Page) -> Result<(), Error> {
+    pub(super) fn scene(
+        &self,
+        writer: &mut CampaignWriter,
+        page: &mut PlayPage,
+    ) -> Result<(), Error> {
         if let Some(mut embedded) = self.embedded {
-            page.say(Look::Plain, writer.glimpse("look", &mut embedded)?.text);
+            page.say(BlockStyle::Plain, writer.preview("look", &mut embedded)?.text);
             return Ok(());
         }
         let campaign = writer.campaign();
         let actor = campaign.active_actor()?.unwrap_or_default();
         if let Some(row) = campaign.rows_back()?.next().transpose()? {
             let told = row.row.string_at(&["assistant_text"]).unwrap_or_default();
-            page.say(Look::Plain, told);
+            page.say(BlockStyle::Plain, told);
             page.gap();
         }
         let characters = campaign.characters()?;
@@ -61,7 +65,7 @@ impl Guide {
         if !ways.is_empty() {
             text.push_str(&format!(" Ways lead to {}.", ways.join(", ")));
         }
-        page.say(Look::Plain, text);
+        page.say(BlockStyle::Plain, text);
         Ok(())
     }
 
@@ -86,7 +90,7 @@ impl Guide {
     }
 
     /// Everybody's place, health and things.
-    pub(super) fn party(&self, campaign: &Campaign, page: &mut Page) -> Result<(), Error> {
+    pub(super) fn party(&self, campaign: &Campaign, page: &mut PlayPage) -> Result<(), Error> {
         let actor = campaign.active_actor()?;
         for one in campaign.characters()? {
             let acts = Some(&one.id) == actor.as_ref();
@@ -100,14 +104,14 @@ impl Guide {
             if !items.is_empty() {
                 line.push_str(&format!("  with {}", items.join(", ")));
             }
-            page.say(if acts { Look::Strong } else { Look::Plain }, line);
+            page.say(if acts { BlockStyle::Strong } else { BlockStyle::Plain }, line);
         }
-        page.say(Look::Faint, "The one with the star acts; /actor ID chooses another.");
+        page.say(BlockStyle::Faint, "The one with the star acts; /actor ID chooses another.");
         Ok(())
     }
 
     /// The map.
-    pub(super) fn map(&self, campaign: &Campaign, page: &mut Page) -> Result<(), Error> {
+    pub(super) fn map(&self, campaign: &Campaign, page: &mut PlayPage) -> Result<(), Error> {
         let areas = campaign.areas()?;
         let (seen, actor) = (seen(campaign)?, campaign.active_actor()?);
         let characters = campaign.characters()?;
@@ -117,7 +121,7 @@ impl Guide {
             let (acting, people): (Vec<&Character>, Vec<&Character>) =
                 there.partition(|one| Some(&one.id) == actor.as_ref());
             let number = |id: &String| areas.iter().position(|area| area.id == *id);
-            places.push(Place {
+            places.push(MapPlace {
                 name: self.label(campaign, &area.id)?,
                 roads: area.roads.iter().filter_map(number).collect(),
                 here: !acting.is_empty(),
@@ -131,7 +135,7 @@ impl Guide {
             let way = self.embedded.as_ref()?.direction(state, id(from)?, id(to)?);
             Some(way.to_owned())
         };
-        for (look, line) in (Map { places: &places, way: &way }).draw() {
+        for (look, line) in (AreaMap { places: &places, way: &way }).draw() {
             page.draw(look, line);
         }
         Ok(())
@@ -149,10 +153,11 @@ fn seen(campaign: &Campaign) -> Result<BTreeSet<String>, Error> {
         campaign.characters()?.into_iter().filter_map(|one| one.area).collect();
     for row in campaign.rows()? {
         let row = row?.row;
-        let positions = row.at(&["state_summary", "positions"]);
+        let positions = row.value_at(&["state_summary", "positions"]);
         let positions = positions.map(|all| all.children()).unwrap_or_default();
         seen.extend(positions.iter().filter_map(|(_, area)| area.string_at::<&str>(&[])));
-        let applied = row.at(&["applied_actions"]).map(|all| all.children()).unwrap_or_default();
+        let applied =
+            row.value_at(&["applied_actions"]).map(|all| all.children()).unwrap_or_default();
         for (_, action) in &applied {
             seen.extend(action.string_at(&["args", "from_area_id"]));
             seen.extend(action.string_at(&["result", "from_area_id"]));

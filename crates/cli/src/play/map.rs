@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::page::Look;
+use super::page::BlockStyle;
 
 /// How many places are drawn; of larger maps, those around the player.
 const MOST: usize = 40;
 
 /// A place on the map.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
+pub(super) struct MapPlace {
     pub(super) name: String,
     /// Where one can go from here, by their numbers.
     pub(super) roads: Vec<usize>,
@@ -20,20 +20,20 @@ pub(super) struct Place {
 }
 
 /// A map: places by number, and in which direction one lies from another.
-pub(super) struct Map<'m> {
-    pub(super) places: &'m [Place],
+pub(super) struct AreaMap<'m> {
+    pub(super) places: &'m [MapPlace],
     pub(super) way: &'m dyn Fn(usize, usize) -> Option<String>,
 }
 
 /// A place in the tree.
-struct Branch {
+struct MapBranch {
     place: usize,
     above: Option<usize>,
     /// What is drawn before it.
     lead: String,
 }
 
-impl Map<'_> {
+impl AreaMap<'_> {
     fn leads(&self, from: usize, to: usize) -> bool {
         self.places.get(from).is_some_and(|place| place.roads.contains(&to))
     }
@@ -68,7 +68,7 @@ impl Map<'_> {
     }
 
     /// The lines of the map.
-    pub(super) fn draw(&self) -> Vec<(Look, String)> {
+    pub(super) fn draw(&self) -> Vec<(BlockStyle, String)> {
         let beside = self.neighbours();
         let shown = self.shown(&beside);
         let mut above: BTreeMap<usize, Option<usize>> = BTreeMap::new();
@@ -91,10 +91,10 @@ impl Map<'_> {
                 }
             }
         }
-        let root = |place: usize| Branch { place, above: None, lead: String::new() };
-        let mut waiting: Vec<Branch> = roots.into_iter().rev().map(root).collect();
+        let root = |place: usize| MapBranch { place, above: None, lead: String::new() };
+        let mut waiting: Vec<MapBranch> = roots.into_iter().rev().map(root).collect();
         let (mut lines, mut drawn) = (Vec::new(), BTreeSet::new());
-        while let Some(Branch { place, above: from, lead }) = waiting.pop() {
+        while let Some(MapBranch { place, above: from, lead }) = waiting.pop() {
             let is_last = waiting.last().is_none_or(|next| next.above != from);
             let others = beside.get(&place).into_iter().flatten().copied();
             let others = others.filter(|other| drawn.contains(other) && Some(*other) != from);
@@ -107,10 +107,10 @@ impl Map<'_> {
             };
             for child in below.get(&place).into_iter().flatten().rev() {
                 let (place, above, lead) = (*child, Some(place), lead.clone());
-                waiting.push(Branch { place, above, lead });
+                waiting.push(MapBranch { place, above, lead });
             }
         }
-        self.remarks(shown.len(), &mut lines);
+        self.draw_notes(shown.len(), &mut lines);
         lines
     }
 
@@ -122,8 +122,8 @@ impl Map<'_> {
         lead: &str,
         is_last: bool,
         others: &[usize],
-    ) -> (Look, String) {
-        let Some(place) = self.places.get(at) else { return (Look::Plain, String::new()) };
+    ) -> (BlockStyle, String) {
+        let Some(place) = self.places.get(at) else { return (BlockStyle::Plain, String::new()) };
         let mut line = lead.to_owned();
         if let Some(from) = from {
             line.push(if is_last { '└' } else { '├' });
@@ -137,45 +137,45 @@ impl Map<'_> {
             }
         }
         line.push_str(&if place.here { format!("[{}]", place.name) } else { place.name.clone() });
-        let mut remarks = Vec::new();
+        let mut warnings = Vec::new();
         if place.here {
-            remarks.push("you are here".to_owned());
+            warnings.push("you are here".to_owned());
         }
         if !place.people.is_empty() {
-            remarks.push(format!(
+            warnings.push(format!(
                 "{} {}",
                 if place.here { "with" } else { "here:" },
                 place.people.join(", ")
             ));
         }
         if !place.seen {
-            remarks.push("unexplored".to_owned());
+            warnings.push("unexplored".to_owned());
         }
         let name = |other: &usize| self.places.get(*other).map(|other| other.name.clone());
         let others: Vec<String> = others.iter().filter_map(name).collect();
         if !others.is_empty() {
-            remarks.push(format!("also beside {}", others.join(", ")));
+            warnings.push(format!("also beside {}", others.join(", ")));
         }
-        if !remarks.is_empty() {
-            line.push_str(&format!("  ({})", remarks.join("; ")));
+        if !warnings.is_empty() {
+            line.push_str(&format!("  ({})", warnings.join("; ")));
         }
         let look = match (place.here, place.seen) {
-            (true, _) => Look::Strong,
-            (false, true) => Look::Plain,
-            (false, false) => Look::Faint,
+            (true, _) => BlockStyle::Strong,
+            (false, true) => BlockStyle::Plain,
+            (false, false) => BlockStyle::Faint,
         };
         (look, line)
     }
 
-    fn remarks(&self, shown: usize, lines: &mut Vec<(Look, String)>) {
+    fn draw_notes(&self, shown: usize, lines: &mut Vec<(BlockStyle, String)>) {
         let all = self.places.len();
         let seen = self.places.iter().filter(|place| place.seen).count();
         let places = if all == 1 { "place" } else { "places" };
-        let mut remark = format!("{seen} of {all} {places} seen");
+        let mut warning = format!("{seen} of {all} {places} seen");
         if shown < all {
-            remark.push_str(&format!("; the {shown} nearest are drawn"));
+            warning.push_str(&format!("; the {shown} nearest are drawn"));
         }
-        lines.push((Look::Faint, remark));
+        lines.push((BlockStyle::Faint, warning));
     }
 }
 
@@ -183,13 +183,13 @@ impl Map<'_> {
 mod tests {
     use super::*;
 
-    fn place(name: &str, roads: &[usize]) -> Place {
-        Place { name: name.to_owned(), roads: roads.to_vec(), seen: true, ..Place::default() }
+    fn place(name: &str, roads: &[usize]) -> MapPlace {
+        MapPlace { name: name.to_owned(), roads: roads.to_vec(), seen: true, ..MapPlace::default() }
     }
 
-    fn lines(places: &[Place]) -> Vec<String> {
+    fn lines(places: &[MapPlace]) -> Vec<String> {
         let way = |from: usize, to: usize| (from + to == 1).then(|| "north".to_owned());
-        let drawn = Map { places, way: &way }.draw();
+        let drawn = AreaMap { places, way: &way }.draw();
         drawn.into_iter().map(|(_, line)| line).collect()
     }
 
@@ -224,8 +224,11 @@ mod tests {
     #[test]
     fn roads_that_lead_nowhere_and_large_maps_are_drawn_all_the_same() {
         assert_eq!(lines(&[place("Hall", &[7])]), ["Hall", "1 of 1 place seen"]);
-        let ring: Vec<Place> = (0..10_000)
-            .map(|at| Place { here: at == 5_000, ..place(&format!("p{at}"), &[(at + 1) % 10_000]) })
+        let ring: Vec<MapPlace> = (0..10_000)
+            .map(|at| MapPlace {
+                here: at == 5_000,
+                ..place(&format!("p{at}"), &[(at + 1) % 10_000])
+            })
             .collect();
         let drawn = lines(&ring);
         assert_eq!(drawn.len(), MOST + 1);

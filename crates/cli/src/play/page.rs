@@ -2,12 +2,12 @@
 
 use clap::builder::styling::{AnsiColor, Style};
 
-use crate::output::harmless;
-use everturn_export::columns::{cut, wrap};
+use crate::output::escape_controls;
+use everturn_export::columns::{truncate_width, wrap_text};
 
 /// How a block looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum BlockStyle {
     /// The story.
     Plain,
     /// What matters most.
@@ -18,20 +18,20 @@ pub(super) enum Look {
     Alarm,
 }
 
-impl Look {
+impl BlockStyle {
     fn style(self) -> Style {
         match self {
-            Look::Plain => Style::new(),
-            Look::Strong => Style::new().bold(),
-            Look::Faint => Style::new().dimmed(),
-            Look::Alarm => AnsiColor::Yellow.on_default(),
+            BlockStyle::Plain => Style::new(),
+            BlockStyle::Strong => Style::new().bold(),
+            BlockStyle::Faint => Style::new().dimmed(),
+            BlockStyle::Alarm => AnsiColor::Yellow.on_default(),
         }
     }
 }
 
 /// One text.
-struct Block {
-    look: Look,
+struct PageBlock {
+    look: BlockStyle,
     /// Whether its lines are cut where they are too long, and not broken.
     drawn: bool,
     text: String,
@@ -39,36 +39,36 @@ struct Block {
 
 /// How a page is shown.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Screen {
+pub(super) struct ScreenOptions {
     pub(super) width: usize,
     pub(super) colour: bool,
 }
 
 /// What is shown at once.
 #[derive(Default)]
-pub(super) struct Page {
-    blocks: Vec<Block>,
+pub(super) struct PlayPage {
+    blocks: Vec<PageBlock>,
 }
 
-impl Page {
-    fn add(&mut self, look: Look, drawn: bool, text: impl Into<String>) {
-        self.blocks.push(Block { look, drawn, text: text.into() });
+impl PlayPage {
+    fn add(&mut self, look: BlockStyle, drawn: bool, text: impl Into<String>) {
+        self.blocks.push(PageBlock { look, drawn, text: text.into() });
     }
 
     /// Adds a text whose lines are broken where they must be.
-    pub(super) fn say(&mut self, look: Look, text: impl Into<String>) {
+    pub(super) fn say(&mut self, look: BlockStyle, text: impl Into<String>) {
         self.add(look, false, text);
     }
 
     /// Adds a line that loses its meaning when it is broken.
-    pub(super) fn draw(&mut self, look: Look, line: impl Into<String>) {
+    pub(super) fn draw(&mut self, look: BlockStyle, line: impl Into<String>) {
         self.add(look, true, line);
     }
 
     /// Adds an empty line, unless there is one or nothing yet.
     pub(super) fn gap(&mut self) {
         if self.blocks.last().is_some_and(|block| !block.text.is_empty()) {
-            self.say(Look::Plain, "");
+            self.say(BlockStyle::Plain, "");
         }
     }
 
@@ -77,13 +77,13 @@ impl Page {
     }
 
     /// The page as text. Nothing in it can drive a terminal but the looks.
-    pub(super) fn render(&self, screen: Screen) -> String {
+    pub(super) fn render(&self, screen: ScreenOptions) -> String {
         let mut page = String::new();
         for block in &self.blocks {
-            let text = harmless(&block.text);
+            let text = escape_controls(&block.text);
             let lines = match block.drawn {
-                true => text.lines().map(|line| cut(line, screen.width)).collect(),
-                false => wrap(text.trim_end(), screen.width),
+                true => text.lines().map(|line| truncate_width(line, screen.width)).collect(),
+                false => wrap_text(text.trim_end(), screen.width),
             };
             let style = if screen.colour { block.look.style() } else { Style::new() };
             for line in lines {
@@ -103,15 +103,15 @@ mod tests {
 
     #[test]
     fn pages_fit_their_width_and_cannot_drive_a_terminal() {
-        let mut page = Page::default();
+        let mut page = PlayPage::default();
         page.gap();
-        page.say(Look::Strong, "one two three\u{1b}[2J");
+        page.say(BlockStyle::Strong, "one two three\u{1b}[2J");
         page.gap();
         page.gap();
-        page.draw(Look::Plain, "├── a long line");
-        let shown = page.render(Screen { width: 9, colour: false });
+        page.draw(BlockStyle::Plain, "├── a long line");
+        let shown = page.render(ScreenOptions { width: 9, colour: false });
         assert_eq!(shown, "one two\nthree\\u{1\nb}[2J\n\n├── a lon\n");
-        let shown = page.render(Screen { width: 40, colour: true });
+        let shown = page.render(ScreenOptions { width: 40, colour: true });
         assert!(shown.starts_with("\u{1b}[1mone two three\\u{1b}[2J\u{1b}[0m\n"), "{shown:?}");
     }
 }

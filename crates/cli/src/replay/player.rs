@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// What a key asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum ReplayKey {
     Next,
     Back,
     First,
@@ -21,26 +21,26 @@ pub(crate) enum Key {
 
 /// How many turns per second are played.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Speed(f64);
+pub(crate) struct ReplaySpeed(f64);
 
 /// The slowest and the fastest there is.
 const SLOWEST: f64 = 1.0 / 64.0;
 const FASTEST: f64 = 64.0;
 
-impl Speed {
+impl ReplaySpeed {
     /// A turn every two seconds.
-    const USUAL: Speed = Speed(0.5);
+    const USUAL: ReplaySpeed = ReplaySpeed(0.5);
 
     /// Reads a speed that the user has written.
-    pub(crate) fn parse(text: &str) -> Result<Speed, String> {
+    pub(crate) fn parse(text: &str) -> Result<ReplaySpeed, String> {
         match text.parse::<f64>() {
-            Ok(speed) if (SLOWEST..=FASTEST).contains(&speed) => Ok(Speed(speed)),
+            Ok(speed) if (SLOWEST..=FASTEST).contains(&speed) => Ok(ReplaySpeed(speed)),
             _ => Err(format!("a speed is a number from {SLOWEST} to {FASTEST}")),
         }
     }
 
-    fn times(self, factor: f64) -> Speed {
-        Speed((self.0 * factor).clamp(SLOWEST, FASTEST))
+    fn times(self, factor: f64) -> ReplaySpeed {
+        ReplaySpeed((self.0 * factor).clamp(SLOWEST, FASTEST))
     }
 
     /// The time between two turns.
@@ -49,7 +49,7 @@ impl Speed {
     }
 }
 
-impl std::fmt::Display for Speed {
+impl std::fmt::Display for ReplaySpeed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} turns/s", self.0)
     }
@@ -57,11 +57,11 @@ impl std::fmt::Display for Speed {
 
 /// The state of a replay.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Player {
+pub(crate) struct ReplayPlayer {
     first: u64,
     last: u64,
     turn: u64,
-    speed: Speed,
+    speed: ReplaySpeed,
     is_playing: bool,
     is_over: bool,
     /// How many lines of the turn are above the screen.
@@ -71,14 +71,19 @@ pub(crate) struct Player {
     lines: usize,
 }
 
-impl Player {
+impl ReplayPlayer {
     /// A replay of turns `first` to `last` that begins with `turn`; with a speed, it plays.
-    pub(crate) fn new(first: u64, last: u64, turn: u64, speed: Option<Speed>) -> Player {
-        Player {
+    pub(crate) fn new(
+        first: u64,
+        last: u64,
+        turn: u64,
+        speed: Option<ReplaySpeed>,
+    ) -> ReplayPlayer {
+        ReplayPlayer {
             first,
             last,
             turn: turn.clamp(first, last.max(first)),
-            speed: speed.unwrap_or(Speed::USUAL),
+            speed: speed.unwrap_or(ReplaySpeed::USUAL),
             is_playing: speed.is_some(),
             is_over: false,
             scroll: 0,
@@ -95,7 +100,7 @@ impl Player {
         self.is_over
     }
 
-    /// How long to wait for a key before [`Player::tick`]; nothing if it stands still.
+    /// How long to wait for a key before [`ReplayPlayer::tick`]; nothing if it stands still.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.is_playing.then(|| self.speed.pause())
     }
@@ -109,26 +114,26 @@ impl Player {
     }
 
     /// Does what a key asks for.
-    pub(crate) fn press(&mut self, key: Key) {
+    pub(crate) fn press(&mut self, key: ReplayKey) {
         match key {
-            Key::Next => self.go_to(self.turn.saturating_add(1)),
-            Key::Back => self.go_to(self.turn.saturating_sub(1)),
-            Key::First => self.go_to(self.first),
-            Key::Last => self.go_to(self.last),
-            Key::Play => {
+            ReplayKey::Next => self.go_to(self.turn.saturating_add(1)),
+            ReplayKey::Back => self.go_to(self.turn.saturating_sub(1)),
+            ReplayKey::First => self.go_to(self.first),
+            ReplayKey::Last => self.go_to(self.last),
+            ReplayKey::Play => {
                 if !self.is_playing && self.turn == self.last {
                     // At the end, playing begins anew.
                     self.go_to(self.first);
                 }
                 self.is_playing = !self.is_playing && self.turn < self.last;
             }
-            Key::Faster => self.speed = self.speed.times(2.0),
-            Key::Slower => self.speed = self.speed.times(0.5),
-            Key::Up => self.scroll_to(self.scroll.saturating_sub(1)),
-            Key::Down => self.scroll_to(self.scroll + 1),
-            Key::PageUp => self.scroll_to(self.scroll.saturating_sub(self.shown)),
-            Key::PageDown => self.scroll_to(self.scroll + self.shown),
-            Key::Quit => self.is_over = true,
+            ReplayKey::Faster => self.speed = self.speed.times(2.0),
+            ReplayKey::Slower => self.speed = self.speed.times(0.5),
+            ReplayKey::Up => self.scroll_to(self.scroll.saturating_sub(1)),
+            ReplayKey::Down => self.scroll_to(self.scroll + 1),
+            ReplayKey::PageUp => self.scroll_to(self.scroll.saturating_sub(self.shown)),
+            ReplayKey::PageDown => self.scroll_to(self.scroll + self.shown),
+            ReplayKey::Quit => self.is_over = true,
         }
     }
 
@@ -172,12 +177,12 @@ impl Player {
 mod tests {
     use super::*;
 
-    fn player() -> Player {
-        Player::new(1, 5, 2, None)
+    fn player() -> ReplayPlayer {
+        ReplayPlayer::new(1, 5, 2, None)
     }
 
     /// The turn after these keys.
-    fn check(keys: &[Key], turn: u64) {
+    fn check(keys: &[ReplayKey], turn: u64) {
         let mut player = player();
         keys.iter().for_each(|key| player.press(*key));
         assert_eq!(player.turn(), turn, "{keys:?}");
@@ -186,13 +191,13 @@ mod tests {
     #[test]
     fn keys_step_forth_and_back_and_stop_at_both_ends() {
         check(&[], 2);
-        check(&[Key::Next], 3);
-        check(&[Key::Next, Key::Next, Key::Back], 3);
-        check(&[Key::Back, Key::Back, Key::Back], 1);
-        check(&[Key::Last], 5);
-        check(&[Key::Last, Key::Next], 5);
-        check(&[Key::Last, Key::First], 1);
-        check(&[Key::Up, Key::Down, Key::Faster], 2);
+        check(&[ReplayKey::Next], 3);
+        check(&[ReplayKey::Next, ReplayKey::Next, ReplayKey::Back], 3);
+        check(&[ReplayKey::Back, ReplayKey::Back, ReplayKey::Back], 1);
+        check(&[ReplayKey::Last], 5);
+        check(&[ReplayKey::Last, ReplayKey::Next], 5);
+        check(&[ReplayKey::Last, ReplayKey::First], 1);
+        check(&[ReplayKey::Up, ReplayKey::Down, ReplayKey::Faster], 2);
     }
 
     #[test]
@@ -200,32 +205,32 @@ mod tests {
         let mut player = player();
         player.tick();
         assert_eq!((player.turn(), player.patience()), (2, None));
-        player.press(Key::Play);
+        player.press(ReplayKey::Play);
         assert_eq!(player.patience(), Some(Duration::from_secs(2)));
         player.tick();
         assert_eq!(player.turn(), 3);
-        player.press(Key::Back);
+        player.press(ReplayKey::Back);
         assert_eq!((player.turn(), player.is_playing), (2, true));
-        player.press(Key::Play);
+        player.press(ReplayKey::Play);
         assert_eq!(player.patience(), None);
-        player.press(Key::Play);
+        player.press(ReplayKey::Play);
         (0..9).for_each(|_| player.tick());
         assert_eq!((player.turn(), player.patience()), (5, None));
-        player.press(Key::Play);
+        player.press(ReplayKey::Play);
         assert_eq!((player.turn(), player.is_playing), (1, true));
     }
 
     #[test]
     fn a_speed_that_was_given_starts_it_and_keys_change_it() {
-        let mut player = Player::new(1, 5, 1, Some(Speed::parse("4").unwrap()));
+        let mut player = ReplayPlayer::new(1, 5, 1, Some(ReplaySpeed::parse("4").unwrap()));
         assert_eq!(player.patience(), Some(Duration::from_millis(250)));
-        player.press(Key::Slower);
+        player.press(ReplayKey::Slower);
         assert_eq!(player.patience(), Some(Duration::from_millis(500)));
         assert_eq!(player.status(), "turn 1 of 5  playing, 2 turns/s");
-        (0..20).for_each(|_| player.press(Key::Faster));
-        assert_eq!(player.speed, Speed(64.0));
+        (0..20).for_each(|_| player.press(ReplayKey::Faster));
+        assert_eq!(player.speed, ReplaySpeed(64.0));
         for bad in ["0", "-1", "NaN", "inf", "1000", "fast", ""] {
-            assert!(Speed::parse(bad).is_err(), "{bad}");
+            assert!(ReplaySpeed::parse(bad).is_err(), "{bad}");
         }
     }
 
@@ -234,20 +239,20 @@ mod tests {
         let mut player = player();
         assert_eq!(player.fit(25, 10), 0);
         assert_eq!(player.more(), "more below");
-        player.press(Key::Down);
-        player.press(Key::PageDown);
+        player.press(ReplayKey::Down);
+        player.press(ReplayKey::PageDown);
         assert_eq!((player.fit(25, 10), player.more()), (11, "more above and below"));
-        player.press(Key::PageDown);
+        player.press(ReplayKey::PageDown);
         assert_eq!((player.fit(25, 10), player.more()), (15, "more above"));
         // The window has grown.
         assert_eq!((player.fit(25, 30), player.more()), (0, ""));
         player.fit(25, 10);
-        player.press(Key::PageDown);
-        player.press(Key::PageUp);
-        player.press(Key::Up);
+        player.press(ReplayKey::PageDown);
+        player.press(ReplayKey::PageUp);
+        player.press(ReplayKey::Up);
         assert_eq!(player.scroll, 0);
-        player.press(Key::PageDown);
-        player.press(Key::Next);
+        player.press(ReplayKey::PageDown);
+        player.press(ReplayKey::Next);
         assert_eq!(player.scroll, 0);
     }
 
@@ -255,7 +260,7 @@ mod tests {
     fn it_is_over_when_the_user_says_so() {
         let mut player = player();
         assert!(!player.is_over());
-        player.press(Key::Quit);
+        player.press(ReplayKey::Quit);
         assert!(player.is_over());
     }
 }

@@ -1,11 +1,11 @@
 //! What stands on the screen.
 
-use super::player::Player;
-use everturn_export::columns::{cut, spread, wrap};
+use super::player::ReplayPlayer;
+use everturn_export::columns::{spread_line, truncate_width, wrap_text};
 
 /// All there is to show about a turn.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct ReplayPage {
     /// Who and when, and what was told.
     pub(super) entries: Vec<(String, String)>,
     /// What it changed.
@@ -18,7 +18,7 @@ pub(super) struct Page {
 const KEYS: &[&str] =
     &["←/→ turn", "space play", "+/- speed", "↑/↓ scroll", "g/G first/last", "q quit"];
 
-impl Page {
+impl ReplayPage {
     /// The lines of the page, wrapped.
     fn lines(&self, width: usize) -> Vec<String> {
         let mut lines = Vec::new();
@@ -26,20 +26,20 @@ impl Page {
             lines.push("(this turn has no entry)".to_owned());
         }
         for (heading, text) in &self.entries {
-            lines.push(cut(heading, width));
+            lines.push(truncate_width(heading, width));
             if !text.is_empty() {
                 lines.push(String::new());
-                lines.extend(wrap(text, width));
+                lines.extend(wrap_text(text, width));
             }
             lines.push(String::new());
         }
         for change in &self.changes {
-            let wrapped = wrap(change, width.saturating_sub(4));
+            let wrapped = wrap_text(change, width.saturating_sub(4));
             let marks = std::iter::once("  * ").chain(std::iter::repeat("    "));
             lines.extend(wrapped.iter().zip(marks).map(|(line, mark)| format!("{mark}{line}")));
         }
         for finding in &self.findings {
-            lines.extend(wrap(&format!("! {finding}"), width));
+            lines.extend(wrap_text(&format!("! {finding}"), width));
         }
         lines
     }
@@ -54,8 +54,8 @@ fn keys(width: usize) -> String {
 
 /// The lines of a screen of so many columns and rows: a bar, the turn, a bar.
 pub(super) fn screen(
-    player: &mut Player,
-    page: &Page,
+    player: &mut ReplayPlayer,
+    page: &ReplayPage,
     session: &str,
     (columns, rows): (usize, usize),
 ) -> Vec<String> {
@@ -63,10 +63,11 @@ pub(super) fn screen(
     let lines = page.lines(columns);
     let top = player.fit(lines.len(), body);
     let mut screen =
-        vec![spread(&format!("{session}  {}", player.status()), player.more(), columns)];
-    screen.extend(lines.into_iter().skip(top).map(|line| cut(&line, columns)).take(body));
+        vec![spread_line(&format!("{session}  {}", player.status()), player.more(), columns)];
+    screen
+        .extend(lines.into_iter().skip(top).map(|line| truncate_width(&line, columns)).take(body));
     screen.resize(body + 1, String::new());
-    screen.push(spread(&keys(columns), "", columns));
+    screen.push(spread_line(&keys(columns), "", columns));
     screen.truncate(rows.max(1));
     screen
 }
@@ -75,11 +76,11 @@ pub(super) fn screen(
 mod tests {
     use unicode_width::UnicodeWidthStr;
 
-    use super::super::player::Key;
+    use super::super::player::ReplayKey;
     use super::*;
 
-    fn page() -> Page {
-        Page {
+    fn page() -> ReplayPage {
+        ReplayPage {
             entries: vec![(
                 "gm  2026-01-01T10:00:00Z".to_owned(),
                 "門が開く。 The gate opens.".to_owned(),
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_turn_stands_between_two_bars() {
-        let mut player = Player::new(1, 3, 2, None);
+        let mut player = ReplayPlayer::new(1, 3, 2, None);
         let lines = screen(&mut player, &page(), "session-abc", (50, 9));
         let expect = [
             "session-abc  turn 2 of 3  paused                  ",
@@ -113,14 +114,14 @@ mod tests {
 
     #[test]
     fn nothing_is_ever_larger_than_the_screen() {
-        let long = Page {
+        let long = ReplayPage {
             entries: vec![("語".repeat(99), "長い話。 ".repeat(99))],
             changes: vec!["x".repeat(500)],
             findings: vec!["bad ".repeat(50)],
         };
         for size in [(80, 24), (20, 5), (3, 2), (1, 1), (2, 0), (0, 0), (200, 60)] {
-            let mut player = Player::new(1, 3, 2, None);
-            for key in [Key::Down, Key::PageDown, Key::Next] {
+            let mut player = ReplayPlayer::new(1, 3, 2, None);
+            for key in [ReplayKey::Down, ReplayKey::PageDown, ReplayKey::Next] {
                 let lines = screen(&mut player, &long, "session", size);
                 assert_eq!(lines.len(), size.1.max(1), "{size:?}");
                 let fits = |line: &String| line.width() <= size.0;
@@ -133,19 +134,19 @@ mod tests {
     #[test]
     fn scrolling_shows_the_rest_of_a_long_turn() {
         let text = (1..=30).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
-        let long = Page { entries: vec![("gm".to_owned(), text)], ..Page::default() };
-        let mut player = Player::new(1, 3, 2, None);
+        let long = ReplayPage { entries: vec![("gm".to_owned(), text)], ..ReplayPage::default() };
+        let mut player = ReplayPlayer::new(1, 3, 2, None);
         let first = screen(&mut player, &long, "s", (40, 12));
         assert!(first.contains(&"line 1".to_owned()) && first[0].contains("more below"));
-        (0..9).for_each(|_| player.press(Key::PageDown));
+        (0..9).for_each(|_| player.press(ReplayKey::PageDown));
         let last = screen(&mut player, &long, "s", (40, 12));
         assert!(last.contains(&"line 30".to_owned()) && last[0].contains("more above"), "{last:?}");
     }
 
     #[test]
     fn a_turn_that_is_not_there_says_so() {
-        let mut player = Player::new(1, 3, 2, None);
-        let lines = screen(&mut player, &Page::default(), "s", (40, 4));
+        let mut player = ReplayPlayer::new(1, 3, 2, None);
+        let lines = screen(&mut player, &ReplayPage::default(), "s", (40, 4));
         assert_eq!(lines[1], "(this turn has no entry)");
     }
 }

@@ -15,7 +15,7 @@ use crossterm::terminal::{
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::player::Key;
+use super::player::ReplayKey;
 
 /// Whether the terminal is ours and must be given back.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -24,7 +24,7 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// What came from the user.
-pub(crate) enum Input<K> {
+pub(crate) enum TerminalInput<K> {
     /// A key that means something.
     Key(K),
     /// Nothing in the time given.
@@ -80,7 +80,7 @@ impl Terminal {
     }
 
     /// Waits for a key, for as long as it takes if no time is given.
-    pub(super) fn wait(&self, patience: Option<Duration>) -> io::Result<Input<Key>> {
+    pub(super) fn wait(&self, patience: Option<Duration>) -> io::Result<TerminalInput<ReplayKey>> {
         self.wait_for(patience, meaning)
     }
 
@@ -89,15 +89,15 @@ impl Terminal {
         &self,
         patience: Option<Duration>,
         meaning: impl Fn(KeyEvent) -> Option<K>,
-    ) -> io::Result<Input<K>> {
+    ) -> io::Result<TerminalInput<K>> {
         let start = Instant::now();
         loop {
             if self.ended.load(Ordering::SeqCst) {
-                return Ok(Input::End);
+                return Ok(TerminalInput::End);
             }
             let left = patience.map(|patience| patience.saturating_sub(start.elapsed()));
             if left.is_some_and(|left| left.is_zero()) {
-                return Ok(Input::Nothing);
+                return Ok(TerminalInput::Nothing);
             }
             let pause = left.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT);
             match event::poll(pause) {
@@ -108,10 +108,10 @@ impl Terminal {
             match event::read()? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => {
                     if let Some(key) = meaning(key) {
-                        return Ok(Input::Key(key));
+                        return Ok(TerminalInput::Key(key));
                     }
                 }
-                Event::Resize(..) => return Ok(Input::Redraw),
+                Event::Resize(..) => return Ok(TerminalInput::Redraw),
                 _ => {}
             }
         }
@@ -149,23 +149,23 @@ fn ansi(command: &impl Command) -> String {
 }
 
 /// What a key is for.
-fn meaning(key: KeyEvent) -> Option<Key> {
+fn meaning(key: KeyEvent) -> Option<ReplayKey> {
     if key.modifiers.contains(KeyModifiers::CONTROL) {
-        return matches!(key.code, KeyCode::Char('c' | 'd')).then_some(Key::Quit);
+        return matches!(key.code, KeyCode::Char('c' | 'd')).then_some(ReplayKey::Quit);
     }
     Some(match key.code {
-        KeyCode::Right | KeyCode::Enter | KeyCode::Char('n' | 'l') => Key::Next,
-        KeyCode::Left | KeyCode::Backspace | KeyCode::Char('p' | 'b' | 'h') => Key::Back,
-        KeyCode::Home | KeyCode::Char('g') => Key::First,
-        KeyCode::End | KeyCode::Char('G') => Key::Last,
-        KeyCode::Char(' ') => Key::Play,
-        KeyCode::Char('+' | '=') => Key::Faster,
-        KeyCode::Char('-') => Key::Slower,
-        KeyCode::Up | KeyCode::Char('k') => Key::Up,
-        KeyCode::Down | KeyCode::Char('j') => Key::Down,
-        KeyCode::PageUp => Key::PageUp,
-        KeyCode::PageDown => Key::PageDown,
-        KeyCode::Esc | KeyCode::Char('q') => Key::Quit,
+        KeyCode::Right | KeyCode::Enter | KeyCode::Char('n' | 'l') => ReplayKey::Next,
+        KeyCode::Left | KeyCode::Backspace | KeyCode::Char('p' | 'b' | 'h') => ReplayKey::Back,
+        KeyCode::Home | KeyCode::Char('g') => ReplayKey::First,
+        KeyCode::End | KeyCode::Char('G') => ReplayKey::Last,
+        KeyCode::Char(' ') => ReplayKey::Play,
+        KeyCode::Char('+' | '=') => ReplayKey::Faster,
+        KeyCode::Char('-') => ReplayKey::Slower,
+        KeyCode::Up | KeyCode::Char('k') => ReplayKey::Up,
+        KeyCode::Down | KeyCode::Char('j') => ReplayKey::Down,
+        KeyCode::PageUp => ReplayKey::PageUp,
+        KeyCode::PageDown => ReplayKey::PageDown,
+        KeyCode::Esc | KeyCode::Char('q') => ReplayKey::Quit,
         _ => return None,
     })
 }
@@ -211,19 +211,19 @@ mod tests {
     #[test]
     fn every_key_that_the_screen_names_means_something() {
         let key = |code| meaning(KeyEvent::new(code, KeyModifiers::NONE));
-        assert_eq!(key(KeyCode::Right), Some(Key::Next));
-        assert_eq!(key(KeyCode::Left), Some(Key::Back));
-        assert_eq!(key(KeyCode::Char(' ')), Some(Key::Play));
-        assert_eq!(key(KeyCode::Char('+')), Some(Key::Faster));
-        assert_eq!(key(KeyCode::Char('-')), Some(Key::Slower));
-        assert_eq!(key(KeyCode::Up), Some(Key::Up));
-        assert_eq!(key(KeyCode::Down), Some(Key::Down));
-        assert_eq!(key(KeyCode::Char('g')), Some(Key::First));
-        assert_eq!(key(KeyCode::Char('G')), Some(Key::Last));
-        assert_eq!(key(KeyCode::Char('q')), Some(Key::Quit));
+        assert_eq!(key(KeyCode::Right), Some(ReplayKey::Next));
+        assert_eq!(key(KeyCode::Left), Some(ReplayKey::Back));
+        assert_eq!(key(KeyCode::Char(' ')), Some(ReplayKey::Play));
+        assert_eq!(key(KeyCode::Char('+')), Some(ReplayKey::Faster));
+        assert_eq!(key(KeyCode::Char('-')), Some(ReplayKey::Slower));
+        assert_eq!(key(KeyCode::Up), Some(ReplayKey::Up));
+        assert_eq!(key(KeyCode::Down), Some(ReplayKey::Down));
+        assert_eq!(key(KeyCode::Char('g')), Some(ReplayKey::First));
+        assert_eq!(key(KeyCode::Char('G')), Some(ReplayKey::Last));
+        assert_eq!(key(KeyCode::Char('q')), Some(ReplayKey::Quit));
         assert_eq!(key(KeyCode::Char('x')), None);
         let control = |code| meaning(KeyEvent::new(code, KeyModifiers::CONTROL));
-        assert_eq!(control(KeyCode::Char('c')), Some(Key::Quit));
+        assert_eq!(control(KeyCode::Char('c')), Some(ReplayKey::Quit));
         assert_eq!(control(KeyCode::Char('q')), None);
     }
 }

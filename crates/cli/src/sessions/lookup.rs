@@ -5,17 +5,17 @@ use std::thread;
 use std::time::Duration;
 
 use everturn::finding::Finding;
-use everturn::layout::{self, Layout};
+use everturn::format::{self, SessionFormat};
+use everturn::model::{SessionRef, SessionSummary};
 use everturn::names::FilePath;
 use everturn::store::OWN_DIR;
-use everturn::view::{Place, Summary};
 
-use super::{Access, Found, MOVE_TRIES, Root, report};
+use super::{FoundSession, MOVE_TRIES, OpenRoot, RootAccess, print_findings};
 use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::sources::Source;
+use crate::sources::SourceLocation;
 
 /// How many directories above a file may be that of the program that wrote it.
 const LEVELS: usize = 6;
@@ -36,7 +36,7 @@ fn is_path(name: &str) -> bool {
 /// The id in a name, and the layout that it is said to have: `LAYOUT:ID`.
 fn kind_and_id(name: &str) -> (Option<&str>, &str) {
     match name.split_once(':') {
-        Some((kind, id)) if layout::find(kind).is_some() => (Some(kind), id),
+        Some((kind, id)) if format::find(kind).is_some() => (Some(kind), id),
         _ => (None, name),
     }
 }
@@ -45,7 +45,7 @@ impl Context {
     /// The session that `name` means: an id, a path, or `latest`; `LAYOUT:ID` says of which kind. For reading, the
     /// beginning of an id is enough. A command that changes a session must not hit another one because the session
     /// that was meant is gone.
-    pub(super) fn find(&self, name: &str, access: Access) -> Result<Found, Error> {
+    pub(super) fn find(&self, name: &str, access: RootAccess) -> Result<FoundSession, Error> {
         let is_path = is_path(name);
         if is_path && self.root.is_none() {
             return self.find_around(Path::new(name), access);
@@ -67,12 +67,14 @@ impl Context {
             thread::sleep(MOVE_PAUSE);
         };
         match chosen {
-            Chosen::One((root, layout, place)) => Found { root, layout, place }.with(access),
-            Chosen::Several(places) => Err(ambiguous(id, &places)),
-            Chosen::None(_) if here => self.find_around(Path::new(name), access),
-            Chosen::None(others) => {
+            LookupResult::One((root, layout, place)) => {
+                FoundSession { root, layout, place }.with(access)
+            }
+            LookupResult::Several(places) => Err(ambiguous(id, &places)),
+            LookupResult::None(_) if here => self.find_around(Path::new(name), access),
+            LookupResult::None(others) => {
                 // The session may be where nobody could look.
-                report(&findings);
+                print_findings(&findings);
                 self.must_be_open(name, &roots, access)?;
                 let begin: Vec<&Candidate> =
                     others.iter().filter(|(_, _, place)| place.id.starts_with(id)).collect();
@@ -88,9 +90,9 @@ impl Context {
     fn choose_once(
         &self,
         (kind, id): (Option<&str>, &str),
-        roots: &[(Source, Root)],
-        access: Access,
-    ) -> Result<(Chosen, Vec<Finding>), Error> {
+        roots: &[(SourceLocation, OpenRoot)],
+        access: RootAccess,
+    ) -> Result<(LookupResult, Vec<Finding>), Error> {
         let (mut candidates, mut findings) = (Vec::new(), Vec::new());
         for (source, root) in roots {
             let (found, noticed) = self.places(source, root)?;
@@ -101,7 +103,7 @@ impl Context {
         let chosen = match id {
             "latest" => self.latest(roots, kind)?,
             path if is_path(path) => choose(candidates, |root, place| is_at(root, path, place)),
-            id if access == Access::Write => choose(candidates, |_, place| place.id == id),
+            id if access == RootAccess::Write => choose(candidates, |_, place| place.id == id),
             id => choose_by_id(candidates, id),
         };
         Ok((chosen, findings))
@@ -117,7 +119,7 @@ impl Context {
         if is_path(name) || Path::new(session).exists() {
             return Ok(false);
         }
-        let Ok(roots) = self.open_sources(Access::Read) else { return Ok(false) };
+        let Ok(roots) = self.open_sources(RootAccess::Read) else { return Ok(false) };
         let (mut is_whole, mut is_split, mut begins) = (false, false, false);
         for (source, root) in &roots {
             for (_, layout, place) in self.places(source, root)?.0 {
@@ -136,16 +138,16 @@ impl Context {
     fn must_be_open(
         &self,
         name: &str,
-        roots: &[(Source, Root)],
-        access: Access,
+        roots: &[(SourceLocation, OpenRoot)],
+        access: RootAccess,
     ) -> Result<(), Error> {
         for source in self.sources()? {
             let is_open = roots.iter().any(|(open, _)| open.path == source.path);
             if is_open || !source.path.exists() {
                 continue;
             }
-            let access = if source.is_own() { access } else { Access::Read };
-            Root::open(source.dir(), access).map_err(|error| {
+            let access = if source.is_own() { access } else { RootAccess::Read };
+            OpenRoot::open(source.dir(), access).map_err(|error| {
                 let what = format!("session {name:?} may be in source {}", source.name);
                 let place = source.path.display();
                 error.saying(format!("{what}, but {place} cannot be opened"))
@@ -155,7 +157,7 @@ impl Context {
     }
 
     /// The session at a path whose root is one of the directories above it.
-    fn find_around(&self, path: &Path, access: Access) -> Result<Found, Error> {
+    fn find_around(&self, path: &Path, access: RootAccess) -> Result<FoundSession, Error> {
         let missing = |cause| {
             Error::new(Exit::Request, format!("there is no session {}", path.display()))
                 .caused_by(cause)
@@ -169,73 +171,76 @@ impl Context {
         let mut dirs: Vec<&Path> = real.ancestors().filter(|dir| dir.is_dir()).collect();
         dirs.sort_by_key(|dir| (!dir.join(OWN_DIR).join("wal").is_dir(), dir.ends_with("chats")));
         for dir in dirs {
-            let root = Root::open(dir, Access::Read)?;
-            let (candidates, _) = self.places(&Source::own(dir), &root)?;
-            let at = |root: &Root, place: &Place| is_at(root, &real.to_string_lossy(), place);
-            if let Chosen::One((_, layout, place)) = choose(candidates, at) {
-                let root = Root::open(dir, access)?;
-                return Ok(Found { root, layout, place });
+            let root = OpenRoot::open(dir, RootAccess::Read)?;
+            let (candidates, _) = self.places(&SourceLocation::own(dir), &root)?;
+            let at =
+                |root: &OpenRoot, place: &SessionRef| is_at(root, &real.to_string_lossy(), place);
+            if let LookupResult::One((_, layout, place)) = choose(candidates, at) {
+                let root = OpenRoot::open(dir, access)?;
+                return Ok(FoundSession { root, layout, place });
             }
         }
         match self.recognise(&real)? {
-            Chosen::One((root, layout, place)) => Ok(Found { root, layout, place }),
-            Chosen::Several(places) => {
+            LookupResult::One((root, layout, place)) => Ok(FoundSession { root, layout, place }),
+            LookupResult::Several(places) => {
                 let ids = listed(places.iter().map(|(_, _, place)| place.id.clone()));
                 let what = format!("{} has {} sessions", path.display(), places.len());
                 let example = places.first().map_or("ID", |(_, _, place)| place.id.as_str());
                 let hint = format!("name one as {}/{example}; there are {ids}", path.display());
                 Err(Error::new(Exit::Request, what).hint(hint))
             }
-            Chosen::None(_) => {
+            LookupResult::None(_) => {
                 if let Some(found) = self.find_in_sources(&real)? {
                     return Ok(found);
                 }
-                let campaign = campaign_at(&real).filter(|_| access == Access::Read);
+                let campaign = campaign_at(&real).filter(|_| access == RootAccess::Read);
                 let (dir, place) = campaign.ok_or_else(|| no_session(path))?;
-                let layout = layout::find("campaign").ok_or_else(|| no_session(path))?;
-                Ok(Found { root: Root::open(&dir, Access::Read)?, layout, place })
+                let layout = format::find("campaign").ok_or_else(|| no_session(path))?;
+                Ok(FoundSession { root: OpenRoot::open(&dir, RootAccess::Read)?, layout, place })
             }
         }
     }
 
     /// The session of another program to which a path in its folder leads, where that is no file of its own.
-    fn find_in_sources(&self, real: &Path) -> Result<Option<Found>, Error> {
-        let has =
-            |source: &Source| source.dir().canonicalize().is_ok_and(|dir| real.starts_with(dir));
-        let Ok(roots) = self.open_sources(Access::Read) else { return Ok(None) };
+    fn find_in_sources(&self, real: &Path) -> Result<Option<FoundSession>, Error> {
+        let has = |source: &SourceLocation| {
+            source.dir().canonicalize().is_ok_and(|dir| real.starts_with(dir))
+        };
+        let Ok(roots) = self.open_sources(RootAccess::Read) else { return Ok(None) };
         for (source, root) in roots.iter().filter(|(source, _)| !source.is_own() && has(source)) {
             let (candidates, _) = self.places(source, root)?;
-            let at = |root: &Root, place: &Place| is_at(root, &real.to_string_lossy(), place);
-            if let Chosen::One((root, layout, place)) = choose(candidates, at) {
-                return Ok(Some(Found { root, layout, place }));
+            let at =
+                |root: &OpenRoot, place: &SessionRef| is_at(root, &real.to_string_lossy(), place);
+            if let LookupResult::One((root, layout, place)) = choose(candidates, at) {
+                return Ok(Some(FoundSession { root, layout, place }));
             }
         }
         Ok(None)
     }
 
     /// A session that is named as if it stood below the file that holds it with others.
-    fn find_in_file(&self, path: &Path) -> Result<Option<Found>, Error> {
+    fn find_in_file(&self, path: &Path) -> Result<Option<FoundSession>, Error> {
         let (Some(file), Some(id)) = (path.parent(), path.file_name()) else { return Ok(None) };
         let Some(file) = file.canonicalize().ok().filter(|file| file.is_file()) else {
             return Ok(None);
         };
         let candidates = match self.recognise(&file)? {
-            Chosen::One(one) => vec![one],
-            Chosen::Several(places) => places,
-            Chosen::None(_) => Vec::new(),
+            LookupResult::One(one) => vec![one],
+            LookupResult::Several(places) => places,
+            LookupResult::None(_) => Vec::new(),
         };
         // An id that cannot be a name is listed under another one.
-        let is_it = |place: &Place| {
+        let is_it = |place: &SessionRef| {
             let name = place.path.name();
             id.to_str() == Some(&place.id) || name.is_some_and(|name| id == name.as_str())
         };
         let found = candidates.into_iter().find(|(_, _, place)| is_it(place));
-        Ok(found.map(|(root, layout, place)| Found { root, layout, place }))
+        Ok(found.map(|(root, layout, place)| FoundSession { root, layout, place }))
     }
 
     /// The sessions of a file that another program wrote, whatever directory above it is that program's own.
-    pub(crate) fn recognise(&self, file: &Path) -> Result<Chosen, Error> {
-        let foreign = layout::FOREIGN.iter().copied();
+    pub(crate) fn recognise(&self, file: &Path) -> Result<LookupResult, Error> {
+        let foreign = format::EXTERNAL.iter().copied();
         let wanted: Vec<_> = foreign
             .filter(|layout| self.layout.as_deref().is_none_or(|name| name == layout.name()))
             .collect();
@@ -243,30 +248,30 @@ impl Context {
         for dir in dirs.filter(|_| file.is_file()) {
             let Ok(way) = file.strip_prefix(dir) else { continue };
             let Ok(way) = FilePath::parse(&way.to_string_lossy()) else { continue };
-            let root = Root::open(dir, Access::Read)?;
+            let root = OpenRoot::open(dir, RootAccess::Read)?;
             for layout in &wanted {
-                let places = layout.recognise(&root.store(), &way)?;
+                let places = layout.sniff(&root.store(), &way)?;
                 let found = places.into_iter().map(|place| (root.clone(), *layout, place));
                 match choose(found.collect(), |_, _| true) {
-                    Chosen::None(_) => {}
+                    LookupResult::None(_) => {}
                     chosen => return Ok(chosen),
                 }
             }
         }
-        Ok(Chosen::None(Vec::new()))
+        Ok(LookupResult::None(Vec::new()))
     }
 
     /// Every session of a root, with what could not be looked at.
     fn places(
         &self,
-        source: &Source,
-        root: &Root,
+        source: &SourceLocation,
+        root: &OpenRoot,
     ) -> Result<(Vec<Candidate>, Vec<Finding>), Error> {
         let (mut candidates, mut findings) = (Vec::new(), Vec::new());
         for layouts in source.layouts(self) {
             for layout in layouts {
-                let found = layout.places(&root.store())?;
-                let places = found.places.into_iter().filter(|place| source.covers(place));
+                let found = layout.locate(&root.store())?;
+                let places = found.sessions.into_iter().filter(|place| source.covers(place));
                 candidates.extend(places.map(|place| (root.clone(), layout, place)));
                 findings.extend(found.findings);
             }
@@ -278,11 +283,14 @@ impl Context {
     }
 
     /// Every session of all sources. What could not be looked at is told.
-    pub(crate) fn candidates(&self, roots: &[(Source, Root)]) -> Result<Vec<Candidate>, Error> {
+    pub(crate) fn candidates(
+        &self,
+        roots: &[(SourceLocation, OpenRoot)],
+    ) -> Result<Vec<Candidate>, Error> {
         let mut candidates = Vec::new();
         for (source, root) in roots {
             let (found, findings) = self.places(source, root)?;
-            report(&findings);
+            print_findings(&findings);
             candidates.extend(found);
         }
         Ok(candidates)
@@ -291,14 +299,14 @@ impl Context {
     /// The summaries of every session of a source, with what could not be looked at.
     fn summaries_of(
         &self,
-        source: &Source,
-        root: &Root,
-    ) -> Result<(Vec<Summary>, Vec<Finding>), Error> {
+        source: &SourceLocation,
+        root: &OpenRoot,
+    ) -> Result<(Vec<SessionSummary>, Vec<Finding>), Error> {
         let (mut summaries, mut findings) = (Vec::new(), Vec::new());
         for layouts in source.layouts(self) {
             for layout in layouts {
                 let (found, noticed) = layout.list(&root.store())?;
-                summaries.extend(found.into_iter().filter(|found| source.covers(&found.place)));
+                summaries.extend(found.into_iter().filter(|found| source.covers(&found.session)));
                 findings.extend(noticed);
             }
             if !summaries.is_empty() {
@@ -310,8 +318,11 @@ impl Context {
 
     /// The summaries of every session of all sources, the last one to be changed first. A source that cannot be read
     /// is told about, and hides no other.
-    pub(crate) fn summaries(&self, roots: &[(Source, Root)]) -> Result<Listed, Error> {
-        let mut listed = Listed::default();
+    pub(crate) fn summaries(
+        &self,
+        roots: &[(SourceLocation, OpenRoot)],
+    ) -> Result<SessionSummaries, Error> {
+        let mut listed = SessionSummaries::default();
         for (source, root) in roots {
             match self.summaries_of(source, root) {
                 Ok((found, noticed)) => {
@@ -329,18 +340,27 @@ impl Context {
         Ok(listed)
     }
 
-    fn latest(&self, roots: &[(Source, Root)], kind: Option<&str>) -> Result<Chosen, Error> {
+    fn latest(
+        &self,
+        roots: &[(SourceLocation, OpenRoot)],
+        kind: Option<&str>,
+    ) -> Result<LookupResult, Error> {
         let listed = self.summaries(roots)?;
-        let wanted = |summary: &Summary| {
+        let wanted = |summary: &SessionSummary| {
             summary.updated.is_some() && kind.is_none_or(|kind| kind == summary.layout)
         };
         let newest = listed.summaries.into_iter().find(|(_, summary)| wanted(summary));
         let newest =
-            newest.and_then(|(root, new)| Some((root, layout::find(new.layout)?, new.place)));
-        Ok(newest.map_or_else(|| Chosen::None(Vec::new()), Chosen::One))
+            newest.and_then(|(root, new)| Some((root, format::find(new.layout)?, new.session)));
+        Ok(newest.map_or_else(|| LookupResult::None(Vec::new()), LookupResult::One))
     }
 
-    fn unknown(&self, name: &str, roots: &[(Source, Root)], others: &[Candidate]) -> Error {
+    fn unknown(
+        &self,
+        name: &str,
+        roots: &[(SourceLocation, OpenRoot)],
+        others: &[Candidate],
+    ) -> Error {
         let place: Vec<String> =
             roots.iter().map(|(_, root)| root.path.display().to_string()).collect();
         let place = place.join(", ");
@@ -351,7 +371,7 @@ impl Context {
         }
         let unknown = Error::new(Exit::Request, format!("there is no session {name:?} in {place}"));
         let (list, (_, id)) = (self.next_command("ls"), kind_and_id(name));
-        match alike(others.iter().map(|(_, _, place)| place.id.as_str()), id) {
+        match similar_names(others.iter().map(|(_, _, place)| place.id.as_str()), id) {
             Some(names) => unknown.hint(format!("did you mean {names}? {list} lists all")),
             None => {
                 let names = listed(others.iter().map(|(_, _, place)| place.id.clone()));
@@ -363,58 +383,61 @@ impl Context {
 
 /// Sessions of all sources.
 #[derive(Default)]
-pub(crate) struct Listed {
-    pub(crate) summaries: Vec<(Root, Summary)>,
+pub(crate) struct SessionSummaries {
+    pub(crate) summaries: Vec<(OpenRoot, SessionSummary)>,
     pub(crate) findings: Vec<Finding>,
     /// Whether a source could not be looked at.
     pub(crate) is_incomplete: bool,
 }
 
 /// The last one to be changed comes first.
-fn newest_first(summaries: &mut [(Root, Summary)]) {
-    summaries.sort_by(|(_, a), (_, b)| (b.updated, &a.place).cmp(&(a.updated, &b.place)));
+fn newest_first(summaries: &mut [(OpenRoot, SessionSummary)]) {
+    summaries.sort_by(|(_, a), (_, b)| (b.updated, &a.session).cmp(&(a.updated, &b.session)));
 }
 
-pub(crate) type Candidate = (Root, &'static dyn Layout, Place);
+pub(crate) type Candidate = (OpenRoot, &'static dyn SessionFormat, SessionRef);
 
 /// What a name turned out to mean.
-pub(crate) enum Chosen {
+pub(crate) enum LookupResult {
     One(Candidate),
     Several(Vec<Candidate>),
     /// None of these.
     None(Vec<Candidate>),
 }
 
-fn choose(candidates: Vec<Candidate>, wanted: impl Fn(&Root, &Place) -> bool) -> Chosen {
+fn choose(
+    candidates: Vec<Candidate>,
+    wanted: impl Fn(&OpenRoot, &SessionRef) -> bool,
+) -> LookupResult {
     let (mut fit, others): (Vec<_>, Vec<_>) =
         candidates.into_iter().partition(|(root, _, place)| wanted(root, place));
     match (fit.pop(), fit.is_empty()) {
-        (None, _) => Chosen::None(others),
-        (Some(one), true) => Chosen::One(one),
+        (None, _) => LookupResult::None(others),
+        (Some(one), true) => LookupResult::One(one),
         (Some(last), false) => {
             fit.push(last);
-            Chosen::Several(fit)
+            LookupResult::Several(fit)
         }
     }
 }
 
 /// The session with this id, otherwise the one whose id begins like this.
-fn choose_by_id(candidates: Vec<Candidate>, id: &str) -> Chosen {
+fn choose_by_id(candidates: Vec<Candidate>, id: &str) -> LookupResult {
     match choose(candidates, |_, place| place.id == id) {
-        Chosen::None(others) => choose(others, |_, place| place.id.starts_with(id)),
+        LookupResult::None(others) => choose(others, |_, place| place.id.starts_with(id)),
         chosen => chosen,
     }
 }
 
 /// Whether a list may be out of date because another process is moving one of the sessions: one is gone, or stands in
 /// two places while a process writes there.
-fn is_moving(chosen: &Chosen) -> Result<bool, Error> {
+fn is_moving(chosen: &LookupResult) -> Result<bool, Error> {
     let candidates = match chosen {
-        Chosen::One(one) => std::slice::from_ref(one),
-        Chosen::Several(several) => several,
-        Chosen::None(_) => &[],
+        LookupResult::One(one) => std::slice::from_ref(one),
+        LookupResult::Several(several) => several,
+        LookupResult::None(_) => &[],
     };
-    for (root, layout, place) in candidates.iter().filter(|(_, layout, _)| !layout.is_foreign()) {
+    for (root, layout, place) in candidates.iter().filter(|(_, layout, _)| !layout.is_external()) {
         let store = root.store();
         let is_busy = || store.is_quiet(std::slice::from_ref(&place.path)).map(|quiet| !quiet);
         if layout.any_moved(&store, &mut std::iter::once(place))?
@@ -427,7 +450,7 @@ fn is_moving(chosen: &Chosen) -> Result<bool, Error> {
 }
 
 /// Whether a path that the user has written leads to a session, or into it.
-fn is_at(root: &Root, path: &str, place: &Place) -> bool {
+fn is_at(root: &OpenRoot, path: &str, place: &SessionRef) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     let way = match (real(Path::new(path)), real(&root.path)) {
         (Some(path), Some(root)) => {
@@ -473,14 +496,14 @@ fn no_session(path: &Path) -> Error {
 }
 
 /// A directory that is that of a campaign, wherever it is: the one above it, and the place in that.
-fn campaign_at(dir: &Path) -> Option<(PathBuf, Place)> {
+fn campaign_at(dir: &Path) -> Option<(PathBuf, SessionRef)> {
     let above = dir.parent().filter(|_| dir.join("campaign.json").is_file())?;
     let id = dir.file_name()?.to_str()?.to_owned();
-    Some((above.to_owned(), Place { path: FilePath::parse(&id).ok()?, id }))
+    Some((above.to_owned(), SessionRef { path: FilePath::parse(&id).ok()?, id }))
 }
 
 /// The names that look like one that nobody has, the one that does most first.
-fn alike<'n>(names: impl Iterator<Item = &'n str>, wanted: &str) -> Option<String> {
+fn similar_names<'n>(names: impl Iterator<Item = &'n str>, wanted: &str) -> Option<String> {
     let likeness = |name: &'n str| (strsim::jaro_winkler(name, wanted), name);
     let mut found: Vec<(f64, &str)> =
         names.map(likeness).filter(|(like, _)| *like >= ALIKE).collect();

@@ -15,7 +15,7 @@ const SESSIONS: usize = 4;
 const KILLS_PER_SESSION: usize = 55;
 const TURNS_PER_LIFE: usize = 40;
 /// A file of turns is rotated after this many lives.
-const LIVES_PER_FILE: usize = 10;
+const USES_PER_FILE: usize = 10;
 
 /// A small generator, so that a run can be repeated.
 struct Dice(u64);
@@ -42,7 +42,7 @@ fn batch(session: usize, life: usize, turn: usize) -> String {
         format!(r#"{{"append":{{"file":"{dir}/deltas.jsonl","lines":[{line},{line}]}}}}"#),
         format!(r#"{{"replace":{{"file":"{dir}/state.json","text":"{id}"}}}}"#),
     ];
-    if turn == 0 && life > 0 && life.is_multiple_of(LIVES_PER_FILE) {
+    if turn == 0 && life > 0 && life.is_multiple_of(USES_PER_FILE) {
         let to = format!("{dir}/turns-{life:04}.jsonl");
         steps.push(format!(r#"{{"rename":{{"from":"{dir}/turns.jsonl","to":"{to}"}}}}"#));
     }
@@ -96,7 +96,7 @@ fn turns_in(path: &Path) -> Vec<String> {
 
 fn check(dir: &Path, answered: &[String]) {
     let mut turns = Vec::new();
-    for life in (LIVES_PER_FILE..=KILLS_PER_SESSION).step_by(LIVES_PER_FILE) {
+    for life in (USES_PER_FILE..=KILLS_PER_SESSION).step_by(USES_PER_FILE) {
         turns.extend(turns_in(&dir.join(format!("turns-{life:04}.jsonl"))));
     }
     turns.extend(turns_in(&dir.join("turns.jsonl")));
@@ -122,8 +122,8 @@ fn killed_processes_lose_no_turn_that_was_answered() {
     let answered: Vec<Vec<String>> = thread::scope(|scope| {
         let play = |session: usize| {
             let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ (session as u64 + 1));
-            let lives = 0..KILLS_PER_SESSION;
-            lives.flat_map(|life| live_and_die(place, session, life, &mut dice)).collect()
+            let tracker = 0..KILLS_PER_SESSION;
+            tracker.flat_map(|life| live_and_die(place, session, life, &mut dice)).collect()
         };
         let players: Vec<_> = (0..SESSIONS).map(|n| scope.spawn(move || play(n))).collect();
         players.into_iter().map(|player| player.join().unwrap()).collect()

@@ -7,9 +7,9 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use everturn::disk::RealDisk;
-use everturn::game::{GameWriter, NewSession, TurnInput};
+use everturn::game::{GameWriter, NewGame, TurnInput};
 use everturn::names::SessionId;
-use everturn::store::{FileStore, Holder, Options, Store};
+use everturn::store::{FileStore, LockOwner, Options, Store};
 
 /// What the binary may have, in kilobytes.
 const MEMORY_KB: u64 = 256 * 1024;
@@ -20,11 +20,11 @@ const LONG: usize = 12_000_000;
 
 /// Makes a session of so many megabytes; returns its last turn.
 fn build(root: &Path, megabytes: u64) -> u64 {
-    let holder = Holder { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
+    let owner = LockOwner { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
     let disk = Arc::new(RealDisk::create(root).unwrap());
-    let store: Arc<dyn Store> = Arc::new(FileStore::open(disk, Options::new(holder)).unwrap());
+    let store: Arc<dyn Store> = Arc::new(FileStore::open(disk, Options::new(owner)).unwrap());
     let now = "2026-01-01T10:00:00Z".parse().unwrap();
-    let mut new = NewSession::new(SessionId::parse("giant").unwrap());
+    let mut new = NewGame::new(SessionId::parse("giant").unwrap());
     new.player_name = "Vex".to_owned();
     let mut game = GameWriter::create(store, &new, now).unwrap();
     let turns = megabytes * 1_000_000 / TOLD as u64;

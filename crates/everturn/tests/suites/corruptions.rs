@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use damage::{Damage, Dice};
-use everturn::check::{Watch, check};
+use everturn::check::{FindingSink, check_path};
 use everturn::disk::sim::SimDisk;
 use everturn::disk::{Disk, RealDisk};
 use everturn::finding::{Finding, Severity};
-use everturn::layout::{self, Layout, Repairing};
+use everturn::format::{self, RepairMode, SessionFormat};
+use everturn::model::SessionRef;
 use everturn::names::FilePath;
-use everturn::seal::verify;
-use everturn::store::{FileStore, Holder, Options, Store};
-use everturn::view::Place;
+use everturn::seal::verify_session;
+use everturn::store::{FileStore, LockOwner, Options, Store};
 use jiff::Timestamp;
 use kinds::Sample;
 
@@ -39,8 +39,8 @@ pub(crate) fn open(disk: &SimDisk) -> Arc<dyn Store> {
 }
 
 pub(crate) fn store(disk: Arc<dyn Disk>) -> Arc<dyn Store> {
-    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    let options = Options { log_size: 24 << 10, log_most: 1 << 20, ..Options::new(holder) };
+    let owner = LockOwner { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    let options = Options { log_size: 24 << 10, max_log_size: 1 << 20, ..Options::new(owner) };
     Arc::new(FileStore::open(disk, options).unwrap())
 }
 
@@ -54,7 +54,7 @@ fn files(disk: &SimDisk) -> BTreeMap<FilePath, Vec<u8>> {
 #[derive(Default)]
 struct Findings(Vec<Finding>);
 
-impl Watch for Findings {
+impl FindingSink for Findings {
     fn finding(&mut self, finding: Finding) {
         self.0.push(finding);
     }
@@ -69,7 +69,7 @@ fn checked(disk: &SimDisk) -> Vec<Finding> {
 
 pub(crate) fn checked_on(disk: &Arc<dyn Disk>) -> Vec<Finding> {
     let mut found = Findings::default();
-    check(disk, &FilePath::root(), &mut found).unwrap();
+    check_path(disk, &FilePath::root(), &mut found).unwrap();
     found.0
 }
 
@@ -84,7 +84,11 @@ fn is_seen(sample: &Sample, damage: &Damage, found: &[Finding]) -> bool {
 }
 
 /// What the session says, text by text.
-fn told(layout: &dyn Layout, store: &Arc<dyn Store>, place: &Place) -> Result<Vec<String>, String> {
+fn told(
+    layout: &dyn SessionFormat,
+    store: &Arc<dyn Store>,
+    place: &SessionRef,
+) -> Result<Vec<String>, String> {
     let reader = layout.open(store, place).map_err(|error| error.to_string())?;
     let turns = reader.turns().map_err(|error| error.to_string())?;
     let mut entries = reader.entries(turns).map_err(|error| error.to_string())?;
@@ -114,8 +118,8 @@ fn unharmed<'s>(sample: &'s Sample, damaged: &BTreeMap<FilePath, Vec<u8>>) -> Ve
 }
 
 /// Whether the seal of the session tells that it is not what it was.
-fn is_told_by_seal(layout: &dyn Layout, store: &Arc<dyn Store>, place: &Place) -> bool {
-    match verify(store, layout, place) {
+fn is_told_by_seal(layout: &dyn SessionFormat, store: &Arc<dyn Store>, place: &SessionRef) -> bool {
+    match verify_session(store, layout, place) {
         Ok(Some(verdict)) => !verdict.damages.is_empty() || verdict.appended > 0,
         Ok(None) => panic!("the session is not sealed"),
         Err(_) => true,
@@ -135,21 +139,21 @@ fn follow(sample: &Sample, damage: &Damage) -> Result<Seer, String> {
     damage.strike(&disk);
     let damaged = files(&disk);
     let found = checked(&disk);
-    let layout = layout::find(sample.layout).unwrap();
-    let mending = |how| {
+    let layout = format::find(sample.layout).unwrap();
+    let fix = |how| {
         let store = open(&disk);
         let done = layout.repair(&store, &sample.place, how, at(500));
         done.map_err(|error| format!("{how:?}: {error}"))
     };
-    let repair = mending(Repairing::Mend)?;
+    let repair = fix(RepairMode::Apply)?;
     let left = checked(&disk);
     if let Some(left) = left.iter().find(|left| left.code.severity() == Severity::Finding) {
         return Err(format!("after the repair there is still: {left}"));
     }
-    let mended = files(&disk);
+    let repaired = files(&disk);
     // One of two records of a turn is put into the other, without the end of its line.
     for line in lines(&files(&sample.disk)) {
-        if has(&damaged, &line) && !has(&mended, line.trim_ascii_end()) {
+        if has(&damaged, &line) && !has(&repaired, line.trim_ascii_end()) {
             return Err(format!(
                 "a record was not hit and is not as it was: {}",
                 line.escape_ascii()
@@ -162,8 +166,8 @@ fn follow(sample: &Sample, damage: &Damage) -> Result<Seer, String> {
             return Err(format!("{text:?} was not hit and is gone; found was {found:?}"));
         }
     }
-    if repair.kept.is_some() {
-        mending(Repairing::TakeBack)?;
+    if repair.originals.is_some() {
+        fix(RepairMode::Undo)?;
     }
     let back = files(&disk);
     if let Some(path) = damaged.keys().chain(back.keys()).find(|&p| damaged.get(p) != back.get(p)) {

@@ -11,10 +11,10 @@ mod convert;
 mod damage;
 mod gemini;
 mod goose;
-mod mend;
 mod only_read;
 mod opencode;
 mod pi;
+mod repair;
 mod sillytavern;
 pub(crate) mod support;
 

@@ -8,7 +8,7 @@ use everturn::chatlog::{ChatMessage, ChatSession};
 use everturn::codelia::CodeliaSession;
 use everturn::game::{Game, Turn};
 use everturn::linggen::LinggenSession;
-use everturn::{Error, ErrorKind, New, NewMark, Root};
+use everturn::{Error, ErrorKind, NewMark, NewSession, Root};
 use jiff::Timestamp;
 
 fn root(dir: &Path) -> Root {
@@ -139,8 +139,8 @@ fn the_other_formats_have_the_same_door() {
     agent.append("user", "Fix the test.").unwrap();
     assert_eq!(agent.entries(..).unwrap().next().unwrap().unwrap().text, "Fix the test.");
 
-    let mut new = New::with_id("work");
-    new.fields = everturn::tree::Tree::parse(r#"{"project": "/srv/site"}"#).unwrap();
+    let mut new = NewSession::with_id("work");
+    new.fields = everturn::tree::JsonTree::parse(r#"{"project": "/srv/site"}"#).unwrap();
     let mut agent = LinggenSession::create_with(&root, &new).unwrap();
     agent.append("Look around.").unwrap();
     assert_eq!(agent.entries(..).unwrap().next().unwrap().unwrap().text, "Look around.");

@@ -5,21 +5,23 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use everturn::disk::{Listing, Stat};
-use everturn::finding::Code;
-use everturn::layout::{self, Layout, LayoutError, Stage, Stream};
+use everturn::disk::{DirListing, FileStat};
+use everturn::finding::FindingCode;
+use everturn::format::{self, RecordStream, SessionError, SessionFormat, Transition};
+use everturn::model::{ForkOptions, NewMark, NewSession, SessionRef, SessionSummary};
 use everturn::names::FilePath;
-use everturn::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store, StoreError, Writer};
-use everturn::tree::Tree;
-use everturn::view::{Forking, New, NewMark, Place, Summary};
+use everturn::store::{
+    Durability, FileMode, MemoryStore, Precondition, Step, Store, StoreError, Writer,
+};
+use everturn::tree::JsonTree;
 use jiff::Timestamp;
 
 fn now() -> Timestamp {
     "2026-01-01T10:00:00Z".parse().unwrap()
 }
 
-fn game() -> &'static dyn Layout {
-    layout::find("game").unwrap()
+fn game() -> &'static dyn SessionFormat {
+    format::find("game").unwrap()
 }
 
 fn path(text: &str) -> FilePath {
@@ -52,11 +54,11 @@ impl Store for Watched {
         self.inner.read(file, range)
     }
 
-    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+    fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
         self.inner.stat(path)
     }
 
-    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+    fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
         self.refuse(dir)?;
         self.inner.list(dir)
     }
@@ -75,14 +77,14 @@ fn watched() -> (Arc<Watched>, Arc<dyn Store>) {
 fn put(store: &Arc<dyn Store>, file: &str, text: &str) {
     let writer = store.lock(&[path("sessions")]).unwrap();
     let bytes = text.as_bytes().to_vec();
-    let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
-    let step = Step::Replace { file: path(file), expect, bytes, secrecy };
+    let (expect, mode) = (Precondition::Anything, FileMode::Default);
+    let step = Step::Replace { file: path(file), expect, bytes, mode };
     writer.commit(vec![step], Durability::Synced).unwrap();
 }
 
 /// A session with so many turns.
 fn session(store: &Arc<dyn Store>, id: &str, turns: u64) {
-    let mut editor = game().create(store, &New::with_id(id), now()).unwrap();
+    let mut editor = game().create(store, &NewSession::with_id(id), now()).unwrap();
     for turn in 1..=turns {
         editor.append(&turn_text(turn), now()).unwrap();
     }
@@ -96,18 +98,18 @@ fn turn_text(turn: u64) -> String {
     )
 }
 
-fn place(id: &str) -> Place {
-    Place { id: id.to_owned(), path: path(&format!("sessions/active/{id}")) }
+fn place(id: &str) -> SessionRef {
+    SessionRef { id: id.to_owned(), path: path(&format!("sessions/active/{id}")) }
 }
 
-fn summaries(store: &Arc<dyn Store>) -> Vec<Summary> {
+fn summaries(store: &Arc<dyn Store>) -> Vec<SessionSummary> {
     let (mut summaries, findings) = game().list(store).unwrap();
     assert_eq!(findings, []);
-    summaries.sort_by(|a, b| a.place.cmp(&b.place));
+    summaries.sort_by(|a, b| a.session.cmp(&b.session));
     summaries
 }
 
-fn collect<T>(stream: &mut dyn Stream<Item = T>) -> Vec<T> {
+fn collect<T>(stream: &mut dyn RecordStream<Item = T>) -> Vec<T> {
     std::iter::from_fn(|| stream.next().map(Result::unwrap)).collect()
 }
 
@@ -134,17 +136,17 @@ fn one_bad_session_does_not_hide_the_others() {
     put(&store, "sessions/active/stray.txt", "not a session");
     *watched.refused.lock().unwrap() = Some("active/locked/".to_owned());
     let summaries = summaries(&store);
-    let told: Vec<(&str, Option<u64>, Vec<Code>)> = summaries
+    let told: Vec<(&str, Option<u64>, Vec<FindingCode>)> = summaries
         .iter()
         .map(|summary| {
             let codes = summary.findings.iter().map(|finding| finding.code).collect();
-            (summary.place.id.as_str(), summary.turns, codes)
+            (summary.session.id.as_str(), summary.turns, codes)
         })
         .collect();
     let expected = [
-        ("bad", Some(1), vec![Code::BadMetadata]),
+        ("bad", Some(1), vec![FindingCode::BadMetadata]),
         ("good", Some(1), vec![]),
-        ("locked", None, vec![Code::Unreadable]),
+        ("locked", None, vec![FindingCode::Unreadable]),
     ];
     assert_eq!(told, expected);
     let message = &summaries[2].findings[0].message;
@@ -159,7 +161,10 @@ fn a_directory_that_cannot_be_read_is_not_an_empty_one() {
     *watched.refused.lock().unwrap() = Some("sessions/paused".to_owned());
     let (summaries, findings) = game().list(&store).unwrap();
     assert_eq!(summaries.len(), 1);
-    assert_eq!(findings.iter().map(|finding| finding.code).collect::<Vec<_>>(), [Code::Unreadable]);
+    assert_eq!(
+        findings.iter().map(|finding| finding.code).collect::<Vec<_>>(),
+        [FindingCode::Unreadable]
+    );
 }
 
 #[test]
@@ -234,7 +239,7 @@ fn the_state_is_the_same_whichever_way_it_was_found() {
     session(&store, "one", 120);
     let reader = game().open(&store, &place("one")).unwrap();
     let (last, at) = (reader.state(None).unwrap(), reader.state(Some(120)).unwrap());
-    let text = |state: &everturn::view::State| {
+    let text = |state: &everturn::model::SessionState| {
         let scopes = state.scopes.iter();
         scopes.map(|(name, tree)| format!("{name} {}", tree.to_line())).collect::<Vec<_>>()
     };
@@ -246,7 +251,7 @@ fn the_state_is_the_same_whichever_way_it_was_found() {
     assert_eq!(changes[0].delta.to_line(), r#"{"op":"set","path":"n","value":120}"#);
     assert!(matches!(
         reader.state(Some(121)),
-        Err(LayoutError::NoTurn { turn: 121, last: 120, .. })
+        Err(SessionError::NoTurn { turn: 121, last: 120, .. })
     ));
 }
 
@@ -255,12 +260,12 @@ fn what_is_given_for_a_new_session_is_kept() {
     let (_, store) = watched();
     let fields = r#"{"config": {"theme": "noir"}, "studio": "ours",
         "player": {"name": "Vex", "characterId": "char-9", "pronouns": "they"}}"#;
-    let mut new = New::with_id("one");
-    new.fields = Tree::parse(fields).unwrap();
+    let mut new = NewSession::with_id("one");
+    new.fields = JsonTree::parse(fields).unwrap();
     drop(game().create(&store, &new, now()).unwrap());
     let file = path("sessions/active/one/session.meta.json");
     let meta = String::from_utf8(store.read(&file, 0..u64::MAX).unwrap()).unwrap();
-    let meta = Tree::parse(meta).unwrap();
+    let meta = JsonTree::parse(meta).unwrap();
     let text = |path: &[&str]| meta.string_at(path);
     assert_eq!(text(&["studio"]).as_deref(), Some("ours"));
     assert_eq!(text(&["config", "theme"]).as_deref(), Some("noir"));
@@ -268,7 +273,7 @@ fn what_is_given_for_a_new_session_is_kept() {
     assert_eq!(text(&["player", "characterId"]).as_deref(), Some("char-9"));
     assert_eq!(text(&["player", "pronouns"]).as_deref(), Some("they"));
     assert_eq!(text(&["status"]).as_deref(), Some("active"));
-    assert!(matches!(game().create(&store, &new, now()), Err(LayoutError::Taken { .. })));
+    assert!(matches!(game().create(&store, &new, now()), Err(SessionError::Taken { .. })));
 }
 
 #[test]
@@ -279,8 +284,8 @@ fn a_scene_whose_id_is_taken_does_not_end_the_one_that_goes_on() {
     let begun = editor.start_scene(r#"{"sceneId": "scene-a"}"#, now()).unwrap();
     assert_eq!((begun.turn, begun.id.as_deref()), (1, Some("scene-a")));
     let refused = editor.start_scene(r#"{"sceneId": "scene-a"}"#, now());
-    assert!(matches!(refused, Err(LayoutError::Request { .. })));
-    assert_eq!(editor.turn(), 1);
+    assert!(matches!(refused, Err(SessionError::Request { .. })));
+    assert_eq!(editor.last_turn(), 1);
     let ended = editor.end_scene(r#"{"outcome": "Done."}"#, now()).unwrap();
     assert_eq!((ended.turn, ended.id.as_deref()), (2, Some("scene-a")));
 }
@@ -288,25 +293,29 @@ fn a_scene_whose_id_is_taken_does_not_end_the_one_that_goes_on() {
 /// A layout that offers no more than it must.
 struct Bare;
 
-impl Layout for Bare {
+impl SessionFormat for Bare {
     fn name(&self) -> &'static str {
         "bare"
     }
 
-    fn places(&self, _: &Arc<dyn Store>) -> Result<everturn::view::Places, LayoutError> {
-        Ok(everturn::view::Places::default())
+    fn locate(&self, _: &Arc<dyn Store>) -> Result<everturn::model::SessionListing, SessionError> {
+        Ok(everturn::model::SessionListing::default())
     }
 
-    fn read_summary(&self, _: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
-        Err(LayoutError::NoSession { id: place.id.clone() })
+    fn read_summary(
+        &self,
+        _: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionSummary, SessionError> {
+        Err(SessionError::NoSession { id: place.id.clone() })
     }
 
     fn open_reader(
         &self,
         _: &Arc<dyn Store>,
-        place: &Place,
-    ) -> Result<Box<dyn layout::Reader>, LayoutError> {
-        Err(LayoutError::NoSession { id: place.id.clone() })
+        place: &SessionRef,
+    ) -> Result<Box<dyn format::SessionReader>, SessionError> {
+        Err(SessionError::NoSession { id: place.id.clone() })
     }
 }
 
@@ -314,32 +323,32 @@ impl Layout for Bare {
 fn what_a_layout_does_not_offer_is_a_clear_error() {
     let (_, store) = watched();
     let place = place("one");
-    let words = |result: Result<(), LayoutError>| result.unwrap_err().to_string();
+    let words = |result: Result<(), SessionError>| result.unwrap_err().to_string();
     let offer = |what: &str| format!("sessions of the layout bare do not offer {what}");
-    let bare: &dyn Layout = &Bare;
-    let create = bare.create(&store, &New::with_id("one"), now()).map(drop);
+    let bare: &dyn SessionFormat = &Bare;
+    let create = bare.create(&store, &NewSession::with_id("one"), now()).map(drop);
     assert_eq!(words(create), offer("making new sessions"));
     assert_eq!(words(bare.edit(&store, &place).map(drop)), offer("writing to sessions"));
     assert_eq!(
-        words(bare.fork(&store, &place, &Forking::default(), now(), &mut |_| {}).map(drop)),
+        words(bare.fork(&store, &place, &ForkOptions::default(), now(), &mut |_| {}).map(drop)),
         offer("forks")
     );
     assert_eq!(
         words(bare.rewind(&store, &place, 1, now(), &mut |_| {}).map(drop)),
         offer("rewinding")
     );
-    let stage = bare.stage(&store, &place, Stage::Pause, now(), &mut |_| {}).map(drop);
+    let stage = bare.transition(&store, &place, Transition::Pause, now(), &mut |_| {}).map(drop);
     assert_eq!(words(stage), offer("pausing"));
 }
 
 #[test]
 fn what_cannot_be_done_says_why_and_a_turn_must_be_there() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    for layout in layout::ALL {
+    for layout in format::ALL {
         let name = layout.name();
-        let mut new = New::with_id("one");
+        let mut new = NewSession::with_id("one");
         if name == "linggen" {
-            new.fields = Tree::parse(r#"{"project": "/srv/site"}"#).unwrap();
+            new.fields = JsonTree::parse(r#"{"project": "/srv/site"}"#).unwrap();
         }
         let mut editor = layout.create(&store, &new, now()).unwrap();
         let turn = match name {
@@ -360,16 +369,16 @@ fn what_cannot_be_done_says_why_and_a_turn_must_be_there() {
             let text = error.to_string();
             let reason = text.split_once(": ").map(|(_, reason)| reason).unwrap_or_default();
             assert!(
-                matches!(error, LayoutError::NotOffered { .. }) && !reason.is_empty(),
+                matches!(error, SessionError::Unsupported { .. }) && !reason.is_empty(),
                 "{text}"
             );
         }
         editor.close(now()).unwrap();
-        let place = layout.places(&store).unwrap().places.remove(0);
+        let place = layout.locate(&store).unwrap().sessions.remove(0);
         let reader = layout.open(&store, &place).unwrap();
         let missing = reader.state(Some(99)).map(drop);
         assert!(
-            matches!(missing, Err(LayoutError::NoTurn { turn: 99, .. })),
+            matches!(missing, Err(SessionError::NoTurn { turn: 99, .. })),
             "{name}: {missing:?}"
         );
     }
@@ -377,19 +386,19 @@ fn what_cannot_be_done_says_why_and_a_turn_must_be_there() {
 
 #[test]
 fn names_of_layouts_are_their_own() {
-    for (at, one) in layout::ALL.iter().enumerate() {
-        assert!(std::ptr::eq(layout::find(one.name()).unwrap(), *one));
-        assert!(layout::ALL.iter().skip(at + 1).all(|other| other.name() != one.name()));
+    for (at, one) in format::ALL.iter().enumerate() {
+        assert!(std::ptr::eq(format::find(one.name()).unwrap(), *one));
+        assert!(format::ALL.iter().skip(at + 1).all(|other| other.name() != one.name()));
     }
-    assert!(layout::find("nothing").is_none());
+    assert!(format::find("nothing").is_none());
 }
 
 #[test]
 fn a_small_chat_document_is_complete_as_soon_as_its_writer_is_done() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let chatlog = layout::find("chatlog").unwrap();
-    chatlog.create(&store, &New::with_id("tale"), now()).unwrap().close(now()).unwrap();
-    let place = chatlog.places(&store).unwrap().places.remove(0);
+    let chatlog = format::find("chatlog").unwrap();
+    chatlog.create(&store, &NewSession::with_id("tale"), now()).unwrap().close(now()).unwrap();
+    let place = chatlog.locate(&store).unwrap().sessions.remove(0);
     let mut editor = chatlog.edit(&store, &place).unwrap();
     editor.append(r#"{"type": "narrator", "text": "It rains."}"#, now()).unwrap();
     editor.release().unwrap();

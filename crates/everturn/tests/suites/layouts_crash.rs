@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use crate::common::crashes::{crash_everywhere, fail_everywhere};
 use everturn::disk::sim::SimDisk;
-use everturn::layout::{self, Layout, LayoutError, Repairing, Stage};
+use everturn::format::{self, RepairMode, SessionError, SessionFormat, Transition};
+use everturn::model::{ForkOptions, NewMark, NewSession, SessionRef};
 use everturn::names::FilePath;
 use everturn::store::{
-    At, Durability, FileStore, Holder, MemoryStore, Options, Step, Store, StoreError,
+    AppendAt, Durability, FileStore, LockOwner, MemoryStore, Options, Step, Store, StoreError,
 };
-use everturn::tree::Tree;
-use everturn::view::{Forking, New, NewMark, Place};
+use everturn::tree::JsonTree;
 use jiff::Timestamp;
 
 /// A layout, and what its sessions are made of.
@@ -62,28 +62,40 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_767_261_600 + second).unwrap()
 }
 
-type Op = fn(&Kind, &dyn Layout, &Arc<dyn Store>) -> Result<(), LayoutError>;
+type Op = fn(&Kind, &dyn SessionFormat, &Arc<dyn Store>) -> Result<(), SessionError>;
 
-fn place(kind: &Kind, layout: &dyn Layout, store: &Arc<dyn Store>) -> Result<Place, LayoutError> {
-    let mut places = layout.places(store)?.places;
+fn place(
+    kind: &Kind,
+    layout: &dyn SessionFormat,
+    store: &Arc<dyn Store>,
+) -> Result<SessionRef, SessionError> {
+    let mut places = layout.locate(store)?.sessions;
     places.retain(|place| place.id == kind.id);
     Ok(places.remove(0))
 }
 
-fn say(kind: &Kind, layout: &dyn Layout, store: &Arc<dyn Store>) -> Result<(), LayoutError> {
+fn say(
+    kind: &Kind,
+    layout: &dyn SessionFormat,
+    store: &Arc<dyn Store>,
+) -> Result<(), SessionError> {
     let mut editor = layout.edit(store, &place(kind, layout, store)?)?;
     editor.append(kind.turn, at(1))?;
     editor.release()
 }
 
 /// Another program dies while it writes.
-fn tear(kind: &Kind, layout: &dyn Layout, store: &Arc<dyn Store>) -> Result<(), LayoutError> {
+fn tear(
+    kind: &Kind,
+    layout: &dyn SessionFormat,
+    store: &Arc<dyn Store>,
+) -> Result<(), SessionError> {
     let file = FilePath::parse(kind.log).unwrap();
     let lock = if kind.layout == "chatlog" { FilePath::parse("chats") } else { Ok(file.clone()) };
     let writer = store.lock(&[lock.unwrap()])?;
     // A line that is whole, and says nothing.
     let lines = b"{\"torn\": [}\n".to_vec();
-    let step = Step::Append { file, at: At::End, lines };
+    let step = Step::Append { file, at: AppendAt::End, lines };
     writer.commit(vec![step], Durability::Synced)?;
     writer.release()?;
     place(kind, layout, store).map(drop)
@@ -91,24 +103,26 @@ fn tear(kind: &Kind, layout: &dyn Layout, store: &Arc<dyn Store>) -> Result<(), 
 
 fn repairing(
     kind: &Kind,
-    layout: &dyn Layout,
+    layout: &dyn SessionFormat,
     store: &Arc<dyn Store>,
-    how: Repairing,
-) -> Result<(), LayoutError> {
+    how: RepairMode,
+) -> Result<(), SessionError> {
     layout.repair(store, &place(kind, layout, store)?, how, at(20)).map(drop)
 }
 
 /// What is done to every session.
 const OPS: &[Op] = &[
     |kind, layout, store| {
-        let fields = Tree::parse(kind.fields).unwrap();
-        layout.create(store, &New { fields, ..New::with_id(kind.id) }, at(0))?.close(at(0))
+        let fields = JsonTree::parse(kind.fields).unwrap();
+        layout
+            .create(store, &NewSession { fields, ..NewSession::with_id(kind.id) }, at(0))?
+            .close(at(0))
     },
     say,
     say,
     say,
     |kind, layout, store| {
-        let forking = Forking { id: Some("fork-1".to_owned()), turn: Some(2) };
+        let forking = ForkOptions { id: Some("fork-1".to_owned()), turn: Some(2) };
         layout.fork(store, &place(kind, layout, store)?, &forking, at(3), &mut |_| {}).map(drop)
     },
     |kind, layout, store| {
@@ -116,9 +130,9 @@ const OPS: &[Op] = &[
     },
     say,
     tear,
-    |kind, layout, store| repairing(kind, layout, store, Repairing::Mend),
-    |kind, layout, store| repairing(kind, layout, store, Repairing::TakeBack),
-    |kind, layout, store| repairing(kind, layout, store, Repairing::Mend),
+    |kind, layout, store| repairing(kind, layout, store, RepairMode::Apply),
+    |kind, layout, store| repairing(kind, layout, store, RepairMode::Undo),
+    |kind, layout, store| repairing(kind, layout, store, RepairMode::Apply),
     say,
 ];
 
@@ -139,14 +153,14 @@ const MARKS: &[Op] = &[
 const TRASH: &[Op] = &[
     |kind, layout, store| {
         let place = place(kind, layout, store)?;
-        layout.stage(store, &place, Stage::Trash, at(7), &mut |_| {}).map(drop)
+        layout.transition(store, &place, Transition::Trash, at(7), &mut |_| {}).map(drop)
     },
-    |_, layout, store| layout.restore(store, &layout.trashed(store)?[0].name).map(drop),
+    |_, layout, store| layout.restore(store, &layout.list_trash(store)?[0].name).map(drop),
     |kind, layout, store| {
         let place = place(kind, layout, store)?;
-        layout.stage(store, &place, Stage::Trash, at(8), &mut |_| {}).map(drop)
+        layout.transition(store, &place, Transition::Trash, at(8), &mut |_| {}).map(drop)
     },
-    |_, layout, store| layout.purge(store, &layout.trashed(store)?),
+    |_, layout, store| layout.purge(store, &layout.list_trash(store)?),
 ];
 
 fn ops(kind: &Kind) -> Vec<Op> {
@@ -157,9 +171,9 @@ fn ops(kind: &Kind) -> Vec<Op> {
 /// What anybody can see: what each session says, its marks, and what is in the trash.
 type Seen = BTreeMap<String, String>;
 
-fn seen(layout: &dyn Layout, store: &Arc<dyn Store>) -> Result<Seen, LayoutError> {
+fn seen(layout: &dyn SessionFormat, store: &Arc<dyn Store>) -> Result<Seen, SessionError> {
     let mut seen = Seen::new();
-    for place in layout.places(store)?.places {
+    for place in layout.locate(store)?.sessions {
         let reader = layout.open(store, &place)?;
         let turns = reader.turns()?;
         let mut entries = reader.entries(turns.clone())?;
@@ -172,13 +186,13 @@ fn seen(layout: &dyn Layout, store: &Arc<dyn Store>) -> Result<Seen, LayoutError
         }
         seen.insert(place.id, told);
     }
-    for trashed in layout.trashed(store)? {
+    for trashed in layout.list_trash(store)? {
         seen.insert(format!("trash {}", trashed.name), String::new());
     }
     Ok(seen)
 }
 
-fn states(kind: &Kind, layout: &dyn Layout) -> Vec<Seen> {
+fn states(kind: &Kind, layout: &dyn SessionFormat) -> Vec<Seen> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let mut all = vec![Seen::new()];
     for (number, op) in ops(kind).iter().enumerate() {
@@ -190,12 +204,17 @@ fn states(kind: &Kind, layout: &dyn Layout) -> Vec<Seen> {
 }
 
 fn open(disk: &SimDisk) -> Result<Arc<dyn Store>, StoreError> {
-    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    let options = Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder) };
+    let owner = LockOwner { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    let options = Options { log_size: 24 << 10, max_log_size: 32 << 10, ..Options::new(owner) };
     Ok(Arc::new(FileStore::open(Arc::new(disk.process()), options)?))
 }
 
-fn verify(layout: &dyn Layout, disk: &SimDisk, before: &Seen, after: &Seen) -> Result<(), String> {
+fn verify(
+    layout: &dyn SessionFormat,
+    disk: &SimDisk,
+    before: &Seen,
+    after: &Seen,
+) -> Result<(), String> {
     let store = open(disk).map_err(|error| error.to_string())?;
     let found = seen(layout, &store).map_err(|error| error.to_string())?;
     for id in found.keys().chain(before.keys()) {
@@ -216,7 +235,7 @@ fn verify(layout: &dyn Layout, disk: &SimDisk, before: &Seen, after: &Seen) -> R
 }
 
 fn check(kind: &Kind) {
-    let layout = layout::find(kind.layout).unwrap();
+    let layout = format::find(kind.layout).unwrap();
     let (states, ops) = (states(kind, layout), ops(kind));
     let work = |disk: &SimDisk| match open(disk) {
         Ok(store) => ops.iter().take_while(|op| op(kind, layout, &store).is_ok()).count(),

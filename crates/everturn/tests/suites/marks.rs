@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use everturn::layout::{self, Layout, LayoutError};
+use everturn::format::{self, SessionError, SessionFormat};
+use everturn::model::{ForkOptions, Mark, MarkKind, NewMark, NewSession, SessionRef};
 use everturn::names::FilePath;
-use everturn::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
-use everturn::view::{Forking, Mark, MarkKind, New, NewMark, Place};
+use everturn::store::{Durability, FileMode, MemoryStore, Precondition, Step, Store};
 use jiff::Timestamp;
 
 fn now() -> Timestamp {
@@ -16,19 +16,19 @@ fn now() -> Timestamp {
 
 /// A layout with a session of three turns.
 struct Case {
-    layout: &'static dyn Layout,
+    layout: &'static dyn SessionFormat,
     store: Arc<dyn Store>,
-    place: Place,
+    place: SessionRef,
 }
 
 fn case(name: &str, turn: &str) -> Case {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let layout = layout::find(name).unwrap();
-    let mut editor = layout.create(&store, &New::with_id("session-one"), now()).unwrap();
+    let layout = format::find(name).unwrap();
+    let mut editor = layout.create(&store, &NewSession::with_id("session-one"), now()).unwrap();
     for _ in 0..3 {
         editor.append(turn, now()).unwrap();
     }
-    let place = editor.place();
+    let place = editor.session_ref();
     editor.close(now()).unwrap();
     Case { layout, store, place }
 }
@@ -41,12 +41,12 @@ fn cases() -> [Case; 2] {
 }
 
 impl Case {
-    fn add(&self, name: &str, turn: u64) -> Result<Mark, LayoutError> {
+    fn add(&self, name: &str, turn: u64) -> Result<Mark, SessionError> {
         let new = NewMark { turn: Some(turn), ..NewMark::bookmark(name) };
         self.layout.add_mark(&self.store, &self.place, &new, now())
     }
 
-    fn names(&self, place: &Place) -> Vec<String> {
+    fn names(&self, place: &SessionRef) -> Vec<String> {
         let marks = self.layout.open(&self.store, place).unwrap().marks().unwrap();
         marks.into_iter().map(|mark| format!("{} {} {}", mark.id, mark.turn, mark.name)).collect()
     }
@@ -58,8 +58,8 @@ impl Case {
     fn put(&self, text: &str) {
         let writer = self.store.lock(&[self.file()]).unwrap();
         let (file, bytes) = (self.file(), text.as_bytes().to_vec());
-        let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
-        let step = Step::Replace { file, expect, bytes, secrecy };
+        let (expect, mode) = (Precondition::Anything, FileMode::Default);
+        let step = Step::Replace { file, expect, bytes, mode };
         writer.commit(vec![step], Durability::Synced).unwrap();
         writer.release().unwrap();
     }
@@ -98,9 +98,9 @@ fn marks_are_listed_by_turn_and_removed_by_id() {
 #[test]
 fn marks_that_make_no_sense_are_refused() {
     for case in cases() {
-        assert!(matches!(case.add("later", 4), Err(LayoutError::NoTurn { turn: 4, .. })));
-        assert!(matches!(case.add("  ", 1), Err(LayoutError::Request { .. })));
-        assert!(matches!(case.add(&"x".repeat(10_001), 1), Err(LayoutError::Request { .. })));
+        assert!(matches!(case.add("later", 4), Err(SessionError::NoTurn { turn: 4, .. })));
+        assert!(matches!(case.add("  ", 1), Err(SessionError::Request { .. })));
+        assert!(matches!(case.add(&"x".repeat(10_001), 1), Err(SessionError::Request { .. })));
         assert!(case.store.stat(&case.file()).unwrap().is_none());
     }
 }
@@ -110,9 +110,9 @@ fn a_damaged_document_is_an_error_and_is_never_written_over() {
     for case in cases() {
         for text in ["", "{", "[]", "{\"marks\": 1}", "{\"marks\": [{\"id\": \"x\"}]}"] {
             case.put(text);
-            assert!(matches!(case.add("a", 1), Err(LayoutError::Damaged { .. })), "{text}");
+            assert!(matches!(case.add("a", 1), Err(SessionError::Damaged { .. })), "{text}");
             let reader = case.layout.open(&case.store, &case.place).unwrap();
-            assert!(matches!(reader.marks(), Err(LayoutError::Damaged { .. })), "{text}");
+            assert!(matches!(reader.marks(), Err(SessionError::Damaged { .. })), "{text}");
             assert_eq!(case.text(), text);
         }
     }
@@ -135,14 +135,14 @@ fn branches_keep_the_marks_of_their_turns() {
     for case in cases() {
         case.add("early", 1).unwrap();
         case.add("late", 3).unwrap();
-        let how = Forking { id: Some("other".to_owned()), turn: Some(2) };
+        let how = ForkOptions { id: Some("other".to_owned()), turn: Some(2) };
         let fork = case.layout.fork(&case.store, &case.place, &how, now(), &mut |_| {}).unwrap();
-        assert_eq!(case.names(&fork.place), ["mark-1 1 early"]);
-        let how = Forking { id: Some("whole".to_owned()), turn: None };
+        assert_eq!(case.names(&fork.session), ["mark-1 1 early"]);
+        let how = ForkOptions { id: Some("whole".to_owned()), turn: None };
         let fork = case.layout.fork(&case.store, &case.place, &how, now(), &mut |_| {}).unwrap();
-        assert_eq!(case.names(&fork.place).len(), 2);
+        assert_eq!(case.names(&fork.session).len(), 2);
         let branch = case.layout.rewind(&case.store, &case.place, 2, now(), &mut |_| {}).unwrap();
-        assert_eq!(case.names(&branch.place), ["mark-1 1 early", "mark-2 3 late"]);
+        assert_eq!(case.names(&branch.session), ["mark-1 1 early", "mark-2 3 late"]);
         assert_eq!(case.names(&case.place), ["mark-1 1 early"]);
     }
 }

@@ -1,6 +1,6 @@
 //! Markdown as the blocks of a book.
 
-use everturn_typeset::{Block, Marker, Run, Style};
+use everturn_typeset::{Block, ListMarker, RunStyle, TextRun};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// How long a text may be that is looked through for Markdown.
@@ -13,12 +13,12 @@ const DEEPEST: usize = 48;
 const PARAGRAPH: usize = 16 << 10;
 
 /// What is said, in blocks.
-pub(super) fn blocks(text: &str) -> Vec<Block> {
+pub(super) fn markdown_blocks(text: &str) -> Vec<Block> {
     let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES;
     if text.len() > LONGEST {
-        return plain(text);
+        return plain_blocks(text);
     }
-    let mut maker = Maker::default();
+    let mut maker = BlockBuilder::default();
     let mut depth = 0usize;
     for event in Parser::new_ext(text, options) {
         match &event {
@@ -27,16 +27,16 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
             _ => {}
         }
         if depth > DEEPEST {
-            return plain(text);
+            return plain_blocks(text);
         }
-        maker.take(event);
+        maker.handle_event(event);
     }
     maker.flush();
     maker.blocks
 }
 
 /// A text without any Markdown: its paragraphs, in pieces of a length that can be set.
-pub(super) fn plain(text: &str) -> Vec<Block> {
+pub(super) fn plain_blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
         let mut rest = paragraph;
@@ -49,7 +49,7 @@ pub(super) fn plain(text: &str) -> Vec<Block> {
                 space.map_or(most, |at| at + 1)
             };
             let (part, more) = rest.split_at(end);
-            blocks.push(Block::Paragraph(vec![Run::plain(part)]));
+            blocks.push(Block::Paragraph(vec![TextRun::plain(part)]));
             rest = more;
         }
     }
@@ -57,9 +57,9 @@ pub(super) fn plain(text: &str) -> Vec<Block> {
 }
 
 #[derive(Default)]
-struct Maker {
+struct BlockBuilder {
     blocks: Vec<Block>,
-    runs: Vec<Run>,
+    runs: Vec<TextRun>,
     /// How many of each are open.
     bold: usize,
     italic: usize,
@@ -67,14 +67,14 @@ struct Maker {
     quotes: usize,
     /// The lists that are open, with the number of the next item.
     lists: Vec<Option<u64>>,
-    marker: Option<Marker>,
+    marker: Option<ListMarker>,
     code: Option<String>,
     /// The rows of the table that is open.
     table: Option<Vec<Vec<String>>>,
 }
 
-impl Maker {
-    fn say(&mut self, text: &str, code: bool) {
+impl BlockBuilder {
+    fn add_text(&mut self, text: &str, code: bool) {
         if let Some(block) = &mut self.code {
             block.push_str(text);
             return;
@@ -86,10 +86,10 @@ impl Maker {
             return;
         }
         let style =
-            Style { bold: self.bold > 0, italic: self.italic > 0, code, link: self.link > 0 };
+            RunStyle { bold: self.bold > 0, italic: self.italic > 0, code, link: self.link > 0 };
         match self.runs.last_mut() {
             Some(run) if run.style == style => run.text.push_str(text),
-            _ => self.runs.push(Run { text: text.to_owned(), style }),
+            _ => self.runs.push(TextRun { text: text.to_owned(), style }),
         }
     }
 
@@ -106,7 +106,7 @@ impl Maker {
         self.blocks.push(match depth {
             Some(depth) => Block::Item {
                 depth: u8::try_from(depth).unwrap_or(u8::MAX),
-                marker: self.marker.take().unwrap_or(Marker::None),
+                marker: self.marker.take().unwrap_or(ListMarker::None),
                 text,
             },
             None if self.quotes > 0 => Block::Quotation(text),
@@ -114,13 +114,13 @@ impl Maker {
         });
     }
 
-    fn take(&mut self, event: Event<'_>) {
+    fn handle_event(&mut self, event: Event<'_>) {
         match event {
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
-                self.say(&text, false);
+                self.add_text(&text, false);
             }
-            Event::Code(text) => self.say(&text, true),
-            Event::SoftBreak | Event::HardBreak => self.say("\n", false),
+            Event::Code(text) => self.add_text(&text, true),
+            Event::SoftBreak | Event::HardBreak => self.add_text("\n", false),
             Event::Rule => {
                 self.flush();
                 self.blocks.push(Block::Break);
@@ -154,7 +154,7 @@ impl Maker {
                     *next = number.checked_add(1);
                     Some(number)
                 });
-                self.marker = Some(number.map_or(Marker::Bullet, Marker::Number));
+                self.marker = Some(number.map_or(ListMarker::Bullet, ListMarker::Number));
             }
             Tag::CodeBlock(_) => {
                 self.flush();
@@ -200,7 +200,7 @@ impl Maker {
             }
             TagEnd::Table => {
                 let rows = self.table.take().unwrap_or_default();
-                self.blocks.push(Block::Code(columns(&rows)));
+                self.blocks.push(Block::Code(table_text(&rows)));
             }
             _ => {}
         }
@@ -208,7 +208,7 @@ impl Maker {
 }
 
 /// A table in columns.
-fn columns(rows: &[Vec<String>]) -> String {
+fn table_text(rows: &[Vec<String>]) -> String {
     use unicode_width::UnicodeWidthStr;
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |at: usize| {
@@ -228,45 +228,46 @@ fn columns(rows: &[Vec<String>]) -> String {
 mod tests {
     use super::*;
 
-    fn item(depth: u8, marker: Marker, text: &str) -> Block {
-        Block::Item { depth, marker, text: vec![Run::plain(text)] }
+    fn item(depth: u8, marker: ListMarker, text: &str) -> Block {
+        Block::Item { depth, marker, text: vec![TextRun::plain(text)] }
     }
 
     #[test]
     fn markdown_becomes_blocks() {
-        let text = |text: &str| vec![Run::plain(text)];
-        let check =
-            |markdown: &str, expect: &[Block]| assert_eq!(blocks(markdown), expect, "{markdown:?}");
+        let text = |text: &str| vec![TextRun::plain(text)];
+        let check = |markdown: &str, expect: &[Block]| {
+            assert_eq!(markdown_blocks(markdown), expect, "{markdown:?}")
+        };
         check(
             "a *b* `c`\nd",
             &[Block::Paragraph(vec![
-                Run::plain("a "),
-                Run::italic("b"),
-                Run::plain(" "),
-                Run::code("c"),
-                Run::plain("\nd"),
+                TextRun::plain("a "),
+                TextRun::italic("b"),
+                TextRun::plain(" "),
+                TextRun::code("c"),
+                TextRun::plain("\nd"),
             ])],
         );
         check(
             "# Title\n\ntext",
-            &[Block::Paragraph(vec![Run::bold("Title")]), Block::Paragraph(text("text"))],
+            &[Block::Paragraph(vec![TextRun::bold("Title")]), Block::Paragraph(text("text"))],
         );
         check("> q\n\n---", &[Block::Quotation(text("q")), Block::Break]);
         check(
             "- a\n  1. b\n  2. c\n- d",
             &[
-                item(0, Marker::Bullet, "a"),
-                item(1, Marker::Number(1), "b"),
-                item(1, Marker::Number(2), "c"),
-                item(0, Marker::Bullet, "d"),
+                item(0, ListMarker::Bullet, "a"),
+                item(1, ListMarker::Number(1), "b"),
+                item(1, ListMarker::Number(2), "c"),
+                item(0, ListMarker::Bullet, "d"),
             ],
         );
-        check("- a\n\n  b", &[item(0, Marker::Bullet, "a"), item(0, Marker::None, "b")]);
+        check("- a\n\n  b", &[item(0, ListMarker::Bullet, "a"), item(0, ListMarker::None, "b")]);
         check("```rust\nlet a;\n```", &[Block::Code("let a;".to_owned())]);
         check("| a | bc |\n|---|---|\n| 123 | *4* |", &[Block::Code("a    bc\n123  4".to_owned())]);
         check(
             "<b>x</b> [y](javascript:z)",
-            &[Block::Paragraph(vec![Run::plain("<b>x</b> "), Run::link("y")])],
+            &[Block::Paragraph(vec![TextRun::plain("<b>x</b> "), TextRun::link("y")])],
         );
         check("<div>\nx\n</div>", &[Block::Paragraph(text("<div>\nx\n</div>"))]);
         check("", &[]);
@@ -275,7 +276,7 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_into_paragraphs_and_nothing_is_lost() {
         let long = "word ".repeat(10_000) + "\n\n" + &"語".repeat(10_000);
-        let said: String = plain(&long)
+        let said: String = plain_blocks(&long)
             .into_iter()
             .map(|block| match block {
                 Block::Paragraph(runs) => {
@@ -286,6 +287,6 @@ mod tests {
             })
             .collect();
         assert_eq!(said, long.replace("\n\n", ""));
-        assert!(matches!(blocks(&"> ".repeat(500)).as_slice(), [Block::Paragraph(_)]));
+        assert!(matches!(markdown_blocks(&"> ".repeat(500)).as_slice(), [Block::Paragraph(_)]));
     }
 }

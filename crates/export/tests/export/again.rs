@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use everturn::chatlog;
-use everturn::check::{Watch, check};
+use everturn::check::{FindingSink, check_path};
 use everturn::disk::{Disk, RealDisk};
 use everturn::finding::Finding;
+use everturn::model::Entry;
 use everturn::names::FilePath;
-use everturn::store::{FileStore, Holder, Options, Store};
-use everturn::view::Entry;
-use everturn_export::{Choices, Format, Part, Style};
+use everturn::store::{FileStore, LockOwner, Options, Store};
+use everturn_export::{ExportFormat, ExportOptions, ExportPart, ExportStyle};
 
 use crate::support::{Session, all, chat, game, memory, told};
 
@@ -20,7 +20,7 @@ fn entries(session: &Session) -> Vec<Entry> {
 }
 
 fn again(session: &Session) -> Session {
-    let json = session.rich(Format::Json);
+    let json = session.rich(ExportFormat::Json);
     let store = memory();
     let imported = chatlog::import(&store, json.as_bytes(), None).unwrap();
     let again = Session::open(&store, "chatlog", &imported.id);
@@ -49,7 +49,7 @@ fn every_layout_comes_back_with_the_same_entries() {
 #[derive(Default)]
 struct Found(Vec<String>);
 
-impl Watch for Found {
+impl FindingSink for Found {
     fn finding(&mut self, finding: Finding) {
         self.0.push(finding.to_string());
     }
@@ -62,22 +62,22 @@ fn what_comes_back_is_a_chat_log_in_which_nothing_is_wrong() {
     for session in all() {
         let dir = tempfile::tempdir().unwrap();
         let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(dir.path()).unwrap());
-        let holder = Holder { pid: std::process::id(), started: String::new() };
-        let files = FileStore::open(Arc::clone(&disk), Options::new(holder)).unwrap();
+        let owner = LockOwner { pid: std::process::id(), started: String::new() };
+        let files = FileStore::open(Arc::clone(&disk), Options::new(owner)).unwrap();
         let store: Arc<dyn Store> = Arc::new(files);
-        chatlog::import(&store, session.rich(Format::Json).as_bytes(), None).unwrap();
+        chatlog::import(&store, session.rich(ExportFormat::Json).as_bytes(), None).unwrap();
         drop(store);
         let mut found = Found::default();
-        let checked = check(&disk, &FilePath::root(), &mut found).unwrap();
+        let checked = check_path(&disk, &FilePath::root(), &mut found).unwrap();
         assert_eq!((checked.files, found.0), (1, vec![]), "{}", session.summary.layout);
     }
 }
 
 #[test]
 fn a_chat_log_keeps_what_it_says_of_itself() {
-    let json = chat().rich(Format::Json);
-    let tree = everturn::tree::Tree::parse(json).unwrap();
-    let same = everturn::tree::Tree::parse(crate::support::CHAT).unwrap();
+    let json = chat().rich(ExportFormat::Json);
+    let tree = everturn::tree::JsonTree::parse(json).unwrap();
+    let same = everturn::tree::JsonTree::parse(crate::support::CHAT).unwrap();
     for key in [
         "metadata",
         "session",
@@ -88,7 +88,7 @@ fn a_chat_log_keeps_what_it_says_of_itself() {
         "context_window",
         "house_rules",
     ] {
-        assert!(tree.at(&[key]).unwrap().is_same(&same.at(&[key]).unwrap()), "{key}");
+        assert!(tree.value_at(&[key]).unwrap().is_same(&same.value_at(&[key]).unwrap()), "{key}");
     }
 }
 
@@ -107,9 +107,9 @@ fn states_come_back_as_those_of_tools() {
 
 #[test]
 fn without_metadata_the_words_are_left() {
-    let mut choices = Choices::usual(Format::Json, Style::Rich);
-    choices.set(Part::Metadata, false);
-    let json = chat().export(Format::Json, &choices);
+    let mut choices = ExportOptions::defaults_for(ExportFormat::Json, ExportStyle::Rich);
+    choices.set(ExportPart::Metadata, false);
+    let json = chat().export(ExportFormat::Json, &choices);
     for gone in ["some-model", "tokens", "sliding"] {
         assert!(!json.contains(gone), "{gone}");
     }
@@ -121,7 +121,7 @@ fn strange_texts_come_back_as_they_were() {
     let texts =
         ["\u{1b}[31mred\u{202e}\u{9b}", "", " \n", "\u{feff}\u{200f}", "a\r\nb\0c", "𝔘\u{10ffff}"];
     let session = told(&texts);
-    let json = session.rich(Format::Json);
+    let json = session.rich(ExportFormat::Json);
     assert!(!json.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{json:?}");
     let said: Vec<String> = entries(&again(&session)).into_iter().map(|entry| entry.text).collect();
     assert_eq!(said, texts);

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use everturn_export::{Choices, Format, Part, Style};
+use everturn_export::{ExportFormat, ExportOptions, ExportPart, ExportStyle};
 use serde_json::Value;
 
 use crate::hostile;
@@ -44,11 +44,11 @@ fn listen() -> (String, Arc<AtomicUsize>) {
 }
 
 fn everything(session: &Session) -> String {
-    let mut choices = Choices::usual(Format::Html, Style::Rich);
-    for part in Part::ALL {
+    let mut choices = ExportOptions::defaults_for(ExportFormat::Html, ExportStyle::Rich);
+    for part in ExportPart::ALL {
         choices.set(*part, true);
     }
-    session.export(Format::Html, &choices)
+    session.export(ExportFormat::Html, &choices)
 }
 
 fn assert_silent(report: &Value) {

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use everturn_export::{Choices, ExportError, Format, Mask, Masked, Part, Style};
+use everturn_export::{
+    ExportError, ExportFormat, ExportOptions, ExportPart, ExportStyle, MaskedText, SecretMask,
+};
 
 use crate::support::{chat, codelia, game, told};
 
-fn choices(format: Format, change: impl FnOnce(&mut Choices)) -> Choices {
-    let mut choices = Choices::usual(format, Style::Rich);
+fn choices(format: ExportFormat, change: impl FnOnce(&mut ExportOptions)) -> ExportOptions {
+    let mut choices = ExportOptions::defaults_for(format, ExportStyle::Rich);
     change(&mut choices);
     choices
 }
@@ -15,12 +17,12 @@ fn choices(format: Format, change: impl FnOnce(&mut Choices)) -> Choices {
 /// Each part has a word that nothing else has.
 #[test]
 fn each_part_can_be_left_out_of_every_format() {
-    for format in Format::ALL {
+    for format in ExportFormat::ALL {
         for (part, session, word) in [
-            (Part::Snapshots, game(), "trust"),
-            (Part::Ooc, chat(), "skip ahead"),
-            (Part::Thinking, codelia(), "forgot an import"),
-            (Part::Tools, codelia(), "src/main.rs"),
+            (ExportPart::Snapshots, game(), "trust"),
+            (ExportPart::Ooc, chat(), "skip ahead"),
+            (ExportPart::Thinking, codelia(), "forgot an import"),
+            (ExportPart::Tools, codelia(), "src/main.rs"),
         ] {
             for wanted in [true, false] {
                 let choices = choices(*format, |choices| choices.set(part, wanted));
@@ -29,10 +31,10 @@ fn each_part_can_be_left_out_of_every_format() {
             }
         }
         for wanted in [true, false] {
-            let choices = choices(*format, |choices| choices.set(Part::Metadata, wanted));
+            let choices = choices(*format, |choices| choices.set(ExportPart::Metadata, wanted));
             let word = match format {
-                Format::Json => "\"layout\": \"game\"",
-                Format::Markdown => "layout: \"game\"",
+                ExportFormat::Json => "\"layout\": \"game\"",
+                ExportFormat::Markdown => "layout: \"game\"",
                 _ => "session-abc123 (game)",
             };
             let made = game().export(*format, &choices);
@@ -43,7 +45,7 @@ fn each_part_can_be_left_out_of_every_format() {
 
 #[test]
 fn one_speaker_is_heard_alone() {
-    for format in Format::ALL {
+    for format in ExportFormat::ALL {
         let made =
             game().export(*format, &choices(*format, |it| it.speaker = Some("luna".to_owned())));
         assert!(made.contains("do not look back"), "{format:?}");
@@ -51,8 +53,8 @@ fn one_speaker_is_heard_alone() {
             assert!(!made.contains(other), "{format:?} {other}");
         }
     }
-    let nobody = choices(Format::Text, |it| it.speaker = Some("Nobody".to_owned()));
-    match game().try_export(Format::Text, &nobody, None, None).unwrap_err() {
+    let nobody = choices(ExportFormat::Text, |it| it.speaker = Some("Nobody".to_owned()));
+    match game().try_export(ExportFormat::Text, &nobody, None, None).unwrap_err() {
         ExportError::NoSpeaker { name, speakers } => {
             assert_eq!(name, "Nobody");
             assert_eq!(speakers, ["gm", "player", "luna", "system"]);
@@ -63,7 +65,7 @@ fn one_speaker_is_heard_alone() {
 
 #[test]
 fn only_the_turns_that_are_wanted_are_there() {
-    for format in Format::ALL {
+    for format in ExportFormat::ALL {
         let made = game()
             .export(*format, &choices(*format, |it| (it.first, it.last) = (Some(5), Some(6))));
         assert!(made.contains("Something moves"), "{format:?}");
@@ -76,7 +78,7 @@ fn only_the_turns_that_are_wanted_are_there() {
 
 #[test]
 fn marks_stand_before_what_they_mark() {
-    for format in [Format::Text, Format::Markdown, Format::Html] {
+    for format in [ExportFormat::Text, ExportFormat::Markdown, ExportFormat::Html] {
         let made = game().rich(format);
         let body = made.split_once("<main>").map_or(made.as_str(), |(_, main)| main);
         let places: Vec<usize> = [
@@ -99,8 +101,8 @@ fn marks_stand_before_what_they_mark() {
 /// Takes every word that begins with `key-` for a secret.
 struct Keys;
 
-impl Mask for Keys {
-    fn mask<'t>(&self, text: &'t str) -> Masked<'t> {
+impl SecretMask for Keys {
+    fn mask<'t>(&self, text: &'t str) -> MaskedText<'t> {
         let mut masked = text.to_owned();
         let mut count = 0;
         while let Some(at) = masked.find("key-") {
@@ -109,10 +111,11 @@ impl Mask for Keys {
             count += 1;
         }
         match count {
-            0 => Masked { text: text.into(), counts: BTreeMap::new() },
-            count => {
-                Masked { text: masked.into(), counts: BTreeMap::from([("key".to_owned(), count)]) }
-            }
+            0 => MaskedText { text: text.into(), counts: BTreeMap::new() },
+            count => MaskedText {
+                text: masked.into(),
+                counts: BTreeMap::from([("key".to_owned(), count)]),
+            },
         }
     }
 }
@@ -120,8 +123,8 @@ impl Mask for Keys {
 #[test]
 fn secrets_are_masked_once_and_counted_in_every_format() {
     let session = told(&["The password is key-123456.", "Nothing.", "Again key-1 and key-2."]);
-    for format in Format::ALL {
-        let usual = Choices::usual(*format, Style::Rich);
+    for format in ExportFormat::ALL {
+        let usual = ExportOptions::defaults_for(*format, ExportStyle::Rich);
         let (made, report) = session.try_export(*format, &usual, None, Some(&Keys)).unwrap();
         assert!(!made.contains("key-1"), "{format:?}");
         assert_eq!(made.matches("masked").count(), 3, "{format:?}");
@@ -133,7 +136,7 @@ fn secrets_are_masked_once_and_counted_in_every_format() {
 
 #[test]
 fn secrets_in_states_names_and_calls_are_masked_too() {
-    use everturn::view::{MarkKind, NewMark};
+    use everturn::model::{MarkKind, NewMark};
     let turns = [r#"{"actor": "key-actor", "events": [{"type": "x", "description": "Hello."}],
             "deltas": [{"scope": "world", "deltas": [{"op": "set", "path": "safe.key-path", "value": "key-value"}]}]}"#];
     let mark = NewMark {
@@ -150,8 +153,8 @@ fn secrets_in_states_names_and_calls_are_masked_too() {
         &turns,
         &[mark],
     );
-    for format in Format::ALL {
-        let usual = Choices::usual(*format, Style::Rich);
+    for format in ExportFormat::ALL {
+        let usual = ExportOptions::defaults_for(*format, ExportStyle::Rich);
         let (made, _) = session.try_export(*format, &usual, None, Some(&Keys)).unwrap();
         assert!(!made.contains("key-"), "{format:?}\n{made}");
     }

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use everturn_export::{Choices, Format, Style};
+use everturn_export::{ExportFormat, ExportOptions, ExportStyle};
 
 use crate::support::{Session, all, chat, pdf_text, session};
 
@@ -35,9 +35,9 @@ fn without_looks(page: &str) -> String {
 }
 
 /// The pages of a PDF, with how many there are.
-fn pages(session: &Session, style: Style) -> String {
-    let choices = Choices::usual(Format::Pdf, style);
-    let (pdf, report) = session.bytes(Format::Pdf, &choices, None, None).unwrap();
+fn pages(session: &Session, style: ExportStyle) -> String {
+    let choices = ExportOptions::defaults_for(ExportFormat::Pdf, style);
+    let (pdf, report) = session.bytes(ExportFormat::Pdf, &choices, None, None).unwrap();
     assert_eq!(report.missing.iter().filter(|(missing, _)| missing.is_ascii()).count(), 0);
     let text = pdf_text(&pdf, "pdftotext", &["-layout", "-", "-"]);
     let text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
@@ -47,15 +47,15 @@ fn pages(session: &Session, style: Style) -> String {
 #[test]
 fn every_layout_is_exported_in_every_format_as_it_was() {
     for session in all() {
-        for format in Format::ALL {
+        for format in ExportFormat::ALL {
             let name = format!("{}.{}", session.summary.layout, format.as_str());
-            if *format == Format::Pdf {
-                check(&format!("{name}.txt"), &pages(&session, Style::Rich));
+            if *format == ExportFormat::Pdf {
+                check(&format!("{name}.txt"), &pages(&session, ExportStyle::Rich));
                 continue;
             }
             let made = session.rich(*format);
             match format {
-                Format::Html => check(&name, &without_looks(&made)),
+                ExportFormat::Html => check(&name, &without_looks(&made)),
                 _ => check(&name, &made),
             }
         }
@@ -64,10 +64,11 @@ fn every_layout_is_exported_in_every_format_as_it_was() {
 
 #[test]
 fn the_minimal_style_is_the_words() {
-    check("minimal.pdf.txt", &pages(&chat(), Style::Minimal));
-    for format in Format::ALL.iter().filter(|format| **format != Format::Pdf) {
-        let made = chat().export(*format, &Choices::usual(*format, Style::Minimal));
-        let made = if *format == Format::Html { without_looks(&made) } else { made };
+    check("minimal.pdf.txt", &pages(&chat(), ExportStyle::Minimal));
+    for format in ExportFormat::ALL.iter().filter(|format| **format != ExportFormat::Pdf) {
+        let made =
+            chat().export(*format, &ExportOptions::defaults_for(*format, ExportStyle::Minimal));
+        let made = if *format == ExportFormat::Html { without_looks(&made) } else { made };
         check(&format!("minimal.{}", format.as_str()), &made);
     }
 }
@@ -76,7 +77,7 @@ fn the_minimal_style_is_the_words() {
 fn text_is_never_wider_than_eighty_columns() {
     use unicode_width::UnicodeWidthStr;
     for session in all() {
-        for line in session.rich(Format::Text).lines() {
+        for line in session.rich(ExportFormat::Text).lines() {
             assert!(line.width() <= 80, "{line:?}");
             assert_eq!(line, line.trim_end());
         }
@@ -94,7 +95,7 @@ fn a_session_without_turns_is_exported_too() {
     ] {
         let id = if layout == "campaign" { "camp_0001" } else { "sess-1" };
         let session = session(layout, id, fields, &[], &[]);
-        for format in Format::ALL {
+        for format in ExportFormat::ALL {
             let made = session.rich(*format);
             assert!(made.contains(&session.summary.title), "{layout} {format:?}");
         }

@@ -1,10 +1,10 @@
 //! Texts that want to be more than text, through every exporter.
 
-use everturn::layout;
+use everturn::format;
+use everturn::model::{MarkKind, NewMark};
 use everturn::names::FilePath;
-use everturn::store::{At, Durability, Step};
-use everturn::view::{MarkKind, NewMark};
-use everturn_export::{Choices, Format, Part, Style};
+use everturn::store::{AppendAt, Durability, Step};
+use everturn_export::{ExportFormat, ExportOptions, ExportPart, ExportStyle};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::support::{Session, pdf_text, place, session, told};
@@ -109,9 +109,9 @@ pub(crate) fn sessions(listener: &str) -> Vec<Session> {
 }
 
 /// Everything there is in a session.
-fn everything(format: Format) -> Choices {
-    let mut choices = Choices::usual(format, Style::Rich);
-    for part in Part::ALL {
+fn everything(format: ExportFormat) -> ExportOptions {
+    let mut choices = ExportOptions::defaults_for(format, ExportStyle::Rich);
+    for part in ExportPart::ALL {
         choices.set(*part, true);
     }
     choices
@@ -120,11 +120,11 @@ fn everything(format: Format) -> Choices {
 #[test]
 fn text_drives_no_terminal_and_turns_no_words_around() {
     for session in sessions("http://127.0.0.1:9") {
-        for format in [Format::Text, Format::Markdown, Format::Html] {
+        for format in [ExportFormat::Text, ExportFormat::Markdown, ExportFormat::Html] {
             let made = session.export(format, &everything(format));
             let odd = made.find(|c: char| {
                 (c.is_control() && !matches!(c, '\n' | '\t'))
-                    || everturn_export::visible::is_bidi_control(c)
+                    || everturn_export::controls::is_bidi_control(c)
             });
             assert_eq!(odd.and_then(|at| made.get(at..at + 4)), None, "{format:?}");
             assert!(made.contains("‹U+202E›txt.exe"), "{format:?}");
@@ -165,7 +165,7 @@ fn structure(markdown: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
 }
 
 fn check_markdown(session: &Session, headings: usize) {
-    let made = session.export(Format::Markdown, &everything(Format::Markdown));
+    let made = session.export(ExportFormat::Markdown, &everything(ExportFormat::Markdown));
     let (found, html, links) = structure(&made);
     assert_eq!(found.len(), headings, "{found:#?}");
     for tag in &html {
@@ -308,7 +308,7 @@ fn a_page_has_no_tags_but_ours() {
         "main",
     ];
     for session in sessions("http://127.0.0.1:9") {
-        let page = session.export(Format::Html, &everything(Format::Html));
+        let page = session.export(ExportFormat::Html, &everything(ExportFormat::Html));
         let (head, body) = page.split_once("<main>").unwrap();
         let (body, tail) = body.rsplit_once("<script>").unwrap();
         assert_eq!(head.matches("<script").count() + tail.matches("<script").count(), 0);
@@ -354,7 +354,7 @@ fn a_message_of_ten_megabytes_is_exported_whole() {
     let long: String = pieces.iter().map(|piece| piece.repeat(part / piece.len())).collect();
     let session = told(&["Before.", &format!("{long}the end"), "After."]);
     // Pages of it are thousands: that takes its time, and is tried with less.
-    for format in Format::ALL.iter().filter(|format| **format != Format::Pdf) {
+    for format in ExportFormat::ALL.iter().filter(|format| **format != ExportFormat::Pdf) {
         let made = session.rich(*format);
         assert!(made.len() >= long.len(), "{format:?}");
         assert!(made.replace(['\n', ' '], "").contains("theend"), "{format:?}");
@@ -365,8 +365,8 @@ fn a_message_of_ten_megabytes_is_exported_whole() {
 #[test]
 fn pages_show_hostile_texts_and_do_nothing() {
     for session in sessions("http://127.0.0.1:9") {
-        let choices = everything(Format::Pdf);
-        let (pdf, report) = session.bytes(Format::Pdf, &choices, None, None).unwrap();
+        let choices = everything(ExportFormat::Pdf);
+        let (pdf, report) = session.bytes(ExportFormat::Pdf, &choices, None, None).unwrap();
         assert!(report.pages.unwrap() > 10);
         assert_eq!(pdf_text(&pdf, "pdfinfo", &["-js", "-"]).trim(), "");
         assert!(!pdf_text(&pdf, "pdfinfo", &["-url", "-"]).contains("127.0.0.1"));
@@ -381,7 +381,7 @@ fn pages_show_hostile_texts_and_do_nothing() {
 fn a_long_message_fills_pages() {
     let long = "All work and no play makes a long book. ".repeat(5000) + "The end.";
     let (text, report) = told(&["Before.", &long, "After."])
-        .try_export(Format::Pdf, &everything(Format::Pdf), None, None)
+        .try_export(ExportFormat::Pdf, &everything(ExportFormat::Pdf), None, None)
         .unwrap();
     assert!(report.pages.unwrap() > 50);
     assert!(text.contains("The end.") && text.contains("After."));
@@ -395,14 +395,16 @@ fn bytes_that_are_no_text_cost_only_their_line() {
     let writer = session.store.lock(std::slice::from_ref(&file)).unwrap();
     let mut lines = b"{\"role\": \"user\", \"content\": \"bad \xff\xfe\xc3 bytes\"}\n".to_vec();
     lines.extend(b"{\"role\": \"user\", \"content\": \"\\ud800 half\"}\n{\"role\": \"user\", \"content\": \"After.\"}\n");
-    writer.commit(vec![Step::Append { file, at: At::End, lines }], Durability::Synced).unwrap();
+    writer
+        .commit(vec![Step::Append { file, at: AppendAt::End, lines }], Durability::Synced)
+        .unwrap();
     writer.release().unwrap();
-    let layout = layout::find("codelia").unwrap();
+    let layout = format::find("codelia").unwrap();
     let store = &session.store;
     assert!(layout.edit(store, &place(store, "codelia", "one")).is_ok());
     let session = Session::open(store, "codelia", "one");
-    for format in Format::ALL {
-        let usual = Choices::usual(*format, Style::Rich);
+    for format in ExportFormat::ALL {
+        let usual = ExportOptions::defaults_for(*format, ExportStyle::Rich);
         let (made, report) = session.try_export(*format, &usual, None, None).unwrap();
         assert!(made.contains("Before.") && made.contains("After."), "{format:?}");
         assert!(!report.findings.is_empty(), "{format:?}");

@@ -6,11 +6,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use everturn::chatlog;
-use everturn::layout::{self, Reader};
+use everturn::format::{self, SessionReader};
+use everturn::model::{MarkKind, NewMark, NewSession, SessionRef, SessionSummary};
 use everturn::store::{MemoryStore, Store};
-use everturn::tree::Tree;
-use everturn::view::{MarkKind, New, NewMark, Place, Summary};
-use everturn_export::{Choices, Export, ExportError, Format, Mask, Report, Style};
+use everturn::tree::JsonTree;
+use everturn_export::{
+    Export, ExportError, ExportFormat, ExportOptions, ExportReport, ExportStyle, SecretMask,
+};
 use jiff::Timestamp;
 
 /// So many seconds after the first turn.
@@ -21,13 +23,13 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
 /// A session in a store.
 pub(crate) struct Session {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) summary: Summary,
-    pub(crate) reader: Box<dyn Reader>,
+    pub(crate) summary: SessionSummary,
+    pub(crate) reader: Box<dyn SessionReader>,
 }
 
 impl Session {
     pub(crate) fn open(store: &Arc<dyn Store>, layout: &str, id: &str) -> Session {
-        let layout = layout::find(layout).unwrap();
+        let layout = format::find(layout).unwrap();
         let place = place(store, layout.name(), id);
         let summary = layout.summary(store, &place).unwrap();
         let reader = layout.open(store, &place).unwrap();
@@ -37,14 +39,14 @@ impl Session {
     /// What is made of it, as text: that of a PDF is taken out of its pages again.
     pub(crate) fn try_export(
         &self,
-        format: Format,
-        choices: &Choices,
+        format: ExportFormat,
+        choices: &ExportOptions,
         template: Option<(&str, &str)>,
-        mask: Option<&dyn Mask>,
-    ) -> Result<(String, Report), ExportError> {
+        mask: Option<&dyn SecretMask>,
+    ) -> Result<(String, ExportReport), ExportError> {
         let (bytes, report) = self.bytes(format, choices, template, mask)?;
         match format {
-            Format::Pdf if template.is_none() => {
+            ExportFormat::Pdf if template.is_none() => {
                 let text = pdf_text(&bytes, "pdftotext", &["-layout", "-", "-"]);
                 // Words that were broken at the end of a line are whole again.
                 Ok((
@@ -59,11 +61,11 @@ impl Session {
     /// What is made of it.
     pub(crate) fn bytes(
         &self,
-        format: Format,
-        choices: &Choices,
+        format: ExportFormat,
+        choices: &ExportOptions,
         template: Option<(&str, &str)>,
-        mask: Option<&dyn Mask>,
-    ) -> Result<(Vec<u8>, Report), ExportError> {
+        mask: Option<&dyn SecretMask>,
+    ) -> Result<(Vec<u8>, ExportReport), ExportError> {
         let export = Export {
             summary: &self.summary,
             reader: &*self.reader,
@@ -78,12 +80,12 @@ impl Session {
         Ok((bytes, report))
     }
 
-    pub(crate) fn export(&self, format: Format, choices: &Choices) -> String {
+    pub(crate) fn export(&self, format: ExportFormat, choices: &ExportOptions) -> String {
         self.try_export(format, choices, None, None).unwrap().0
     }
 
-    pub(crate) fn rich(&self, format: Format) -> String {
-        self.export(format, &Choices::usual(format, Style::Rich))
+    pub(crate) fn rich(&self, format: ExportFormat) -> String {
+        self.export(format, &ExportOptions::defaults_for(format, ExportStyle::Rich))
     }
 }
 
@@ -102,8 +104,8 @@ pub(crate) fn pdf_text(pdf: &[u8], program: &str, arguments: &[&str]) -> String 
     String::from_utf8(output.stdout).unwrap()
 }
 
-pub(crate) fn place(store: &Arc<dyn Store>, layout: &str, id: &str) -> Place {
-    let places = layout::find(layout).unwrap().places(store).unwrap().places;
+pub(crate) fn place(store: &Arc<dyn Store>, layout: &str, id: &str) -> SessionRef {
+    let places = format::find(layout).unwrap().locate(store).unwrap().sessions;
     places.into_iter().find(|place| place.id == id).unwrap()
 }
 
@@ -130,10 +132,10 @@ pub(crate) fn session(
     marks: &[NewMark],
 ) -> Session {
     let store = memory();
-    let kind = layout::find(layout).unwrap();
-    let new = New { fields: Tree::parse(fields).unwrap(), ..New::with_id(id) };
+    let kind = format::find(layout).unwrap();
+    let new = NewSession { fields: JsonTree::parse(fields).unwrap(), ..NewSession::with_id(id) };
     let mut editor = kind.create(&store, &new, at(0)).unwrap();
-    let id = editor.place().id;
+    let id = editor.session_ref().id;
     for (number, turn) in (1..).zip(turns) {
         match turn.strip_prefix("scene ") {
             Some(scene) => editor.start_scene(scene, at(60 * number)).unwrap(),

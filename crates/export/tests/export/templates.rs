@@ -1,11 +1,11 @@
 //! The user's own templates.
 
-use everturn_export::{Choices, ExportError, Format, Style};
+use everturn_export::{ExportError, ExportFormat, ExportOptions, ExportStyle};
 
 use crate::support::{chat, game, told};
 
-fn custom(format: Format, name: &str, text: &str) -> Result<String, ExportError> {
-    let choices = Choices::usual(format, Style::Custom);
+fn custom(format: ExportFormat, name: &str, text: &str) -> Result<String, ExportError> {
+    let choices = ExportOptions::defaults_for(format, ExportStyle::Custom);
     Ok(game().try_export(format, &choices, Some((name, text)), None)?.0)
 }
 
@@ -25,7 +25,7 @@ fn a_template_says_what_is_written_of_each_piece() {
 {% macro end(end) %}{{ end.state | length }} of {{ session.turns }}
 {% endmacro %}
 ";
-    let made = custom(Format::Text, "mine.txt", template).unwrap();
+    let made = custom(ExportFormat::Text, "mine.txt", template).unwrap();
     assert!(
         made.starts_with(
             "Vex (7)\n* chapter One: Arrivals\n* scene The market\n- 1\ngm: The stalls open.\n"
@@ -45,8 +45,9 @@ fn a_template_says_what_is_written_of_each_piece() {
 fn the_template_of_the_documentation_works() {
     let docs = include_str!("../../../../docs/export.md");
     let template = docs.split("```jinja\n").nth(1).unwrap().split("\n```").next().unwrap();
-    let choices = Choices::usual(Format::Html, Style::Custom);
-    let made = chat().try_export(Format::Html, &choices, Some(("letter.html", template)), None);
+    let choices = ExportOptions::defaults_for(ExportFormat::Html, ExportStyle::Custom);
+    let made =
+        chat().try_export(ExportFormat::Html, &choices, Some(("letter.html", template)), None);
     let made = made.unwrap().0;
     assert!(made.contains("<h1>The Lamp at the End of the Pier</h1>"), "{made}");
     assert!(made.contains("<h2>The First Night</h2>"), "{made}");
@@ -57,8 +58,8 @@ fn the_template_of_the_documentation_works() {
 fn what_a_template_for_html_writes_is_escaped() {
     let session = told(&["<script>alert(1)</script>"]);
     let made = |name: &str, text: &str| {
-        let choices = Choices::usual(Format::Html, Style::Custom);
-        session.try_export(Format::Html, &choices, Some((name, text)), None).unwrap().0
+        let choices = ExportOptions::defaults_for(ExportFormat::Html, ExportStyle::Custom);
+        session.try_export(ExportFormat::Html, &choices, Some((name, text)), None).unwrap().0
     };
     let plain = "{% macro entry(entry) %}{{ entry.text }}{% endmacro %}";
     assert_eq!(made("a.html", plain), "&lt;script&gt;alert(1)&lt;&#x2f;script&gt;");
@@ -71,7 +72,7 @@ fn what_a_template_for_html_writes_is_escaped() {
 #[test]
 fn a_template_reaches_no_file_and_comes_to_an_end() {
     let fails = |text: &str, words: &str| {
-        let error = custom(Format::Text, "mine.txt", text).unwrap_err().to_string();
+        let error = custom(ExportFormat::Text, "mine.txt", text).unwrap_err().to_string();
         assert!(error.starts_with("the template cannot be used: "), "{error}");
         assert!(error.contains(words), "{error}");
     };
@@ -87,6 +88,6 @@ fn a_template_reaches_no_file_and_comes_to_an_end() {
     );
     fails("{% macro begin(s) %}{{ s.title", "line 1");
     fails("{% macro entry(e) %}{{ e.text | nosuch }}{% endmacro %}", "nosuch");
-    let choices = Choices::usual(Format::Text, Style::Custom);
-    assert!(game().try_export(Format::Text, &choices, None, None).is_err());
+    let choices = ExportOptions::defaults_for(ExportFormat::Text, ExportStyle::Custom);
+    assert!(game().try_export(ExportFormat::Text, &choices, None, None).is_err());
 }

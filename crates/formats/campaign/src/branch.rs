@@ -5,23 +5,23 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::create::claim;
-use super::draft::Draft;
+use super::document::CampaignDocument;
+use super::draft::CampaignDraft;
 use super::error::CampaignError;
-use super::log::Change;
-use super::names::{CampaignFile, Checkpoint, campaign_dir};
-use super::session::{Campaign, read_if_there};
-use super::stored::Stored;
+use super::log::ChangeRecord;
+use super::paths::{CampaignFile, CheckpointName, campaign_dir};
+use super::session::{Campaign, read_optional};
 use super::writer::CampaignWriter;
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::marks;
-use everturn_store::disk::Kind;
-use everturn_store::{Durability, Expect, Secrecy, Step, Store};
-use everturn_value::tree::Tree;
+use everturn_store::disk::FileKind;
+use everturn_store::{Durability, FileMode, Precondition, Step, Store};
+use everturn_value::tree::JsonTree;
 
 /// What became of a branch.
 #[derive(Debug, Clone)]
-pub struct Branched {
+pub struct CampaignFork {
     /// The new campaign.
     pub id: SessionId,
     /// The last turn that both share.
@@ -36,31 +36,35 @@ pub fn fork(
     parent: &SessionId,
     turn: u64,
     id: Option<&SessionId>,
-) -> Result<Branched, CampaignError> {
+) -> Result<CampaignFork, CampaignError> {
     // Whoever plays the parent must not be in the middle of a turn while it is copied.
     let lock = store.lock(&[campaign_dir(parent)])?;
     let campaign = Campaign::open(Arc::clone(store), parent)?;
-    let cut = Cut::at(&campaign, turn)?;
+    let cut = Truncation::at(&campaign, turn)?;
     let branched = copy(&campaign, turn, "fork", id, Some(&cut))?;
     lock.release()?;
-    Ok(Branched { findings: cut.findings, ..branched })
+    Ok(CampaignFork { findings: cut.findings, ..branched })
 }
 
 impl CampaignWriter {
     /// As [`fork`], for whoever plays the campaign.
-    pub fn fork(&mut self, turn: u64, id: Option<&SessionId>) -> Result<Branched, CampaignError> {
+    pub fn fork(
+        &mut self,
+        turn: u64,
+        id: Option<&SessionId>,
+    ) -> Result<CampaignFork, CampaignError> {
         self.refresh()?;
-        let cut = Cut::at(&self.campaign, turn)?;
+        let cut = Truncation::at(&self.campaign, turn)?;
         let branched = copy(&self.campaign, turn, "fork", id, Some(&cut))?;
-        Ok(Branched { findings: cut.findings, ..branched })
+        Ok(CampaignFork { findings: cut.findings, ..branched })
     }
 
     /// Returns to a turn: state and log together. Everything as it was becomes a branch first, so nothing is
     /// lost. Returning to the last turn changes nothing but makes the branch all the same.
-    pub fn rewind(&mut self, turn: u64) -> Result<Branched, CampaignError> {
+    pub fn rewind(&mut self, turn: u64) -> Result<CampaignFork, CampaignError> {
         self.refresh()?;
         let campaign = &self.campaign;
-        let cut = Cut::at(campaign, turn)?;
+        let cut = Truncation::at(campaign, turn)?;
         let branched = copy(campaign, turn, "rewind", None, None)?;
         let steps = cut.steps(campaign)?;
         if !steps.is_empty() {
@@ -68,23 +72,23 @@ impl CampaignWriter {
         }
         let (store, id) = (Arc::clone(&campaign.store), campaign.id.clone());
         self.campaign = Campaign::open(store, &id)?;
-        self.look()?;
-        Ok(Branched { findings: cut.findings, ..branched })
+        self.load_document()?;
+        Ok(CampaignFork { findings: cut.findings, ..branched })
     }
 }
 
 /// A campaign as it was at a turn.
-struct Cut {
+struct Truncation {
     turn: u64,
-    state: Tree,
+    state: JsonTree,
     /// How many bytes of the two logs are left.
     log: u64,
     changes: u64,
     findings: Vec<Finding>,
 }
 
-impl Cut {
-    fn at(campaign: &Campaign, turn: u64) -> Result<Cut, CampaignError> {
+impl Truncation {
+    fn at(campaign: &Campaign, turn: u64) -> Result<Truncation, CampaignError> {
         let moment = campaign.state_at(turn)?;
         let (mut log, mut changes) = (0, 0);
         for row in campaign.rows_back()? {
@@ -95,13 +99,13 @@ impl Cut {
             }
         }
         for change in campaign.changes_back()? {
-            let Change { turn: of, span: (offset, length), .. } = change?;
+            let ChangeRecord { turn: of, span: (offset, length), .. } = change?;
             if of <= turn {
                 changes = offset + length;
                 break;
             }
         }
-        Ok(Cut { turn, state: moment.state, log, changes, findings: moment.findings })
+        Ok(Truncation { turn, state: moment.state, log, changes, findings: moment.findings })
     }
 
     /// The start of a log, with the end of its last line.
@@ -116,13 +120,13 @@ impl Cut {
     /// What a file of the campaign becomes; nothing, if it goes.
     fn file(&self, name: &str, bytes: Vec<u8>) -> Option<Vec<u8>> {
         if name == CampaignFile::Log.as_str() {
-            return Cut::head(&bytes, self.log);
+            return Truncation::head(&bytes, self.log);
         }
         if name == CampaignFile::Deltas.as_str() {
-            return Cut::head(&bytes, self.changes);
+            return Truncation::head(&bytes, self.changes);
         }
         if name == marks::FILE {
-            return Some(marks::cut(&bytes, self.turn).unwrap_or(bytes));
+            return Some(marks::truncate_marks(&bytes, self.turn).unwrap_or(bytes));
         }
         Some(bytes)
     }
@@ -132,7 +136,7 @@ impl Cut {
         let mut steps = Vec::new();
         for file in [CampaignFile::Log, CampaignFile::Deltas] {
             let path = campaign.file(file);
-            let Some(bytes) = read_if_there(&campaign.store, &path)? else { continue };
+            let Some(bytes) = read_optional(&campaign.store, &path)? else { continue };
             let length = bytes.len();
             match self.file(file.as_str(), bytes) {
                 Some(head) if head.len() == length => {}
@@ -140,8 +144,8 @@ impl Cut {
                 None => steps.push(Step::Remove { path }),
             }
         }
-        let marked = marks::left(&campaign.store, &campaign.dir, self.turn)?;
-        steps.extend(marked.map(|bytes| replace(marks::file(&campaign.dir), bytes)));
+        let marked = marks::truncated_marks(&campaign.store, &campaign.dir, self.turn)?;
+        steps.extend(marked.map(|bytes| replace(marks::marks_file(&campaign.dir), bytes)));
         if let Some(stored) = &campaign.stored
             && !stored.tree.is_same(&self.state)
         {
@@ -158,7 +162,7 @@ impl Cut {
 }
 
 fn replace(file: FilePath, bytes: Vec<u8>) -> Step {
-    Step::Replace { file, expect: Expect::Anything, bytes, secrecy: Secrecy::Usual }
+    Step::Replace { file, expect: Precondition::Anything, bytes, mode: FileMode::Default }
 }
 
 /// Copies a campaign, whole or cut, under another id. That is one commit: a branch is there or it is not.
@@ -167,21 +171,21 @@ fn copy(
     turn: u64,
     kind: &str,
     id: Option<&SessionId>,
-    cut: Option<&Cut>,
-) -> Result<Branched, CampaignError> {
+    cut: Option<&Truncation>,
+) -> Result<CampaignFork, CampaignError> {
     let stored = campaign.stored.as_ref();
     let stored = stored.ok_or_else(|| CampaignError::NoCampaign { id: campaign.id.clone() })?;
     let (id, writer) = claim(&campaign.store, id)?;
     let dir = campaign_dir(&id);
     let mut steps = Vec::new();
     for file in files_of(&campaign.store, &campaign.dir)? {
-        let Some(target) = file.moved(&campaign.dir, &dir) else { continue };
+        let Some(target) = file.rebased(&campaign.dir, &dir) else { continue };
         let inside = file.as_str().strip_prefix(campaign.dir.as_str()).unwrap_or_default();
         let name = inside.trim_start_matches('/');
         if name == CampaignFile::Campaign.as_str() || name == CampaignFile::Lineage.as_str() {
             continue;
         }
-        let checkpoint = name.strip_prefix("checkpoints/").and_then(Checkpoint::parse);
+        let checkpoint = name.strip_prefix("checkpoints/").and_then(CheckpointName::parse);
         if cut.is_some_and(|cut| checkpoint.is_some_and(|checkpoint| checkpoint.turn > cut.turn)) {
             continue;
         }
@@ -193,17 +197,17 @@ fn copy(
         steps.extend(bytes.map(|bytes| replace(target, bytes)));
     }
     let state = cut.map_or(&stored.tree, |cut| &cut.state);
-    let mut draft = Draft::new(state.clone());
+    let mut draft = CampaignDraft::new(state.clone());
     draft.set(&["id"], id.as_str())?;
     let document = stored.with(draft.into_parts().0);
     steps.push(replace(CampaignFile::Campaign.in_dir(&dir), document.bytes()));
     let lineage = json!({"parent": campaign.id.as_str(), "turn": turn, "kind": kind});
-    let lineage = Stored::new(&json!({"lineage": lineage}));
+    let lineage = CampaignDocument::new(&json!({"lineage": lineage}));
     let lineage = lineage.map(|lineage| lineage.bytes()).unwrap_or_default();
     steps.push(replace(CampaignFile::Lineage.in_dir(&dir), lineage));
     writer.commit(steps, Durability::Synced)?;
     writer.release()?;
-    Ok(Branched { id, turn, findings: Vec::new() })
+    Ok(CampaignFork { id, turn, findings: Vec::new() })
 }
 
 /// Every file of a directory and the directories in it, without those that are links to elsewhere.
@@ -212,8 +216,8 @@ fn files_of(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, Cam
     while let Some(dir) = waiting.pop() {
         for entry in store.list(&dir)?.entries.iter().filter(|entry| !entry.linked) {
             match entry.kind {
-                Kind::Dir => waiting.push(dir.join(&entry.name)),
-                Kind::File => files.push(dir.join(&entry.name)),
+                FileKind::Dir => waiting.push(dir.join(&entry.name)),
+                FileKind::File => files.push(dir.join(&entry.name)),
                 _ => {}
             }
         }

@@ -4,14 +4,14 @@
 use serde_json::{Map, Value, json};
 
 use super::conflict::CHANGES;
-use super::generation::{Generation, Rules};
-use super::narrator::Request;
-use super::turn::looks_for_words;
-use super::view::View;
+use super::document_view::CampaignView;
+use super::generation::{Generation, RuleSet};
+use super::narrator::NarratorRequest;
+use super::turn::checks_words;
 
 /// How much of the state a narrator is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Detail {
+pub enum BriefingDetail {
     /// Who acts, where, and which ways lead on.
     Brief,
     /// What matters for the next turn: the party, the place, the ways, the goal, and how much more there is.
@@ -88,32 +88,32 @@ const SECOND: &[ToolNote] = &[
     ),
 ];
 
-impl Request<'_> {
-    fn view(&self) -> View<'_> {
-        View { generation: self.generation, tree: self.campaign }
+impl NarratorRequest<'_> {
+    fn view(&self) -> CampaignView<'_> {
+        CampaignView { generation: self.generation, tree: self.campaign }
     }
 
     /// How much of the state the settings let a narrator see.
     #[must_use]
-    pub fn detail(&self) -> Detail {
+    pub fn detail(&self) -> BriefingDetail {
         let view = self.view();
         if view.is_on("context.compress_enabled") {
-            Detail::Compressed
+            BriefingDetail::Compressed
         } else if view.is_on("context.full_context_enabled") {
-            Detail::Full
+            BriefingDetail::Full
         } else {
-            Detail::Brief
+            BriefingDetail::Brief
         }
     }
 
     /// The state, told at such a length.
     #[must_use]
-    pub fn state(&self, detail: Detail) -> Value {
+    pub fn state(&self, detail: BriefingDetail) -> Value {
         match detail {
             // A document that is nested too deep for a value is told in short.
-            Detail::Full => self.campaign.to_value().unwrap_or_else(|_| self.compressed()),
-            Detail::Compressed => self.compressed(),
-            Detail::Brief => self.brief().into(),
+            BriefingDetail::Full => self.campaign.to_value().unwrap_or_else(|_| self.compressed()),
+            BriefingDetail::Compressed => self.compressed(),
+            BriefingDetail::Brief => self.brief().into(),
         }
     }
 
@@ -123,8 +123,8 @@ impl Request<'_> {
         let view = self.view();
         let allowed = view.allowlist();
         let notes = match view.generation.rules() {
-            Rules::First => FIRST,
-            Rules::Second => SECOND,
+            RuleSet::First => FIRST,
+            RuleSet::Second => SECOND,
         };
         let mut notes = notes.to_vec();
         notes.retain(|note| allowed.iter().any(|name| name == note.name));
@@ -140,7 +140,7 @@ impl Request<'_> {
     /// are none where words are not looked at.
     #[must_use]
     pub fn checked_words(&self) -> &'static [&'static str] {
-        if looks_for_words(self.view()) { CHANGES } else { &[] }
+        if checks_words(self.view()) { CHANGES } else { &[] }
     }
 
     fn brief(&self) -> Map<String, Value> {
@@ -159,7 +159,7 @@ impl Request<'_> {
         let view = self.view();
         let mut out = self.brief();
         let party: Vec<Value> = view.party().iter().map(|member| self.character(member)).collect();
-        let part = |path: &[&str]| view.tree.at(path).and_then(|part| part.to_value().ok());
+        let part = |path: &[&str]| view.tree.value_at(path).and_then(|part| part.to_value().ok());
         out.insert("party".to_owned(), party.into());
         out.insert("goal".to_owned(), part(&["goal"]).into());
         out.insert("milestone".to_owned(), part(&["milestone", "current"]).into());
@@ -174,7 +174,7 @@ impl Request<'_> {
 
     fn character(&self, id: &str) -> Value {
         let view = self.view();
-        let inventory = view.tree.at(&["actors", id, "inventory"]);
+        let inventory = view.tree.value_at(&["actors", id, "inventory"]);
         let inventory = inventory.and_then(|inventory| inventory.to_value().ok());
         let mut out = json!({
             "id": id,
@@ -193,10 +193,10 @@ impl Request<'_> {
 mod tests {
     use super::*;
     use crate::tools::{default_allowlist, known_tools};
-    use everturn_value::tree::Tree;
+    use everturn_value::tree::JsonTree;
 
-    fn request(campaign: &Tree) -> Request<'_> {
-        Request {
+    fn request(campaign: &JsonTree) -> NarratorRequest<'_> {
+        NarratorRequest {
             user_input: "",
             actor: "pc_001",
             campaign,
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    fn first(context: &str) -> Tree {
+    fn first(context: &str) -> JsonTree {
         let text = format!(
             r#"{{"allowlist": ["move", "map_generate", "unknown"],
             "selected": {{"party_character_ids": ["pc_001", "pc_002"]}},
@@ -218,16 +218,22 @@ mod tests {
             "positions": {{"pc_001": "a", "pc_002": "b"}}, "hp": {{"pc_001": 3}},
             "goal": {{"text": "g"}}}}"#
         );
-        Tree::parse(text).unwrap()
+        JsonTree::parse(text).unwrap()
     }
 
     #[test]
     fn the_settings_say_how_much_is_told() {
         for (context, expect) in [
-            ("{}", Detail::Full),
-            (r#"{"full_context_enabled": true}"#, Detail::Full),
-            (r#"{"full_context_enabled": false, "compress_enabled": true}"#, Detail::Compressed),
-            (r#"{"full_context_enabled": false, "compress_enabled": false}"#, Detail::Brief),
+            ("{}", BriefingDetail::Full),
+            (r#"{"full_context_enabled": true}"#, BriefingDetail::Full),
+            (
+                r#"{"full_context_enabled": false, "compress_enabled": true}"#,
+                BriefingDetail::Compressed,
+            ),
+            (
+                r#"{"full_context_enabled": false, "compress_enabled": false}"#,
+                BriefingDetail::Brief,
+            ),
         ] {
             assert_eq!(request(&first(context)).detail(), expect, "{context}");
         }
@@ -236,7 +242,7 @@ mod tests {
     #[test]
     fn words_are_told_where_they_are_looked_at() {
         assert!(request(&first("{}")).checked_words().contains(&"heal"));
-        let second = Tree::parse(r#"{"actors": {}}"#).unwrap();
+        let second = JsonTree::parse(r#"{"actors": {}}"#).unwrap();
         assert!(request(&second).checked_words().is_empty());
     }
 
@@ -248,27 +254,27 @@ mod tests {
             json!({"id": "pc_001", "position": "a", "hp": 3, "state": "alive"}),
             json!({"id": "a", "name": "A"}),
         );
-        let brief = request.state(Detail::Brief);
+        let brief = request.state(BriefingDetail::Brief);
         assert_eq!(
             brief,
             json!({"actor": actor, "area": area, "reachable": [{"id": "b", "name": "B"}]})
         );
-        let compressed = request.state(Detail::Compressed);
+        let compressed = request.state(BriefingDetail::Compressed);
         assert_eq!(compressed["party"].as_array().map(Vec::len), Some(2));
         assert_eq!(compressed["counts"], json!({"areas": 2, "connections": 1}));
         assert_eq!(compressed["goal"], json!({"text": "g"}));
-        assert_eq!(request.state(Detail::Full), campaign.to_value().unwrap());
+        assert_eq!(request.state(BriefingDetail::Full), campaign.to_value().unwrap());
     }
 
     #[test]
     fn every_tool_is_described_by_the_rules_that_have_it() {
-        for (rules, notes) in [(Rules::First, FIRST), (Rules::Second, SECOND)] {
+        for (rules, notes) in [(RuleSet::First, FIRST), (RuleSet::Second, SECOND)] {
             let names: Vec<&str> = notes.iter().map(|note| note.name).collect();
             for tool in default_allowlist(rules) {
                 assert!(names.contains(&tool), "{rules:?} {tool}");
             }
             assert!(names.iter().all(|name| known_tools(rules).contains(name)), "{names:?}");
-            assert!(notes.iter().all(|note| Tree::parse(note.args).is_ok()));
+            assert!(notes.iter().all(|note| JsonTree::parse(note.args).is_ok()));
         }
         let campaign = first("{}");
         let names: Vec<&str> = request(&campaign).tools().iter().map(|note| note.name).collect();

@@ -3,50 +3,50 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::document::CampaignDocument;
+use super::document_view::{CampaignView, CharacterFact};
 use super::error::CampaignError;
-use super::log::{Change, ChangeKind, OWN, TurnRow};
-use super::names::CampaignFile;
-use super::session::{Campaign, read_if_there};
-use super::stored::Stored;
+use super::log::{ChangeKind, ChangeRecord, OWN, TurnRow};
+use super::paths::CampaignFile;
+use super::session::{Campaign, read_optional};
 use super::summary::disagreement;
-use super::view::{Fact, View};
-use everturn_json::finding::{Code, Finding};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
+use everturn_session::finding_sink::FindingSink;
 use everturn_session::marks;
-use everturn_session::watch::Watch;
 use everturn_store::Store;
-use everturn_value::delta::{Delta, Path, diff};
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::delta::{Delta, DeltaPath, diff};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The parts of the document that nothing works without.
-const PARTS: &[(&[&str], Kind)] = &[
-    (&["id"], Kind::String),
-    (&["selected"], Kind::Object),
-    (&["selected", "party_character_ids"], Kind::Array),
-    (&["selected", "active_actor_id"], Kind::String),
-    (&["settings_snapshot"], Kind::Object),
-    (&["settings_revision"], Kind::Number),
-    (&["allowlist"], Kind::Array),
-    (&["map"], Kind::Object),
-    (&["map", "areas"], Kind::Object),
-    (&["map", "connections"], Kind::Array),
+const PARTS: &[(&[&str], ValueKind)] = &[
+    (&["id"], ValueKind::String),
+    (&["selected"], ValueKind::Object),
+    (&["selected", "party_character_ids"], ValueKind::Array),
+    (&["selected", "active_actor_id"], ValueKind::String),
+    (&["settings_snapshot"], ValueKind::Object),
+    (&["settings_revision"], ValueKind::Number),
+    (&["allowlist"], ValueKind::Array),
+    (&["map"], ValueKind::Object),
+    (&["map", "areas"], ValueKind::Object),
+    (&["map", "connections"], ValueKind::Array),
 ];
 
 /// The parts of a row that readers show.
-pub(super) const ROW_PARTS: &[(&str, Kind)] = &[
-    ("timestamp", Kind::String),
-    ("user_input", Kind::String),
-    ("dialog_type", Kind::String),
-    ("assistant_text", Kind::String),
-    ("applied_actions", Kind::Array),
-    ("state_summary", Kind::Object),
+pub(super) const ROW_PARTS: &[(&str, ValueKind)] = &[
+    ("timestamp", ValueKind::String),
+    ("user_input", ValueKind::String),
+    ("dialog_type", ValueKind::String),
+    ("assistant_text", ValueKind::String),
+    ("applied_actions", ValueKind::Array),
+    ("state_summary", ValueKind::Object),
 ];
 
 /// How many places that differ are named.
 const SHOWN: usize = 5;
 
 /// What was looked at, and what is wrong with it.
-pub struct Checked {
+pub struct CampaignCheck {
     pub files: BTreeSet<FilePath>,
     /// How many good rows and changes there are.
     pub records: u64,
@@ -58,14 +58,14 @@ pub fn check_dir(
     store: &Arc<dyn Store>,
     id: &SessionId,
     dir: &FilePath,
-    watch: &mut dyn Watch,
-) -> Result<Checked, CampaignError> {
+    watch: &mut dyn FindingSink,
+) -> Result<CampaignCheck, CampaignError> {
     let campaign = Campaign::open_in(Arc::clone(store), id, dir.clone())?;
     let mut files = BTreeSet::new();
     let own = [CampaignFile::Campaign, CampaignFile::Log, CampaignFile::Deltas]
         .map(|file| campaign.file(file));
     let checkpoints = campaign.checkpoints()?.into_iter().map(|one| one.path(dir));
-    let marked = [marks::file(dir)];
+    let marked = [marks::marks_file(dir)];
     for file in own.into_iter().chain(checkpoints).chain(marked) {
         if store.stat(&file)?.is_some() {
             watch.file(&file);
@@ -74,7 +74,7 @@ pub fn check_dir(
     }
     let findings = campaign.check()?;
     let records = (campaign.rows()?.count() + campaign.changes()?.count()) as u64;
-    Ok(Checked { files, records, findings })
+    Ok(CampaignCheck { files, records, findings })
 }
 
 impl Campaign {
@@ -87,11 +87,11 @@ impl Campaign {
         let turns = self.check_log(&mut findings)?;
         self.check_changes(&turns, &mut findings)?;
         if self.stored.is_some() {
-            self.check_way_back(&mut findings)?;
-            self.check_way_forward(&mut findings)?;
+            self.check_revert(&mut findings)?;
+            self.check_replay(&mut findings)?;
         }
         self.check_checkpoints(&mut findings)?;
-        findings.extend(marks::findings(&self.store, &self.dir, self.turn)?);
+        findings.extend(marks::check_marks(&self.store, &self.dir, self.turn)?);
         Ok(findings)
     }
 
@@ -115,25 +115,25 @@ impl Campaign {
         for row in &mut rows {
             let row = row?;
             let mut note =
-                |code: Code, message: String| findings.push(self.at(&row, code, message));
+                |code: FindingCode, message: String| findings.push(self.at(&row, code, message));
             for (part, wanted) in ROW_PARTS {
-                let kind = row.row.at(&[part]).map(|part| part.kind());
+                let kind = row.row.value_at(&[part]).map(|part| part.kind());
                 if kind != Some(*wanted) {
                     let found = kind.map_or_else(|| "missing".to_owned(), |kind| kind.to_string());
-                    note(Code::BadRecord, format!("{part} is {found}, not {wanted}"));
+                    note(FindingCode::BadRecord, format!("{part} is {found}, not {wanted}"));
                 }
             }
-            for (code, message) in mended(&row) {
+            for (code, message) in repair_notes(&row) {
                 note(code, message);
             }
             let (turn, before) = (row.turn, last.unwrap_or(0));
             if !turns.insert(turn) {
-                note(Code::DuplicateTurn, format!("turn {turn} is there already"));
+                note(FindingCode::DuplicateTurn, format!("turn {turn} is there already"));
             } else if turn < before {
-                note(Code::TurnOrder, format!("turn {turn} comes after turn {before}"));
+                note(FindingCode::TurnOrder, format!("turn {turn} comes after turn {before}"));
             } else if turn > before + 1 {
                 note(
-                    Code::MissingTurns,
+                    FindingCode::MissingTurns,
                     format!("turns {} to {} are missing", before + 1, turn - 1),
                 );
             }
@@ -150,7 +150,7 @@ impl Campaign {
     ) -> Result<(), CampaignError> {
         let file = self.file(CampaignFile::Deltas);
         let mut changes = self.changes()?;
-        let mut before: Option<Change> = None;
+        let mut before: Option<ChangeRecord> = None;
         for change in &mut changes {
             let change = change?;
             for (code, message) in oddities(&change, before.as_ref(), turns) {
@@ -167,15 +167,15 @@ impl Campaign {
             None => 0,
         };
         if last < self.turn {
-            let message = silent(last + 1, self.turn);
-            findings.push(about(&file, Code::UnexplainedChange, message));
+            let message = missing_changes_message(last + 1, self.turn);
+            findings.push(about(&file, FindingCode::UnexplainedChange, message));
         }
         Ok(())
     }
 
     /// Follows the changes from the whole document that they begin with, and compares what they lead to.
-    fn check_way_forward(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
-        let mut state: Option<Tree> = None;
+    fn check_replay(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
+        let mut state: Option<JsonTree> = None;
         let mut last = 0;
         for change in self.changes()? {
             let change = change?;
@@ -194,7 +194,7 @@ impl Campaign {
             if let Err(error) = fits {
                 let (file, offset) = (self.file(CampaignFile::Deltas), Some(change.span.0));
                 let message = format!("a change that does not fit those before it: {error}");
-                let code = Code::UnexplainedChange;
+                let code = FindingCode::UnexplainedChange;
                 findings.push(Finding { file, line: None, offset, code, message });
                 return Ok(());
             }
@@ -207,13 +207,13 @@ impl Campaign {
             let shown = shown.collect::<Vec<_>>().join(", ");
             let message = format!("it is not what the changes lead to: {shown}");
             let file = self.file(CampaignFile::Campaign);
-            findings.push(about(&file, Code::UnexplainedChange, message));
+            findings.push(about(&file, FindingCode::UnexplainedChange, message));
         }
         Ok(())
     }
 
     /// Goes back from the state as far as the changes lead, and compares what each row says.
-    fn check_way_back(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
+    fn check_revert(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
         let mut state = self.state()?.clone();
         let mut changes = self.changes_back()?;
         let mut later = u64::MAX;
@@ -224,9 +224,9 @@ impl Campaign {
                 return Ok(());
             }
             later = row.turn;
-            if let Some(name) = disagreement(View::new(&state), &row.row) {
+            if let Some(name) = disagreement(CampaignView::new(&state), &row.row) {
                 let message = format!("what it says about {name} is not what the state says");
-                findings.push(self.at(&row, Code::StateDiffers, message));
+                findings.push(self.at(&row, FindingCode::StateDiffers, message));
                 return Ok(());
             }
             loop {
@@ -236,7 +236,7 @@ impl Campaign {
                 {
                     return Ok(());
                 }
-                if let Err(error) = change.take_back(&mut state) {
+                if let Err(error) = change.revert(&mut state) {
                     findings.push(self.bad_change(&change, &error));
                     return Ok(());
                 }
@@ -251,76 +251,79 @@ impl Campaign {
     fn check_checkpoints(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
         for checkpoint in self.checkpoints()? {
             let file = checkpoint.path(&self.dir);
-            let Some(bytes) = read_if_there(&self.store, &file)? else { continue };
-            if let Err(error) = Stored::parse(&file, &bytes) {
-                findings.push(about(&file, Code::BadSnapshot, error.to_string()));
+            let Some(bytes) = read_optional(&self.store, &file)? else { continue };
+            if let Err(error) = CampaignDocument::parse(&file, &bytes) {
+                findings.push(about(&file, FindingCode::BadSnapshot, error.to_string()));
             }
         }
         Ok(())
     }
 
-    fn at(&self, row: &TurnRow, code: Code, message: String) -> Finding {
+    fn at(&self, row: &TurnRow, code: FindingCode, message: String) -> Finding {
         let file = self.file(CampaignFile::Log);
         Finding { file, line: row.line, offset: Some(row.offset), code, message }
     }
 }
 
 /// The changes that make a document another one. The changes of a branch began under another id, which is none.
-pub(super) fn differences(before: &Tree, after: &Tree) -> Vec<Delta> {
+pub(super) fn differences(before: &JsonTree, after: &JsonTree) -> Vec<Delta> {
     let mut deltas = diff(before, after);
-    let id = Path::array(["id"]);
+    let id = DeltaPath::array(["id"]);
     deltas.retain(|delta| delta.path != id);
     deltas
 }
 
 /// What is wrong with a document itself.
-pub(super) fn faults(view: View<'_>, own: &SessionId) -> Vec<(Code, String)> {
+pub(super) fn faults(view: CampaignView<'_>, own: &SessionId) -> Vec<(FindingCode, String)> {
     let mut faults = Vec::new();
-    let mut note = |code: Code, message: String| faults.push((code, message));
+    let mut note = |code: FindingCode, message: String| faults.push((code, message));
     for (path, wanted) in PARTS {
-        match view.tree.at(path).map(|part| part.kind()) {
+        match view.tree.value_at(path).map(|part| part.kind()) {
             Some(kind) if kind == *wanted => {}
             Some(kind) => {
-                note(Code::BadDocument, format!("{} is {kind}, not {wanted}", path.join(".")));
+                note(
+                    FindingCode::BadDocument,
+                    format!("{} is {kind}, not {wanted}", path.join(".")),
+                );
             }
-            None => note(Code::BadDocument, format!("{} is missing", path.join("."))),
+            None => note(FindingCode::BadDocument, format!("{} is missing", path.join("."))),
         }
     }
     if let Some(id) = view.tree.string_at(&["id"]).filter(|id| id != own.as_str()) {
-        note(Code::WrongPlace, format!("it says that it is {id:?}, in the place of {own}"));
+        note(FindingCode::WrongPlace, format!("it says that it is {id:?}, in the place of {own}"));
     }
     for message in dangling(view) {
-        note(Code::UnknownReference, message);
+        note(FindingCode::UnknownReference, message);
     }
     faults
 }
 
 /// What a repair has noted in a row.
-fn mended(row: &TurnRow) -> Vec<(Code, String)> {
+fn repair_notes(row: &TurnRow) -> Vec<(FindingCode, String)> {
     let mut notes = Vec::new();
-    let has = |key: &str| row.row.at(&[OWN, key]).is_some();
+    let has = |key: &str| row.row.value_at(&[OWN, key]).is_some();
     if has("lost") {
-        notes.push((Code::LostTurn, format!("turn {} is lost, and this says so", row.turn)));
+        notes.push((FindingCode::LostTurn, format!("turn {} is lost, and this says so", row.turn)));
     }
     if has("mended") {
-        notes.push((Code::LostTurn, format!("a part of turn {} was lost", row.turn)));
+        notes.push((FindingCode::LostTurn, format!("a part of turn {} was lost", row.turn)));
     }
     if has("also") {
         let message = format!("turn {} has another record, which is kept in this one", row.turn);
-        notes.push((Code::TwinTurn, message));
+        notes.push((FindingCode::TwinTurn, message));
     }
     notes
 }
 
 /// What is odd about the number of a change, and its place among the others.
 fn oddities(
-    change: &Change,
-    before: Option<&Change>,
+    change: &ChangeRecord,
+    before: Option<&ChangeRecord>,
     turns: &BTreeSet<u64>,
-) -> Vec<(Code, String)> {
-    let Change { turn, named, kind, is_lost, .. } = change;
+) -> Vec<(FindingCode, String)> {
+    let ChangeRecord { turn, named, kind, is_lost, .. } = change;
     let mut notes = Vec::new();
-    let mut bad = |message: String| notes.push((Code::BadChange, message));
+    let mut bad = |message: String| notes.push((FindingCode::BadChange, message));
     if kind.has_row() && !turns.contains(turn) {
         bad(format!("a change of turn {turn}, which the log does not have"));
     }
@@ -332,7 +335,7 @@ fn oddities(
             bad("the changes do not begin with the whole document".to_owned());
         }
         None => {}
-        Some(before) if change.says_the_same(before) => {
+        Some(before) if change.is_same_change(before) => {
             bad(format!("a change of turn {turn} is there twice"));
         }
         Some(before) if *turn < before.turn + u64::from(kind.has_row()) => {
@@ -340,36 +343,39 @@ fn oddities(
         }
         Some(before) if *turn > before.turn + u64::from(kind.has_row()) => {
             let last = if kind.has_row() { turn - 1 } else { *turn };
-            notes.push((Code::UnexplainedChange, silent(before.turn + 1, last)));
+            notes.push((
+                FindingCode::UnexplainedChange,
+                missing_changes_message(before.turn + 1, last),
+            ));
         }
         Some(_) => {}
     }
     if *is_lost {
-        notes.push((Code::LostTurn, format!("what turn {turn} changed was lost")));
+        notes.push((FindingCode::LostTurn, format!("what turn {turn} changed was lost")));
     }
     notes
 }
 
 /// What is said of turns that have no change.
-fn silent(first: u64, last: u64) -> String {
+fn missing_changes_message(first: u64, last: u64) -> String {
     match first == last {
         true => format!("turn {first} does not say what it changed"),
         false => format!("turns {first} to {last} do not say what they changed"),
     }
 }
 
-fn about(file: &FilePath, code: Code, message: String) -> Finding {
+fn about(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
 /// What the document names and does not have.
-fn dangling(view: View<'_>) -> Vec<String> {
+fn dangling(view: CampaignView<'_>) -> Vec<String> {
     let mut messages = Vec::new();
     let party = view.party();
     if let Some(actor) = view.active_actor().filter(|actor| !party.contains(actor)) {
         messages.push(format!("the active actor {actor:?} is not in the party"));
     }
-    for (actor, area) in view.facts(Fact::Position) {
+    for (actor, area) in view.facts(CharacterFact::Position) {
         if let Some(area) = area.as_str().filter(|area| !view.has_area(area)) {
             messages.push(format!("{actor} is in {area:?}, which the map does not have"));
         }

@@ -7,8 +7,8 @@
 use serde_json::{Map, Value, json};
 
 use super::dialog::DialogType;
-use super::tools::{Applied, Failed};
-use super::view::{Fact, View};
+use super::document_view::{CampaignView, CharacterFact};
+use super::tools::{AppliedCall, FailedCall};
 
 /// How an answer contradicts the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -115,57 +115,57 @@ const TOOL_WORDS: &[(&str, &[&str])] = &[
 const AROUND: usize = 20;
 
 /// What an answer is judged by.
-pub(crate) struct Evidence<'a> {
+pub(crate) struct AnswerContext<'a> {
     pub(crate) text: &'a str,
     pub(crate) dialog_type: DialogType,
-    pub(crate) applied: &'a [Applied],
-    pub(crate) failed: &'a [Failed],
+    pub(crate) applied: &'a [AppliedCall],
+    pub(crate) failed: &'a [FailedCall],
     /// The facts about all characters before the tools.
-    pub(crate) before: &'a Facts,
+    pub(crate) before: &'a CharacterFacts,
     /// The state after them.
-    pub(crate) after: View<'a>,
+    pub(crate) after: CampaignView<'a>,
 }
 
 /// The facts about all characters.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Facts([Map<String, Value>; 3]);
+pub(crate) struct CharacterFacts([Map<String, Value>; 3]);
 
-impl Facts {
-    pub(crate) fn of(view: View<'_>) -> Facts {
-        Facts(Fact::ALL.map(|fact| view.facts(fact)))
+impl CharacterFacts {
+    pub(crate) fn of(view: CampaignView<'_>) -> CharacterFacts {
+        CharacterFacts(CharacterFact::ALL.map(|fact| view.facts(fact)))
     }
 }
 
 /// Looks for words in the text.
-pub(crate) fn in_text(evidence: &Evidence<'_>) -> Vec<Conflict> {
-    let text = evidence.text.to_lowercase();
+pub(crate) fn find_text_conflicts(dependencies: &AnswerContext<'_>) -> Vec<Conflict> {
+    let text = dependencies.text.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let mut conflicts = Vec::new();
     if has(FORBIDDEN) {
-        let (kind, found) = (ConflictKind::ForbiddenChange, around(&text, "rule"));
+        let (kind, found) = (ConflictKind::ForbiddenChange, excerpt_around(&text, "rule"));
         conflicts.push(Conflict::new(kind, "rules_or_world", "no_rule_or_world_change", found));
     }
-    if evidence.dialog_type == DialogType::RuleExplanation {
+    if dependencies.dialog_type == DialogType::RuleExplanation {
         return conflicts;
     }
-    if has(CHANGES) && evidence.applied.is_empty() {
-        let (kind, found) = (ConflictKind::StateMismatch, around(&text, "move"));
+    if has(CHANGES) && dependencies.applied.is_empty() {
+        let (kind, found) = (ConflictKind::StateMismatch, excerpt_around(&text, "move"));
         conflicts.push(Conflict::new(kind, "applied_actions", "no_state_change", found));
     }
-    for failed in evidence.failed {
+    for failed in dependencies.failed {
         let words = TOOL_WORDS.iter().find(|(tool, _)| *tool == failed.tool);
         if let Some((tool, words)) = words
             && has(words)
         {
-            let found = around(&text, words.first().unwrap_or(tool));
+            let found = excerpt_around(&text, words.first().unwrap_or(tool));
             let kind = ConflictKind::ToolResultMismatch;
             conflicts.push(Conflict::new(kind, tool, "tool_failed", found));
         }
     }
     let nobody_is_dead =
-        || !evidence.after.facts(Fact::State).values().any(|state| state == "dead");
+        || !dependencies.after.facts(CharacterFact::State).values().any(|state| state == "dead");
     if has(DEATHS) && nobody_is_dead() {
-        let (kind, found) = (ConflictKind::StateMismatch, around(&text, "dead"));
+        let (kind, found) = (ConflictKind::StateMismatch, excerpt_around(&text, "dead"));
         conflicts.push(Conflict::new(kind, "character_states", "no_dead_state", found));
     }
     conflicts
@@ -178,7 +178,7 @@ pub(crate) fn is_harmless(text: &str) -> bool {
 }
 
 /// The text around the first place of a word; the word itself, if it is nowhere.
-fn around(text: &str, word: &str) -> String {
+fn excerpt_around(text: &str, word: &str) -> String {
     let Some(at) = text.find(word) else { return word.to_owned() };
     let before = text.get(..at).unwrap_or_default().chars().count();
     let start = before.saturating_sub(AROUND);
@@ -186,10 +186,15 @@ fn around(text: &str, word: &str) -> String {
 }
 
 /// Compares what tools said they did with the state.
-pub(crate) fn in_results(evidence: &Evidence<'_>, actor: &str) -> Vec<Conflict> {
+pub(crate) fn find_result_conflicts(
+    dependencies: &AnswerContext<'_>,
+    actor: &str,
+) -> Vec<Conflict> {
     let mut conflicts = Vec::new();
-    if evidence.applied.is_empty() {
-        if !evidence.failed.is_empty() && Facts::of(evidence.after) != *evidence.before {
+    if dependencies.applied.is_empty() {
+        if !dependencies.failed.is_empty()
+            && CharacterFacts::of(dependencies.after) != *dependencies.before
+        {
             let found = "state_changed_without_actions".to_owned();
             let kind = ConflictKind::StateMismatch;
             conflicts.push(Conflict::new(kind, "applied_actions", "no_state_change", found));
@@ -198,17 +203,17 @@ pub(crate) fn in_results(evidence: &Evidence<'_>, actor: &str) -> Vec<Conflict> 
     }
     // Only the last word about a character can be what the state says.
     let mut seen = Vec::new();
-    for action in evidence.applied.iter().rev() {
+    for action in dependencies.applied.iter().rev() {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let (who, said, is) = match action.tool.as_str() {
             "move" => {
                 let who = text(action.args.get("actor_id")).unwrap_or_else(|| actor.to_owned());
-                let is = evidence.after.position(&who).unwrap_or_else(|| "None".to_owned());
+                let is = dependencies.after.position(&who).unwrap_or_else(|| "None".to_owned());
                 (who, text(action.result.get("to_area_id")), is)
             }
             "hp_delta" => {
                 let who = text(action.args.get("target_character_id")).unwrap_or_default();
-                let is = evidence.after.hp(&who).map_or("None".to_owned(), |hp| hp.to_string());
+                let is = dependencies.after.hp(&who).map_or("None".to_owned(), |hp| hp.to_string());
                 (who, action.result.get("new_hp").map(Value::to_string), is)
             }
             _ => continue,
@@ -233,9 +238,12 @@ mod tests {
 
     #[test]
     fn what_stands_around_a_word_is_shown_by_characters() {
-        assert_eq!(around("you move", "move"), "you move");
-        assert_eq!(around("nothing", "move"), "move");
+        assert_eq!(excerpt_around("you move", "move"), "you move");
+        assert_eq!(excerpt_around("nothing", "move"), "move");
         let text = format!("{}move{}", "é".repeat(30), "ü".repeat(30));
-        assert_eq!(around(&text, "move"), format!("{}move{}", "é".repeat(20), "ü".repeat(16)));
+        assert_eq!(
+            excerpt_around(&text, "move"),
+            format!("{}move{}", "é".repeat(20), "ü".repeat(16))
+        );
     }
 }

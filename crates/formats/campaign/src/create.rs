@@ -5,19 +5,19 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::document::CampaignDocument;
+use super::document_view::{DEFAULT_HP, DEFAULT_STATE, FIRST_AREA};
 use super::error::CampaignError;
-use super::generation::{Generation, Rules};
-use super::life::archived;
-use super::names::{CampaignFile, archive_file, campaign_dir, campaign_id, campaign_number};
+use super::generation::{Generation, RuleSet};
+use super::lifecycle::archived;
+use super::paths::{CampaignFile, archive_file, campaign_dir, campaign_id, campaign_number};
 use super::session::all_ids;
 use super::settings::settings;
 use super::stamp::stamp;
-use super::stored::Stored;
 use super::tools::default_allowlist;
-use super::view::{DEFAULT_HP, DEFAULT_STATE, FIRST_AREA};
 use everturn_json::names::SessionId;
 use everturn_session::trash;
-use everturn_store::{Durability, Expect, Secrecy, Step, Store, StoreError, Writer};
+use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError, Writer};
 
 /// How many ids are tried before somebody is told that all of them are being made.
 const CLAIMS: u64 = 64;
@@ -77,9 +77,9 @@ impl NewCampaign {
                 "party_character_ids": self.party,
                 "active_actor_id": actor,
             },
-            "settings_snapshot": default_settings(Rules::First),
+            "settings_snapshot": default_settings(RuleSet::First),
             "settings_revision": 0,
-            "allowlist": default_allowlist(Rules::First),
+            "allowlist": default_allowlist(RuleSet::First),
             "map": starter_map(Generation::First),
             "positions": everybody(FIRST_AREA.into()),
             "hp": everybody(DEFAULT_HP.into()),
@@ -92,7 +92,7 @@ impl NewCampaign {
 }
 
 /// The settings that nobody has changed.
-pub(crate) fn default_settings(rules: Rules) -> Value {
+pub(crate) fn default_settings(rules: RuleSet) -> Value {
     let mut all = json!({});
     for setting in settings(rules) {
         let mut place = &mut all;
@@ -163,11 +163,11 @@ pub fn create(
     now: Timestamp,
 ) -> Result<SessionId, CampaignError> {
     let (id, writer) = claim(store, new.id.as_ref())?;
-    let stored = Stored::new(&new.document(&id, now)?)
+    let stored = CampaignDocument::new(&new.document(&id, now)?)
         .ok_or_else(|| CampaignError::input("the campaign cannot be written"))?;
     let file = CampaignFile::Campaign.in_dir(&campaign_dir(&id));
-    let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
-    let step = Step::Replace { file, expect, bytes: stored.bytes(), secrecy };
+    let (expect, mode) = (Precondition::Absent, FileMode::Default);
+    let step = Step::Replace { file, expect, bytes: stored.bytes(), mode };
     writer.commit(vec![step], Durability::Synced)?;
     writer.release()?;
     Ok(id)
@@ -186,7 +186,7 @@ pub(crate) fn claim(
         return Ok((id.clone(), writer));
     }
     // One that is packed away or in the trash may come back, and wants its id then.
-    let resting = trash::all_names(store)?.into_iter().map(|name| name.id);
+    let resting = trash::list_trash_names(store)?.into_iter().map(|name| name.id);
     let resting = resting.chain(archived(store)?);
     let taken: Vec<SessionId> = all_ids(store)?.into_iter().chain(resting).collect();
     let highest = taken.iter().filter_map(|id| campaign_number(id.as_str())).max().unwrap_or(0);

@@ -45,16 +45,16 @@ impl DialogType {
 
 /// Who has decided on the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum DialogSource {
     Model,
     Fallback,
 }
 
-impl Source {
+impl DialogSource {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Source::Model => "model",
-            Source::Fallback => "fallback",
+            DialogSource::Model => "model",
+            DialogSource::Fallback => "fallback",
         }
     }
 }
@@ -64,14 +64,14 @@ impl Source {
 pub(crate) fn resolve(
     given: Option<&str>,
     strict: bool,
-) -> Result<(DialogType, Source), CampaignError> {
+) -> Result<(DialogType, DialogSource), CampaignError> {
     let given = given.unwrap_or_default();
     match DialogType::parse(given) {
-        Some(kind) => Ok((kind, Source::Model)),
+        Some(kind) => Ok((kind, DialogSource::Model)),
         None if strict && !given.trim().is_empty() => {
             Err(CampaignError::DialogType { given: given.to_owned() })
         }
-        None => Ok((DialogType::SceneDescription, Source::Fallback)),
+        None => Ok((DialogType::SceneDescription, DialogSource::Fallback)),
     }
 }
 

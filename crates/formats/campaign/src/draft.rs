@@ -2,46 +2,46 @@
 
 use serde::Serialize;
 
+use super::document_view::{CampaignView, CharacterFact, DEFAULT_HP, DEFAULT_STATE, FIRST_AREA};
 use super::generation::Generation;
-use super::view::{DEFAULT_HP, DEFAULT_STATE, FIRST_AREA, Fact, View};
 use everturn_json::names::SessionId;
-use everturn_value::delta::{Delta, DeltaError, Path, Spelling};
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::delta::{Delta, DeltaError, DeltaPath, PathNotation};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// A document with the changes made so far.
 #[derive(Debug, Clone)]
-pub(crate) struct Draft {
+pub(crate) struct CampaignDraft {
     generation: Generation,
-    tree: Tree,
+    tree: JsonTree,
     deltas: Vec<Delta>,
     /// Worlds that a turn has made, which are files of their own.
-    worlds: Vec<(SessionId, Tree)>,
+    worlds: Vec<(SessionId, JsonTree)>,
 }
 
 /// How far a draft was, to come back to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark {
+pub(crate) struct DraftSavepoint {
     deltas: usize,
     worlds: usize,
 }
 
 /// A value as a tree. What is given are strings, numbers and maps of them, which can always be written.
-pub(crate) fn tree_of<T: Serialize + ?Sized>(value: &T) -> Tree {
-    Tree::from_value(value).unwrap_or_else(|_| Tree::null())
+pub(crate) fn tree_of<T: Serialize + ?Sized>(value: &T) -> JsonTree {
+    JsonTree::from_value(value).unwrap_or_else(|_| JsonTree::null())
 }
 
-fn path<S: AsRef<str>>(segments: &[S]) -> Path {
-    Path::array(segments.iter().map(AsRef::as_ref)).spelled(Spelling::Dotted)
+fn path<S: AsRef<str>>(segments: &[S]) -> DeltaPath {
+    DeltaPath::array(segments.iter().map(AsRef::as_ref)).with_notation(PathNotation::Dotted)
 }
 
-impl Draft {
-    pub(crate) fn new(tree: Tree) -> Draft {
+impl CampaignDraft {
+    pub(crate) fn new(tree: JsonTree) -> CampaignDraft {
         let generation = Generation::of(&tree);
-        Draft { generation, tree, deltas: Vec::new(), worlds: Vec::new() }
+        CampaignDraft { generation, tree, deltas: Vec::new(), worlds: Vec::new() }
     }
 
-    pub(crate) fn view(&self) -> View<'_> {
-        View { generation: self.generation, tree: &self.tree }
+    pub(crate) fn view(&self) -> CampaignView<'_> {
+        CampaignView { generation: self.generation, tree: &self.tree }
     }
 
     pub(crate) fn has_changed(&self) -> bool {
@@ -49,16 +49,16 @@ impl Draft {
     }
 
     /// The document and the changes that led to it.
-    pub(crate) fn into_parts(self) -> (Tree, Vec<Delta>, Vec<(SessionId, Tree)>) {
+    pub(crate) fn into_parts(self) -> (JsonTree, Vec<Delta>, Vec<(SessionId, JsonTree)>) {
         (self.tree, self.deltas, self.worlds)
     }
 
-    pub(crate) fn mark(&self) -> Mark {
-        Mark { deltas: self.deltas.len(), worlds: self.worlds.len() }
+    pub(crate) fn savepoint(&self) -> DraftSavepoint {
+        DraftSavepoint { deltas: self.deltas.len(), worlds: self.worlds.len() }
     }
 
     /// Takes back what came after `mark`.
-    pub(crate) fn take_back(&mut self, mark: Mark) -> Result<(), DeltaError> {
+    pub(crate) fn revert_to(&mut self, mark: DraftSavepoint) -> Result<(), DeltaError> {
         self.worlds.truncate(mark.worlds);
         while self.deltas.len() > mark.deltas {
             let Some(delta) = self.deltas.pop() else { return Ok(()) };
@@ -81,7 +81,7 @@ impl Draft {
         value: &T,
     ) -> Result<(), DeltaError> {
         let value = tree_of(value);
-        if self.tree.at(segments).is_some_and(|known| known.is_same(&value)) {
+        if self.tree.value_at(segments).is_some_and(|known| known.is_same(&value)) {
             return Ok(());
         }
         self.apply(Delta::set(path(segments), value))
@@ -97,26 +97,27 @@ impl Draft {
     }
 
     /// A world that the turn makes, if it has made one of that name.
-    pub(crate) fn made_world(&self, id: &SessionId) -> Option<&Tree> {
+    pub(crate) fn made_world(&self, id: &SessionId) -> Option<&JsonTree> {
         self.worlds.iter().find(|(made, _)| made == id).map(|(_, world)| world)
     }
 
-    pub(crate) fn make_world(&mut self, id: SessionId, world: Tree) {
+    pub(crate) fn make_world(&mut self, id: SessionId, world: JsonTree) {
         self.worlds.push((id, world));
     }
 
     fn set_fact<T: Serialize + ?Sized>(
         &mut self,
-        fact: Fact,
+        fact: CharacterFact,
         actor: &str,
         value: &T,
     ) -> Result<(), DeltaError> {
-        self.set(&self.view().place(fact, actor), value)
+        self.set(&self.view().fact_path(fact, actor), value)
     }
 
     pub(crate) fn set_position(&mut self, actor: &str, area: &str) -> Result<(), DeltaError> {
-        self.set_fact(Fact::Position, actor, area)?;
-        let has_state = self.tree.at(&["state"]).is_some_and(|state| state.kind() == Kind::Object);
+        self.set_fact(CharacterFact::Position, actor, area)?;
+        let has_state =
+            self.tree.value_at(&["state"]).is_some_and(|state| state.kind() == ValueKind::Object);
         if self.generation == Generation::Between && has_state {
             self.set(&["state", "positions", actor], area)?;
             self.set(&["state", "positions_parent", actor], area)?;
@@ -126,11 +127,11 @@ impl Draft {
     }
 
     pub(crate) fn set_hp(&mut self, actor: &str, hp: i64) -> Result<(), DeltaError> {
-        self.set_fact(Fact::Hp, actor, &hp)
+        self.set_fact(CharacterFact::Hp, actor, &hp)
     }
 
     pub(crate) fn set_state(&mut self, actor: &str, state: &str) -> Result<(), DeltaError> {
-        self.set_fact(Fact::State, actor, state)
+        self.set_fact(CharacterFact::State, actor, state)
     }
 
     /// What a turn needs to begin: a map, and a place, health and state for everybody in the party.
@@ -148,17 +149,17 @@ impl Draft {
         };
         for actor in self.view().party() {
             let view = self.view();
-            if view.has_actors() && view.tree.at(&["actors", &actor]).is_none() {
+            if view.has_actors() && view.tree.value_at(&["actors", &actor]).is_none() {
                 self.set(&["actors", &actor], &super::new_actor(&start))?;
                 continue;
             }
             if view.position(&actor).is_none() {
                 self.set_position(&actor, &start)?;
             }
-            if self.view().fact(Fact::Hp, &actor).is_none() {
+            if self.view().fact(CharacterFact::Hp, &actor).is_none() {
                 self.set_hp(&actor, DEFAULT_HP)?;
             }
-            if self.view().fact(Fact::State, &actor).is_none() {
+            if self.view().fact(CharacterFact::State, &actor).is_none() {
                 self.set_state(&actor, DEFAULT_STATE)?;
             }
         }
@@ -173,20 +174,20 @@ mod tests {
     #[test]
     fn what_is_taken_back_leaves_the_text_as_it_was() {
         let text = r#"{"b":{"x":1},"a":[1,2],"positions":{"pc":"area_001"}}"#;
-        let mut draft = Draft::new(Tree::parse(text).unwrap());
-        let mark = draft.mark();
+        let mut draft = CampaignDraft::new(JsonTree::parse(text).unwrap());
+        let mark = draft.savepoint();
         draft.set_position("pc", "area_002").unwrap();
         draft.set(&["new", "deep"], &1).unwrap();
         draft.push(&["a"], &3).unwrap();
         assert!(draft.has_changed());
-        draft.take_back(mark).unwrap();
+        draft.revert_to(mark).unwrap();
         assert!(!draft.has_changed());
         assert_eq!(draft.view().tree.to_line(), text);
     }
 
     #[test]
     fn setting_what_is_there_changes_nothing() {
-        let mut draft = Draft::new(Tree::parse(r#"{"hp":{"pc":10}}"#).unwrap());
+        let mut draft = CampaignDraft::new(JsonTree::parse(r#"{"hp":{"pc":10}}"#).unwrap());
         draft.set_hp("pc", 10).unwrap();
         assert!(!draft.has_changed());
     }

@@ -8,72 +8,72 @@ mod dice;
 mod intent;
 mod memory;
 mod place;
+mod replies;
 mod scene;
-mod tell;
 mod words;
 
 use self::dice::Dice;
 use self::intent::understand;
 use self::place::{name_of, world};
+use self::replies::{Reply, reply_to};
 use self::scene::Scene;
-use self::tell::{Reply, tell};
 use self::words::phrases::PLAIN;
 use super::dialog::DialogType;
-use super::narrator::{Narrator, NarratorError, Output, Request};
+use super::document_view::CampaignView;
+use super::narrator::{Narrator, NarratorError, NarratorOutput, NarratorRequest};
 use super::turn::rehearse;
-use super::view::View;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// The embedded narrator.
 ///
 /// ```
 /// use std::sync::Arc;
 ///
-/// use everturn_campaign::{CampaignWriter, Embedded, NewCampaign, Submission, create};
+/// use everturn_campaign::{CampaignWriter, EmbeddedNarrator, NewCampaign, Submission, create};
 /// use everturn_store::{MemoryStore, Store};
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 /// let now = "2026-01-14T16:05:00Z".parse()?;
 /// let id = create(&store, &NewCampaign::default(), now)?;
 /// let mut campaign = CampaignWriter::open(store, &id)?;
-/// let mut narrator = Embedded::new(7);
+/// let mut narrator = EmbeddedNarrator::new(7);
 /// let played = campaign.submit(&Submission::new("I look around."), &mut narrator, now)?;
 /// assert!(played.row.string_at(&["assistant_text"]).unwrap().len() > 80);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Embedded {
+pub struct EmbeddedNarrator {
     seed: u64,
 }
 
-impl Embedded {
+impl EmbeddedNarrator {
     /// A narrator whose choices follow from a seed.
     #[must_use]
-    pub fn new(seed: u64) -> Embedded {
-        Embedded { seed }
+    pub fn new(seed: u64) -> EmbeddedNarrator {
+        EmbeddedNarrator { seed }
     }
 
     /// What this narrator calls an area of a campaign: its name, or, if the campaign only says that there is
     /// an area, as new campaigns do, a name of its own.
     #[must_use]
-    pub fn place_name(&self, campaign: &Tree, area: &str) -> String {
-        let view = View::new(campaign);
+    pub fn place_name(&self, campaign: &JsonTree, area: &str) -> String {
+        let view = CampaignView::new(campaign);
         name_of(world(view, self.seed), area, &view.area_name(area).unwrap_or_default())
     }
 
     /// In which direction this narrator says that one area lies from another, such as `north`.
     #[must_use]
-    pub fn direction(&self, campaign: &Tree, from: &str, to: &str) -> &'static str {
-        scene::Exit::new(View::new(campaign), self.seed, from, to).direction.as_str()
+    pub fn direction(&self, campaign: &JsonTree, from: &str, to: &str) -> &'static str {
+        scene::Exit::new(CampaignView::new(campaign), self.seed, from, to).direction.as_str()
     }
 
-    fn answer(&self, request: &Request<'_>) -> Output {
+    fn answer(&self, request: &NarratorRequest<'_>) -> NarratorOutput {
         let plain = || Reply::new(DialogType::ActionPrompt).line(self.plain(request)).output();
         if request.retry > 0 {
             return plain();
         }
         let scene = Scene::new(request, self.seed);
-        let reply = tell(&scene, &understand(request.user_input)).output();
+        let reply = reply_to(&scene, &understand(request.user_input)).output();
         match rehearse(request, &reply) {
             Some(rehearsal) if rehearsal.is_clean => reply,
             _ => plain(),
@@ -81,13 +81,13 @@ impl Embedded {
     }
 
     /// Words that claim nothing.
-    fn plain(&self, request: &Request<'_>) -> &'static str {
+    fn plain(&self, request: &NarratorRequest<'_>) -> &'static str {
         Dice::new(self.seed).of("plain").number(request.turn).pick(PLAIN)
     }
 }
 
-impl Narrator for Embedded {
-    fn narrate(&mut self, request: &Request<'_>) -> Result<Output, NarratorError> {
+impl Narrator for EmbeddedNarrator {
+    fn narrate(&mut self, request: &NarratorRequest<'_>) -> Result<NarratorOutput, NarratorError> {
         Ok(self.answer(request))
     }
 }

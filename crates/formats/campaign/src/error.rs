@@ -8,7 +8,7 @@ use super::conflict::ConflictReport;
 use super::narrator::NarratorError;
 use everturn_archive::ArchiveError;
 use everturn_json::names::{FilePath, NameError, SessionId};
-use everturn_session::repairs::RepairError;
+use everturn_session::repair::RepairError;
 use everturn_store::StoreError;
 use everturn_value::delta::DeltaError;
 
@@ -62,7 +62,7 @@ pub enum CampaignError {
     },
     /// The campaign waits or is over, because somebody has said so.
     #[error("campaign {id} is {status}; everturn resume {id} lets it go on")]
-    Rests {
+    NotActive {
         /// The campaign.
         id: SessionId,
         /// `paused` or `completed`.

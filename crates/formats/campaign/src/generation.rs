@@ -1,6 +1,6 @@
 //! The shapes in which campaigns come.
 
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// Which shape a campaign has. There is no version field: the shape itself tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ pub enum Generation {
 
 /// Which rules a campaign follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Rules {
+pub enum RuleSet {
     /// The rules of the first generation; the one between has them, too.
     First,
     /// The rules of the second generation and the third.
@@ -29,17 +29,19 @@ pub enum Rules {
 impl Generation {
     /// The generation whose shape a document has.
     #[must_use]
-    pub fn of(campaign: &Tree) -> Generation {
-        let is_object =
-            |key: &str| campaign.at(&[key]).is_some_and(|value| value.kind() == Kind::Object);
+    pub fn of(campaign: &JsonTree) -> Generation {
+        let is_object = |key: &str| {
+            campaign.value_at(&[key]).is_some_and(|value| value.kind() == ValueKind::Object)
+        };
         if is_object("items") || is_object("entities") {
             return Generation::Third;
         }
         if is_object("actors") {
             return Generation::Second;
         }
-        let areas = campaign.at(&["map", "areas"]).map(|areas| areas.children());
-        let directed = |(_, area): &(String, Tree)| area.at(&["reachable_area_ids"]).is_some();
+        let areas = campaign.value_at(&["map", "areas"]).map(|areas| areas.children());
+        let directed =
+            |(_, area): &(String, JsonTree)| area.value_at(&["reachable_area_ids"]).is_some();
         if is_object("state") || areas.is_some_and(|areas| areas.iter().any(directed)) {
             return Generation::Between;
         }
@@ -48,10 +50,10 @@ impl Generation {
 
     /// The rules it follows.
     #[must_use]
-    pub fn rules(self) -> Rules {
+    pub fn rules(self) -> RuleSet {
         match self {
-            Generation::First | Generation::Between => Rules::First,
-            Generation::Second | Generation::Third => Rules::Second,
+            Generation::First | Generation::Between => RuleSet::First,
+            Generation::Second | Generation::Third => RuleSet::Second,
         }
     }
 
@@ -78,7 +80,7 @@ mod tests {
 
     #[track_caller]
     fn check(document: &str, expect: Generation) {
-        assert_eq!(Generation::of(&Tree::parse(document).unwrap()), expect, "{document}");
+        assert_eq!(Generation::of(&JsonTree::parse(document).unwrap()), expect, "{document}");
     }
 
     #[test]

@@ -2,36 +2,36 @@
 
 use jiff::Timestamp;
 
-use super::dialog::{DialogType, Source};
-use super::draft::Draft;
+use super::dialog::{DialogSource, DialogType};
+use super::document_view::{CampaignView, CharacterFact};
+use super::draft::CampaignDraft;
 use super::error::CampaignError;
-use super::log::{Change, ChangeKind, TurnRow};
-use super::names::{CampaignFile, turn_id};
+use super::log::{ChangeKind, ChangeRecord, TurnRow};
+use super::paths::{CampaignFile, turn_id};
 use super::session::Campaign;
 use super::stamp::stamp;
 use super::summary::{characters, disagreement};
-use super::turn::Row;
-use super::view::{Fact, View};
-use super::writer::{CampaignWriter, Entry, Played};
-use everturn_json::finding::{Code, Finding};
+use super::turn::RowFields;
+use super::writer::{CampaignWriter, PendingChange, PlayOutcome};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_value::delta::{self, Delta, DeltaError};
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// The state at a turn, and what was noticed while it was worked out.
 #[derive(Debug, Clone)]
-pub struct Moment {
+pub struct StateAt {
     /// The turn.
     pub turn: u64,
     /// The document as it was when the next turn began.
-    pub state: Tree,
+    pub state: JsonTree,
     /// What was noticed.
     pub findings: Vec<Finding>,
 }
 
 /// The way from the last turn back to another.
-struct Way {
+struct RevertedState {
     /// The state as far back as the changes lead.
-    state: Tree,
+    state: JsonTree,
     /// The first turn after the wanted one that has no note of what it changed.
     gap: Option<u64>,
     /// The row of the wanted turn.
@@ -45,11 +45,11 @@ impl Campaign {
     /// It is worked out from the last turn back, by what each change noted. Rows of other programs have no
     /// such notes. Beyond the last of those the state is put together: from the oldest one that is known,
     /// and from what the row of the turn says about the characters. A finding says so.
-    pub fn state_at(&self, turn: u64) -> Result<Moment, CampaignError> {
+    pub fn state_at(&self, turn: u64) -> Result<StateAt, CampaignError> {
         if turn > self.turn {
             return Err(CampaignError::NoTurn { turn, last: self.turn });
         }
-        let Way { mut state, gap, row, mut findings } = self.way_back(turn)?;
+        let RevertedState { mut state, gap, row, mut findings } = self.revert_to(turn)?;
         if let Some(gap) = gap {
             let reason = format!("{} does not say what it changed", turn_id(gap));
             let Some(row) = row else { return Err(CampaignError::NoState { turn, reason }) };
@@ -57,22 +57,22 @@ impl Campaign {
             let message = format!(
                 "{reason}: the state at turn {turn} is put together from its summary and a later state"
             );
-            findings.push(self.finding(&row, Code::StateDiffers, message));
+            findings.push(self.finding(&row, FindingCode::StateDiffers, message));
         } else if let Some(row) = row
-            && let Some(name) = disagreement(View::new(&state), &row.row)
+            && let Some(name) = disagreement(CampaignView::new(&state), &row.row)
         {
             let message = format!("the changes do not lead to what the row says about {name}");
-            findings.push(self.finding(&row, Code::StateDiffers, message));
+            findings.push(self.finding(&row, FindingCode::StateDiffers, message));
         }
-        Ok(Moment { turn, state, findings })
+        Ok(StateAt { turn, state, findings })
     }
 
-    fn finding(&self, row: &TurnRow, code: Code, message: String) -> Finding {
+    fn finding(&self, row: &TurnRow, code: FindingCode, message: String) -> Finding {
         let file = self.file(CampaignFile::Log);
         Finding { file, line: row.line, offset: Some(row.offset), code, message }
     }
 
-    fn way_back(&self, turn: u64) -> Result<Way, CampaignError> {
+    fn revert_to(&self, turn: u64) -> Result<RevertedState, CampaignError> {
         let mut state = self.state()?.clone();
         let mut wanted = Vec::new();
         let mut found = None;
@@ -95,7 +95,7 @@ impl Campaign {
                 break;
             }
             let mut before = state.clone();
-            if let Err(error) = change.take_back(&mut before) {
+            if let Err(error) = change.revert(&mut before) {
                 findings.push(self.bad_change(&change, &error));
                 break;
             }
@@ -105,13 +105,13 @@ impl Campaign {
             }
         }
         findings.append(&mut changes.findings);
-        Ok(Way { state, gap: left.peek().copied(), row: found, findings })
+        Ok(RevertedState { state, gap: left.peek().copied(), row: found, findings })
     }
 
-    pub(crate) fn bad_change(&self, change: &Change, error: &DeltaError) -> Finding {
+    pub(crate) fn bad_change(&self, change: &ChangeRecord, error: &DeltaError) -> Finding {
         let (file, offset) = (self.file(CampaignFile::Deltas), Some(change.span.0));
         let message = format!("a change that cannot be taken back: {error}");
-        Finding { file, line: None, offset, code: Code::BadChange, message }
+        Finding { file, line: None, offset, code: FindingCode::BadChange, message }
     }
 
     /// What changed from one turn to another, by path.
@@ -121,18 +121,20 @@ impl Campaign {
 }
 
 /// A state with what a row says about the characters.
-pub(crate) fn overlay(state: Tree, row: &Tree) -> Result<Tree, CampaignError> {
-    let mut draft = Draft::new(state);
+pub(crate) fn overlay(state: JsonTree, row: &JsonTree) -> Result<JsonTree, CampaignError> {
+    let mut draft = CampaignDraft::new(state);
     for actor in characters(row) {
-        let said = |fact: Fact| row.at(&["state_summary", fact.names()[0], actor.as_str()]);
-        let text = |fact: Fact| said(fact).and_then(|value| value.string_at::<&str>(&[]));
-        if let Some(area) = text(Fact::Position) {
+        let said =
+            |fact: CharacterFact| row.value_at(&["state_summary", fact.names()[0], actor.as_str()]);
+        let text = |fact: CharacterFact| said(fact).and_then(|value| value.string_at::<&str>(&[]));
+        if let Some(area) = text(CharacterFact::Position) {
             draft.set_position(&actor, &area)?;
         }
-        if let Some(hp) = said(Fact::Hp).and_then(|hp| super::view::integer(&hp)) {
+        if let Some(hp) = said(CharacterFact::Hp).and_then(|hp| super::document_view::integer(&hp))
+        {
             draft.set_hp(&actor, hp)?;
         }
-        if let Some(state) = text(Fact::State) {
+        if let Some(state) = text(CharacterFact::State) {
             draft.set_state(&actor, &state)?;
         }
     }
@@ -146,7 +148,7 @@ pub(crate) fn overlay(state: Tree, row: &Tree) -> Result<Tree, CampaignError> {
 impl CampaignWriter {
     /// Takes back the last turns. That is a turn of its own: nothing is removed from the log. Changes of
     /// settings and of the active actor stay.
-    pub fn undo(&mut self, turns: u64, now: Timestamp) -> Result<Played, CampaignError> {
+    pub fn undo(&mut self, turns: u64, now: Timestamp) -> Result<PlayOutcome, CampaignError> {
         self.refresh()?;
         let last = self.turn();
         if turns == 0 {
@@ -158,7 +160,7 @@ impl CampaignWriter {
             )));
         };
         let (deltas, findings) = self.inverses(target)?;
-        let mut draft = Draft::new(self.state()?.clone());
+        let mut draft = CampaignDraft::new(self.state()?.clone());
         for delta in deltas {
             draft.apply(delta)?;
         }
@@ -167,11 +169,11 @@ impl CampaignWriter {
             1 => format!("Took back {}.", turn_id(last)),
             _ => format!("Took back {} to {}.", turn_id(target + 1), turn_id(last)),
         };
-        let row = Row {
+        let row = RowFields {
             turn: last.saturating_add(1),
             time: &stamp(now),
             user_input: &format!("undo {turns}"),
-            kind: (DialogType::ResolutionSummary, Source::Fallback),
+            kind: (DialogType::ResolutionSummary, DialogSource::Fallback),
             text: &text,
             calls: &[],
             applied: &[],
@@ -181,15 +183,16 @@ impl CampaignWriter {
         };
         let row = Some(row.to_value(draft.view()));
         let (tree, deltas, _) = draft.into_parts();
-        let (row, more) = self.store(Entry { kind: ChangeKind::Undo, tree, deltas, row })?;
+        let (row, more) =
+            self.store(PendingChange { kind: ChangeKind::Undo, tree, deltas, row })?;
         let findings = findings.into_iter().chain(more).collect();
-        Ok(Played { turn: self.turn(), row, findings })
+        Ok(PlayOutcome { turn: self.turn(), row, findings })
     }
 
     /// The deltas that take the turns after `target` back, and nothing else.
     fn inverses(&self, target: u64) -> Result<(Vec<Delta>, Vec<Finding>), CampaignError> {
         let campaign = self.campaign();
-        if campaign.way_back(target)?.gap.is_some() {
+        if campaign.revert_to(target)?.gap.is_some() {
             let moment = campaign.state_at(target)?;
             return Ok((delta::diff(campaign.state()?, &moment.state), moment.findings));
         }

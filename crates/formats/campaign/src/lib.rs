@@ -17,8 +17,8 @@
 //!
 //! Campaigns come in several shapes, see [`Generation`]; a campaign keeps the shape and the rules it has.
 //!
-//! A [`CampaignWriter`] plays turns, a [`Campaign`] reads them, [`Embedded`] is the narrator that needs no model, and
-//! [`CampaignLayout`] shows all of it in the common view. The crate depends on `everturn-session` and what is below it.
+//! A [`CampaignWriter`] plays turns, a [`Campaign`] reads them, [`EmbeddedNarrator`] is the narrator that needs no model, and
+//! [`CampaignFormat`] shows all of it in the common view. The crate depends on `everturn-session` and what is below it.
 
 mod branch;
 mod briefing;
@@ -26,51 +26,55 @@ mod check;
 mod conflict;
 mod create;
 mod dialog;
+mod document;
+mod document_view;
 mod draft;
 mod embedded;
 mod error;
+mod format;
 mod generation;
 mod history;
-mod layout;
-mod life;
+mod lifecycle;
 mod log;
-mod names;
 mod narrator;
+mod paths;
+mod player_view;
 mod progress;
+mod recorded_turns;
 mod repair;
-mod scenery;
 mod session;
 mod settings;
 mod stamp;
-mod stored;
 mod summary;
-mod told;
 mod tools;
 mod turn;
 mod twister;
-mod view;
 mod writer;
 
-pub use branch::{Branched, fork};
-pub use briefing::{Detail, ToolNote};
+pub use branch::{CampaignFork, fork};
+pub use briefing::{BriefingDetail, ToolNote};
 pub use conflict::{Conflict, ConflictKind, ConflictReport};
 pub use create::{NewCampaign, create};
 pub use dialog::DialogType;
-pub use embedded::Embedded;
+pub use embedded::EmbeddedNarrator;
 pub use error::CampaignError;
-pub use generation::{Generation, Rules};
-pub use history::Moment;
-pub use layout::{CampaignLayout, Turn};
-pub use life::{Status, archive, purge, restore, set_status, trash, trashed, unarchive};
-pub use log::{Log, TurnRow};
-pub use narrator::{Narrator, NarratorError, Output, Question, Recorded, Request};
-pub use repair::{Mending, Repair, plan_repair, repair, undo_repair};
-pub use scenery::{Area, Character};
+pub use format::{CampaignFormat, ScriptedTurn};
+pub use generation::{Generation, RuleSet};
+pub use history::StateAt;
+pub use lifecycle::{
+    CampaignStatus, archive, purge, restore, set_status, trash, trashed, unarchive,
+};
+pub use log::{RecordLog, TurnRow};
+pub use narrator::{
+    Narrator, NarratorError, NarratorOutput, NarratorRequest, OwnedRequest, RecordedNarrator,
+};
+pub use player_view::{Area, Character};
+pub use recorded_turns::{RecordedCampaign, RecordedTurn, RowSource};
+pub use repair::{CampaignRepair, FileRepair, plan_repair, repair, undo_repair};
 pub use session::{Campaign, Lineage, is_campaign_dir, list};
 pub use settings::{MOST_CHECKPOINTS, SETTINGS, Setting, SettingKind, settings};
-pub use told::{RowTold, ToldCampaign, ToldTurn};
 pub use turn::MAX_RETRIES;
-pub use writer::{CampaignWriter, Played, Submission};
+pub use writer::{CampaignWriter, PlayOutcome, Submission};
 
 pub use check::check_dir;
 pub(crate) use create::{new_actor, starter_map};

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::error::CampaignError;
-use super::names::turn_number;
-use everturn_json::finding::{Code, Finding};
-use everturn_json::lines::{Forward, Item, Reverse, Scan};
+use super::paths::turn_number;
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::jsonl::{ForwardScan, JsonlScan, ReverseScan, ScanItem};
 use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError, StoreSource};
 use everturn_value::delta::Delta;
-use everturn_value::document::Style;
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::document::JsonStyle;
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The field of a row or a change in which a repair says what it did.
 pub(crate) const OWN: &str = "everturn";
@@ -21,7 +21,7 @@ pub struct TurnRow {
     /// The number in its `turn_id`.
     pub turn: u64,
     /// The row itself.
-    pub row: Tree,
+    pub row: JsonTree,
     /// Its line, counted from 1, if the log is read from its start.
     pub line: Option<u64>,
     /// Its first byte.
@@ -40,7 +40,7 @@ pub(crate) enum ChangeKind {
     Actor,
     Undo,
     /// What a repair found in the state that no other change tells.
-    Mended,
+    Repaired,
 }
 
 impl ChangeKind {
@@ -50,7 +50,7 @@ impl ChangeKind {
         ChangeKind::Settings,
         ChangeKind::Actor,
         ChangeKind::Undo,
-        ChangeKind::Mended,
+        ChangeKind::Repaired,
     ];
 
     pub(crate) fn as_str(self) -> &'static str {
@@ -60,7 +60,7 @@ impl ChangeKind {
             ChangeKind::Settings => "settings",
             ChangeKind::Actor => "actor",
             ChangeKind::Undo => "undo",
-            ChangeKind::Mended => "mended",
+            ChangeKind::Repaired => "mended",
         }
     }
 
@@ -72,7 +72,7 @@ impl ChangeKind {
 
 /// What a change did.
 #[derive(Debug, Clone)]
-pub(crate) struct Change {
+pub(crate) struct ChangeRecord {
     /// The last turn when it was done: its own, if it is one.
     pub(crate) turn: u64,
     /// The number in its `turn_id`, if it has one.
@@ -85,13 +85,13 @@ pub(crate) struct Change {
     pub(crate) span: (u64, u64),
 }
 
-impl Change {
+impl ChangeRecord {
     /// The change as a line of its file.
     pub(crate) fn line(turn: u64, kind: ChangeKind, deltas: &[Delta]) -> String {
         let deltas: Vec<String> = deltas.iter().map(Delta::to_line).collect();
         let id = match turn {
             0 => "null".to_owned(),
-            _ => format!("\"{}\"", super::names::turn_id(turn)),
+            _ => format!("\"{}\"", super::paths::turn_id(turn)),
         };
         let text = format!(
             "{{\"turn\":{turn},\"turn_id\":{id},\"kind\":\"{}\",\"deltas\":[{}]}}",
@@ -99,13 +99,14 @@ impl Change {
             deltas.join(",")
         );
         let end = text.len();
-        let mut line = Tree::trusted(text.into(), 0..end).to_text(&Style::SPACED_ASCII);
+        let mut line =
+            JsonTree::from_trusted(text.into(), 0..end).to_text(&JsonStyle::SPACED_ASCII);
         line.push('\n');
         line
     }
 
     /// Whether it is another copy of a change.
-    pub(crate) fn says_the_same(&self, other: &Change) -> bool {
+    pub(crate) fn is_same_change(&self, other: &ChangeRecord) -> bool {
         self.turn == other.turn
             && self.kind == other.kind
             && self.deltas.len() == other.deltas.len()
@@ -113,9 +114,9 @@ impl Change {
     }
 
     /// Takes the change back.
-    pub(crate) fn take_back(
+    pub(crate) fn revert(
         &self,
-        state: &mut Tree,
+        state: &mut JsonTree,
     ) -> Result<(), everturn_value::delta::DeltaError> {
         for delta in self.deltas.iter().rev() {
             delta.inverse()?.apply(state)?;
@@ -125,57 +126,57 @@ impl Change {
 }
 
 /// A record of a log, with its place.
-pub(crate) struct Place {
+pub(crate) struct RecordPosition {
     pub(crate) line: Option<u64>,
     pub(crate) offset: u64,
     pub(crate) length: u64,
 }
 
 /// What a log holds.
-pub(crate) trait Record: Sized {
-    fn parse(tree: Tree, place: Place) -> Result<Self, String>;
+pub(crate) trait LogRecord: Sized {
+    fn parse(tree: JsonTree, place: RecordPosition) -> Result<Self, String>;
 }
 
-impl Record for TurnRow {
-    fn parse(row: Tree, place: Place) -> Result<TurnRow, String> {
-        if row.kind() != Kind::Object {
+impl LogRecord for TurnRow {
+    fn parse(row: JsonTree, place: RecordPosition) -> Result<TurnRow, String> {
+        if row.kind() != ValueKind::Object {
             return Err(format!("a row is an object, not {}", row.kind()));
         }
         let id = row.string_at(&["turn_id"]).ok_or("it has no turn_id")?;
         let turn = turn_number(&id).ok_or_else(|| format!("{id:?} is no turn_id"))?;
-        let Place { line, offset, length } = place;
+        let RecordPosition { line, offset, length } = place;
         Ok(TurnRow { turn, row, line, offset, length })
     }
 }
 
-impl Record for Change {
-    fn parse(tree: Tree, place: Place) -> Result<Change, String> {
-        let turn = tree.at(&["turn"]).and_then(|turn| turn.to_line().parse().ok());
+impl LogRecord for ChangeRecord {
+    fn parse(tree: JsonTree, place: RecordPosition) -> Result<ChangeRecord, String> {
+        let turn = tree.value_at(&["turn"]).and_then(|turn| turn.to_line().parse().ok());
         let turn = turn.ok_or("it has no turn")?;
         let name = tree.string_at(&["kind"]).unwrap_or_default();
         let kind = ChangeKind::ALL.into_iter().find(|kind| kind.as_str() == name);
         let kind = kind.ok_or_else(|| format!("{name:?} is no kind of change"))?;
-        let deltas = tree.at(&["deltas"]).filter(|deltas| deltas.kind() == Kind::Array);
+        let deltas = tree.value_at(&["deltas"]).filter(|deltas| deltas.kind() == ValueKind::Array);
         let deltas = deltas.ok_or("it has no deltas")?.children();
         let deltas: Result<Vec<Delta>, String> =
             deltas.iter().map(|(_, delta)| Delta::parse(&delta.to_line())).collect();
         let named = tree.string_at(&["turn_id"]).and_then(|id| turn_number(&id));
-        let is_lost = tree.at(&[OWN, "lost"]).is_some();
+        let is_lost = tree.value_at(&[OWN, "lost"]).is_some();
         let span = (place.offset, place.length);
-        Ok(Change { turn, named, kind, deltas: deltas?, is_lost, span })
+        Ok(ChangeRecord { turn, named, kind, deltas: deltas?, is_lost, span })
     }
 }
 
-enum Content {
+enum LogSource {
     Nothing,
-    Forward(Box<Forward<StoreSource>>),
-    Backward(Box<Reverse<StoreSource>>),
+    Forward(Box<ForwardScan<StoreSource>>),
+    Backward(Box<ReverseScan<StoreSource>>),
 }
 
 /// The records of a log, one after the other. What is none becomes a finding.
-pub struct Log<R> {
+pub struct RecordLog<R> {
     file: FilePath,
-    content: Content,
+    content: LogSource,
     record: std::marker::PhantomData<R>,
     /// What was noticed so far.
     pub findings: Vec<Finding>,
@@ -183,49 +184,53 @@ pub struct Log<R> {
 
 /// From which end a log is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum From {
+pub(crate) enum LogEnd {
     Start,
     End,
 }
 
 #[expect(private_bounds, reason = "only the records of a campaign's logs are read")]
-impl<R: Record> Log<R> {
+impl<R: LogRecord> RecordLog<R> {
     /// Begins to read a log. One that does not exist has no records.
     pub(crate) fn open(
         store: &Arc<dyn Store>,
         file: &FilePath,
-        from: From,
-    ) -> Result<Log<R>, CampaignError> {
+        from: LogEnd,
+    ) -> Result<RecordLog<R>, CampaignError> {
         let content = match StoreSource::open(store, file) {
-            Err(StoreError::Missing { .. }) => Content::Nothing,
+            Err(StoreError::Missing { .. }) => LogSource::Nothing,
             Err(error) => return Err(error.into()),
             Ok(source) => {
-                let scan = Scan::new(source, file.clone());
+                let scan = JsonlScan::new(source, file.clone());
                 let failed = StoreError::io("read", file);
                 match from {
-                    From::Start => Content::Forward(Box::new(scan.forward().map_err(failed)?)),
-                    From::End => Content::Backward(Box::new(scan.reverse().map_err(failed)?)),
+                    LogEnd::Start => LogSource::Forward(Box::new(scan.forward().map_err(failed)?)),
+                    LogEnd::End => LogSource::Backward(Box::new(scan.reverse().map_err(failed)?)),
                 }
             }
         };
         let (file, record) = (file.clone(), std::marker::PhantomData);
-        Ok(Log { file, content, record, findings: Vec::new() })
+        Ok(RecordLog { file, content, record, findings: Vec::new() })
     }
 
-    fn examine(&mut self, record: everturn_json::lines::Record) -> Option<R> {
+    fn examine(&mut self, record: everturn_json::jsonl::JsonlRecord) -> Option<R> {
         let (line, offset, length) = (record.line, record.offset, record.length);
         let parsed = match record.text {
-            everturn_json::lines::Text::Whole(text) => {
+            everturn_json::jsonl::RecordText::Whole(text) => {
                 let end = text.len();
-                R::parse(Tree::trusted(text.into(), 0..end), Place { line, offset, length })
+                R::parse(
+                    JsonTree::from_trusted(text.into(), 0..end),
+                    RecordPosition { line, offset, length },
+                )
             }
-            everturn_json::lines::Text::Large => Err(format!("{length} bytes are too many")),
+            everturn_json::jsonl::RecordText::Large => Err(format!("{length} bytes are too many")),
         };
         match parsed {
             Ok(row) => Some(row),
             Err(reason) => {
                 let message = format!("a record that does not belong here: {reason}");
-                let (file, offset, code) = (self.file.clone(), Some(offset), Code::BadRecord);
+                let (file, offset, code) =
+                    (self.file.clone(), Some(offset), FindingCode::BadRecord);
                 self.findings.push(Finding { file, line, offset, code, message });
                 None
             }
@@ -233,20 +238,20 @@ impl<R: Record> Log<R> {
     }
 }
 
-impl<R: Record> Iterator for Log<R> {
+impl<R: LogRecord> Iterator for RecordLog<R> {
     type Item = Result<R, CampaignError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let item = match &mut self.content {
-                Content::Nothing => return None,
-                Content::Forward(scan) => scan.next()?,
-                Content::Backward(scan) => scan.next()?,
+                LogSource::Nothing => return None,
+                LogSource::Forward(scan) => scan.next()?,
+                LogSource::Backward(scan) => scan.next()?,
             };
             match item {
                 Err(error) => return Some(Err(StoreError::io("read", &self.file)(error).into())),
-                Ok(Item::Finding(finding)) => self.findings.push(finding),
-                Ok(Item::Record(record)) => {
+                Ok(ScanItem::Finding(finding)) => self.findings.push(finding),
+                Ok(ScanItem::Record(record)) => {
                     if let Some(row) = self.examine(record) {
                         return Some(Ok(row));
                     }

@@ -6,24 +6,24 @@ use thiserror::Error;
 
 use super::conflict::Conflict;
 use super::generation::Generation;
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// What a narrator is asked.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Request<'a> {
+pub struct NarratorRequest<'a> {
     /// What the player said.
     pub user_input: &'a str,
     /// Who acts.
     pub actor: &'a str,
     /// The campaign's document, which is the truth.
-    pub campaign: &'a Tree,
+    pub campaign: &'a JsonTree,
     /// Its shape.
     pub generation: Generation,
     /// The turn that is being told.
     pub turn: u64,
     /// The last rows of the log, oldest first.
-    pub recent: &'a [Tree],
+    pub recent: &'a [JsonTree],
     /// How often this input was asked before.
     pub retry: usize,
     /// How the last answer contradicted the state. The state is as before it.
@@ -32,22 +32,22 @@ pub struct Request<'a> {
 
 /// A request that belongs to nobody, so that another thread can answer it.
 #[derive(Debug, Clone)]
-pub struct Question {
+pub struct OwnedRequest {
     user_input: String,
     actor: String,
-    campaign: Tree,
+    campaign: JsonTree,
     generation: Generation,
     turn: u64,
-    recent: Vec<Tree>,
+    recent: Vec<JsonTree>,
     retry: usize,
     conflicts: Vec<Conflict>,
 }
 
-impl Request<'_> {
+impl NarratorRequest<'_> {
     /// The same request, to keep.
     #[must_use]
-    pub fn to_question(&self) -> Question {
-        Question {
+    pub fn to_owned_request(&self) -> OwnedRequest {
+        OwnedRequest {
             user_input: self.user_input.to_owned(),
             actor: self.actor.to_owned(),
             campaign: self.campaign.clone(),
@@ -60,11 +60,11 @@ impl Request<'_> {
     }
 }
 
-impl Question {
+impl OwnedRequest {
     /// The request that it was made of.
     #[must_use]
-    pub fn as_request(&self) -> Request<'_> {
-        Request {
+    pub fn as_request(&self) -> NarratorRequest<'_> {
+        NarratorRequest {
             user_input: &self.user_input,
             actor: &self.actor,
             campaign: &self.campaign,
@@ -79,20 +79,20 @@ impl Question {
 
 /// What a narrator answers.
 #[derive(Debug, Clone, Default)]
-pub struct Output {
+pub struct NarratorOutput {
     /// The text for the player.
     pub text: String,
     /// What kind of text it says it is.
     pub dialog_type: Option<String>,
     /// The calls of tools, as they came: what is no call is passed over.
-    pub tool_calls: Vec<Tree>,
+    pub tool_calls: Vec<JsonTree>,
 }
 
-impl Output {
+impl NarratorOutput {
     /// A text alone.
     #[must_use]
-    pub fn text(text: &str) -> Output {
-        Output { text: text.to_owned(), ..Output::default() }
+    pub fn text(text: &str) -> NarratorOutput {
+        NarratorOutput { text: text.to_owned(), ..NarratorOutput::default() }
     }
 
     /// An answer in JSON: an object with `assistant_text`, `dialog_type` and `tool_calls`, none of which
@@ -100,24 +100,27 @@ impl Output {
     /// `assistant_structured.tool_calls`, as they do in the log.
     ///
     /// ```
-    /// use everturn_campaign::Output;
-    /// use everturn_value::tree::Tree;
+    /// use everturn_campaign::NarratorOutput;
+    /// use everturn_value::tree::JsonTree;
     ///
     /// let answer = r#"{"assistant_text": "You rest.", "dialog_type": "scene_description"}"#;
-    /// let output = Output::from_tree(&Tree::parse(answer)?).unwrap();
+    /// let output = NarratorOutput::from_tree(&JsonTree::parse(answer)?).unwrap();
     /// assert_eq!(output.text, "You rest.");
     /// assert!(output.tool_calls.is_empty());
-    /// # Ok::<(), everturn_json::json::Bad>(())
+    /// # Ok::<(), everturn_json::json::JsonError>(())
     /// ```
-    pub fn from_tree(tree: &Tree) -> Result<Output, NarratorError> {
+    pub fn from_tree(tree: &JsonTree) -> Result<NarratorOutput, NarratorError> {
         match tree.kind() {
-            Kind::String => Ok(Output::text(&tree.string_at::<&str>(&[]).unwrap_or_default())),
-            Kind::Object => {
-                let calls = tree.at(&["tool_calls"]);
-                let calls = calls.or_else(|| tree.at(&["assistant_structured", "tool_calls"]));
-                let calls = calls.filter(|calls| calls.kind() == Kind::Array);
+            ValueKind::String => {
+                Ok(NarratorOutput::text(&tree.string_at::<&str>(&[]).unwrap_or_default()))
+            }
+            ValueKind::Object => {
+                let calls = tree.value_at(&["tool_calls"]);
+                let calls =
+                    calls.or_else(|| tree.value_at(&["assistant_structured", "tool_calls"]));
+                let calls = calls.filter(|calls| calls.kind() == ValueKind::Array);
                 let calls = calls.map(|calls| calls.children()).unwrap_or_default();
-                Ok(Output {
+                Ok(NarratorOutput {
                     text: tree.string_at(&["assistant_text"]).unwrap_or_default(),
                     dialog_type: tree.string_at(&["dialog_type"]),
                     tool_calls: calls.into_iter().map(|(_, call)| call).collect(),
@@ -154,19 +157,19 @@ impl NarratorError {
 pub trait Narrator {
     /// Answers a request. What it claims is checked against the state; if it contradicts that, it is asked
     /// again, with the conflicts in the request.
-    fn narrate(&mut self, request: &Request<'_>) -> Result<Output, NarratorError>;
+    fn narrate(&mut self, request: &NarratorRequest<'_>) -> Result<NarratorOutput, NarratorError>;
 }
 
 /// Answers that were recorded, given in their order. One is used each time.
 #[derive(Debug, Clone, Default)]
-pub struct Recorded {
-    outputs: VecDeque<Output>,
+pub struct RecordedNarrator {
+    outputs: VecDeque<NarratorOutput>,
 }
 
-impl Recorded {
+impl RecordedNarrator {
     /// These answers.
-    pub fn new(outputs: impl IntoIterator<Item = Output>) -> Recorded {
-        Recorded { outputs: outputs.into_iter().collect() }
+    pub fn new(outputs: impl IntoIterator<Item = NarratorOutput>) -> RecordedNarrator {
+        RecordedNarrator { outputs: outputs.into_iter().collect() }
     }
 
     /// How many are left.
@@ -176,8 +179,8 @@ impl Recorded {
     }
 }
 
-impl Narrator for Recorded {
-    fn narrate(&mut self, _request: &Request<'_>) -> Result<Output, NarratorError> {
+impl Narrator for RecordedNarrator {
+    fn narrate(&mut self, _request: &NarratorRequest<'_>) -> Result<NarratorOutput, NarratorError> {
         self.outputs
             .pop_front()
             .ok_or_else(|| NarratorError::new("there is no recorded answer left"))

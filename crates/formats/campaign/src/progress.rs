@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::draft::Draft;
-use super::generation::Rules;
+use super::document_view::CampaignView;
+use super::draft::CampaignDraft;
+use super::generation::RuleSet;
 use super::stamp::stamp;
-use super::view::View;
 use everturn_value::delta::DeltaError;
-use everturn_value::tree::Kind;
+use everturn_value::tree::ValueKind;
 
 /// After how many turns a milestone is reached at the latest.
 const TURNS: i64 = 6;
@@ -16,10 +16,15 @@ const TURNS: i64 = 6;
 const PRESSURE: i64 = 2;
 
 /// Brings the milestone up to a turn that needed so many retries.
-pub(crate) fn advance(draft: &mut Draft, turn: u64, retries: usize) -> Result<(), DeltaError> {
+pub(crate) fn advance(
+    draft: &mut CampaignDraft,
+    turn: u64,
+    retries: usize,
+) -> Result<(), DeltaError> {
     let view = draft.view();
-    let is_object = view.tree.at(&["milestone"]).is_some_and(|it| it.kind() == Kind::Object);
-    if view.generation.rules() == Rules::First || !is_object {
+    let is_object =
+        view.tree.value_at(&["milestone"]).is_some_and(|it| it.kind() == ValueKind::Object);
+    if view.generation.rules() == RuleSet::First || !is_object {
         return Ok(());
     }
     let number = |key: &str| view.integer(&["milestone", key]);
@@ -33,14 +38,14 @@ pub(crate) fn advance(draft: &mut Draft, turn: u64, retries: usize) -> Result<()
         return if retries > 0 { draft.set(&["milestone", "pressure"], &pressure) } else { Ok(()) };
     }
     let current = view.tree.string_at(&["milestone", "current"]).unwrap_or_default();
-    draft.set(&["milestone", "current"], &next(&current))?;
+    draft.set(&["milestone", "current"], &next_milestone(&current))?;
     draft.set(&["milestone", "last_advanced_turn"], &turn)?;
     draft.set(&["milestone", "pressure"], &0)?;
     draft.set(&["milestone", "summary"], "")
 }
 
 /// The milestone after this one.
-fn next(current: &str) -> String {
+fn next_milestone(current: &str) -> String {
     let number = current.strip_prefix("milestone_").and_then(|number| {
         number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.parse::<u64>().ok())?
     });
@@ -48,8 +53,8 @@ fn next(current: &str) -> String {
 }
 
 /// Why the campaign is over, if it is.
-pub(crate) fn end_reason(view: View<'_>) -> Option<String> {
-    if view.generation.rules() == Rules::First {
+pub(crate) fn end_reason(view: CampaignView<'_>) -> Option<String> {
+    if view.generation.rules() == RuleSet::First {
         return None;
     }
     if view.flag(&["lifecycle", "ended"]) == Some(true) {
@@ -72,13 +77,13 @@ pub(crate) fn end_reason(view: View<'_>) -> Option<String> {
 }
 
 /// Writes down that the campaign is over, if it is and nobody has.
-pub(crate) fn mark_end(draft: &mut Draft, now: Timestamp) -> Result<(), DeltaError> {
+pub(crate) fn mark_end(draft: &mut CampaignDraft, now: Timestamp) -> Result<(), DeltaError> {
     let view = draft.view();
     let Some(reason) = end_reason(view) else { return Ok(()) };
     if view.flag(&["lifecycle", "ended"]) == Some(true) {
         return Ok(());
     }
-    if view.tree.at(&["lifecycle"]).is_none_or(|it| it.kind() != Kind::Object) {
+    if view.tree.value_at(&["lifecycle"]).is_none_or(|it| it.kind() != ValueKind::Object) {
         let none = serde_json::json!({"ended": false, "reason": null, "ended_at": null});
         draft.set(&["lifecycle"], &none)?;
     }
@@ -90,7 +95,7 @@ pub(crate) fn mark_end(draft: &mut Draft, now: Timestamp) -> Result<(), DeltaErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use everturn_value::tree::Tree;
+    use everturn_value::tree::JsonTree;
 
     #[test]
     fn milestones_follow_each_other() {
@@ -102,7 +107,7 @@ mod tests {
             ("milestone_", "milestone_1"),
             ("", "milestone_1"),
         ] {
-            assert_eq!(next(current), after, "{current}");
+            assert_eq!(next_milestone(current), after, "{current}");
         }
     }
 
@@ -110,11 +115,11 @@ mod tests {
     #[track_caller]
     fn check(milestone: &str, turn: u64, retries: usize, expect: &str) {
         let text = format!(r#"{{"actors":{{}},"milestone":{milestone}}}"#);
-        let mut draft = Draft::new(Tree::parse(text).unwrap());
+        let mut draft = CampaignDraft::new(JsonTree::parse(text).unwrap());
         advance(&mut draft, turn, retries).unwrap();
-        let found = draft.view().tree.at(&["milestone"]).unwrap();
+        let found = draft.view().tree.value_at(&["milestone"]).unwrap();
         assert!(
-            found.is_same(&Tree::parse(expect).unwrap()),
+            found.is_same(&JsonTree::parse(expect).unwrap()),
             "{milestone} became {}",
             found.to_line()
         );
@@ -143,8 +148,8 @@ mod tests {
 
     #[track_caller]
     fn ends(campaign: &str, expect: Option<&str>) {
-        let tree = Tree::parse(campaign).unwrap();
-        assert_eq!(end_reason(View::new(&tree)).as_deref(), expect, "{campaign}");
+        let tree = JsonTree::parse(campaign).unwrap();
+        assert_eq!(end_reason(CampaignView::new(&tree)).as_deref(), expect, "{campaign}");
     }
 
     #[test]

@@ -1,32 +1,32 @@
 //! Putting a damaged campaign right: a plan first, then one commit that also keeps what was there before.
 
+mod logs;
 mod rebuild;
 mod records;
-mod story;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::check::faults;
+use super::document::CampaignDocument;
+use super::document_view::CampaignView;
 use super::error::CampaignError;
-use super::names::{CampaignFile, campaign_dir};
-use super::session::{Campaign, read_if_there};
-use super::stored::Stored;
-use super::view::View;
+use super::paths::{CampaignFile, campaign_dir};
+use super::session::{Campaign, read_optional};
 use everturn_json::finding::Severity;
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::repairs::{self, Action, Keeper};
+use everturn_session::repair::{self, OriginalsBackup, RepairAction};
 use everturn_store::{Store, trash_dir};
-use everturn_value::document::Style;
-use everturn_value::tree::Tree;
+use everturn_value::document::JsonStyle;
+use everturn_value::tree::JsonTree;
 
-use records::Lines;
-use story::Story;
+use logs::RebuiltLogs;
+use records::LogLines;
 
 /// One thing that a repair does.
 #[derive(Debug, Clone)]
-pub struct Mending {
+pub struct FileRepair {
     /// The file that gets another content, or goes.
     pub file: FilePath,
     /// What is done with it, and from what.
@@ -36,37 +36,44 @@ pub struct Mending {
 
 /// What a repair would do, or has done.
 #[derive(Debug, Clone, Default)]
-pub struct Repair {
+pub struct CampaignRepair {
     /// Everything that is done.
-    pub mendings: Vec<Mending>,
+    pub actions: Vec<FileRepair>,
     /// Where the files are kept as they were, once it is done.
     pub kept: Option<FilePath>,
 }
 
 /// What a repair would do.
-pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, CampaignError> {
+pub fn plan_repair(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+) -> Result<CampaignRepair, CampaignError> {
     plan(store, id, &trash_dir())
 }
 
 /// The same, if what was there before is kept in `kept`.
-fn plan(store: &Arc<dyn Store>, id: &SessionId, kept: &FilePath) -> Result<Repair, CampaignError> {
+fn plan(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    kept: &FilePath,
+) -> Result<CampaignRepair, CampaignError> {
     let campaign = Campaign::open(Arc::clone(store), id)?;
     let found = campaign.check()?;
-    let mut mendings = Vec::new();
+    let mut fixes = Vec::new();
     if found.iter().all(|finding| finding.code.severity() == Severity::Warning) {
-        return Ok(Repair { mendings, kept: None });
+        return Ok(CampaignRepair { actions: fixes, kept: None });
     }
-    mendings.extend(files(&campaign, kept)?);
+    fixes.extend(files(&campaign, kept)?);
     for checkpoint in campaign.checkpoints()? {
         let file = checkpoint.path(&campaign.dir);
-        let Some(before) = read_if_there(store, &file)? else { continue };
-        if Stored::parse(&file, &before).is_err() {
+        let Some(before) = read_optional(store, &file)? else { continue };
+        if CampaignDocument::parse(&file, &before).is_err() {
             let what = "a checkpoint that cannot be read is taken away".to_owned();
-            mendings.push(Mending { file, what, after: None });
+            fixes.push(FileRepair { file, what, after: None });
         }
     }
-    mendings.sort_by_key(|mending| mending.file == campaign.file(CampaignFile::Campaign));
-    Ok(Repair { mendings, kept: None })
+    fixes.sort_by_key(|fix| fix.file == campaign.file(CampaignFile::Campaign));
+    Ok(CampaignRepair { actions: fixes, kept: None })
 }
 
 /// Puts a campaign right. What was there before is kept in the trash, and [`undo_repair`] puts it back.
@@ -74,22 +81,24 @@ pub fn repair(
     store: &Arc<dyn Store>,
     id: &SessionId,
     now: Timestamp,
-) -> Result<Repair, CampaignError> {
-    let trash = repairs::new_place(store, id, now)?;
+) -> Result<CampaignRepair, CampaignError> {
+    let trash = repair::allocate_originals(store, id, now)?;
     let writer = store.lock(&[campaign_dir(id), trash.clone()])?;
     let mut repair = plan(store, id, &trash)?;
-    if repair.mendings.is_empty() {
+    if repair.actions.is_empty() {
         writer.release()?;
         return Ok(repair);
     }
-    let action =
-        |Mending { file, what, .. }: &Mending| Action { file: file.clone(), what: what.clone() };
-    let actions: Vec<Action> = repair.mendings.iter().map(action).collect();
-    let mut keeper = Keeper::new(store, &*writer, &trash, id, &actions, now);
-    for Mending { file, after, .. } in &repair.mendings {
+    let action = |FileRepair { file, what, .. }: &FileRepair| RepairAction {
+        file: file.clone(),
+        what: what.clone(),
+    };
+    let actions: Vec<RepairAction> = repair.actions.iter().map(action).collect();
+    let mut keeper = OriginalsBackup::new(store, &*writer, &trash, id, &actions, now);
+    for FileRepair { file, after, .. } in &repair.actions {
         match after {
             Some(bytes) => keeper.write(file, bytes.clone())?,
-            None => keeper.discard(file),
+            None => keeper.move_away(file),
         }
     }
     keeper.flush()?;
@@ -104,46 +113,50 @@ pub fn undo_repair(
     store: &Arc<dyn Store>,
     id: &SessionId,
     now: Timestamp,
-) -> Result<Repair, CampaignError> {
-    let done = repairs::take_back(store, id, &[campaign_dir(id)], now)?;
-    let mending = |Action { file, what }| Mending { file, what, after: None };
-    Ok(Repair { mendings: done.actions.into_iter().map(mending).collect(), kept: done.kept })
+) -> Result<CampaignRepair, CampaignError> {
+    let done = repair::revert(store, id, &[campaign_dir(id)], now)?;
+    let fix = |RepairAction { file, what }| FileRepair { file, what, after: None };
+    Ok(CampaignRepair {
+        actions: done.actions.into_iter().map(fix).collect(),
+        kept: done.originals,
+    })
 }
 
 /// The logs and the document as they should be, where that is not what they are.
-fn files(campaign: &Campaign, kept: &FilePath) -> Result<Vec<Mending>, CampaignError> {
-    let log = Lines::read(campaign, CampaignFile::Log)?;
-    let notes = Lines::read(campaign, CampaignFile::Deltas)?;
+fn files(campaign: &Campaign, kept: &FilePath) -> Result<Vec<FileRepair>, CampaignError> {
+    let log = LogLines::read(campaign, CampaignFile::Log)?;
+    let notes = LogLines::read(campaign, CampaignFile::Deltas)?;
     let changes = records::changes(&notes, &log);
     let rows = records::rows(&log, &changes);
     let (document, what) = document(campaign)?;
     let has_changes = notes.before.is_some();
     let aside = (rows.aside, changes.aside);
-    let story = story::tell(rows, changes, document, has_changes, kept)?;
-    let mut mendings = Vec::new();
-    let mut lines: Vec<String> = story.rows.by_turn.values().map(records::Row::line).collect();
-    mendings.extend(written(&log, &lines, told_rows(&story, aside.0)));
+    let story = logs::rebuild_logs(rows, changes, document, has_changes, kept)?;
+    let mut fixes = Vec::new();
+    let mut lines: Vec<String> =
+        story.rows.by_turn.values().map(records::RecoveredRow::line).collect();
+    fixes.extend(log_repair(&log, &lines, describe_rows(&story, aside.0)));
     lines.clone_from(&story.lines);
-    mendings.extend(written(&notes, &lines, told_changes(aside.1)));
+    fixes.extend(log_repair(&notes, &lines, describe_changes(aside.1)));
     let file = campaign.file(CampaignFile::Campaign);
     let after = match &campaign.stored {
         Some(stored) if stored.tree.is_same(&story.document) && !repeats(stored, &file) => {
-            return Ok(mendings);
+            return Ok(fixes);
         }
         Some(stored) if !repeats(stored, &file) => stored.with(story.document).bytes(),
-        _ => story.document.to_text(&Style::PRETTY_ASCII).into_bytes(),
+        _ => story.document.to_text(&JsonStyle::PRETTY_ASCII).into_bytes(),
     };
-    mendings.push(Mending { file, what, after: Some(after) });
-    Ok(mendings)
+    fixes.push(FileRepair { file, what, after: Some(after) });
+    Ok(fixes)
 }
 
 /// The document as it should be, as far as that does not depend on the logs, and what is done to it.
-fn document(campaign: &Campaign) -> Result<(Tree, String), CampaignError> {
+fn document(campaign: &Campaign) -> Result<(JsonTree, String), CampaignError> {
     let Some(stored) = &campaign.stored else { return rebuild::document(campaign) };
-    let is_sound = |tree: &Tree| faults(View::new(tree), &campaign.id).is_empty();
+    let is_sound = |tree: &JsonTree| faults(CampaignView::new(tree), &campaign.id).is_empty();
     if !is_sound(&stored.tree) || repeats(stored, &campaign.file(CampaignFile::Campaign)) {
         // What the rows alone tell is less than what is there.
-        let known = rebuild::known(campaign)?;
+        let known = rebuild::known_document(campaign)?;
         if let Some(known) = known.filter(|(tree, _)| is_sound(tree)) {
             return Ok(known);
         }
@@ -152,22 +165,22 @@ fn document(campaign: &Campaign) -> Result<(Tree, String), CampaignError> {
 }
 
 /// Whether an object of the document has a key twice.
-fn repeats(stored: &Stored, file: &FilePath) -> bool {
+fn repeats(stored: &CampaignDocument, file: &FilePath) -> bool {
     !stored.findings(file).is_empty()
 }
 
 /// What is done to a log, if anything is.
-fn written(log: &Lines, lines: &[String], what: String) -> Option<Mending> {
+fn log_repair(log: &LogLines, lines: &[String], what: String) -> Option<FileRepair> {
     let after: String = lines.iter().flat_map(|line| [line.as_str(), log.end]).collect();
     let after = after.into_bytes();
     if after == log.before.as_deref().unwrap_or_default() {
         return None;
     }
     let after = Some(after).filter(|after| !after.is_empty());
-    Some(Mending { file: log.file.clone(), what, after })
+    Some(FileRepair { file: log.file.clone(), what, after })
 }
 
-fn told_rows(story: &Story, aside: usize) -> String {
+fn describe_rows(story: &RebuiltLogs, aside: usize) -> String {
     let mut what = "every row gets its own line, in the order of the turns".to_owned();
     let mut add = |count: usize, text: &str| {
         if count > 0 {
@@ -175,13 +188,13 @@ fn told_rows(story: &Story, aside: usize) -> String {
         }
     };
     add(aside, "places with something that is no row, or one that is there twice, are moved out");
-    add(story.rows.mended, "damaged rows are put right");
+    add(story.rows.repaired, "damaged rows are put right");
     add(story.corrected, "rows say what the state says");
     add(story.lost, "turns that are lost get rows that say so");
     what
 }
 
-fn told_changes(aside: usize) -> String {
+fn describe_changes(aside: usize) -> String {
     let what = "the changes lead from turn to turn and to the document again";
     match aside {
         0 => what.to_owned(),

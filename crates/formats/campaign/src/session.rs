@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
+use super::document::CampaignDocument;
+use super::document_view::CampaignView;
 use super::error::CampaignError;
 use super::generation::Generation;
-use super::log::{Change, From, Log, TurnRow};
-use super::names::{CampaignFile, Checkpoint, campaign_dir, campaign_number, campaigns_dir};
-use super::stored::Stored;
-use super::view::View;
-use everturn_json::finding::{Code, Finding};
+use super::log::{ChangeRecord, LogEnd, RecordLog, TurnRow};
+use super::paths::{CampaignFile, CheckpointName, campaign_dir, campaign_number, campaigns_dir};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::layout::LayoutError;
+use everturn_session::format::SessionError;
 use everturn_session::marks;
-use everturn_session::view::Mark;
-use everturn_store::disk::Kind;
-pub(crate) use everturn_store::read_if_there;
+use everturn_session::model::Mark;
+use everturn_store::disk::FileKind;
+pub(crate) use everturn_store::read_optional;
 use everturn_store::{Store, StoreError};
 use everturn_value::document::ParseError;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// A campaign that is read. It never writes, and never waits for whoever does.
 pub struct Campaign {
@@ -25,7 +25,7 @@ pub struct Campaign {
     pub(crate) id: SessionId,
     pub(crate) dir: FilePath,
     /// Nothing, if it cannot be used.
-    pub(crate) stored: Option<Stored>,
+    pub(crate) stored: Option<CampaignDocument>,
     pub(crate) turn: u64,
     findings: Vec<Finding>,
 }
@@ -63,7 +63,7 @@ pub(crate) fn all_ids(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, Campaign
         Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
         listing => listing?,
     };
-    let dirs = listing.entries.iter().filter(|entry| entry.kind == Kind::Dir);
+    let dirs = listing.entries.iter().filter(|entry| entry.kind == FileKind::Dir);
     Ok(dirs.filter_map(|entry| SessionId::parse(entry.name.as_str()).ok()).collect())
 }
 
@@ -100,11 +100,11 @@ impl Campaign {
     ) -> Result<Campaign, CampaignError> {
         let file = CampaignFile::Campaign.in_dir(&dir);
         let mut findings = Vec::new();
-        let mut note = |code: Code, message: String| {
+        let mut note = |code: FindingCode, message: String| {
             findings.push(Finding { file: file.clone(), line: None, offset: None, code, message });
         };
-        let stored = match read_if_there(&store, &file)? {
-            Some(bytes) => match Stored::parse(&file, &bytes) {
+        let stored = match read_optional(&store, &file)? {
+            Some(bytes) => match CampaignDocument::parse(&file, &bytes) {
                 Ok(stored) => Some(stored),
                 Err(CampaignError::Damaged { reason, .. }) => {
                     note(code_of(&bytes), reason);
@@ -113,7 +113,7 @@ impl Campaign {
                 Err(error) => return Err(error),
             },
             None if store.stat(&CampaignFile::Log.in_dir(&dir))?.is_some() => {
-                note(Code::BadDocument, "it is missing".to_owned());
+                note(FindingCode::BadDocument, "it is missing".to_owned());
                 None
             }
             None => return Err(CampaignError::NoCampaign { id: id.clone() }),
@@ -148,7 +148,7 @@ impl Campaign {
     }
 
     /// The document, which is the state after the last turn.
-    pub fn state(&self) -> Result<&Tree, CampaignError> {
+    pub fn state(&self) -> Result<&JsonTree, CampaignError> {
         match (&self.stored, self.findings.first()) {
             (Some(stored), _) => Ok(&stored.tree),
             (None, Some(finding)) => Err(CampaignError::damaged(&finding.file, &finding.message)),
@@ -156,8 +156,8 @@ impl Campaign {
         }
     }
 
-    pub(crate) fn view(&self) -> Result<View<'_>, CampaignError> {
-        Ok(View::new(self.state()?))
+    pub(crate) fn view(&self) -> Result<CampaignView<'_>, CampaignError> {
+        Ok(CampaignView::new(self.state()?))
     }
 
     /// Which shape it has.
@@ -185,21 +185,21 @@ impl Campaign {
     }
 
     /// The rows of the log, oldest first, with what was noticed on the way in their `findings`.
-    pub fn rows(&self) -> Result<Log<TurnRow>, CampaignError> {
-        Log::open(&self.store, &self.file(CampaignFile::Log), From::Start)
+    pub fn rows(&self) -> Result<RecordLog<TurnRow>, CampaignError> {
+        RecordLog::open(&self.store, &self.file(CampaignFile::Log), LogEnd::Start)
     }
 
     /// The rows of the log, newest first. The last ones cost nothing but themselves.
-    pub fn rows_back(&self) -> Result<Log<TurnRow>, CampaignError> {
-        Log::open(&self.store, &self.file(CampaignFile::Log), From::End)
+    pub fn rows_back(&self) -> Result<RecordLog<TurnRow>, CampaignError> {
+        RecordLog::open(&self.store, &self.file(CampaignFile::Log), LogEnd::End)
     }
 
-    pub(crate) fn changes(&self) -> Result<Log<Change>, CampaignError> {
-        Log::open(&self.store, &self.file(CampaignFile::Deltas), From::Start)
+    pub(crate) fn changes(&self) -> Result<RecordLog<ChangeRecord>, CampaignError> {
+        RecordLog::open(&self.store, &self.file(CampaignFile::Deltas), LogEnd::Start)
     }
 
-    pub(crate) fn changes_back(&self) -> Result<Log<Change>, CampaignError> {
-        Log::open(&self.store, &self.file(CampaignFile::Deltas), From::End)
+    pub(crate) fn changes_back(&self) -> Result<RecordLog<ChangeRecord>, CampaignError> {
+        RecordLog::open(&self.store, &self.file(CampaignFile::Deltas), LogEnd::End)
     }
 
     /// The last row that has a number.
@@ -208,15 +208,15 @@ impl Campaign {
     }
 
     /// The marks, in the order of their turns.
-    pub fn marks(&self) -> Result<Vec<Mark>, LayoutError> {
-        marks::read(&self.store, &self.dir)
+    pub fn marks(&self) -> Result<Vec<Mark>, SessionError> {
+        marks::read_marks(&self.store, &self.dir)
     }
 
     /// Where the campaign comes from, if it is a branch.
     pub fn lineage(&self) -> Result<Option<Lineage>, CampaignError> {
         let file = self.file(CampaignFile::Lineage);
-        let Some(bytes) = read_if_there(&self.store, &file)? else { return Ok(None) };
-        let tree = Stored::parse(&file, &bytes)?.tree;
+        let Some(bytes) = read_optional(&self.store, &file)? else { return Ok(None) };
+        let tree = CampaignDocument::parse(&file, &bytes)?.tree;
         let text = |key: &str| tree.string_at(&["lineage", key]);
         let turn = tree.text_at(&["lineage", "turn"]).and_then(|turn| turn.parse().ok());
         Ok(match (text("parent"), turn, text("kind")) {
@@ -226,14 +226,14 @@ impl Campaign {
     }
 
     /// The checkpoints, oldest first.
-    pub(crate) fn checkpoints(&self) -> Result<Vec<Checkpoint>, CampaignError> {
-        let listing = match self.store.list(&Checkpoint::dir(&self.dir)) {
+    pub(crate) fn checkpoints(&self) -> Result<Vec<CheckpointName>, CampaignError> {
+        let listing = match self.store.list(&CheckpointName::dir(&self.dir)) {
             Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
             listing => listing?,
         };
         let names = listing.entries.iter();
-        let mut found: Vec<Checkpoint> =
-            names.filter_map(|entry| Checkpoint::parse(entry.name.as_str())).collect();
+        let mut found: Vec<CheckpointName> =
+            names.filter_map(|entry| CheckpointName::parse(entry.name.as_str())).collect();
         found.sort();
         Ok(found)
     }
@@ -244,10 +244,10 @@ impl Campaign {
 }
 
 /// What is wrong with a document that cannot be used.
-fn code_of(bytes: &[u8]) -> Code {
+fn code_of(bytes: &[u8]) -> FindingCode {
     match everturn_value::document::Document::parse(bytes) {
-        Err(ParseError::Empty { .. }) => Code::EmptyDocument,
-        Err(ParseError::NotUtf8 { .. }) => Code::NotUtf8,
-        _ => Code::BadDocument,
+        Err(ParseError::Empty { .. }) => FindingCode::EmptyDocument,
+        Err(ParseError::NotUtf8 { .. }) => FindingCode::NotUtf8,
+        _ => FindingCode::BadDocument,
     }
 }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::draft::Draft;
+use super::document_view::CampaignView;
+use super::draft::CampaignDraft;
 use super::error::CampaignError;
-use super::generation::Rules;
-use super::view::View;
+use super::generation::RuleSet;
 
 /// What a setting may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum SettingKind {
 
 /// A default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Default {
+enum SettingDefault {
     Bool(bool),
     Int(i64),
     Text(&'static str),
@@ -38,7 +38,7 @@ pub struct Setting {
     pub key: &'static str,
     /// What it may be.
     pub kind: SettingKind,
-    default: Default,
+    default: SettingDefault,
     /// Whether the first rules know it, too.
     from_the_first: bool,
 }
@@ -47,7 +47,7 @@ pub struct Setting {
 pub const MOST_CHECKPOINTS: i64 = 10;
 
 const fn switch(key: &'static str, default: bool, from_the_first: bool) -> Setting {
-    Setting { key, kind: SettingKind::Bool, default: Default::Bool(default), from_the_first }
+    Setting { key, kind: SettingKind::Bool, default: SettingDefault::Bool(default), from_the_first }
 }
 
 /// Every setting there is.
@@ -58,7 +58,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "rollback.max_checkpoints",
         kind: SettingKind::Int { min: 0, max: MOST_CHECKPOINTS },
-        default: Default::Int(0),
+        default: SettingDefault::Int(0),
         from_the_first: true,
     },
     switch("dialog.auto_type_enabled", true, true),
@@ -68,7 +68,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "characters.fact_generation.draft_mode",
         kind: SettingKind::OneOf(&["deterministic", "llm"]),
-        default: Default::Text("deterministic"),
+        default: SettingDefault::Text("deterministic"),
         from_the_first: false,
     },
 ];
@@ -81,16 +81,16 @@ impl Setting {
     #[must_use]
     pub fn default_value(&self) -> Value {
         match self.default {
-            Default::Bool(value) => value.into(),
-            Default::Int(value) => value.into(),
-            Default::Text(value) => value.into(),
+            SettingDefault::Bool(value) => value.into(),
+            SettingDefault::Int(value) => value.into(),
+            SettingDefault::Text(value) => value.into(),
         }
     }
 
     /// Whether campaigns with these rules have it.
     #[must_use]
-    pub fn is_known_to(&self, rules: Rules) -> bool {
-        self.from_the_first || rules == Rules::Second
+    pub fn is_known_to(&self, rules: RuleSet) -> bool {
+        self.from_the_first || rules == RuleSet::Second
     }
 
     fn refuse(&self, value: &Value) -> Option<String> {
@@ -116,14 +116,14 @@ impl Setting {
 }
 
 /// The settings that campaigns with these rules have.
-pub fn settings(rules: Rules) -> impl Iterator<Item = &'static Setting> {
+pub fn settings(rules: RuleSet) -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(move |setting| setting.is_known_to(rules))
 }
 
-impl View<'_> {
+impl CampaignView<'_> {
     /// What a setting is; its default, if the document has none.
     pub(crate) fn setting(self, setting: &Setting) -> Value {
-        let stored = self.tree.at(&setting.path()).and_then(|tree| tree.to_value().ok());
+        let stored = self.tree.value_at(&setting.path()).and_then(|tree| tree.to_value().ok());
         stored.unwrap_or_else(|| setting.default_value())
     }
 
@@ -131,7 +131,7 @@ impl View<'_> {
     pub(crate) fn is_on(self, key: &str) -> bool {
         let setting = SETTINGS.iter().find(|setting| setting.key == key);
         setting.is_some_and(|setting| {
-            let default = || setting.default == Default::Bool(true);
+            let default = || setting.default == SettingDefault::Bool(true);
             self.setting(setting).as_bool().unwrap_or_else(default)
         })
     }
@@ -146,7 +146,7 @@ impl View<'_> {
 /// Carries out a patch on a draft: all of it, or, if anything is wrong with it, nothing. Tells the keys that
 /// changed; if there are any, `settings_revision` is one more.
 pub(crate) fn patch(
-    draft: &mut Draft,
+    draft: &mut CampaignDraft,
     changes: &[(String, Value)],
 ) -> Result<Vec<&'static str>, CampaignError> {
     let rules = draft.view().generation.rules();

@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
+use super::document_view::{CampaignView, CharacterFact};
 use super::generation::Generation;
-use super::view::{Fact, View};
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// What a row says about the state.
-pub(crate) fn summary(view: View<'_>, actor: &str) -> Map<String, Value> {
+pub(crate) fn summary(view: CampaignView<'_>, actor: &str) -> Map<String, Value> {
     let mut out = Map::new();
     let mut put = |key: &str, value: Value| {
         out.insert(key.to_owned(), value);
     };
     put("active_actor_id", actor.into());
-    let positions = view.facts(Fact::Position);
+    let positions = view.facts(CharacterFact::Position);
     put("positions", positions.clone().into());
     if view.generation != Generation::First {
         let nowhere = positions.keys().map(|actor| (actor.clone(), Value::Null));
@@ -21,17 +21,18 @@ pub(crate) fn summary(view: View<'_>, actor: &str) -> Map<String, Value> {
         put("positions_parent", positions.into());
         put("positions_child", nowhere.into());
     }
-    put("hp", view.facts(Fact::Hp).into());
-    put("character_states", view.facts(Fact::State).into());
+    put("hp", view.facts(CharacterFact::Hp).into());
+    put("character_states", view.facts(CharacterFact::State).into());
     if !view.has_actors() {
         return out;
     }
     let inventory = |actor: &str| {
-        let tree = view.tree.at(&["actors", actor, "inventory"]);
+        let tree = view.tree.value_at(&["actors", actor, "inventory"]);
         let value = tree.and_then(|tree| tree.to_value().ok()).filter(Value::is_object);
         value.unwrap_or_else(|| json!({}))
     };
-    let actors = view.tree.at(&["actors"]).map(|actors| actors.children()).unwrap_or_default();
+    let actors =
+        view.tree.value_at(&["actors"]).map(|actors| actors.children()).unwrap_or_default();
     let all: Map<String, Value> =
         actors.iter().map(|(actor, _)| (actor.clone(), inventory(actor))).collect();
     put("inventories", all.into());
@@ -53,11 +54,12 @@ pub(crate) fn summary(view: View<'_>, actor: &str) -> Map<String, Value> {
 }
 
 /// Which stacks of items each actor has, by what they are of.
-fn stacks(view: View<'_>) -> Map<String, Value> {
-    let actors = view.tree.at(&["actors"]).map(|actors| actors.children()).unwrap_or_default();
+fn stacks(view: CampaignView<'_>) -> Map<String, Value> {
+    let actors =
+        view.tree.value_at(&["actors"]).map(|actors| actors.children()).unwrap_or_default();
     let mut all: Map<String, Value> =
         actors.into_iter().map(|(actor, _)| (actor, json!({}))).collect();
-    let items = view.tree.at(&["items"]).map(|items| items.children()).unwrap_or_default();
+    let items = view.tree.value_at(&["items"]).map(|items| items.children()).unwrap_or_default();
     for (stack, item) in items {
         let text = |key: &str| item.string_at(&[key]);
         if text("parent_type").as_deref() != Some("actor") {
@@ -76,10 +78,10 @@ fn stacks(view: View<'_>) -> Map<String, Value> {
 }
 
 /// Whether a row's summary and a document say the same about the characters, or what they disagree on.
-pub(crate) fn disagreement(view: View<'_>, row: &Tree) -> Option<&'static str> {
-    let names = Fact::ALL.into_iter().filter(|fact| {
+pub(crate) fn disagreement(view: CampaignView<'_>, row: &JsonTree) -> Option<&'static str> {
+    let names = CharacterFact::ALL.into_iter().filter(|fact| {
         let [name, _] = fact.names();
-        let said = row.at(&["state_summary", name]);
+        let said = row.value_at(&["state_summary", name]);
         let said = said.and_then(|said| said.to_value().ok());
         said.is_some_and(|said| said != Value::Object(view.facts(*fact)))
     });
@@ -87,11 +89,12 @@ pub(crate) fn disagreement(view: View<'_>, row: &Tree) -> Option<&'static str> {
 }
 
 /// The ids of everybody a row's summary speaks of.
-pub(crate) fn characters(row: &Tree) -> Vec<String> {
+pub(crate) fn characters(row: &JsonTree) -> Vec<String> {
     let mut ids = Vec::new();
-    for fact in Fact::ALL {
+    for fact in CharacterFact::ALL {
         let [name, _] = fact.names();
-        let map = row.at(&["state_summary", name]).map(|map| map.children()).unwrap_or_default();
+        let map =
+            row.value_at(&["state_summary", name]).map(|map| map.children()).unwrap_or_default();
         for (id, _) in map {
             if !ids.contains(&id) {
                 ids.push(id);

@@ -3,20 +3,25 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::conflict::{Conflict, ConflictReport, Evidence, Facts, in_results, in_text};
-use super::dialog::{self, DialogType, Source};
-use super::draft::Draft;
+use super::conflict::{
+    AnswerContext, CharacterFacts, Conflict, ConflictReport, find_result_conflicts,
+    find_text_conflicts,
+};
+use super::dialog::{self, DialogSource, DialogType};
+use super::document_view::CampaignView;
+use super::draft::CampaignDraft;
 use super::error::CampaignError;
-use super::generation::Rules;
-use super::names::turn_id;
-use super::narrator::{Narrator, Output, Request};
+use super::generation::RuleSet;
+use super::narrator::{Narrator, NarratorOutput, NarratorRequest};
+use super::paths::turn_id;
 use super::progress;
 use super::stamp::stamp;
 use super::summary::summary;
-use super::tools::{self, Applied, Call, Failed, Reason, Stage, Worlds};
-use super::view::View;
+use super::tools::{
+    self, AppliedCall, FailedCall, RefusalReason, ToolCall, ToolContext, WorldReader,
+};
 use everturn_json::names::SessionId;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// How often a narrator that contradicts the state is asked again.
 pub const MAX_RETRIES: usize = 2;
@@ -25,40 +30,40 @@ pub const MAX_RETRIES: usize = 2;
 const REPEATS: usize = 3;
 
 /// What a turn begins with.
-pub(crate) struct Setting<'a> {
-    pub(crate) campaign: &'a Tree,
+pub(crate) struct TurnSetup<'a> {
+    pub(crate) campaign: &'a JsonTree,
     pub(crate) user_input: &'a str,
     /// Who acts, if it is not the active actor.
     pub(crate) actor: Option<&'a str>,
     /// The number the turn will have.
     pub(crate) turn: u64,
     /// The last rows of the log, oldest first.
-    pub(crate) recent: &'a [Tree],
-    pub(crate) worlds: Worlds<'a>,
+    pub(crate) recent: &'a [JsonTree],
+    pub(crate) worlds: WorldReader<'a>,
     pub(crate) now: Timestamp,
     pub(crate) seed: u64,
 }
 
 /// What a turn leads to.
-pub(crate) struct Told {
-    pub(crate) draft: Draft,
+pub(crate) struct PlayedTurn {
+    pub(crate) draft: CampaignDraft,
     pub(crate) row: Value,
 }
 
 /// Plays a turn. Nothing is stored.
 pub(crate) fn play(
-    setting: &Setting<'_>,
+    setting: &TurnSetup<'_>,
     narrator: &mut dyn Narrator,
-) -> Result<Told, CampaignError> {
-    let mut draft = Draft::new(setting.campaign.clone());
+) -> Result<PlayedTurn, CampaignError> {
+    let mut draft = CampaignDraft::new(setting.campaign.clone());
     draft.ensure_minimum()?;
-    let actor = acting(draft.view(), setting.actor)?;
+    let actor = resolve_actor(draft.view(), setting.actor)?;
     let now = stamp(setting.now);
-    let start = draft.mark();
+    let start = draft.savepoint();
     let mut report: Option<ConflictReport> = None;
     for retry in 0..=MAX_RETRIES {
         let view = draft.view();
-        let output = narrator.narrate(&Request {
+        let output = narrator.narrate(&NarratorRequest {
             user_input: setting.user_input,
             actor: &actor,
             campaign: view.tree,
@@ -68,25 +73,25 @@ pub(crate) fn play(
             retry,
             conflicts: report.as_ref().map_or(&[], |report| &report.conflicts),
         })?;
-        let stage = Stage {
+        let stage = ToolContext {
             draft: &mut draft,
             actor: &actor,
             worlds: setting.worlds,
             now: &now,
             seed: setting.seed,
         };
-        let Tried { kind, calls, applied, failed, conflicts } =
+        let AnswerAttempt { kind, calls, applied, failed, conflicts } =
             attempt(stage, setting.recent, &output)?;
         let text = output.text.as_str();
         if !conflicts.is_empty() {
-            draft.take_back(start)?;
+            draft.revert_to(start)?;
             report = Some(ConflictReport { retries: retry.min(MAX_RETRIES), conflicts });
             continue;
         }
         progress::advance(&mut draft, setting.turn, retry)?;
         progress::mark_end(&mut draft, setting.now)?;
         let report = report.map(|report| ConflictReport { retries: retry, ..report });
-        let told = Row {
+        let told = RowFields {
             turn: setting.turn,
             time: &now,
             user_input: setting.user_input,
@@ -99,33 +104,37 @@ pub(crate) fn play(
             actor: &actor,
         };
         let row = told.to_value(draft.view());
-        return Ok(Told { draft, row });
+        return Ok(PlayedTurn { draft, row });
     }
     let none = || ConflictReport { retries: MAX_RETRIES, conflicts: Vec::new() };
     Err(CampaignError::Conflicts { report: report.unwrap_or_else(none) })
 }
 
 /// What became of an answer.
-struct Tried {
-    kind: (DialogType, Source),
-    calls: Vec<Call>,
-    applied: Vec<Applied>,
-    failed: Vec<Failed>,
+struct AnswerAttempt {
+    kind: (DialogType, DialogSource),
+    calls: Vec<ToolCall>,
+    applied: Vec<AppliedCall>,
+    failed: Vec<FailedCall>,
     conflicts: Vec<Conflict>,
 }
 
 /// Carries an answer out on a draft, and looks where it contradicts what came of it.
-fn attempt(mut stage: Stage<'_>, recent: &[Tree], output: &Output) -> Result<Tried, CampaignError> {
+fn attempt(
+    mut stage: ToolContext<'_>,
+    recent: &[JsonTree],
+    output: &NarratorOutput,
+) -> Result<AnswerAttempt, CampaignError> {
     let view = stage.draft.view();
-    let strict = knows_guards(view) && view.is_on("dialog.strict_semantic_guard");
+    let strict = has_guards(view) && view.is_on("dialog.strict_semantic_guard");
     let kind = dialog::resolve(output.dialog_type.as_deref(), strict)?;
-    let calls = output.tool_calls.iter().filter_map(Call::parse).collect();
-    let (mut calls, mut failed) = turn_away_repeats(view, recent, calls);
-    let before = Facts::of(view);
+    let calls = output.tool_calls.iter().filter_map(ToolCall::parse).collect();
+    let (mut calls, mut failed) = reject_repeats(view, recent, calls);
+    let before = CharacterFacts::of(view);
     let (applied, more) = tools::execute(&mut stage, &mut calls)?;
     failed.extend(more);
     let after = stage.draft.view();
-    let evidence = Evidence {
+    let dependencies = AnswerContext {
         text: &output.text,
         dialog_type: kind.0,
         applied: &applied,
@@ -133,47 +142,50 @@ fn attempt(mut stage: Stage<'_>, recent: &[Tree], output: &Output) -> Result<Tri
         before: &before,
         after,
     };
-    let conflicts = if looks_for_words(after) {
-        in_text(&evidence)
+    let conflicts = if checks_words(after) {
+        find_text_conflicts(&dependencies)
     } else {
-        in_results(&evidence, stage.actor)
+        find_result_conflicts(&dependencies, stage.actor)
     };
-    Ok(Tried { kind, calls, applied, failed, conflicts })
+    Ok(AnswerAttempt { kind, calls, applied, failed, conflicts })
 }
 
 /// What an answer would lead to.
 pub(crate) struct Rehearsal {
     /// Whether every call would be carried out, and nothing contradict the state.
     pub(crate) is_clean: bool,
-    pub(crate) applied: Vec<Applied>,
+    pub(crate) applied: Vec<AppliedCall>,
     /// The document after the calls.
-    pub(crate) after: Tree,
+    pub(crate) after: JsonTree,
 }
 
 /// Tries an answer to a request without any effect. Nothing, if it cannot be tried. No world is stored as far
 /// as a rehearsal knows.
-pub(crate) fn rehearse(request: &Request<'_>, output: &Output) -> Option<Rehearsal> {
-    let mut draft = Draft::new(request.campaign.clone());
-    let worlds = |_: &SessionId| -> Result<Option<Tree>, CampaignError> { Ok(None) };
+pub(crate) fn rehearse(
+    request: &NarratorRequest<'_>,
+    output: &NarratorOutput,
+) -> Option<Rehearsal> {
+    let mut draft = CampaignDraft::new(request.campaign.clone());
+    let worlds = |_: &SessionId| -> Result<Option<JsonTree>, CampaignError> { Ok(None) };
     let stage =
-        Stage { draft: &mut draft, actor: request.actor, worlds: &worlds, now: "", seed: 0 };
+        ToolContext { draft: &mut draft, actor: request.actor, worlds: &worlds, now: "", seed: 0 };
     let tried = attempt(stage, request.recent, output).ok()?;
     let is_clean = tried.failed.is_empty() && tried.conflicts.is_empty();
     Some(Rehearsal { is_clean, applied: tried.applied, after: draft.into_parts().0 })
 }
 
-fn knows_guards(view: View<'_>) -> bool {
-    view.generation.rules() == Rules::Second
+fn has_guards(view: CampaignView<'_>) -> bool {
+    view.generation.rules() == RuleSet::Second
 }
 
 /// The first generation always looks for words, the later ones if they are told to.
-pub(crate) fn looks_for_words(view: View<'_>) -> bool {
+pub(crate) fn checks_words(view: CampaignView<'_>) -> bool {
     view.generation == super::Generation::First
-        || knows_guards(view) && view.is_on("dialog.conflict_text_checks_enabled")
+        || has_guards(view) && view.is_on("dialog.conflict_text_checks_enabled")
 }
 
 /// Who acts, if they can.
-fn acting(view: View<'_>, wanted: Option<&str>) -> Result<String, CampaignError> {
+fn resolve_actor(view: CampaignView<'_>, wanted: Option<&str>) -> Result<String, CampaignError> {
     let actor = wanted.map(str::to_owned).or_else(|| view.active_actor()).unwrap_or_default();
     let party = view.party();
     if !party.contains(&actor) {
@@ -183,65 +195,65 @@ fn acting(view: View<'_>, wanted: Option<&str>) -> Result<String, CampaignError>
         return Err(CampaignError::Ended { reason });
     }
     let somebody_could = || party.iter().any(|peer| *peer != actor && view.state(peer) == "alive");
-    if knows_guards(view) && view.state(&actor) == "unconscious" && somebody_could() {
+    if has_guards(view) && view.state(&actor) == "unconscious" && somebody_could() {
         return Err(CampaignError::Unconscious { actor });
     }
     Ok(actor)
 }
 
 /// By the second rules, a request that failed in each of the last rows is not tried again.
-fn turn_away_repeats(
-    view: View<'_>,
-    recent: &[Tree],
-    calls: Vec<Call>,
-) -> (Vec<Call>, Vec<Failed>) {
+fn reject_repeats(
+    view: CampaignView<'_>,
+    recent: &[JsonTree],
+    calls: Vec<ToolCall>,
+) -> (Vec<ToolCall>, Vec<FailedCall>) {
     let last = recent.get(recent.len().saturating_sub(REPEATS)..).unwrap_or_default();
-    if !knows_guards(view) || last.len() < REPEATS || calls.is_empty() {
+    if !has_guards(view) || last.len() < REPEATS || calls.is_empty() {
         return (calls, Vec::new());
     }
     let failures: Vec<Vec<String>> = last.iter().map(failed_requests).collect();
-    let is_repeat = |call: &Call| {
+    let is_repeat = |call: &ToolCall| {
         let signature = call.signature();
         failures.iter().all(|failures| failures.contains(&signature))
     };
-    let (away, kept): (Vec<Call>, Vec<Call>) = calls.into_iter().partition(is_repeat);
-    let away = away.iter().map(|call| Failed::of(call, Reason::RepeatIllegalRequest));
+    let (away, kept): (Vec<ToolCall>, Vec<ToolCall>) = calls.into_iter().partition(is_repeat);
+    let away = away.iter().map(|call| FailedCall::of(call, RefusalReason::RepeatIllegalRequest));
     (kept, away.collect())
 }
 
 /// The requests of a row whose tools failed in it.
-fn failed_requests(row: &Tree) -> Vec<String> {
-    let list = |path: &[&str]| row.at(path).map(|list| list.children()).unwrap_or_default();
+fn failed_requests(row: &JsonTree) -> Vec<String> {
+    let list = |path: &[&str]| row.value_at(path).map(|list| list.children()).unwrap_or_default();
     let failed = list(&["tool_feedback", "failed_calls"]);
     let tools: Vec<String> =
         failed.iter().filter_map(|(_, call)| call.string_at(&["tool"])).collect();
     let calls = list(&["assistant_structured", "tool_calls"]);
-    let calls = calls.iter().filter_map(|(_, call)| Call::parse(call));
+    let calls = calls.iter().filter_map(|(_, call)| ToolCall::parse(call));
     calls.filter(|call| tools.contains(&call.tool)).map(|call| call.signature()).collect()
 }
 
 /// All that a row of the log says.
-pub(crate) struct Row<'a> {
+pub(crate) struct RowFields<'a> {
     pub(crate) turn: u64,
     pub(crate) time: &'a str,
     pub(crate) user_input: &'a str,
-    pub(crate) kind: (DialogType, Source),
+    pub(crate) kind: (DialogType, DialogSource),
     pub(crate) text: &'a str,
-    pub(crate) calls: &'a [Call],
-    pub(crate) applied: &'a [Applied],
-    pub(crate) failed: &'a [Failed],
+    pub(crate) calls: &'a [ToolCall],
+    pub(crate) applied: &'a [AppliedCall],
+    pub(crate) failed: &'a [FailedCall],
     pub(crate) report: Option<&'a ConflictReport>,
     pub(crate) actor: &'a str,
 }
 
-impl Row<'_> {
+impl RowFields<'_> {
     /// The row, with its fields in their order, over the state after the turn.
-    pub(crate) fn to_value(&self, after: View<'_>) -> Value {
+    pub(crate) fn to_value(&self, after: CampaignView<'_>) -> Value {
         let (dialog_type, source) = self.kind;
-        let calls: Vec<Value> = self.calls.iter().map(Call::to_value).collect();
+        let calls: Vec<Value> = self.calls.iter().map(ToolCall::to_value).collect();
         let applied: Vec<Value> =
             self.applied.iter().map(|action| action.to_value(self.time)).collect();
-        let failed: Vec<Value> = self.failed.iter().map(Failed::to_value).collect();
+        let failed: Vec<Value> = self.failed.iter().map(FailedCall::to_value).collect();
         let feedback =
             if failed.is_empty() { Value::Null } else { json!({"failed_calls": failed}) };
         json!({

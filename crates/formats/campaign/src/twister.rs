@@ -10,7 +10,7 @@ const WORDS: usize = 624;
 const MIDDLE: usize = 397;
 
 /// Random numbers that follow from a seed.
-pub(crate) struct Twister {
+pub(crate) struct MersenneTwister {
     state: Box<[u32; WORDS]>,
     next: usize,
 }
@@ -25,9 +25,9 @@ fn put(state: &mut [u32; WORDS], index: usize, word: u32) {
     }
 }
 
-impl Twister {
+impl MersenneTwister {
     /// The numbers that follow from a text.
-    pub(crate) fn new(seed: &str) -> Twister {
+    pub(crate) fn new(seed: &str) -> MersenneTwister {
         let mut bytes = seed.as_bytes().to_vec();
         bytes.extend_from_slice(&Sha512::digest(seed.as_bytes()));
         // One number with the first byte in front, taken apart into words with the last one in front.
@@ -37,10 +37,10 @@ impl Twister {
         while key.len() > 1 && key.last() == Some(&0) {
             key.pop();
         }
-        Twister::from_key(&key)
+        MersenneTwister::from_key(&key)
     }
 
-    fn from_key(key: &[u32]) -> Twister {
+    fn from_key(key: &[u32]) -> MersenneTwister {
         let mut state = Box::new([0_u32; WORDS]);
         put(&mut state, 0, 19_650_218);
         for i in 1..WORDS {
@@ -81,7 +81,7 @@ impl Twister {
             }
         }
         put(&mut state, 0, 0x8000_0000);
-        Twister { state, next: WORDS }
+        MersenneTwister { state, next: WORDS }
     }
 
     fn refill(&mut self) {
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn the_published_numbers_come_out() {
         // The first outputs that the authors publish for the key 0x123, 0x234, 0x345, 0x456.
-        let mut twister = Twister::from_key(&[0x123, 0x234, 0x345, 0x456]);
+        let mut twister = MersenneTwister::from_key(&[0x123, 0x234, 0x345, 0x456]);
         let first: Vec<u32> = (0..5).map(|_| twister.word()).collect();
         assert_eq!(first, [1_067_595_299, 955_945_823, 477_289_528, 4_107_218_783, 4_228_976_476]);
     }
@@ -143,10 +143,10 @@ mod tests {
             ("", [983, 465, 609, 211, 397, 885], [3, 4, 2, 4, 4]),
             ("é", [992, 962, 426, 96, 182, 313], [2, 4, 2, 2, 5]),
         ] {
-            let mut twister = Twister::new(seed);
+            let mut twister = MersenneTwister::new(seed);
             assert_eq!(thousands.map(|_| twister.range(0, 1000)), thousands, "{seed}");
             assert_eq!(few.map(|_| twister.range(2, 6)), few, "{seed}");
         }
-        assert_eq!(Twister::new("x").range(3, 3), 3);
+        assert_eq!(MersenneTwister::new("x").range(3, 3), 3);
     }
 }

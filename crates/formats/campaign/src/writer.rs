@@ -6,27 +6,28 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::draft::Draft;
+use super::document::CampaignDocument;
+use super::document_view::CampaignView;
+use super::draft::CampaignDraft;
 use super::error::CampaignError;
-use super::log::{Change, ChangeKind};
-use super::names::{CampaignFile, Checkpoint, campaign_dir, world_dir, world_file};
-use super::narrator::{Narrator, Output, Request};
-use super::session::{Campaign, read_if_there};
+use super::log::{ChangeKind, ChangeRecord};
+use super::narrator::{Narrator, NarratorOutput, NarratorRequest};
+use super::paths::{CampaignFile, CheckpointName, campaign_dir, world_dir, world_file};
+use super::session::{Campaign, read_optional};
 use super::settings;
-use super::stored::Stored;
-use super::turn::{self, Told};
-use super::view::View;
+use super::turn::{self, PlayedTurn};
 use everturn_json::finding::Finding;
 use everturn_json::names::SessionId;
-use everturn_session::layout::LayoutError;
-use everturn_session::marks::Marks;
-use everturn_session::view::{Mark, NewMark};
+use everturn_session::format::SessionError;
+use everturn_session::marks::MarkDocument;
+use everturn_session::model::{Mark, NewMark};
 use everturn_store::{
-    At, Durability, Expect, Fingerprint, Receipt, Secrecy, Step, Store, StoreError, Writer,
+    AppendAt, CommitReceipt, Durability, FileMode, Fingerprint, Precondition, Step, Store,
+    StoreError, Writer,
 };
-use everturn_value::delta::{Delta, Path};
-use everturn_value::document::{LineEnd, Style, one_line};
-use everturn_value::tree::Tree;
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::document::{JsonStyle, LineEnding, render_line};
+use everturn_value::tree::JsonTree;
 
 /// How many of the last rows a narrator is shown.
 const RECENT: usize = 50;
@@ -52,11 +53,11 @@ impl<'a> Submission<'a> {
 
 /// What became of a turn.
 #[derive(Debug, Clone)]
-pub struct Played {
+pub struct PlayOutcome {
     /// The number that the turn got.
     pub turn: u64,
     /// The row as it stands in the log.
-    pub row: Tree,
+    pub row: JsonTree,
     /// What had to be put right before it could be written.
     pub findings: Vec<Finding>,
 }
@@ -66,14 +67,14 @@ pub struct Played {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use everturn_campaign::{CampaignWriter, NewCampaign, Output, Recorded, Submission, create};
+/// use everturn_campaign::{CampaignWriter, NewCampaign, NarratorOutput, RecordedNarrator, Submission, create};
 /// use everturn_store::{MemoryStore, Store};
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 /// let now = "2026-01-14T16:05:00Z".parse()?;
 /// let id = create(&store, &NewCampaign::default(), now)?;
 /// let mut campaign = CampaignWriter::open(store, &id)?;
-/// let mut narrator = Recorded::new([Output::text("A torch flares up.")]);
+/// let mut narrator = RecordedNarrator::new([NarratorOutput::text("A torch flares up.")]);
 /// let played = campaign.submit(&Submission::new("I light a torch."), &mut narrator, now)?;
 /// assert_eq!(played.row.string_at(&["turn_id"]).as_deref(), Some("turn_0001"));
 /// campaign.release()?;
@@ -84,17 +85,17 @@ pub struct CampaignWriter {
     pub(crate) writer: Box<dyn Writer>,
     /// Where the log ends, and how its lines do.
     log_end: u64,
-    line_end: LineEnd,
+    line_end: LineEnding,
     /// Whether there is a file of changes.
     has_changes: bool,
-    checkpoints: Vec<Checkpoint>,
-    recent: VecDeque<Tree>,
+    checkpoints: Vec<CheckpointName>,
+    recent: VecDeque<JsonTree>,
 }
 
 /// What is to be stored.
-pub(crate) struct Entry {
+pub(crate) struct PendingChange {
     pub(crate) kind: ChangeKind,
-    pub(crate) tree: Tree,
+    pub(crate) tree: JsonTree,
     pub(crate) deltas: Vec<Delta>,
     /// The row, if it has one: it is a turn then.
     pub(crate) row: Option<Value>,
@@ -112,17 +113,17 @@ impl CampaignWriter {
             campaign,
             writer,
             log_end: 0,
-            line_end: LineEnd::Lf,
+            line_end: LineEnding::Lf,
             has_changes: false,
             checkpoints: Vec::new(),
             recent: VecDeque::new(),
         };
-        opened.look()?;
+        opened.load_document()?;
         Ok(opened)
     }
 
     /// Looks at what belongs to the document.
-    pub(crate) fn look(&mut self) -> Result<(), CampaignError> {
+    pub(crate) fn load_document(&mut self) -> Result<(), CampaignError> {
         let campaign = &self.campaign;
         let store = &campaign.store;
         let log = campaign.file(CampaignFile::Log);
@@ -131,7 +132,7 @@ impl CampaignWriter {
             0 => Vec::new(),
             end => store.read(&log, end.saturating_sub(2)..end)?,
         };
-        self.line_end = if tail == b"\r\n" { LineEnd::CrLf } else { LineEnd::Lf };
+        self.line_end = if tail == b"\r\n" { LineEnding::CrLf } else { LineEnding::Lf };
         self.has_changes = store.stat(&campaign.file(CampaignFile::Deltas))?.is_some();
         self.checkpoints = campaign.checkpoints()?;
         self.recent.clear();
@@ -157,16 +158,16 @@ impl CampaignWriter {
         let campaign = &self.campaign;
         let end =
             campaign.store.stat(&campaign.file(CampaignFile::Log))?.map_or(0, |stat| stat.len);
-        let bytes = read_if_there(&campaign.store, &campaign.file(CampaignFile::Campaign))?;
+        let bytes = read_optional(&campaign.store, &campaign.file(CampaignFile::Campaign))?;
         let found = bytes.as_deref().map(Fingerprint::of);
-        let known = campaign.stored.as_ref().map(Stored::fingerprint);
+        let known = campaign.stored.as_ref().map(CampaignDocument::fingerprint);
         if end == self.log_end && found == known {
             return Ok(());
         }
         let (store, id) = (Arc::clone(&campaign.store), campaign.id.clone());
         self.campaign = Campaign::open(store, &id)?;
         self.campaign.state()?;
-        self.look()
+        self.load_document()
     }
 
     /// The campaign as readers see it.
@@ -182,7 +183,7 @@ impl CampaignWriter {
     }
 
     /// The state after the last turn.
-    pub fn state(&self) -> Result<&Tree, CampaignError> {
+    pub fn state(&self) -> Result<&JsonTree, CampaignError> {
         self.campaign.state()
     }
 
@@ -193,15 +194,15 @@ impl CampaignWriter {
         submission: &Submission<'_>,
         narrator: &mut dyn Narrator,
         now: Timestamp,
-    ) -> Result<Played, CampaignError> {
+    ) -> Result<PlayOutcome, CampaignError> {
         self.refresh()?;
         let store = &self.campaign.store;
-        let worlds = |id: &SessionId| -> Result<Option<Tree>, CampaignError> {
+        let worlds = |id: &SessionId| -> Result<Option<JsonTree>, CampaignError> {
             let file = world_file(id);
-            let bytes = read_if_there(store, &file)?;
-            bytes.map(|bytes| Ok(Stored::parse(&file, &bytes)?.tree)).transpose()
+            let bytes = read_optional(store, &file)?;
+            bytes.map(|bytes| Ok(CampaignDocument::parse(&file, &bytes)?.tree)).transpose()
         };
-        let setting = turn::Setting {
+        let setting = turn::TurnSetup {
             campaign: self.campaign.state()?,
             user_input: submission.user_input,
             actor: submission.actor,
@@ -211,23 +212,23 @@ impl CampaignWriter {
             now,
             seed: submission.seed,
         };
-        let Told { draft, row } = turn::play(&setting, narrator)?;
+        let PlayedTurn { draft, row } = turn::play(&setting, narrator)?;
         let (tree, deltas, made) = draft.into_parts();
         for (id, world) in &made {
             self.write_world(id, world)?;
         }
         let (row, findings) =
-            self.store(Entry { kind: ChangeKind::Turn, tree, deltas, row: Some(row) })?;
-        Ok(Played { turn: self.campaign.turn, row, findings })
+            self.store(PendingChange { kind: ChangeKind::Turn, tree, deltas, row: Some(row) })?;
+        Ok(PlayOutcome { turn: self.campaign.turn, row, findings })
     }
 
     /// Writes a world, which belongs to no single campaign. If the turn that made it is then not stored, it
     /// is an empty stage that nobody has entered.
-    fn write_world(&self, id: &SessionId, world: &Tree) -> Result<(), CampaignError> {
+    fn write_world(&self, id: &SessionId, world: &JsonTree) -> Result<(), CampaignError> {
         let writer = self.campaign.store.lock(&[world_dir(id)])?;
-        let bytes = world.to_text(&Style::PRETTY_ASCII).into_bytes();
-        let (file, expect, secrecy) = (world_file(id), Expect::Absent, Secrecy::Usual);
-        let step = Step::Replace { file, expect, bytes, secrecy };
+        let bytes = world.to_text(&JsonStyle::PRETTY_ASCII).into_bytes();
+        let (file, expect, mode) = (world_file(id), Precondition::Absent, FileMode::Default);
+        let step = Step::Replace { file, expect, bytes, mode };
         match writer.commit(vec![step], Durability::Synced) {
             // Another campaign was quicker; a world is the same whoever makes it.
             Ok(_) | Err(StoreError::Taken { .. }) => Ok(writer.release()?),
@@ -236,16 +237,16 @@ impl CampaignWriter {
     }
 
     /// What a narrator says to an input now. Nothing of it is checked, and nothing is stored.
-    pub fn glimpse(
+    pub fn preview(
         &mut self,
         user_input: &str,
         narrator: &mut dyn Narrator,
-    ) -> Result<Output, CampaignError> {
+    ) -> Result<NarratorOutput, CampaignError> {
         self.refresh()?;
-        let mut draft = Draft::new(self.campaign.state()?.clone());
+        let mut draft = CampaignDraft::new(self.campaign.state()?.clone());
         draft.ensure_minimum()?;
         let view = draft.view();
-        let request = Request {
+        let request = NarratorRequest {
             user_input,
             actor: &view.active_actor().unwrap_or_default(),
             campaign: view.tree,
@@ -265,7 +266,7 @@ impl CampaignWriter {
         changes: &[(String, Value)],
     ) -> Result<Vec<&'static str>, CampaignError> {
         self.refresh()?;
-        let mut draft = Draft::new(self.campaign.state()?.clone());
+        let mut draft = CampaignDraft::new(self.campaign.state()?.clone());
         let changed = settings::patch(&mut draft, changes)?;
         self.store_draft(ChangeKind::Settings, draft)?;
         Ok(changed)
@@ -274,7 +275,7 @@ impl CampaignWriter {
     /// Makes somebody of the party the active actor. Tells whether that is a change.
     pub fn select_actor(&mut self, actor: &str) -> Result<bool, CampaignError> {
         self.refresh()?;
-        let mut draft = Draft::new(self.campaign.state()?.clone());
+        let mut draft = CampaignDraft::new(self.campaign.state()?.clone());
         if !draft.view().party().iter().any(|member| member == actor) {
             return Err(CampaignError::NotInParty { actor: actor.to_owned() });
         }
@@ -284,18 +285,21 @@ impl CampaignWriter {
         Ok(changed)
     }
 
-    fn store_draft(&mut self, kind: ChangeKind, draft: Draft) -> Result<(), CampaignError> {
+    fn store_draft(&mut self, kind: ChangeKind, draft: CampaignDraft) -> Result<(), CampaignError> {
         if !draft.has_changed() {
             return Ok(());
         }
         let (tree, deltas, _) = draft.into_parts();
-        self.store(Entry { kind, tree, deltas, row: None })?;
+        self.store(PendingChange { kind, tree, deltas, row: None })?;
         Ok(())
     }
 
     /// Stores a change in one commit, and tells the row as it was written.
-    pub(crate) fn store(&mut self, entry: Entry) -> Result<(Tree, Vec<Finding>), CampaignError> {
-        let Entry { kind, tree, deltas, row } = entry;
+    pub(crate) fn store(
+        &mut self,
+        entry: PendingChange,
+    ) -> Result<(JsonTree, Vec<Finding>), CampaignError> {
+        let PendingChange { kind, tree, deltas, row } = entry;
         let campaign = &self.campaign;
         let Some(before) = &campaign.stored else {
             return Err(CampaignError::NoCampaign { id: campaign.id.clone() });
@@ -305,17 +309,17 @@ impl CampaignWriter {
         let mut steps = Vec::new();
         let mut line = String::new();
         if let Some(row) = &row {
-            line = one_line(row, &Style::SPACED_ASCII).map_err(|error| {
+            line = render_line(row, &JsonStyle::SPACED_ASCII).map_err(|error| {
                 CampaignError::input(format!("the row cannot be written: {error}"))
             })?;
             let lines = [line.as_str(), self.line_end.as_str()].concat().into_bytes();
-            let (file, at) = (campaign.file(CampaignFile::Log), At::Exactly(self.log_end));
+            let (file, at) = (campaign.file(CampaignFile::Log), AppendAt::Offset(self.log_end));
             steps.push(Step::Append { file, at, lines });
         }
         if !deltas.is_empty() {
-            let expect = Expect::Content(before.fingerprint());
+            let expect = Precondition::Content(before.fingerprint());
             let (file, bytes) = (campaign.file(CampaignFile::Campaign), after.bytes());
-            steps.push(Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual });
+            steps.push(Step::Replace { file, expect, bytes, mode: FileMode::Default });
         }
         steps.push(self.change_step(turn, kind, &deltas, before));
         let checkpoints = match row {
@@ -323,14 +327,20 @@ impl CampaignWriter {
             None => self.checkpoints.clone(),
         };
         let receipt = self.writer.commit(steps, Durability::Synced)?;
-        self.take_over(turn, after, &line, &receipt);
+        self.update_cache(turn, after, &line, &receipt);
         self.checkpoints = checkpoints;
         let end = line.len();
-        Ok((Tree::trusted(line.into(), 0..end), receipt.findings))
+        Ok((JsonTree::from_trusted(line.into(), 0..end), receipt.findings))
     }
 
     /// What is remembered after a commit.
-    fn take_over(&mut self, turn: u64, after: Stored, line: &str, receipt: &Receipt) {
+    fn update_cache(
+        &mut self,
+        turn: u64,
+        after: CampaignDocument,
+        line: &str,
+        receipt: &CommitReceipt,
+    ) {
         self.campaign.turn = turn;
         self.campaign.stored = Some(after);
         self.has_changes = true;
@@ -339,39 +349,45 @@ impl CampaignWriter {
         }
         let length = (line.len() + self.line_end.as_str().len()) as u64;
         self.log_end = receipt.appended.first().copied().unwrap_or_default() + length;
-        self.recent.push_back(Tree::known(line));
+        self.recent.push_back(JsonTree::from_trusted_str(line));
         while self.recent.len() > RECENT {
             self.recent.pop_front();
         }
     }
 
     /// The line that says what a change did. The first one of all follows the whole document as it was.
-    fn change_step(&self, turn: u64, kind: ChangeKind, deltas: &[Delta], before: &Stored) -> Step {
+    fn change_step(
+        &self,
+        turn: u64,
+        kind: ChangeKind,
+        deltas: &[Delta],
+        before: &CampaignDocument,
+    ) -> Step {
         let mut lines = String::new();
         if !self.has_changes {
-            let base = Delta::set(Path::root(), before.tree.clone());
-            lines.push_str(&Change::line(self.campaign.turn, ChangeKind::Base, &[base]));
+            let base = Delta::set(DeltaPath::root(), before.tree.clone());
+            lines.push_str(&ChangeRecord::line(self.campaign.turn, ChangeKind::Base, &[base]));
         }
-        lines.push_str(&Change::line(turn, kind, deltas));
+        lines.push_str(&ChangeRecord::line(turn, kind, deltas));
         let (file, lines) = (self.campaign.file(CampaignFile::Deltas), lines.into_bytes());
-        Step::Append { file, at: At::End, lines }
+        Step::Append { file, at: AppendAt::End, lines }
     }
 
     /// Keeps a checkpoint of this turn, if any are kept, and removes those that are too many.
     fn plan_checkpoints(
         &self,
         turn: u64,
-        after: &Stored,
+        after: &CampaignDocument,
         steps: &mut Vec<Step>,
-    ) -> Vec<Checkpoint> {
-        let most = View::new(&after.tree).max_checkpoints();
+    ) -> Vec<CheckpointName> {
+        let most = CampaignView::new(&after.tree).max_checkpoints();
         let dir = &self.campaign.dir;
         let mut kept = self.checkpoints.clone();
         if most > 0 {
-            let checkpoint = Checkpoint { turn };
-            let (file, expect) = (checkpoint.path(dir), Expect::Anything);
-            let (bytes, secrecy) = (after.bytes(), Secrecy::Usual);
-            steps.push(Step::Replace { file, expect, bytes, secrecy });
+            let checkpoint = CheckpointName { turn };
+            let (file, expect) = (checkpoint.path(dir), Precondition::Anything);
+            let (bytes, mode) = (after.bytes(), FileMode::Default);
+            steps.push(Step::Replace { file, expect, bytes, mode });
             kept.retain(|known| known.turn < turn);
             kept.push(checkpoint);
         }
@@ -383,17 +399,17 @@ impl CampaignWriter {
     }
 
     /// Makes a mark.
-    pub fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, LayoutError> {
+    pub fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
         self.refresh()?;
-        let marks = Marks::open(&self.campaign.store, &self.campaign.dir)?;
+        let marks = MarkDocument::open(&self.campaign.store, &self.campaign.dir)?;
         let (mark, step) = marks.add(new, self.turn(), now)?;
         self.writer.commit(vec![step], Durability::Synced)?;
         Ok(mark)
     }
 
     /// Removes a mark by its id, and tells what it was.
-    pub fn remove_mark(&mut self, id: &str) -> Result<Mark, LayoutError> {
-        let marks = Marks::open(&self.campaign.store, &self.campaign.dir)?;
+    pub fn remove_mark(&mut self, id: &str) -> Result<Mark, SessionError> {
+        let marks = MarkDocument::open(&self.campaign.store, &self.campaign.dir)?;
         let (mark, step) = marks.remove(id)?;
         self.writer.commit(vec![step], Durability::Synced)?;
         Ok(mark)

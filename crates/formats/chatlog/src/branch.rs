@@ -10,17 +10,17 @@ use super::edit::apply;
 use super::error::ChatError;
 use super::fold::{BATCH_BYTES, build, put_new};
 use super::log::ChatLog;
-use super::names::{Files, document};
-use super::rewrite::Plan;
+use super::paths::{ChatPaths, document};
+use super::rewrite::RewritePlan;
 use super::writer::ChatWriter;
 use everturn_json::names::{FilePath, SessionId};
 use everturn_store::{Store, StoreError, Writer};
-use everturn_value::delta::{Delta, Path};
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// A chat log that branched off another.
 #[derive(Debug, Clone)]
-pub struct Branched {
+pub struct ChatFork {
     /// Its id.
     pub id: String,
     /// Where it is.
@@ -30,8 +30,8 @@ pub struct Branched {
 }
 
 /// The chat log as it was after a message: marks and references of later ones are gone.
-fn cut(log: &ChatLog, number: u64) -> Result<Plan, ChatError> {
-    let mut plan = Plan::fold(log)?;
+fn plan_truncation(log: &ChatLog, number: u64) -> Result<RewritePlan, ChatError> {
+    let mut plan = RewritePlan::fold(log)?;
     plan.last = match number {
         number if number == log.len() => log.last_place(),
         0 => 0,
@@ -45,7 +45,7 @@ fn cut(log: &ChatLog, number: u64) -> Result<Plan, ChatError> {
     };
     let head = log.head();
     let elements = |path: &[&str]| {
-        let list = head.at(path).filter(|list| list.kind() == Kind::Array);
+        let list = head.value_at(path).filter(|list| list.kind() == ValueKind::Array);
         list.map(|list| list.children()).unwrap_or_default()
     };
     // What is about a message that nobody knows stays: it was not lost here.
@@ -56,7 +56,7 @@ fn cut(log: &ChatLog, number: u64) -> Result<Plan, ChatError> {
     for list in ["bookmarks", "narrative_markers"] {
         for (at, mark) in elements(&[list]).into_iter().rev() {
             if is_later(mark.string_at(&["message_id"]))? {
-                change(Delta::delete(Path::array([list, at.as_str()])))?;
+                change(Delta::delete(DeltaPath::array([list, at.as_str()])))?;
             }
         }
     }
@@ -64,15 +64,15 @@ fn cut(log: &ChatLog, number: u64) -> Result<Plan, ChatError> {
     for (at, id) in elements(&included).into_iter().rev() {
         if is_later(id.string_at::<&str>(&[]))? {
             let [window, list] = included;
-            change(Delta::delete(Path::array([window, list, at.as_str()])))?;
+            change(Delta::delete(DeltaPath::array([window, list, at.as_str()])))?;
         }
     }
     Ok(plan)
 }
 
 /// What the new chat log says of itself.
-fn name(
-    plan: &mut Plan,
+fn set_identity(
+    plan: &mut RewritePlan,
     log: &ChatLog,
     branch: (&str, &str, u64),
     now: &str,
@@ -80,33 +80,33 @@ fn name(
     let (id, kind, number) = branch;
     let lineage = json!({"parent": log.id(), "turn": number, "kind": kind});
     for (key, value) in [("id", json!(id)), ("lineage", lineage)] {
-        let value = Tree::from_value(&value).unwrap_or_else(|_| Tree::null());
-        let edit = Delta::set(Path::array(["metadata", key]), value);
+        let value = JsonTree::from_value(&value).unwrap_or_else(|_| JsonTree::null());
+        let edit = Delta::set(DeltaPath::array(["metadata", key]), value);
         apply(&mut plan.head, &edit).map_err(|error| ChatError::damaged(log.path(), error))?;
     }
     plan.derive(log, Some(now))
 }
 
-fn copy(
+fn write_branch(
     log: &ChatLog,
     (id, kind, number): (&str, &str, u64),
-    files: &Files,
+    files: &ChatPaths,
     writer: &dyn Writer,
     batch: u64,
     now: &str,
-) -> Result<Branched, ChatError> {
-    let mut plan = cut(log, number)?;
-    name(&mut plan, log, (id, kind, number), now)?;
+) -> Result<ChatFork, ChatError> {
+    let mut plan = plan_truncation(log, number)?;
+    set_identity(&mut plan, log, (id, kind, number), now)?;
     let built = build(log, &plan, files, writer, batch)?;
     put_new(&*log.store, built, files, writer)?;
-    Ok(Branched { id: id.to_owned(), path: files.document.clone(), messages: number })
+    Ok(ChatFork { id: id.to_owned(), path: files.document.clone(), messages: number })
 }
 
 /// The first free id of the form `<id>-<word>-<n>`.
-fn free(
+fn allocate_branch(
     store: &Arc<dyn Store>,
     first: &str,
-) -> Result<(String, Files, Box<dyn Writer>), ChatError> {
+) -> Result<(String, ChatPaths, Box<dyn Writer>), ChatError> {
     let mut number = 1_u64;
     loop {
         let id = if number == 1 { first.to_owned() } else { format!("{first}-{number}") };
@@ -125,7 +125,7 @@ pub fn fork(
     number: Option<u64>,
     id: Option<&str>,
     now: Timestamp,
-) -> Result<Branched, ChatError> {
+) -> Result<ChatFork, ChatError> {
     // Whoever writes the other one must not do so while it is copied.
     let source = ChatWriter::open(store, path)?;
     let log = source.log();
@@ -141,9 +141,10 @@ pub fn fork(
             let (files, writer) = claim(store, id)?;
             (id.to_owned(), files, writer)
         }
-        None => free(store, &format!("{}-fork", log.id()))?,
+        None => allocate_branch(store, &format!("{}-fork", log.id()))?,
     };
-    let made = copy(log, (&id, "fork", number), &files, &*writer, BATCH_BYTES, &now.to_string())?;
+    let made =
+        write_branch(log, (&id, "fork", number), &files, &*writer, BATCH_BYTES, &now.to_string())?;
     writer.release()?;
     source.release()?;
     Ok(made)
@@ -152,7 +153,7 @@ pub fn fork(
 impl ChatWriter {
     /// Goes back to a message: text and tools together. The chat log as it was becomes a branch first, which is
     /// returned; nothing is lost.
-    pub fn rewind(&mut self, number: u64, now: Timestamp) -> Result<Branched, ChatError> {
+    pub fn rewind(&mut self, number: u64, now: Timestamp) -> Result<ChatFork, ChatError> {
         let (last, at) = (self.log.len(), now.to_string());
         if number > last {
             return Err(ChatError::NoNumber { number, last });
@@ -162,12 +163,12 @@ impl ChatWriter {
         }
         // What is cut must not be in a journal, which would bring it back if it came back itself.
         self.fold()?;
-        let mut plan = cut(&self.log, number)?;
+        let mut plan = plan_truncation(&self.log, number)?;
         plan.derive(&self.log, Some(&at))?;
         let (id, files, writer) =
-            free(&self.log.store, &format!("{}-branch-{last}", self.log.id()))?;
+            allocate_branch(&self.log.store, &format!("{}-branch-{last}", self.log.id()))?;
         let branch = (id.as_str(), "rewind", last);
-        let made = copy(&self.log, branch, &files, &*writer, self.batch, &at)?;
+        let made = write_branch(&self.log, branch, &files, &*writer, self.batch, &at)?;
         writer.release()?;
         self.rewrite(&plan, Vec::new())?;
         Ok(made)

@@ -22,49 +22,49 @@ mod value;
 use std::path::Path;
 
 use everturn_json::names::Name;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 pub use error::ImportError;
-pub use ledger::{Note, Report, SetAside, Tally};
+pub use ledger::{ImportNote, ImportReport, RejectedRow, RowCounts};
 
 /// A document that came out of the database.
 #[derive(Debug, Clone)]
-pub struct Imported {
+pub struct ImportedDocument {
     /// Its id.
     pub id: String,
     /// What people call it.
     pub title: String,
     /// The document.
-    pub document: Tree,
+    pub document: JsonTree,
 }
 
 /// Everything that came out of a database.
 #[derive(Debug, Clone, Default)]
-pub struct Import {
+pub struct DatabaseImport {
     /// The chat logs, one for each session.
-    pub logs: Vec<Imported>,
+    pub logs: Vec<ImportedDocument>,
     /// The characters, as cards.
-    pub cards: Vec<Imported>,
+    pub cards: Vec<ImportedDocument>,
     /// The lorebooks.
-    pub lorebooks: Vec<Imported>,
+    pub lorebooks: Vec<ImportedDocument>,
     /// The definitions of support tools.
-    pub tools: Vec<Imported>,
+    pub tools: Vec<ImportedDocument>,
     /// What became of the rows.
-    pub report: Report,
+    pub report: ImportReport,
 }
 
 /// Reads the database called `name` in the directory `dir`.
-pub fn read(dir: &Path, name: &Name) -> Result<Import, ImportError> {
-    let database = database::Database::open(dir, name)?;
-    let mut ledger = ledger::Ledger::default();
+pub fn read(dir: &Path, name: &Name) -> Result<DatabaseImport, ImportError> {
+    let database = database::ImportDatabase::open(dir, name)?;
+    let mut ledger = ledger::ImportLedger::default();
     for what in database.damage() {
         ledger.note("", None, what);
     }
-    let shelves = documents::Shelves::read(&database, &mut ledger)?;
+    let shelves = documents::ReferencedDocuments::read(&database, &mut ledger)?;
     let logs = sessions::read(&database, &shelves, &mut ledger)?;
     for (table, rows) in database.others()? {
         ledger.skipped(table, rows);
     }
-    let documents::Shelves { cards, lorebooks, tools } = shelves;
-    Ok(Import { logs, cards, lorebooks, tools, report: ledger.report() })
+    let documents::ReferencedDocuments { cards, lorebooks, tools } = shelves;
+    Ok(DatabaseImport { logs, cards, lorebooks, tools, report: ledger.report() })
 }

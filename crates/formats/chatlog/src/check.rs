@@ -3,18 +3,18 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::content::{Content, Elements};
+use super::content::{ArrayElements, DocumentBytes};
 use super::error::ChatError;
 use super::index::id_hash;
 use super::log::ChatLog;
-use super::names::{Files, chats_dir, document_named, id_of};
+use super::paths::{ChatPaths, chats_dir, document_named, id_of};
 use super::rewrite::duration;
-use super::shape::{HEAD, MESSAGE, SNAPSHOT, wrong};
-use super::survey::List;
-use everturn_json::finding::{Code, Finding};
+use super::schema::{HEAD, MESSAGE, SNAPSHOT, find_type_errors};
+use super::survey::ListKind;
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError, snapshot};
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// How much of a file is looked at to tell what it is.
 const PEEK: u64 = 64 << 10;
@@ -28,21 +28,22 @@ pub fn is_document(store: &Arc<dyn Store>, file: &FilePath) -> Result<bool, Stor
         return Ok(false);
     }
     let bytes = store.read(file, 0..PEEK)?;
-    Ok(says_so(&bytes) || was_one(store, file, &bytes))
+    Ok(declares_chat_log(&bytes) || looks_like_chat_log(store, file, &bytes))
 }
 
 /// Whether a document that does not say so must have been a chat log: it is where they are, and has what they have.
-fn was_one(store: &Arc<dyn Store>, file: &FilePath, bytes: &[u8]) -> bool {
+fn looks_like_chat_log(store: &Arc<dyn Store>, file: &FilePath, bytes: &[u8]) -> bool {
     if !file.is_within(&chats_dir()) {
         return false;
     }
     let has = |word: &[u8]| bytes.windows(word.len()).any(|part| part == word);
-    let journal = Files::of(file).ok().and_then(|files| store.stat(&files.journal).ok().flatten());
+    let journal =
+        ChatPaths::of(file).ok().and_then(|files| store.stat(&files.journal).ok().flatten());
     journal.is_some() || (has(b"\"messages\"") && has(b"\"session\""))
 }
 
 /// Whether a text has `"type": "chat-log"` in it.
-pub(crate) fn says_so(bytes: &[u8]) -> bool {
+pub(crate) fn declares_chat_log(bytes: &[u8]) -> bool {
     let word = b"\"chat-log\"";
     let mut rest = bytes;
     while let Some(at) = rest.windows(word.len()).position(|window| window == word) {
@@ -73,7 +74,7 @@ pub(crate) fn lone_journal(
     file: &FilePath,
 ) -> Result<Option<FilePath>, StoreError> {
     let document = journal_document(file).filter(|document| document.is_within(&chats_dir()));
-    let Some(files) = document.and_then(|document| Files::of(&document).ok()) else {
+    let Some(files) = document.and_then(|document| ChatPaths::of(&document).ok()) else {
         return Ok(None);
     };
     let is_there = store.stat(&files.document)?.or(store.stat(&files.folded)?).is_some();
@@ -87,7 +88,7 @@ pub fn check_log(
 ) -> Result<(Vec<Finding>, u64), ChatError> {
     let named = lone_journal(store, file)?.or_else(|| document_named(file));
     let path = named.unwrap_or_else(|| file.clone());
-    let log = ChatLog::open(&snapshot(store, &Files::of(&path)?.to_read())?, &path)?;
+    let log = ChatLog::open(&snapshot(store, &ChatPaths::of(&path)?.to_read())?, &path)?;
     let records = (log.overlay.messages.len() + log.overlay.snapshots.len()) as u64;
     Ok((log.check()?, records))
 }
@@ -97,7 +98,7 @@ impl ChatLog {
     pub fn check(&self) -> Result<Vec<Finding>, ChatError> {
         let findings = self.findings().to_vec();
         let mut check =
-            Check { log: self, findings, messages: HashSet::new(), ids: HashSet::new() };
+            ChatChecker { log: self, findings, messages: HashSet::new(), ids: HashSet::new() };
         // A stand-in is no document that could be wrong.
         if self.lost.is_none() {
             check.head();
@@ -110,7 +111,7 @@ impl ChatLog {
     }
 }
 
-struct Check<'l> {
+struct ChatChecker<'l> {
     log: &'l ChatLog,
     findings: Vec<Finding>,
     /// Checksums of the ids of messages, and of those of snapshots.
@@ -118,8 +119,8 @@ struct Check<'l> {
     ids: HashSet<u64>,
 }
 
-impl Check<'_> {
-    fn note(&mut self, offset: Option<u64>, code: Code, message: String) {
+impl ChatChecker<'_> {
+    fn note(&mut self, offset: Option<u64>, code: FindingCode, message: String) {
         let file = self.log.files.document.clone();
         self.findings.push(Finding { file, line: None, offset, code, message });
     }
@@ -127,24 +128,24 @@ impl Check<'_> {
     /// What the document says about itself.
     fn head(&mut self) {
         let head = self.log.head();
-        for what in wrong(&head, HEAD) {
-            self.note(None, Code::BadRecord, what);
+        for what in find_type_errors(&head, HEAD) {
+            self.note(None, FindingCode::BadRecord, what);
         }
         if let Some(version) = newer(&head) {
             let message = format!("its version is {version}, which is only read and never written");
-            self.note(None, Code::NewerVersion, message);
+            self.note(None, FindingCode::NewerVersion, message);
         }
         for finding in self.log.head.findings(&self.log.files.document) {
-            self.note(None, Code::DuplicateKey, finding.message);
+            self.note(None, FindingCode::DuplicateKey, finding.message);
         }
         // What the journal has not put into the document yet is not counted there either.
-        let count = self.log.stored_count(List::Messages);
+        let count = self.log.stored_count(ListKind::Messages);
         let said = head.text_at(&["session", "message_count"]).and_then(|text| text.parse().ok());
         if said.is_some_and(|said: u64| said != count) && self.log.overlay.head.is_empty() {
             let said = said.unwrap_or_default();
             let message =
                 format!("session.message_count is {said}, and there are {count} messages");
-            self.note(None, Code::WrongMetadata, message);
+            self.note(None, FindingCode::WrongMetadata, message);
         }
         let text = |key: &str| head.string_at(&["session", key]);
         let seconds =
@@ -157,19 +158,19 @@ impl Check<'_> {
             let message = format!(
                 "session.duration_seconds is {said}, and from start to end it is {seconds} seconds"
             );
-            self.note(None, Code::WrongMetadata, message);
+            self.note(None, FindingCode::WrongMetadata, message);
         }
     }
 
     /// Every element of a list, with what the journal says: its place, its offset in the document, itself.
-    fn each(
+    fn check_elements(
         &mut self,
-        list: List,
-        mut look: impl FnMut(&mut Self, u64, Option<u64>, &Tree),
+        list: ListKind,
+        mut look: impl FnMut(&mut Self, u64, Option<u64>, &JsonTree),
     ) -> Result<(), ChatError> {
         let log = self.log;
         if let Some(facts) = log.facts(list) {
-            let mut elements = Elements::new(&log.content, facts.open + 1, facts.close);
+            let mut elements = ArrayElements::new(&log.content, facts.open + 1, facts.close);
             let mut place = 0;
             while let Some(element) = elements.next()? {
                 place += 1;
@@ -180,10 +181,10 @@ impl Check<'_> {
             }
         }
         let added: Vec<(u64, std::ops::Range<u64>)> = match list {
-            List::Messages => {
+            ListKind::Messages => {
                 log.overlay.messages.iter().map(|(place, line)| (*place, line.clone())).collect()
             }
-            List::Snapshots => {
+            ListKind::Snapshots => {
                 let added = log.overlay.snapshots.iter();
                 added.map(|(place, added)| (*place, added.line.clone())).collect()
             }
@@ -196,7 +197,7 @@ impl Check<'_> {
     }
 
     fn messages(&mut self) -> Result<(), ChatError> {
-        self.each(List::Messages, |check, place, offset, tree| {
+        self.check_elements(ListKind::Messages, |check, place, offset, tree| {
             if !check.log.is_kept(place) {
                 return;
             }
@@ -204,70 +205,70 @@ impl Check<'_> {
             let number = check.log.number_of(place);
             let named =
                 id.as_ref().map_or(format!("message {number}"), |id| format!("message {id}"));
-            for what in wrong(tree, MESSAGE) {
-                check.note(offset, Code::BadRecord, format!("{named}: {what}"));
+            for what in find_type_errors(tree, MESSAGE) {
+                check.note(offset, FindingCode::BadRecord, format!("{named}: {what}"));
             }
             check.duplicates(&named, offset, tree);
             if let Some(id) = id
                 && !check.messages.insert(id_hash(&id))
             {
                 let message = format!("there is a message {id} before number {number} already");
-                check.note(offset, Code::DuplicateId, message);
+                check.note(offset, FindingCode::DuplicateId, message);
             }
         })
     }
 
-    fn duplicates(&mut self, named: &str, offset: Option<u64>, tree: &Tree) {
+    fn duplicates(&mut self, named: &str, offset: Option<u64>, tree: &JsonTree) {
         let text = tree.to_line();
         let keys = everturn_json::json::duplicate_keys(text.as_bytes(), 0).unwrap_or_default();
         for key in keys {
             let key = text.get(key).unwrap_or_default();
             let message =
                 format!("{named}: an object has the key {key} already; the last one counts");
-            self.note(offset, Code::DuplicateKey, message);
+            self.note(offset, FindingCode::DuplicateKey, message);
         }
     }
 
     fn snapshots(&mut self) -> Result<(), ChatError> {
         let head = self.log.head();
-        let tools = head.at(&["session", "support_tools"]).map(|tools| tools.children());
+        let tools = head.value_at(&["session", "support_tools"]).map(|tools| tools.children());
         let tools = tools.unwrap_or_default();
         let tools: Vec<String> =
             tools.iter().filter_map(|(_, tool)| tool.string_at(&["id"])).collect();
-        self.each(List::Snapshots, |check, place, offset, tree| {
+        self.check_elements(ListKind::Snapshots, |check, place, offset, tree| {
             let id = tree.string_at(&["id"]);
             let named = match &id {
                 Some(id) => format!("tool snapshot {id}"),
                 None => format!("tool snapshot {place}"),
             };
-            for what in wrong(tree, SNAPSHOT) {
-                check.note(offset, Code::BadRecord, format!("{named}: {what}"));
+            for what in find_type_errors(tree, SNAPSHOT) {
+                check.note(offset, FindingCode::BadRecord, format!("{named}: {what}"));
             }
             check.duplicates(&named, offset, tree);
-            if let Some(changes) = tree.at(&["changes"])
-                && !matches!(changes.kind(), Kind::Array | Kind::Object)
+            if let Some(changes) = tree.value_at(&["changes"])
+                && !matches!(changes.kind(), ValueKind::Array | ValueKind::Object)
             {
                 let message = format!("{named}: changes is {}, not an array", changes.kind());
-                check.note(offset, Code::BadRecord, message);
+                check.note(offset, FindingCode::BadRecord, message);
             }
             if let Some(message) = tree.string_at(&["message_id"])
                 && !check.messages.contains(&id_hash(&message))
             {
                 let message = format!("{named} belongs to message {message}, which is not there");
-                check.note(offset, Code::UnknownReference, message);
+                check.note(offset, FindingCode::UnknownReference, message);
             }
             if let Some(tool) = tree.string_at(&["tool_id"])
                 && !tools.contains(&tool)
             {
                 let message =
                     format!("{named} is of the tool {tool}, which the session does not list");
-                check.note(offset, Code::UnknownReference, message);
+                check.note(offset, FindingCode::UnknownReference, message);
             }
             if let Some(id) = id
                 && !check.ids.insert(id_hash(&id))
             {
                 let message = format!("there is a tool snapshot {id} already");
-                check.note(offset, Code::DuplicateId, message);
+                check.note(offset, FindingCode::DuplicateId, message);
             }
         })
     }
@@ -276,7 +277,7 @@ impl Check<'_> {
     fn references(&mut self) -> Result<(), ChatError> {
         let head = self.log.head();
         let list = |path: &[&str]| {
-            let list = head.at(path).filter(|list| list.kind() == Kind::Array);
+            let list = head.value_at(path).filter(|list| list.kind() == ValueKind::Array);
             list.map(|list| list.children()).unwrap_or_default()
         };
         let mut seen: HashSet<String> = HashSet::new();
@@ -287,14 +288,18 @@ impl Check<'_> {
                 if let Some(message) = mark.string_at(&["message_id"]) {
                     self.message(&named, &message);
                 }
-                let snapshots = mark.at(&["tool_snapshot_ids"]).map(|list| list.children());
+                let snapshots = mark.value_at(&["tool_snapshot_ids"]).map(|list| list.children());
                 for (_, snapshot) in snapshots.unwrap_or_default() {
                     self.snapshot(&named, snapshot.string_at::<&str>(&[]));
                 }
                 if let Some(id) = id
                     && !seen.insert(id.clone())
                 {
-                    self.note(None, Code::DuplicateId, format!("there is a mark {id} already"));
+                    self.note(
+                        None,
+                        FindingCode::DuplicateId,
+                        format!("there is a mark {id} already"),
+                    );
                 }
             }
         }
@@ -312,7 +317,7 @@ impl Check<'_> {
     fn message(&mut self, named: &str, id: &str) {
         if !self.messages.contains(&id_hash(id)) {
             let message = format!("{named} refers to message {id}, which is not there");
-            self.note(None, Code::UnknownReference, message);
+            self.note(None, FindingCode::UnknownReference, message);
         }
     }
 
@@ -321,16 +326,16 @@ impl Check<'_> {
             && !self.ids.contains(&id_hash(&id))
         {
             let message = format!("{named} refers to tool snapshot {id}, which is not there");
-            self.note(None, Code::UnknownReference, message);
+            self.note(None, FindingCode::UnknownReference, message);
         }
     }
 
     fn index(&mut self) -> Result<(), ChatError> {
-        let Files { index, .. } = &self.log.files;
-        if !self.log.indexed && Content::open(&self.log.store, index)?.is_some() {
+        let ChatPaths { index, .. } = &self.log.files;
+        if !self.log.indexed && DocumentBytes::open(&self.log.store, index)?.is_some() {
             let message =
                 "is about another document; it is made anew with the next change".to_owned();
-            let (file, code) = (index.clone(), Code::StaleIndex);
+            let (file, code) = (index.clone(), FindingCode::StaleIndex);
             self.findings.push(Finding { file, line: None, offset: None, code, message });
         }
         Ok(())
@@ -338,7 +343,7 @@ impl Check<'_> {
 }
 
 /// The version of a document that is newer than those that are known here.
-pub(crate) fn newer(head: &Tree) -> Option<String> {
+pub(crate) fn newer(head: &JsonTree) -> Option<String> {
     let version = head.string_at(&["version"])?;
     let major: u64 = version.split('.').next()?.parse().ok()?;
     (major > 1).then_some(version)

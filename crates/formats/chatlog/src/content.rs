@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::error::ChatError;
 use everturn_json::checksum::checksum;
-use everturn_json::json::{Progress, Scanner};
+use everturn_json::json::{ScanProgress, Scanner};
 use everturn_json::names::FilePath;
-use everturn_store::disk::{FileId, Stat};
+use everturn_store::disk::{FileId, FileStat};
 use everturn_store::{Store, StoreError};
 
 /// How many bytes are read at a time.
@@ -21,38 +21,38 @@ const ENDS: u64 = 4096;
 
 /// Bytes at offsets: a stored file, or a text that is about to be one.
 #[derive(Clone)]
-pub(crate) enum Content {
+pub(crate) enum DocumentBytes {
     Stored { store: Arc<dyn Store>, file: FilePath, version: Version },
     Held { file: FilePath, bytes: Arc<[u8]> },
 }
 
-impl Content {
+impl DocumentBytes {
     /// A file as it is now; nothing if it is not there.
     pub(crate) fn open(
         store: &Arc<dyn Store>,
         file: &FilePath,
-    ) -> Result<Option<Content>, ChatError> {
+    ) -> Result<Option<DocumentBytes>, ChatError> {
         let stat = store.stat(file)?;
         Ok(stat.map(|stat| {
             let (store, file) = (Arc::clone(store), file.clone());
-            Content::Stored { store, file, version: Version::of(stat) }
+            DocumentBytes::Stored { store, file, version: Version::of(stat) }
         }))
     }
 
-    pub(crate) fn held(file: &FilePath, bytes: Vec<u8>) -> Content {
-        Content::Held { file: file.clone(), bytes: bytes.into() }
+    pub(crate) fn held(file: &FilePath, bytes: Vec<u8>) -> DocumentBytes {
+        DocumentBytes::Held { file: file.clone(), bytes: bytes.into() }
     }
 
     pub(crate) fn file(&self) -> &FilePath {
         match self {
-            Content::Stored { file, .. } | Content::Held { file, .. } => file,
+            DocumentBytes::Stored { file, .. } | DocumentBytes::Held { file, .. } => file,
         }
     }
 
     pub(crate) fn len(&self) -> u64 {
         match self {
-            Content::Stored { version, .. } => version.len,
-            Content::Held { bytes, .. } => bytes.len() as u64,
+            DocumentBytes::Stored { version, .. } => version.len,
+            DocumentBytes::Held { bytes, .. } => bytes.len() as u64,
         }
     }
 
@@ -61,14 +61,14 @@ impl Content {
     pub(crate) fn read(&self, range: Range<u64>) -> Result<Vec<u8>, ChatError> {
         let wanted = range.end.saturating_sub(range.start);
         let bytes = match self {
-            Content::Stored { store, file, version } => {
+            DocumentBytes::Stored { store, file, version } => {
                 let bytes = store.read(file, range)?;
                 if store.stat(file)?.map(Version::of) != Some(*version) {
                     return Err(StoreError::Changed { file: file.clone() }.into());
                 }
                 bytes
             }
-            Content::Held { bytes, .. } => {
+            DocumentBytes::Held { bytes, .. } => {
                 let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
                 let held = bytes.get(place(range.start)..place(range.end));
                 held.unwrap_or_default().to_vec()
@@ -88,17 +88,17 @@ impl Content {
     /// Which version of its file this is; nothing if it is not stored.
     pub(crate) fn version(&self) -> Option<Version> {
         match self {
-            Content::Stored { version, .. } => Some(*version),
-            Content::Held { .. } => None,
+            DocumentBytes::Stored { version, .. } => Some(*version),
+            DocumentBytes::Held { .. } => None,
         }
     }
 
     /// What tells this content from another: its length, and a checksum of its two ends.
-    pub(crate) fn mark(&self) -> Result<Mark, ChatError> {
+    pub(crate) fn digest(&self) -> Result<DocumentDigest, ChatError> {
         let bytes = self.len();
         let first = self.read(0..bytes.min(ENDS))?;
         let last = self.read(bytes.saturating_sub(ENDS)..bytes)?;
-        Ok(Mark { bytes, sum: checksum(&[&first, &last]) })
+        Ok(DocumentDigest { bytes, sum: checksum(&[&first, &last]) })
     }
 }
 
@@ -111,20 +111,20 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    pub(crate) fn of(stat: Stat) -> Version {
+    pub(crate) fn of(stat: FileStat) -> Version {
         Version { len: stat.len, id: stat.id, modified: stat.modified }
     }
 }
 
 /// Tells one document from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct DocumentDigest {
     pub(crate) bytes: u64,
     pub(crate) sum: u64,
 }
 
 /// One element of an array.
-pub(crate) struct Element {
+pub(crate) struct ArrayElement {
     /// What stands before it: white space, and a comma unless it is the first one.
     pub(crate) gap: Vec<u8>,
     /// Where it is.
@@ -133,7 +133,7 @@ pub(crate) struct Element {
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Element {
+impl ArrayElement {
     /// The element as text.
     pub(crate) fn into_text(self, file: &FilePath) -> Result<String, ChatError> {
         let start = self.span.start;
@@ -145,8 +145,8 @@ impl Element {
 }
 
 /// The elements of an array, from one of them on.
-pub(crate) struct Elements {
-    content: Content,
+pub(crate) struct ArrayElements {
+    content: DocumentBytes,
     /// Where the next one, or what stands before it, begins.
     at: u64,
     /// The bracket that closes the array.
@@ -156,13 +156,13 @@ pub(crate) struct Elements {
     scanner: Scanner,
 }
 
-impl Elements {
-    pub(crate) fn new(content: &Content, at: u64, close: u64) -> Elements {
+impl ArrayElements {
+    pub(crate) fn new(content: &DocumentBytes, at: u64, close: u64) -> ArrayElements {
         let (content, buffer) = (content.clone(), Vec::new());
-        Elements { content, at, close, base: at, buffer, scanner: Scanner::new() }
+        ArrayElements { content, at, close, base: at, buffer, scanner: Scanner::new() }
     }
 
-    pub(crate) fn next(&mut self) -> Result<Option<Element>, ChatError> {
+    pub(crate) fn next(&mut self) -> Result<Option<ArrayElement>, ChatError> {
         let mut before = Vec::new();
         loop {
             if self.at >= self.close {
@@ -185,11 +185,11 @@ impl Elements {
             return Ok(None);
         }
         let element = self.element()?;
-        Ok(Some(Element { gap: before, ..element }))
+        Ok(Some(ArrayElement { gap: before, ..element }))
     }
 
     /// The element at the place that was reached.
-    fn element(&mut self) -> Result<Element, ChatError> {
+    fn element(&mut self) -> Result<ArrayElement, ChatError> {
         let (start, mut size) = (self.at, CHUNK);
         loop {
             self.scanner.reset();
@@ -200,17 +200,17 @@ impl Elements {
                 }
                 _ => &[],
             };
-            let bad = |bad: everturn_json::json::Bad| {
+            let bad = |bad: everturn_json::json::JsonError| {
                 let at = start + bad.at;
                 ChatError::damaged(
                     self.content.file(),
                     format!("not JSON at byte {at}: {}", bad.reason),
                 )
             };
-            if let Progress::End(used) = self.scanner.feed(rest).map_err(bad)? {
+            if let ScanProgress::End(used) = self.scanner.feed(rest).map_err(bad)? {
                 let bytes = rest.get(..used).unwrap_or_default().to_vec();
                 self.at = start + used as u64;
-                return Ok(Element { gap: Vec::new(), span: start..self.at, bytes });
+                return Ok(ArrayElement { gap: Vec::new(), span: start..self.at, bytes });
             }
             let held = rest.len() as u64;
             if start + held >= self.content.len() {
@@ -249,9 +249,9 @@ mod tests {
 
     fn elements(text: &str, at: u64) -> Vec<String> {
         let file = FilePath::parse("a.json").unwrap();
-        let content = Content::held(&file, text.as_bytes().to_vec());
+        let content = DocumentBytes::held(&file, text.as_bytes().to_vec());
         let close = text.len() as u64 - 1;
-        let mut elements = Elements::new(&content, at, close);
+        let mut elements = ArrayElements::new(&content, at, close);
         let mut found = Vec::new();
         while let Some(element) = elements.next().unwrap() {
             let at = |place: u64| usize::try_from(place).unwrap();

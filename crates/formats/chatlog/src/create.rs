@@ -5,26 +5,26 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::check::says_so;
-use super::content::Content;
+use super::check::declares_chat_log;
+use super::content::DocumentBytes;
 use super::error::ChatError;
 use super::fold::{put_new, whole};
-use super::names::{Files, document};
-use super::shape::{HEAD, wrong};
+use super::paths::{ChatPaths, document};
+use super::schema::{HEAD, find_type_errors};
 use super::survey::survey;
 use super::writer::ChatWriter;
 use everturn_json::names::SessionId;
 use everturn_store::{Store, Writer};
-use everturn_value::delta::{Delta, Path};
-use everturn_value::document::Style;
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::document::JsonStyle;
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// How much of a content is looked at to tell what it is.
 const PEEK: usize = 64 << 10;
 
 /// What a new chat log begins with.
 #[derive(Debug, Clone)]
-pub struct NewLog {
+pub struct NewChat {
     /// Its id, which is the name of its file.
     pub id: String,
     /// What people call it.
@@ -34,21 +34,28 @@ pub struct NewLog {
     /// The name of the protagonist.
     pub protagonist: Option<String>,
     /// The settings.
-    pub settings: Option<Tree>,
+    pub settings: Option<JsonTree>,
     /// Any part of a chat log, in its own shape; what is said above wins.
-    pub fields: Tree,
+    pub fields: JsonTree,
 }
 
-impl NewLog {
+impl NewChat {
     /// A chat log about which nothing else is known.
     #[must_use]
-    pub fn new(id: &str) -> NewLog {
+    pub fn new(id: &str) -> NewChat {
         let (title, series, protagonist, settings) = (None, None, None, None);
-        NewLog { id: id.to_owned(), title, series, protagonist, settings, fields: Tree::object() }
+        NewChat {
+            id: id.to_owned(),
+            title,
+            series,
+            protagonist,
+            settings,
+            fields: JsonTree::object(),
+        }
     }
 
     /// The document, with its fields in the order in which they are documented.
-    fn document(&self, now: Timestamp) -> Result<Tree, ChatError> {
+    fn document(&self, now: Timestamp) -> Result<JsonTree, ChatError> {
         let now = now.to_string();
         let title = self.title.clone().unwrap_or_else(|| self.id.clone());
         let base = json!({
@@ -70,9 +77,9 @@ impl NewLog {
             "narrative_markers": [],
         });
         let mut tree =
-            Tree::from_value(&base).map_err(|error| ChatError::input(error.to_string()))?;
+            JsonTree::from_value(&base).map_err(|error| ChatError::input(error.to_string()))?;
         merge(&mut tree, &self.fields)?;
-        let text = |value: &str| Tree::from_value(value).unwrap_or_else(|_| Tree::null());
+        let text = |value: &str| JsonTree::from_value(value).unwrap_or_else(|_| JsonTree::null());
         let mut said = vec![(vec!["metadata", "id"], text(&self.id))];
         said.extend(self.title.as_ref().map(|title| (vec!["metadata", "title"], text(title))));
         said.extend(self.series.as_ref().map(|series| (vec!["metadata", "series"], text(series))));
@@ -89,19 +96,19 @@ impl NewLog {
     }
 }
 
-fn put(tree: &mut Tree, path: &[&str], value: Tree) -> Result<(), ChatError> {
-    let set = Delta::set(Path::array(path.iter().copied()), value);
+fn put(tree: &mut JsonTree, path: &[&str], value: JsonTree) -> Result<(), ChatError> {
+    let set = Delta::set(DeltaPath::array(path.iter().copied()), value);
     set.apply(tree).map(drop).map_err(|error| ChatError::input(error.to_string()))
 }
 
 /// Puts what is given over what is usual, two levels deep.
-fn merge(tree: &mut Tree, given: &Tree) -> Result<(), ChatError> {
-    if given.kind() != Kind::Object {
+fn merge(tree: &mut JsonTree, given: &JsonTree) -> Result<(), ChatError> {
+    if given.kind() != ValueKind::Object {
         return Err(ChatError::input(format!("a chat log is an object, not {}", given.kind())));
     }
     for (key, value) in given.children() {
-        if value.kind() == Kind::Object
-            && tree.at(&[&key]).is_some_and(|old| old.kind() == Kind::Object)
+        if value.kind() == ValueKind::Object
+            && tree.value_at(&[&key]).is_some_and(|old| old.kind() == ValueKind::Object)
         {
             for (inner, value) in value.children() {
                 put(tree, &[&key, &inner], value)?;
@@ -117,9 +124,9 @@ fn merge(tree: &mut Tree, given: &Tree) -> Result<(), ChatError> {
 pub(super) fn claim(
     store: &Arc<dyn Store>,
     id: &str,
-) -> Result<(Files, Box<dyn Writer>), ChatError> {
+) -> Result<(ChatPaths, Box<dyn Writer>), ChatError> {
     let path = document(&SessionId::parse(id)?)?;
-    let files = Files::of(&path)?;
+    let files = ChatPaths::of(&path)?;
     let writer = store.lock(&files.scopes())?;
     for file in [&files.document, &files.folded, &files.journal] {
         if store.stat(file)?.is_some() {
@@ -133,15 +140,15 @@ impl ChatWriter {
     /// Makes a new chat log, `chats/<id>.json`, and becomes its one writer.
     pub fn create(
         store: &Arc<dyn Store>,
-        new: &NewLog,
+        new: &NewChat,
         now: Timestamp,
     ) -> Result<ChatWriter, ChatError> {
         let tree = new.document(now)?;
-        if let Some(what) = wrong(&tree, HEAD).into_iter().next() {
+        if let Some(what) = find_type_errors(&tree, HEAD).into_iter().next() {
             return Err(ChatError::input(format!("the chat log is not right: {what}")));
         }
         let (files, writer) = claim(store, &new.id)?;
-        let bytes = tree.to_text(&Style::PRETTY_RAW_LINE).into_bytes();
+        let bytes = tree.to_text(&JsonStyle::PRETTY_RAW_LINE).into_bytes();
         put_new(&**store, whole(bytes, &files)?, &files, &*writer)?;
         ChatWriter::with(store, &files, writer)
     }
@@ -150,7 +157,7 @@ impl ChatWriter {
 /// Whether the content of a file says that it is a chat log.
 #[must_use]
 pub fn is_chat_log(bytes: &[u8]) -> bool {
-    says_so(bytes.get(..PEEK).unwrap_or(bytes))
+    declares_chat_log(bytes.get(..PEEK).unwrap_or(bytes))
 }
 
 /// Takes over a chat log that was made elsewhere, byte for byte. It is stored as `chats/<id>.json`, by the id that it
@@ -159,8 +166,8 @@ pub fn import(
     store: &Arc<dyn Store>,
     bytes: &[u8],
     id: Option<&str>,
-) -> Result<Imported, ChatError> {
-    let held = Content::held(&document(&SessionId::parse("import")?)?, bytes.to_vec());
+) -> Result<ImportOutcome, ChatError> {
+    let held = DocumentBytes::held(&document(&SessionId::parse("import")?)?, bytes.to_vec());
     let reason = |error: ChatError| match error {
         ChatError::Damaged { reason, .. } => {
             ChatError::input(format!("this is no chat log: {reason}"))
@@ -170,27 +177,27 @@ pub fn import(
     let index = survey(&held).map_err(reason)?;
     let text = std::str::from_utf8(bytes).unwrap_or_default().trim_start_matches('\u{feff}');
     let tree =
-        Tree::parse(text).map_err(|bad| ChatError::input(format!("this is no JSON: {bad}")))?;
+        JsonTree::parse(text).map_err(|bad| ChatError::input(format!("this is no JSON: {bad}")))?;
     if tree.string_at(&["type"]).as_deref() != Some("chat-log") {
         return Err(ChatError::input("this is no chat log: its type is not \"chat-log\""));
     }
     let own = tree.string_at(&["metadata", "id"]);
     let id = id.map(str::to_owned).or(own);
     let id = id.ok_or_else(|| ChatError::input("the chat log has no metadata.id; give it one"))?;
-    let messages = index.count(super::survey::List::Messages);
+    let messages = index.count(super::survey::ListKind::Messages);
     let path = document(&SessionId::parse(&id)?)?;
     if store.stat(&path)?.is_some() && store.read(&path, 0..u64::MAX)? == bytes {
-        return Ok(Imported { id, path, messages, new: false });
+        return Ok(ImportOutcome { id, path, messages, new: false });
     }
     let (files, writer) = claim(store, &id)?;
     put_new(&**store, whole(bytes.to_vec(), &files)?, &files, &*writer)?;
     writer.release()?;
-    Ok(Imported { id, path: files.document, messages, new: true })
+    Ok(ImportOutcome { id, path: files.document, messages, new: true })
 }
 
 /// A chat log that was taken over.
 #[derive(Debug, Clone)]
-pub struct Imported {
+pub struct ImportOutcome {
     /// Its id.
     pub id: String,
     /// Where it is now.

@@ -2,52 +2,52 @@
 
 use serde_json::value::RawValue;
 
-use everturn_value::delta::{Delta, Op};
-use everturn_value::document::{Document, EditError, Segment, Style};
-use everturn_value::tree::Tree;
+use everturn_value::delta::{Delta, DeltaOp};
+use everturn_value::document::{Document, EditError, JsonStyle, PathSegment};
+use everturn_value::tree::JsonTree;
 
 /// Makes a change in a document. What it needs to be taken back is not noted.
 pub(crate) fn apply(document: &mut Document, delta: &Delta) -> Result<(), EditError> {
-    let mut path: Vec<Segment<'_>> = Vec::new();
+    let mut path: Vec<PathSegment<'_>> = Vec::new();
     for segment in delta.path.segments() {
         let in_array = document.get(&path).is_some_and(|text| text.starts_with('['));
         path.push(match segment.parse() {
-            Ok(index) if in_array => Segment::Index(index),
-            _ => Segment::Key(segment),
+            Ok(index) if in_array => PathSegment::Index(index),
+            _ => PathSegment::Key(segment),
         });
     }
     match (delta.op, &delta.value) {
-        (Op::Delete, _) => document.remove(&path).map(drop),
-        (Op::Push, Some(value)) => with_value(value, |value| match value {
-            Written::Value(value) => document.push(&path, value),
-            Written::Raw(raw) => document.push(&path, raw),
+        (DeltaOp::Delete, _) => document.remove(&path).map(drop),
+        (DeltaOp::Push, Some(value)) => with_value(value, |value| match value {
+            WritableValue::Value(value) => document.push(&path, value),
+            WritableValue::Raw(raw) => document.push(&path, raw),
         }),
         (_, Some(value)) => with_value(value, |value| match value {
-            Written::Value(value) => document.set(&path, value),
-            Written::Raw(raw) => document.set(&path, raw),
+            WritableValue::Value(value) => document.set(&path, value),
+            WritableValue::Raw(raw) => document.set(&path, raw),
         }),
         (_, None) => Ok(()),
     }
 }
 
-enum Written<'v> {
+enum WritableValue<'v> {
     Value(&'v serde_json::Value),
     Raw(&'v RawValue),
 }
 
 /// Values that serde_json cannot hold, such as half characters, are written as the text they are.
 fn with_value(
-    tree: &Tree,
-    write: impl FnOnce(Written<'_>) -> Result<(), EditError>,
+    tree: &JsonTree,
+    write: impl FnOnce(WritableValue<'_>) -> Result<(), EditError>,
 ) -> Result<(), EditError> {
     let text = tree.to_line();
     let is_text =
         |value: &serde_json::Value| serde_json::to_string(value).is_ok_and(|same| same == text);
     match tree.to_value() {
-        Ok(value) if is_text(&value) => write(Written::Value(&value)),
+        Ok(value) if is_text(&value) => write(WritableValue::Value(&value)),
         other => match (RawValue::from_string(text), other) {
-            (Ok(raw), _) => write(Written::Raw(&raw)),
-            (Err(_), Ok(value)) => write(Written::Value(&value)),
+            (Ok(raw), _) => write(WritableValue::Raw(&raw)),
+            (Err(_), Ok(value)) => write(WritableValue::Value(&value)),
             (Err(source), Err(_)) => Err(EditError::Write { path: String::new(), source }),
         },
     }
@@ -67,8 +67,8 @@ pub(crate) fn edited(text: &str, indent: &str, edits: &[Delta]) -> Result<String
 }
 
 /// A new element in the style of a document, each of its lines after `indent`.
-pub(crate) fn laid_out(tree: &Tree, style: &Style, indent: &str) -> String {
-    let style = Style { bom: false, final_newline: false, ..*style };
+pub(crate) fn laid_out(tree: &JsonTree, style: &JsonStyle, indent: &str) -> String {
+    let style = JsonStyle { bom: false, final_newline: false, ..*style };
     let text = tree.to_text(&style);
     if indent.is_empty() { text } else { text.replace('\n', &format!("\n{indent}")) }
 }
@@ -76,15 +76,15 @@ pub(crate) fn laid_out(tree: &Tree, style: &Style, indent: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use everturn_value::delta::Path;
+    use everturn_value::delta::DeltaPath;
 
     #[test]
     fn an_element_keeps_its_indents() {
         let text = "{\n      \"id\": \"a\",\n      \"content\": {\n        \"text\": \"x\"\n      }\n    }";
-        let value = Tree::parse(r#"{"n":[1]}"#).unwrap();
+        let value = JsonTree::parse(r#"{"n":[1]}"#).unwrap();
         let edits = [
-            Delta::set(Path::array(["content", "text"]), Tree::parse("\"y\"").unwrap()),
-            Delta::set(Path::array(["more"]), value),
+            Delta::set(DeltaPath::array(["content", "text"]), JsonTree::parse("\"y\"").unwrap()),
+            Delta::set(DeltaPath::array(["more"]), value),
         ];
         let after = edited(text, "    ", &edits).unwrap();
         let expect = "{\n      \"id\": \"a\",\n      \"content\": {\n        \"text\": \"y\"\n      },\n      \
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn half_characters_and_long_numbers_are_written_as_they_are() {
         let edit = |value: &str| {
-            let edits = [Delta::set(Path::array(["a"]), Tree::parse(value).unwrap())];
+            let edits = [Delta::set(DeltaPath::array(["a"]), JsonTree::parse(value).unwrap())];
             edited("{\"a\":1}", "", &edits).unwrap()
         };
         assert_eq!(edit(r#""\ud800""#), r#"{"a":"\ud800"}"#);

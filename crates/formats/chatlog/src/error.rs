@@ -3,8 +3,8 @@
 use thiserror::Error;
 
 use everturn_json::names::{FilePath, NameError};
-use everturn_session::layout::{LayoutError, chain};
-use everturn_session::repairs::RepairError;
+use everturn_session::format::{SessionError, error_chain};
+use everturn_session::repair::RepairError;
 use everturn_store::StoreError;
 
 /// Why a chat log could not do what was asked.
@@ -77,18 +77,18 @@ impl From<RepairError> for ChatError {
     }
 }
 
-impl From<ChatError> for LayoutError {
-    fn from(error: ChatError) -> LayoutError {
+impl From<ChatError> for SessionError {
+    fn from(error: ChatError) -> SessionError {
         match error {
-            ChatError::Store(error) => LayoutError::Store(error),
-            ChatError::Name(error) => LayoutError::Name(error),
-            ChatError::NoLog { id } => LayoutError::NoSession { id },
-            ChatError::Taken { id, path } => LayoutError::Taken { id, path },
+            ChatError::Store(error) => SessionError::Store(error),
+            ChatError::Name(error) => SessionError::Name(error),
+            ChatError::NoLog { id } => SessionError::NoSession { id },
+            ChatError::Taken { id, path } => SessionError::Taken { id, path },
             ChatError::NoNumber { number, last } => {
-                LayoutError::NoTurn { turn: number, first: 0, last }
+                SessionError::NoTurn { turn: number, first: 0, last }
             }
-            ChatError::Damaged { .. } => LayoutError::Damaged { what: chain(&error) },
-            ChatError::Input { what } => LayoutError::request(what),
+            ChatError::Damaged { .. } => SessionError::Damaged { what: error_chain(&error) },
+            ChatError::Input { what } => SessionError::request(what),
         }
     }
 }

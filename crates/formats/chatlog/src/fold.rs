@@ -8,16 +8,16 @@
 //! The commit that puts the new document in place first adds a line to the journal that names this document. If the
 //! journal comes back, by a crash or with a restored copy, the line says that the document has it all.
 
-use super::content::{Content, Mark};
+use super::content::{DocumentBytes, DocumentDigest};
 use super::error::ChatError;
-use super::journal::Op;
+use super::journal::JournalOp;
 use super::log::ChatLog;
-use super::names::{Files, below};
-use super::rewrite::{Plan, Sink, write};
+use super::paths::{ChatPaths, below};
+use super::rewrite::{DocumentSink, RewritePlan, write};
 use super::survey::survey;
 use everturn_json::names::FilePath;
 use everturn_store::{
-    At, Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer,
+    AppendAt, Durability, FileMode, Fingerprint, Precondition, Step, Store, StoreError, Writer,
 };
 
 /// How many bytes a document may have that is written by one commit, and how many one commit carries of a larger one.
@@ -27,7 +27,7 @@ pub(crate) const BATCH_BYTES: u64 = 8 << 20;
 const INDEX_FROM: u64 = 256 << 10;
 
 /// A document that is built in pieces.
-struct Pieces<'a> {
+struct BatchSink<'a> {
     writer: &'a dyn Writer,
     file: FilePath,
     batch: usize,
@@ -35,7 +35,7 @@ struct Pieces<'a> {
     written: u64,
 }
 
-impl Pieces<'_> {
+impl BatchSink<'_> {
     /// Writes the first bytes of the buffer, which end with a newline.
     fn flush(&mut self, end: usize) -> Result<(), ChatError> {
         let rest = self.buffer.split_off(end.min(self.buffer.len()));
@@ -43,9 +43,9 @@ impl Pieces<'_> {
         if lines.is_empty() {
             return Ok(());
         }
-        let (at, length) = (At::Exactly(self.written), lines.len() as u64);
+        let (at, length) = (AppendAt::Offset(self.written), lines.len() as u64);
         let step = Step::Append { file: self.file.clone(), at, lines };
-        self.writer.commit(vec![step], Durability::Written)?;
+        self.writer.commit(vec![step], Durability::Buffered)?;
         self.written += length;
         Ok(())
     }
@@ -69,13 +69,13 @@ impl Pieces<'_> {
     }
 }
 
-impl Sink for Pieces<'_> {
+impl DocumentSink for BatchSink<'_> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), ChatError> {
         self.buffer.extend_from_slice(bytes);
         self.flush_lines().map(drop)
     }
 
-    fn joint(&mut self) -> Result<(), ChatError> {
+    fn allow_newline(&mut self) -> Result<(), ChatError> {
         if !self.flush_lines()? {
             self.buffer.push(b'\n');
             self.flush(self.buffer.len())?;
@@ -89,8 +89,8 @@ impl Sink for Pieces<'_> {
 }
 
 /// The step that gives a file a content.
-pub(crate) fn replace(file: &FilePath, expect: Expect, bytes: Vec<u8>) -> Step {
-    Step::Replace { file: file.clone(), expect, bytes, secrecy: Secrecy::Usual }
+pub(crate) fn replace(file: &FilePath, expect: Precondition, bytes: Vec<u8>) -> Step {
+    Step::Replace { file: file.clone(), expect, bytes, mode: FileMode::Default }
 }
 
 fn remove_if_there(
@@ -105,13 +105,13 @@ fn remove_if_there(
 }
 
 /// The line of the journal which says that `document` has all of it.
-fn folded_line(log: &ChatLog, document: Mark) -> Result<Option<Step>, ChatError> {
+fn folded_line(log: &ChatLog, document: DocumentDigest) -> Result<Option<Step>, ChatError> {
     let file = &log.files.journal;
     if log.unplaced > 0 || log.store.stat(file)?.is_none() {
         return Ok(None);
     }
-    let lines = Op::Folded { document }.line("").into_bytes();
-    Ok(Some(Step::Append { file: file.clone(), at: At::End, lines }))
+    let lines = JournalOp::Folded { document }.line("").into_bytes();
+    Ok(Some(Step::Append { file: file.clone(), at: AppendAt::End, lines }))
 }
 
 /// The step that takes the journal away. One with changes that could not be applied goes to the trash.
@@ -128,7 +128,7 @@ fn journal_end(log: &ChatLog) -> Result<Option<Step>, ChatError> {
 
 /// A name in the trash for the journal of a chat log.
 fn free_name(log: &ChatLog) -> Result<FilePath, ChatError> {
-    let mark = log.content.mark()?;
+    let mark = log.content.digest()?;
     let mut count = 1_u64;
     loop {
         let file = below(&log.files.trash, &format!("journal-{:016x}-{count}.jsonl", mark.sum));
@@ -148,7 +148,7 @@ pub(crate) fn drop_journal(log: &ChatLog, writer: &dyn Writer) -> Result<(), Cha
 }
 
 /// A document with its index, of which the last commit has not been made.
-pub(crate) enum Built {
+pub(crate) enum BuiltDocument {
     /// All of it.
     Whole { bytes: Vec<u8>, index: Option<Vec<u8>> },
     /// It waits below the staging place.
@@ -156,10 +156,10 @@ pub(crate) enum Built {
 }
 
 /// A document that one commit can carry, which must be one.
-pub(crate) fn whole(bytes: Vec<u8>, target: &Files) -> Result<Built, ChatError> {
-    let index = survey(&Content::held(&target.document, bytes.clone()))?;
+pub(crate) fn whole(bytes: Vec<u8>, target: &ChatPaths) -> Result<BuiltDocument, ChatError> {
+    let index = survey(&DocumentBytes::held(&target.document, bytes.clone()))?;
     let index = (bytes.len() as u64 >= INDEX_FROM).then(|| index.to_bytes()).transpose()?;
-    Ok(Built::Whole { bytes, index })
+    Ok(BuiltDocument::Whole { bytes, index })
 }
 
 /// Whether a document of this length has an index beside it.
@@ -170,12 +170,12 @@ pub(crate) fn wants_index(bytes: u64) -> bool {
 /// The steps that put an index beside a document, or take away one that it no longer needs.
 fn index_steps(
     store: &dyn Store,
-    files: &Files,
+    files: &ChatPaths,
     index: Option<Vec<u8>>,
     steps: &mut Vec<Step>,
 ) -> Result<(), StoreError> {
     match index {
-        Some(index) => steps.push(replace(&files.index, Expect::Anything, index)),
+        Some(index) => steps.push(replace(&files.index, Precondition::Anything, index)),
         None => remove_if_there(store, &files.index, steps)?,
     }
     Ok(())
@@ -184,11 +184,11 @@ fn index_steps(
 /// Writes a chat log anew, for the files of `target`, without changing what anybody sees.
 pub(crate) fn build(
     log: &ChatLog,
-    plan: &Plan,
-    target: &Files,
+    plan: &RewritePlan,
+    target: &ChatPaths,
     writer: &dyn Writer,
     batch: u64,
-) -> Result<Built, ChatError> {
+) -> Result<BuiltDocument, ChatError> {
     let size = log.content.len().saturating_add(log.overlay.bytes);
     if size <= batch {
         let mut bytes = Vec::new();
@@ -196,48 +196,48 @@ pub(crate) fn build(
         return whole(bytes, target);
     }
     if log.store.stat(&target.staging)?.is_some() {
-        writer.commit(vec![Step::Remove { path: target.staging.clone() }], Durability::Written)?;
+        writer.commit(vec![Step::Remove { path: target.staging.clone() }], Durability::Buffered)?;
     }
     let file = below(&target.staging, "document.json");
     let batch = usize::try_from(batch).unwrap_or(usize::MAX);
     let buffer = Vec::new();
-    let mut pieces = Pieces { writer, file: file.clone(), batch, buffer, written: 0 };
+    let mut pieces = BatchSink { writer, file: file.clone(), batch, buffer, written: 0 };
     write(log, plan, &mut pieces)?;
     pieces.finish()?;
     let missing = || StoreError::Missing { path: file.clone() };
-    let content = Content::open(&log.store, &file)?.ok_or_else(missing)?;
+    let content = DocumentBytes::open(&log.store, &file)?.ok_or_else(missing)?;
     let index = survey(&content)?.to_bytes()?;
-    Ok(Built::Staged { file, index })
+    Ok(BuiltDocument::Staged { file, index })
 }
 
 /// Puts a document that was written anew in the place of the one that it was made from.
 pub(crate) fn put_in_place(
     log: &ChatLog,
-    built: Built,
+    built: BuiltDocument,
     more: Vec<Step>,
     writer: &dyn Writer,
 ) -> Result<(), ChatError> {
     let (store, files) = (&*log.store, &log.files);
     let mut steps = more;
     match built {
-        Built::Whole { bytes, index } => {
+        BuiltDocument::Whole { bytes, index } => {
             let old = log.content.read(0..log.content.len())?;
-            let expect = Expect::Content(Fingerprint::of(&old));
-            let mark = Content::held(&files.document, bytes.clone()).mark()?;
+            let expect = Precondition::Content(Fingerprint::of(&old));
+            let mark = DocumentBytes::held(&files.document, bytes.clone()).digest()?;
             steps.extend(folded_line(log, mark)?);
             steps.push(replace(&files.document, expect, bytes));
             steps.extend(journal_end(log)?);
             index_steps(store, files, index, &mut steps)?;
             writer.commit(steps, Durability::Synced)?;
         }
-        Built::Staged { file, index } => {
-            let now = Content::open(&log.store, &files.document)?;
-            let now = now.map(|now| now.mark()).transpose()?;
-            if now != Some(log.content.mark()?) {
+        BuiltDocument::Staged { file, index } => {
+            let now = DocumentBytes::open(&log.store, &files.document)?;
+            let now = now.map(|now| now.digest()).transpose()?;
+            if now != Some(log.content.digest()?) {
                 return Err(StoreError::Changed { file: files.document.clone() }.into());
             }
             let missing = || StoreError::Missing { path: file.clone() };
-            let mark = Content::open(&log.store, &file)?.ok_or_else(missing)?.mark()?;
+            let mark = DocumentBytes::open(&log.store, &file)?.ok_or_else(missing)?.digest()?;
             steps.extend(folded_line(log, mark)?);
             steps.push(Step::Rename { from: file, to: files.folded.clone() });
             if log.unplaced > 0 {
@@ -253,7 +253,7 @@ pub(crate) fn put_in_place(
 /// Gives a document its name that was folded and stands beside the one it replaces.
 pub(crate) fn finish(
     store: &dyn Store,
-    files: &Files,
+    files: &ChatPaths,
     index: Option<Vec<u8>>,
     writer: &dyn Writer,
 ) -> Result<(), ChatError> {
@@ -268,7 +268,7 @@ pub(crate) fn finish(
     }
     let (from, to) = (files.folded.clone(), files.document.clone());
     let mut steps = vec![Step::Rename { from, to }];
-    steps.extend(index.map(|index| replace(&files.index, Expect::Anything, index)));
+    steps.extend(index.map(|index| replace(&files.index, Precondition::Anything, index)));
     remove_if_there(store, &files.staging, &mut steps)?;
     writer.commit(steps, Durability::Synced)?;
     Ok(())
@@ -277,26 +277,26 @@ pub(crate) fn finish(
 /// Puts a new chat log in its place, which must be free.
 pub(crate) fn put_new(
     store: &dyn Store,
-    built: Built,
-    target: &Files,
+    built: BuiltDocument,
+    target: &ChatPaths,
     writer: &dyn Writer,
 ) -> Result<(), ChatError> {
     let steps = match built {
-        Built::Whole { bytes, index } => {
-            let mut steps = vec![replace(&target.document, Expect::Absent, bytes)];
+        BuiltDocument::Whole { bytes, index } => {
+            let mut steps = vec![replace(&target.document, Precondition::Absent, bytes)];
             index_steps(store, target, index, &mut steps)?;
             steps
         }
-        Built::Staged { file, index } => vec![
+        BuiltDocument::Staged { file, index } => vec![
             Step::Rename { from: file, to: target.document.clone() },
-            replace(&target.index, Expect::Anything, index),
+            replace(&target.index, Precondition::Anything, index),
         ],
     };
     writer.commit(steps, Durability::Synced)?;
     let mut rest = Vec::new();
     remove_if_there(store, &target.staging, &mut rest)?;
     if !rest.is_empty() {
-        writer.commit(rest, Durability::Written)?;
+        writer.commit(rest, Durability::Buffered)?;
     }
     Ok(())
 }

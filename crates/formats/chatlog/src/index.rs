@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::content::{Content, Mark};
+use super::content::{DocumentBytes, DocumentDigest};
 use super::error::ChatError;
-use super::survey::{EVERY, List};
+use super::survey::{EVERY, ListKind};
 use everturn_json::checksum::checksum;
 use everturn_json::names::FilePath;
 use everturn_store::Store;
@@ -85,19 +85,19 @@ pub(crate) fn id_hash(id: &str) -> u64 {
 
 /// The id of an element, and its place. Sorted by the list, then by the id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Row {
+pub(crate) struct IdRow {
     list: u8,
     hash: u64,
     place: u64,
 }
 
-impl Row {
-    pub(crate) fn new(list: List, hash: u64, place: u64) -> Row {
-        Row { list: Row::kind_of(list), hash, place }
+impl IdRow {
+    pub(crate) fn new(list: ListKind, hash: u64, place: u64) -> IdRow {
+        IdRow { list: IdRow::kind_of(list), hash, place }
     }
 
-    pub(crate) fn kind_of(list: List) -> u8 {
-        u8::from(list == List::Snapshots)
+    pub(crate) fn kind_of(list: ListKind) -> u8 {
+        u8::from(list == ListKind::Snapshots)
     }
 
     pub(crate) fn kind(&self) -> u8 {
@@ -107,7 +107,7 @@ impl Row {
 
 /// A snapshot of a tool: after which message, and where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SnapshotPlace {
+pub(crate) struct SnapshotPosition {
     pub(crate) message: u64,
     /// Its place among all snapshots.
     pub(crate) place: u64,
@@ -115,39 +115,39 @@ pub(crate) struct SnapshotPlace {
 }
 
 /// The lines of an index that is being made.
-pub(crate) struct Lines {
-    ids: Vec<Row>,
-    snapshots: Vec<(u64, SnapshotPlace)>,
+pub(crate) struct IndexLines {
+    ids: Vec<IdRow>,
+    snapshots: Vec<(u64, SnapshotPosition)>,
 }
 
-impl Lines {
+impl IndexLines {
     /// Takes ids that are sorted.
-    pub(crate) fn new(ids: Vec<Row>) -> Lines {
-        Lines { ids, snapshots: Vec::new() }
+    pub(crate) fn new(ids: Vec<IdRow>) -> IndexLines {
+        IndexLines { ids, snapshots: Vec::new() }
     }
 
     /// The first place that an id has in a list.
-    pub(crate) fn first(&self, list: List, hash: u64) -> Option<u64> {
-        let from = Row { list: Row::kind_of(list), hash, place: 0 };
+    pub(crate) fn first(&self, list: ListKind, hash: u64) -> Option<u64> {
+        let from = IdRow { list: IdRow::kind_of(list), hash, place: 0 };
         let at = self.ids.partition_point(|row| *row < from);
         let row = self.ids.get(at)?;
         (row.list == from.list && row.hash == hash).then_some(row.place)
     }
 
     pub(crate) fn snapshot(&mut self, tool: u64, message: u64, place: u64, offset: u64) {
-        self.snapshots.push((tool, SnapshotPlace { message, place, offset }));
+        self.snapshots.push((tool, SnapshotPosition { message, place, offset }));
     }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Tool {
+struct IndexedTool {
     id: String,
     /// How many snapshots it has.
     count: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Header {
+struct IndexHeader {
     version: u32,
     /// The document that this is about.
     bytes: u64,
@@ -160,38 +160,38 @@ struct Header {
     blocks: u64,
     message_ids: u64,
     snapshot_ids: u64,
-    tools: Vec<Tool>,
+    tools: Vec<IndexedTool>,
 }
 
 /// Where things are in one document.
 #[derive(Clone)]
-pub(crate) struct Index {
-    header: Header,
-    content: Content,
+pub(crate) struct DocumentIndex {
+    header: IndexHeader,
+    content: DocumentBytes,
     /// Where the lines of numbers begin.
     base: u64,
 }
 
-impl Index {
+impl DocumentIndex {
     pub(crate) fn build(
-        mark: Mark,
+        mark: DocumentDigest,
         lists: [Option<ListFacts>; 2],
         wrong: [bool; 2],
         blocks: &[u64],
         tools: Vec<String>,
-        lines: Lines,
-    ) -> Result<Index, ChatError> {
-        let Lines { ids, mut snapshots } = lines;
+        lines: IndexLines,
+    ) -> Result<DocumentIndex, ChatError> {
+        let IndexLines { ids, mut snapshots } = lines;
         snapshots.sort_unstable();
         let [messages, tool_snapshots] = lists;
         let message_ids = ids.iter().filter(|row| row.list == 0).count() as u64;
         let tool = |(number, id): (u64, String)| {
             let first = snapshots.partition_point(|(tool, _)| *tool < number) as u64;
             let end = snapshots.partition_point(|(tool, _)| *tool <= number) as u64;
-            Tool { id, count: end - first }
+            IndexedTool { id, count: end - first }
         };
         let tools = (0..).zip(tools).map(tool).collect();
-        let header = Header {
+        let header = IndexHeader {
             version: VERSION,
             bytes: mark.bytes,
             sum: format!("{:016x}", mark.sum),
@@ -217,20 +217,20 @@ impl Index {
         for row in &ids {
             add(&[row.hash, row.place]);
         }
-        for (_, SnapshotPlace { message, place, offset }) in &snapshots {
+        for (_, SnapshotPosition { message, place, offset }) in &snapshots {
             add(&[*message, *place, *offset]);
         }
-        let content = Content::held(&FilePath::root(), text.into_bytes());
-        Ok(Index { header, content, base })
+        let content = DocumentBytes::held(&FilePath::root(), text.into_bytes());
+        Ok(DocumentIndex { header, content, base })
     }
 
     /// The index that is kept beside a document, if it is about this one.
     pub(crate) fn open(
         store: &Arc<dyn Store>,
         file: &FilePath,
-        mark: Mark,
-    ) -> Result<Option<Index>, ChatError> {
-        let Some(content) = Content::open(store, file)? else { return Ok(None) };
+        mark: DocumentDigest,
+    ) -> Result<Option<DocumentIndex>, ChatError> {
+        let Some(content) = DocumentBytes::open(store, file)? else { return Ok(None) };
         let mut first = Vec::new();
         let newline = loop {
             if let Some(at) = first.iter().position(|byte| *byte == b'\n') {
@@ -249,8 +249,8 @@ impl Index {
         if sum != format!(" {:016x}", checksum(&[line])).as_bytes() {
             return Ok(None);
         }
-        let Ok(header) = serde_json::from_slice::<Header>(line) else { return Ok(None) };
-        let index = Index { header, content, base: newline as u64 + 1 };
+        let Ok(header) = serde_json::from_slice::<IndexHeader>(line) else { return Ok(None) };
+        let index = DocumentIndex { header, content, base: newline as u64 + 1 };
         let fits = index.header.version == VERSION
             && index.header.bytes == mark.bytes
             && index.header.sum == format!("{:016x}", mark.sum)
@@ -260,7 +260,7 @@ impl Index {
 
     /// How many bytes the lines of numbers have.
     fn size(&self) -> u64 {
-        let Header { blocks, message_ids, snapshot_ids, tools, .. } = &self.header;
+        let IndexHeader { blocks, message_ids, snapshot_ids, tools, .. } = &self.header;
         let snapshots: u64 = tools.iter().map(|tool| tool.count).sum();
         let ids = message_ids.saturating_add(*snapshot_ids).saturating_mul(ID_LINE);
         let blocks = blocks.saturating_mul(BLOCK_LINE);
@@ -272,28 +272,28 @@ impl Index {
         self.content.read(0..self.content.len())
     }
 
-    pub(crate) fn mark(&self) -> Option<Mark> {
+    pub(crate) fn mark(&self) -> Option<DocumentDigest> {
         let sum = u64::from_str_radix(&self.header.sum, 16).ok()?;
-        Some(Mark { bytes: self.header.bytes, sum })
+        Some(DocumentDigest { bytes: self.header.bytes, sum })
     }
 
-    pub(crate) fn list(&self, list: List) -> Option<&ListFacts> {
+    pub(crate) fn list(&self, list: ListKind) -> Option<&ListFacts> {
         match list {
-            List::Messages => self.header.messages.as_ref(),
-            List::Snapshots => self.header.tool_snapshots.as_ref(),
+            ListKind::Messages => self.header.messages.as_ref(),
+            ListKind::Snapshots => self.header.tool_snapshots.as_ref(),
         }
     }
 
-    pub(crate) fn count(&self, list: List) -> u64 {
+    pub(crate) fn count(&self, list: ListKind) -> u64 {
         self.list(list).map_or(0, |facts| facts.count)
     }
 
     /// Whether a list is there and is no array.
-    pub(crate) fn is_wrong(&self, list: List) -> bool {
+    pub(crate) fn is_wrong(&self, list: ListKind) -> bool {
         let [messages, snapshots] = self.header.wrong;
         match list {
-            List::Messages => messages,
-            List::Snapshots => snapshots,
+            ListKind::Messages => messages,
+            ListKind::Snapshots => snapshots,
         }
     }
 
@@ -309,13 +309,13 @@ impl Index {
     }
 
     /// The places that elements with this id may have.
-    pub(crate) fn find(&self, list: List, id: &str) -> Result<Vec<u64>, ChatError> {
+    pub(crate) fn find(&self, list: ListKind, id: &str) -> Result<Vec<u64>, ChatError> {
         let hash = id_hash(id);
-        let Header { blocks, message_ids, snapshot_ids, .. } = &self.header;
+        let IndexHeader { blocks, message_ids, snapshot_ids, .. } = &self.header;
         let ids = self.base + blocks * BLOCK_LINE;
         let (start, count) = match list {
-            List::Messages => (ids, *message_ids),
-            List::Snapshots => (ids + message_ids * ID_LINE, *snapshot_ids),
+            ListKind::Messages => (ids, *message_ids),
+            ListKind::Snapshots => (ids + message_ids * ID_LINE, *snapshot_ids),
         };
         let row = |at: u64| self.numbers::<2>(start + at * ID_LINE);
         let (mut low, mut high) = self.around(start, count, hash)?;
@@ -363,7 +363,7 @@ impl Index {
         &self,
         tool: &str,
         message: u64,
-    ) -> Result<impl Iterator<Item = Result<SnapshotPlace, ChatError>> + '_, ChatError> {
+    ) -> Result<impl Iterator<Item = Result<SnapshotPosition, ChatError>> + '_, ChatError> {
         let mut first = 0;
         let mut range = (0, 0);
         for known in &self.header.tools {
@@ -372,11 +372,11 @@ impl Index {
             }
             first += known.count;
         }
-        let Header { blocks, message_ids, snapshot_ids, .. } = &self.header;
+        let IndexHeader { blocks, message_ids, snapshot_ids, .. } = &self.header;
         let start = self.base + blocks * BLOCK_LINE + (message_ids + snapshot_ids) * ID_LINE;
         let row = move |at: u64| {
             let [message, place, offset] = self.numbers(start + at * SNAPSHOT_LINE)?;
-            Ok::<SnapshotPlace, ChatError>(SnapshotPlace { message, place, offset })
+            Ok::<SnapshotPosition, ChatError>(SnapshotPosition { message, place, offset })
         };
         let (mut low, mut high) = range;
         while low < high {
@@ -390,7 +390,7 @@ impl Index {
     pub(crate) fn snapshots_between(
         &self,
         messages: RangeInclusive<u64>,
-    ) -> Result<Vec<SnapshotPlace>, ChatError> {
+    ) -> Result<Vec<SnapshotPosition>, ChatError> {
         let mut found = Vec::new();
         for tool in self.tools() {
             for place in self.snapshots(tool, *messages.end())? {

@@ -19,60 +19,60 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::content::Mark;
+use super::content::DocumentDigest;
 use super::error::ChatError;
 use super::index::id_hash;
-use super::survey::List;
+use super::survey::ListKind;
 use everturn_json::checksum::checksum;
-use everturn_json::finding::{Code, Finding};
-use everturn_json::lines::{Item, Record, Scan};
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::jsonl::{JsonlRecord, JsonlScan, ScanItem};
 use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError, StoreSource};
 use everturn_value::delta::Delta;
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The version that the first line tells.
 const VERSION: &str = "1";
 
 /// One thing that was changed.
 #[derive(Debug, Clone)]
-pub(crate) enum Op {
+pub(crate) enum JournalOp {
     /// A message was added.
-    Message { place: u64, value: Tree },
+    Message { place: u64, value: JsonTree },
     /// The state of a tool was noted, after a message.
-    Snapshot { place: u64, message: u64, value: Tree },
+    Snapshot { place: u64, message: u64, value: JsonTree },
     /// Something in an element changed. A snapshot may belong to another message since.
-    Edit { list: List, place: u64, id: Option<String>, message: Option<u64>, edits: Vec<Delta> },
+    Edit { list: ListKind, place: u64, id: Option<String>, message: Option<u64>, edits: Vec<Delta> },
     /// A message was taken away.
     Remove { place: u64, id: Option<String> },
     /// Something outside of the long lists changed.
     Head { edits: Vec<Delta> },
     /// All lines above were put into this document.
-    Folded { document: Mark },
+    Folded { document: DocumentDigest },
 }
 
 /// The document that a journal was begun for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Base {
-    pub(crate) mark: Mark,
+pub(crate) struct JournalBase {
+    pub(crate) mark: DocumentDigest,
     /// How many messages and snapshots it had.
     pub(crate) messages: u64,
     pub(crate) snapshots: u64,
 }
 
-impl Base {
+impl JournalBase {
     /// The first line of a journal.
     pub(crate) fn line(&self) -> String {
-        let Base { mark: Mark { bytes, sum }, messages, snapshots } = self;
+        let JournalBase { mark: DocumentDigest { bytes, sum }, messages, snapshots } = self;
         format!(
             "{{\"journal\":{VERSION},\"document\":{{\"bytes\":{bytes},\"sum\":\"{sum:016x}\",\
              \"messages\":{messages},\"tool_snapshots\":{snapshots}}}}}\n"
         )
     }
 
-    pub(super) fn parse(tree: &Tree) -> Option<Base> {
+    pub(super) fn parse(tree: &JsonTree) -> Option<JournalBase> {
         let number = |key: &str| tree.text_at(&["document", key])?.parse().ok();
-        Some(Base {
+        Some(JournalBase {
             mark: document_mark(tree)?,
             messages: number("messages")?,
             snapshots: number("tool_snapshots")?,
@@ -81,15 +81,15 @@ impl Base {
 }
 
 /// The document that a line names.
-fn document_mark(tree: &Tree) -> Option<Mark> {
+fn document_mark(tree: &JsonTree) -> Option<DocumentDigest> {
     let bytes = tree.text_at(&["document", "bytes"])?.parse().ok()?;
     let sum = u64::from_str_radix(&tree.string_at(&["document", "sum"])?, 16).ok()?;
-    Some(Mark { bytes, sum })
+    Some(DocumentDigest { bytes, sum })
 }
 
 /// The member of a line that names an element.
 fn id_text(id: Option<&str>) -> String {
-    let id = id.and_then(|id| Tree::from_value(id).ok());
+    let id = id.and_then(|id| JsonTree::from_value(id).ok());
     id.map(|id| format!(",\"id\":{}", id.to_line())).unwrap_or_default()
 }
 
@@ -98,20 +98,20 @@ fn edits_text(edits: &[Delta]) -> String {
     format!("[{}]", edits.join(","))
 }
 
-impl Op {
+impl JournalOp {
     /// The line that stands for it. `at` is a time as text.
     pub(crate) fn line(&self, at: &str) -> String {
         let start = |op: &str| format!("{{\"op\":\"{op}\",\"at\":\"{at}\"");
         match self {
-            Op::Message { place, value } => {
+            JournalOp::Message { place, value } => {
                 format!("{},\"place\":{place},\"value\":{}}}\n", start("message"), value.to_line())
             }
-            Op::Snapshot { place, message, value } => {
+            JournalOp::Snapshot { place, message, value } => {
                 let start = start("snapshot");
                 let value = value.to_line();
                 format!("{start},\"place\":{place},\"message\":{message},\"value\":{value}}}\n")
             }
-            Op::Edit { list, place, id, message, edits } => {
+            JournalOp::Edit { list, place, id, message, edits } => {
                 let message = message.map(|place| format!(",\"message\":{place}"));
                 let (list, message) = (list.key(), message.unwrap_or_default());
                 let (start, id, edits) = (start("edit"), id_text(id.as_deref()), edits_text(edits));
@@ -119,61 +119,65 @@ impl Op {
                     "{start},\"list\":\"{list}\",\"place\":{place}{id}{message},\"edits\":{edits}}}\n"
                 )
             }
-            Op::Remove { place, id } => {
+            JournalOp::Remove { place, id } => {
                 let (start, id) = (start("remove"), id_text(id.as_deref()));
                 format!("{start},\"list\":\"messages\",\"place\":{place}{id}}}\n")
             }
-            Op::Head { edits } => format!("{},\"edits\":{}}}\n", start("head"), edits_text(edits)),
-            Op::Folded { document: Mark { bytes, sum } } => format!(
+            JournalOp::Head { edits } => {
+                format!("{},\"edits\":{}}}\n", start("head"), edits_text(edits))
+            }
+            JournalOp::Folded { document: DocumentDigest { bytes, sum } } => format!(
                 "{{\"op\":\"folded\",\"document\":{{\"bytes\":{bytes},\"sum\":\"{sum:016x}\"}}}}\n"
             ),
         }
     }
 
-    fn parse(tree: &Tree) -> Result<Op, String> {
+    fn parse(tree: &JsonTree) -> Result<JournalOp, String> {
         let number = |key: &str| tree.text_at(&[key]).and_then(|text| text.parse::<u64>().ok());
         let place = || number("place").filter(|place| *place > 0).ok_or("it has no place");
         let id = || tree.string_at(&["id"]);
-        let value = || match tree.at(&["value"]) {
-            Some(value) if value.kind() == Kind::Object => Ok(value),
+        let value = || match tree.value_at(&["value"]) {
+            Some(value) if value.kind() == ValueKind::Object => Ok(value),
             _ => Err("its value is no object"),
         };
         let edits = || -> Result<Vec<Delta>, String> {
-            let edits = tree.at(&["edits"]).filter(|edits| edits.kind() == Kind::Array);
+            let edits = tree.value_at(&["edits"]).filter(|edits| edits.kind() == ValueKind::Array);
             let edits = edits.ok_or("it has no edits")?.children();
             edits.iter().map(|(_, edit)| Delta::parse(&edit.to_line())).collect()
         };
         let op = tree.string_at(&["op"]).ok_or("it has no op")?;
         Ok(match op.as_str() {
-            "message" => Op::Message { place: place()?, value: value()? },
+            "message" => JournalOp::Message { place: place()?, value: value()? },
             "snapshot" => {
                 let message = number("message").ok_or("it has no message")?;
-                Op::Snapshot { place: place()?, message, value: value()? }
+                JournalOp::Snapshot { place: place()?, message, value: value()? }
             }
             "edit" => {
                 let list = tree.string_at(&["list"]).unwrap_or_default();
-                let list = List::named(list.as_bytes()).ok_or("it has no list")?;
+                let list = ListKind::named(list.as_bytes()).ok_or("it has no list")?;
                 let (place, message) = (place()?, number("message"));
-                Op::Edit { list, place, id: id(), message, edits: edits()? }
+                JournalOp::Edit { list, place, id: id(), message, edits: edits()? }
             }
-            "remove" => Op::Remove { place: place()?, id: id() },
-            "head" => Op::Head { edits: edits()? },
-            "folded" => Op::Folded { document: document_mark(tree).ok_or("it names no document")? },
+            "remove" => JournalOp::Remove { place: place()?, id: id() },
+            "head" => JournalOp::Head { edits: edits()? },
+            "folded" => {
+                JournalOp::Folded { document: document_mark(tree).ok_or("it names no document")? }
+            }
             other => return Err(format!("{other:?} is no operation")),
         })
     }
 }
 
 /// Whether a record of a journal says something.
-pub(crate) fn says_something(tree: &Tree) -> bool {
-    match tree.at(&["journal"]) {
-        Some(_) => Base::parse(tree).is_some(),
-        None => Op::parse(tree).is_ok(),
+pub(crate) fn says_something(tree: &JsonTree) -> bool {
+    match tree.value_at(&["journal"]) {
+        Some(_) => JournalBase::parse(tree).is_some(),
+        None => JournalOp::parse(tree).is_ok(),
     }
 }
 
 /// Whether a record of a journal adds something, and so does not speak of places in the document.
-pub(crate) fn adds(tree: &Tree) -> bool {
+pub(crate) fn is_addition(tree: &JsonTree) -> bool {
     let op = tree.string_at(&["op"]);
     op.is_some_and(|op| matches!(op.as_str(), "message" | "snapshot" | "head"))
 }
@@ -188,9 +192,9 @@ pub(crate) struct AddedSnapshot {
 
 /// What a journal says, with the places of what is long.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Overlay {
+pub(crate) struct JournalOverlay {
     /// The document that the journal is about, if it says so.
-    pub(crate) base: Option<Base>,
+    pub(crate) base: Option<JournalBase>,
     /// How many bytes the journal has; none if there is no journal.
     pub(crate) bytes: u64,
     /// Messages by their places: where their lines are.
@@ -211,19 +215,22 @@ pub(crate) struct Overlay {
     sums: HashMap<u64, u64>,
 }
 
-impl Overlay {
+impl JournalOverlay {
     /// Reads a journal; one that is not there says nothing.
-    pub(crate) fn read(store: &Arc<dyn Store>, file: &FilePath) -> Result<Overlay, ChatError> {
-        Overlay::read_with(store, file, |op, _| Some(op))
+    pub(crate) fn read(
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<JournalOverlay, ChatError> {
+        JournalOverlay::read_with(store, file, |op, _| Some(op))
     }
 
     /// The same, with each change as `fit` says that it applies to the document, if it does.
     pub(super) fn read_with(
         store: &Arc<dyn Store>,
         file: &FilePath,
-        mut fit: impl FnMut(Op, &Record) -> Option<Op>,
-    ) -> Result<Overlay, ChatError> {
-        let mut overlay = Overlay::default();
+        mut fit: impl FnMut(JournalOp, &JsonlRecord) -> Option<JournalOp>,
+    ) -> Result<JournalOverlay, ChatError> {
+        let mut overlay = JournalOverlay::default();
         let source = match StoreSource::open(store, file) {
             Ok(source) => source,
             Err(StoreError::Missing { .. }) => return Ok(overlay),
@@ -231,11 +238,11 @@ impl Overlay {
         };
         let stat = store.stat(file)?;
         overlay.bytes = stat.map_or(0, |stat| stat.len);
-        let scan = Scan::new(source, file.clone()).largest_text(u64::MAX).forward();
+        let scan = JsonlScan::new(source, file.clone()).largest_text(u64::MAX).forward();
         for item in scan.map_err(StoreError::io("read", file))? {
             match item.map_err(StoreError::io("read", file))? {
-                Item::Finding(finding) => overlay.findings.push(finding),
-                Item::Record(record) => overlay.record(file, &record, &mut fit),
+                ScanItem::Finding(finding) => overlay.findings.push(finding),
+                ScanItem::Record(record) => overlay.record(file, &record, &mut fit),
             }
         }
         Ok(overlay)
@@ -244,17 +251,17 @@ impl Overlay {
     fn record(
         &mut self,
         file: &FilePath,
-        record: &Record,
-        fit: &mut impl FnMut(Op, &Record) -> Option<Op>,
+        record: &JsonlRecord,
+        fit: &mut impl FnMut(JournalOp, &JsonlRecord) -> Option<JournalOp>,
     ) {
         let text = Arc::new(record.text().unwrap_or_default().to_owned());
         let end = text.len();
-        let tree = Tree::trusted(text, 0..end);
-        if tree.at(&["journal"]).is_some() {
+        let tree = JsonTree::from_trusted(text, 0..end);
+        if tree.value_at(&["journal"]).is_some() {
             return self.begin(file, record, &tree);
         }
         let span = record.offset..record.offset + record.length;
-        match Op::parse(&tree) {
+        match JournalOp::parse(&tree) {
             Ok(op) => {
                 let time = tree.string_at(&["at"]);
                 let op = self.placed(file, record, op);
@@ -266,19 +273,30 @@ impl Overlay {
                 file: file.clone(),
                 line: record.line,
                 offset: Some(record.offset),
-                code: Code::BadRecord,
+                code: FindingCode::BadRecord,
                 message: format!("a line of the journal that says nothing: {reason}"),
             }),
         }
     }
 
     /// A message whose place another has comes after all others, unless it is the same one.
-    fn placed(&mut self, file: &FilePath, record: &Record, op: Op) -> Option<Op> {
-        let Op::Message { place, value } = op else { return Some(op) };
+    fn placed(
+        &mut self,
+        file: &FilePath,
+        record: &JsonlRecord,
+        op: JournalOp,
+    ) -> Option<JournalOp> {
+        let JournalOp::Message { place, value } = op else { return Some(op) };
         let sum = checksum(&[record.text().unwrap_or_default().as_bytes()]);
         let mut note = |message: String| {
             let (file, line, offset) = (file.clone(), record.line, Some(record.offset));
-            self.findings.push(Finding { file, line, offset, code: Code::DuplicateId, message });
+            self.findings.push(Finding {
+                file,
+                line,
+                offset,
+                code: FindingCode::DuplicateId,
+                message,
+            });
         };
         let place = match self.sums.get(&place) {
             None => place,
@@ -292,21 +310,21 @@ impl Overlay {
             }
         };
         self.sums.insert(place, sum);
-        Some(Op::Message { place, value })
+        Some(JournalOp::Message { place, value })
     }
 
-    fn begin(&mut self, file: &FilePath, record: &Record, tree: &Tree) {
+    fn begin(&mut self, file: &FilePath, record: &JsonlRecord, tree: &JsonTree) {
         let version = tree.text_at(&["journal"]).unwrap_or_default();
         if version != VERSION {
             self.findings.push(Finding {
                 file: file.clone(),
                 line: record.line,
                 offset: Some(record.offset),
-                code: Code::NewerVersion,
+                code: FindingCode::NewerVersion,
                 message: format!("a journal of version {version}, which is not known here"),
             });
         }
-        self.base = Base::parse(tree);
+        self.base = JournalBase::parse(tree);
     }
 
     /// Counts messages whose lines were lost as taken away, so that the others keep their places.
@@ -318,36 +336,36 @@ impl Overlay {
     }
 
     /// Takes note of a change that stands, or will stand, at a place of the journal.
-    pub(crate) fn note(&mut self, op: Op, line: Range<u64>, time: Option<String>) {
+    pub(crate) fn note(&mut self, op: JournalOp, line: Range<u64>, time: Option<String>) {
         self.time = time.or(self.time.take());
-        let mut known = |list: List, value: &Tree, place: u64| {
+        let mut known = |list: ListKind, value: &JsonTree, place: u64| {
             if let Some(id) = value.string_at(&["id"]) {
-                let key = (u8::from(list == List::Snapshots), id_hash(&id));
+                let key = (u8::from(list == ListKind::Snapshots), id_hash(&id));
                 self.ids.entry(key).or_default().push(place);
             }
         };
         match op {
-            Op::Message { place, value } => {
-                known(List::Messages, &value, place);
+            JournalOp::Message { place, value } => {
+                known(ListKind::Messages, &value, place);
                 self.messages.insert(place, line);
             }
-            Op::Snapshot { place, message, value } => {
-                known(List::Snapshots, &value, place);
+            JournalOp::Snapshot { place, message, value } => {
+                known(ListKind::Snapshots, &value, place);
                 let tool = value.string_at(&["tool_id"]).unwrap_or_default();
                 self.snapshots.insert(place, AddedSnapshot { tool, message, line });
             }
-            Op::Edit { list: List::Messages, place, edits, .. } => {
+            JournalOp::Edit { list: ListKind::Messages, place, edits, .. } => {
                 self.message_edits.entry(place).or_default().extend(edits);
             }
-            Op::Edit { list: List::Snapshots, place, message, edits, .. } => {
+            JournalOp::Edit { list: ListKind::Snapshots, place, message, edits, .. } => {
                 self.snapshot_edits.entry(place).or_default().extend(edits);
                 if let Some(message) = message {
                     self.moved.insert(place, message);
                 }
             }
-            Op::Remove { place, .. } => drop(self.removed.insert(place)),
-            Op::Head { edits } => self.head.extend(edits),
-            Op::Folded { .. } => {}
+            JournalOp::Remove { place, .. } => drop(self.removed.insert(place)),
+            JournalOp::Head { edits } => self.head.extend(edits),
+            JournalOp::Folded { .. } => {}
         }
     }
 
@@ -362,8 +380,8 @@ impl Overlay {
     }
 
     /// The places that elements of the journal with this id may have.
-    pub(crate) fn find(&self, list: List, id: &str) -> &[u64] {
-        let key = (u8::from(list == List::Snapshots), id_hash(id));
+    pub(crate) fn find(&self, list: ListKind, id: &str) -> &[u64] {
+        let key = (u8::from(list == ListKind::Snapshots), id_hash(id));
         self.ids.get(&key).map(Vec::as_slice).unwrap_or_default()
     }
 }
@@ -373,29 +391,29 @@ mod tests {
     use super::*;
 
     #[expect(clippy::needless_pass_by_value, reason = "a table reads better without ampersands")]
-    fn check(op: Op) {
+    fn check(op: JournalOp) {
         let line = op.line("2026-01-01T10:00:00Z");
-        let tree = Tree::parse(line.trim_end().to_owned()).unwrap();
-        let again = Op::parse(&tree).unwrap();
+        let tree = JsonTree::parse(line.trim_end().to_owned()).unwrap();
+        let again = JournalOp::parse(&tree).unwrap();
         assert_eq!(again.line("2026-01-01T10:00:00Z"), line);
     }
 
     #[test]
     fn a_change_is_read_as_it_is_written() {
-        let value = || Tree::parse(r#"{"id":"a","x":"\ud800","n":1.50}"#).unwrap();
-        let edit = Delta::set(everturn_value::delta::Path::array(["content", "a.b"]), value());
-        check(Op::Message { place: 3, value: value() });
-        check(Op::Snapshot { place: 2, message: 0, value: value() });
+        let value = || JsonTree::parse(r#"{"id":"a","x":"\ud800","n":1.50}"#).unwrap();
+        let edit = Delta::set(everturn_value::delta::DeltaPath::array(["content", "a.b"]), value());
+        check(JournalOp::Message { place: 3, value: value() });
+        check(JournalOp::Snapshot { place: 2, message: 0, value: value() });
         let edits = vec![edit];
-        let list = List::Messages;
+        let list = ListKind::Messages;
         let id = || Some("a \"b\"".to_owned());
-        check(Op::Edit { list, place: 1, id: None, message: None, edits: edits.clone() });
-        let list = List::Snapshots;
-        check(Op::Edit { list, place: 1, id: id(), message: Some(7), edits: edits.clone() });
-        check(Op::Remove { place: 9, id: None });
-        check(Op::Remove { place: 9, id: id() });
-        check(Op::Head { edits });
-        check(Op::Folded { document: Mark { bytes: 7, sum: 0xab } });
+        check(JournalOp::Edit { list, place: 1, id: None, message: None, edits: edits.clone() });
+        let list = ListKind::Snapshots;
+        check(JournalOp::Edit { list, place: 1, id: id(), message: Some(7), edits: edits.clone() });
+        check(JournalOp::Remove { place: 9, id: None });
+        check(JournalOp::Remove { place: 9, id: id() });
+        check(JournalOp::Head { edits });
+        check(JournalOp::Folded { document: DocumentDigest { bytes: 7, sum: 0xab } });
     }
 
     #[test]
@@ -410,7 +428,7 @@ mod tests {
             r#"{"op":"folded"}"#,
             r#"{"op":"dance"}"#,
         ] {
-            assert!(Op::parse(&Tree::parse(line).unwrap()).is_err(), "{line}");
+            assert!(JournalOp::parse(&JsonTree::parse(line).unwrap()).is_err(), "{line}");
         }
     }
 }

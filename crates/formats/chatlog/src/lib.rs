@@ -11,50 +11,50 @@
 //! fold puts the journal into the document: everything that did not change is copied byte for byte. Reading is the
 //! document with the journal over it, and says the same before a fold and after it.
 //!
-//! A [`ChatLog`] reads messages, a [`ChatWriter`] changes them, a [`Tool`] is what a narrator's [`Tag`]s act on, and
-//! [`ChatLayout`] shows all of it in the common view. The crate depends on `everturn-session`, on `everturn-prompt` for
+//! A [`ChatLog`] reads messages, a [`ChatWriter`] changes them, a [`Tool`] is changed by a narrator's [`ToolTag`]s, and
+//! [`ChatFormat`] maps all of it to the common model. The crate depends on `everturn-session`, on `everturn-prompt` for
 //! context windows, and on `everturn-external`, to leave the files of other programs alone.
 
 mod branch;
 pub mod chatlog_import;
 mod check;
 mod content;
+mod context_window;
 mod create;
-mod database;
+mod derived;
 mod edit;
 mod error;
 mod fold;
-mod follow;
+mod format;
+mod import_store;
 mod index;
 mod journal;
-mod layout;
-mod life;
+mod lifecycle;
 mod log;
 mod lost;
 mod message;
-mod names;
-mod refit;
+mod normalize;
+mod paths;
+mod rebase;
+mod rebuild;
 mod repair;
-mod rescue;
-mod reshape;
 mod rewrite;
-mod salvage;
-mod shape;
+mod schema;
 mod survey;
 mod tags;
 mod tools;
-mod window;
+mod truncate;
 mod writer;
 
-pub use branch::{Branched, fork};
+pub use branch::{ChatFork, fork};
 pub use check::{check_log, is_document, journal_of_chat_log};
-pub use create::{Imported, NewLog, import, is_chat_log};
-pub use database::{Shelf, Shelved, shelve};
+pub use context_window::{ChatContext, ContextOptions};
+pub use create::{ImportOutcome, NewChat, import, is_chat_log};
 pub use error::ChatError;
-pub use layout::ChatLayout;
-pub use log::{ChatLog, Message, Messages};
+pub use format::ChatFormat;
+pub use import_store::{StoredDocument, StoredImport, store_import};
+pub use log::{ChatLog, Message, MessageReader};
 pub use repair::{plan_repair, repair, undo_repair};
-pub use tags::{Action, OddTag, Tag, tags};
-pub use tools::{Component, ComponentKind, Fired, Tool, ToolState};
-pub use window::{Context, Telling};
-pub use writer::{Changed, ChatMark, ChatWriter, Discarded, NewMark};
+pub use tags::{InvalidTag, TagAction, ToolTag, tags};
+pub use tools::{Component, ComponentKind, FiredTrigger, Tool, ToolState};
+pub use writer::{ChangeOutcome, ChatMark, ChatWriter, DiscardedMessage, NewChatMark};

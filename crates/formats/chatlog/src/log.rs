@@ -5,20 +5,20 @@ use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
-use super::content::{Content, Elements};
+use super::content::{ArrayElements, DocumentBytes};
 use super::edit::{apply, edited};
 use super::error::ChatError;
-use super::index::{Index, ListFacts, SnapshotPlace};
-use super::journal::{Base, Overlay};
+use super::index::{DocumentIndex, ListFacts, SnapshotPosition};
+use super::journal::{JournalBase, JournalOverlay};
 use super::lost::LostDocument;
-use super::names::{Files, id_of};
-use super::refit::refit;
-use super::survey::{List, survey};
-use everturn_json::finding::{Code, Finding};
+use super::paths::{ChatPaths, id_of};
+use super::rebase::rebase_journal;
+use super::survey::{ListKind, survey};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError};
 use everturn_value::document::{Document, ParseError};
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// How often a chat log is read again that changes while it is being opened.
 const TRIES: u32 = 5;
@@ -26,16 +26,16 @@ const TRIES: u32 = 5;
 /// A chat log that is open for reading.
 pub struct ChatLog {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) files: Files,
-    pub(crate) content: Content,
-    index: Index,
+    pub(crate) files: ChatPaths,
+    pub(crate) content: DocumentBytes,
+    index: DocumentIndex,
     /// The index that was made anew, because the one beside the document was wrong.
-    rescue: OnceLock<Index>,
+    rebuilt_index: OnceLock<DocumentIndex>,
     /// Whether the index is one that was found beside the document.
     pub(crate) indexed: bool,
     /// The document without its long lists, with what the journal says.
     pub(crate) head: Document,
-    pub(crate) overlay: Overlay,
+    pub(crate) overlay: JournalOverlay,
     /// Whether a fold has been begun that is to be finished.
     pub(crate) half_folded: bool,
     /// Whether the journal was begun for another document. Its places are not those of the overlay.
@@ -55,7 +55,7 @@ pub struct Message {
     /// Its place in the document and the journal.
     pub(crate) place: u64,
     /// The message itself.
-    pub tree: Tree,
+    pub tree: JsonTree,
 }
 
 impl Message {
@@ -71,7 +71,7 @@ impl ChatLog {
     pub fn open(store: &Arc<dyn Store>, path: &FilePath) -> Result<ChatLog, ChatError> {
         let mut tries = 1;
         loop {
-            match ChatLog::look(store, path) {
+            match ChatLog::load(store, path) {
                 // Its writer has folded it meanwhile.
                 Err(ChatError::Store(StoreError::Changed { .. })) if tries < TRIES => tries += 1,
                 other => return other,
@@ -79,20 +79,20 @@ impl ChatLog {
         }
     }
 
-    fn look(store: &Arc<dyn Store>, path: &FilePath) -> Result<ChatLog, ChatError> {
-        let files = Files::of(path)?;
+    fn load(store: &Arc<dyn Store>, path: &FilePath) -> Result<ChatLog, ChatError> {
+        let files = ChatPaths::of(path)?;
         let mut tries = 1;
         loop {
             let half_folded = store.stat(&files.folded)?.is_some();
             let file = if half_folded { &files.folded } else { &files.document };
-            let content = Content::open(store, file)?;
+            let content = DocumentBytes::open(store, file)?;
             if content.is_none() && tries < TRIES && store.stat(&files.folded)?.is_some() {
                 tries += 1;
                 continue;
             }
             let overlay = match half_folded {
-                true => Overlay::default(),
-                false => Overlay::read(store, &files.journal)?,
+                true => JournalOverlay::default(),
+                false => JournalOverlay::read(store, &files.journal)?,
             };
             let lost = LostDocument::examine(content.as_ref(), &overlay)?;
             let content = match (content, &lost) {
@@ -102,7 +102,7 @@ impl ChatLog {
                     return Err(ChatError::NoLog { id: id_of(path).unwrap_or_default() });
                 }
             };
-            let mark = content.mark()?;
+            let mark = content.digest()?;
             let fits = overlay.base.is_none_or(|base| base.mark == mark);
             if !fits && tries < TRIES {
                 tries += 1;
@@ -110,7 +110,7 @@ impl ChatLog {
             }
             let found = match half_folded {
                 true => None,
-                false => Index::open(store, &files.index, mark)?,
+                false => DocumentIndex::open(store, &files.index, mark)?,
             };
             // An index that is wrong although it fits is as good as none.
             let found = found.and_then(|index| Some((head(&content, &index).ok()?, index)));
@@ -129,7 +129,7 @@ impl ChatLog {
                 files,
                 content,
                 index,
-                rescue,
+                rebuilt_index: rescue,
                 indexed,
                 head,
                 overlay,
@@ -139,17 +139,17 @@ impl ChatLog {
                 lost,
                 findings,
             };
-            log.lay_over()?;
+            log.apply_journal()?;
             return Ok(log);
         }
     }
 
     /// Takes note of what the journal says.
-    fn lay_over(&mut self) -> Result<(), ChatError> {
+    fn apply_journal(&mut self) -> Result<(), ChatError> {
         let now = self.base()?;
         if self.overlay.bytes > 0 && self.overlay.base != Some(now) {
             let bytes = self.overlay.bytes;
-            let refitted = refit(self, now)?;
+            let refitted = rebase_journal(self, now)?;
             if refitted.overlay.bytes != bytes {
                 return Err(StoreError::Changed { file: self.files.journal.clone() }.into());
             }
@@ -166,7 +166,7 @@ impl ChatLog {
                     file: files.journal.clone(),
                     line: None,
                     offset: None,
-                    code: Code::BadChange,
+                    code: FindingCode::BadChange,
                     message: format!("a change that does not fit the document: {error}"),
                 });
             }
@@ -194,10 +194,10 @@ impl ChatLog {
 
     /// Everything but the messages and the tool snapshots, as one object; these two are empty in it.
     #[must_use]
-    pub fn head(&self) -> Tree {
+    pub fn head(&self) -> JsonTree {
         let text = self.head.get(&[]).unwrap_or_default().to_owned();
         let end = text.len();
-        Tree::trusted(text.into(), 0..end)
+        JsonTree::from_trusted(text.into(), 0..end)
     }
 
     /// When it was last changed, as it says itself.
@@ -210,40 +210,40 @@ impl ChatLog {
     /// Does something with the index; if the one beside the document is wrong, with one that is made anew.
     pub(crate) fn by_index<T>(
         &self,
-        work: impl Fn(&Index) -> Result<T, ChatError>,
+        work: impl Fn(&DocumentIndex) -> Result<T, ChatError>,
     ) -> Result<T, ChatError> {
-        if let Some(index) = self.rescue.get() {
+        if let Some(index) = self.rebuilt_index.get() {
             return work(index);
         }
         match work(&self.index) {
             Err(ChatError::Damaged { .. }) if self.indexed => {
                 let index = survey(&self.content)?;
-                work(self.rescue.get_or_init(|| index))
+                work(self.rebuilt_index.get_or_init(|| index))
             }
             other => other,
         }
     }
 
     /// Where a list is in the document.
-    pub(crate) fn facts(&self, list: List) -> Option<ListFacts> {
-        self.rescue.get().unwrap_or(&self.index).list(list).copied()
+    pub(crate) fn facts(&self, list: ListKind) -> Option<ListFacts> {
+        self.rebuilt_index.get().unwrap_or(&self.index).list(list).copied()
     }
 
-    pub(crate) fn is_wrong(&self, list: List) -> bool {
+    pub(crate) fn is_wrong(&self, list: ListKind) -> bool {
         self.index.is_wrong(list)
     }
 
-    pub(crate) fn stored_count(&self, list: List) -> u64 {
+    pub(crate) fn stored_count(&self, list: ListKind) -> u64 {
         self.index.count(list)
     }
 
     /// The index as it would be kept beside the document.
     pub(crate) fn index_bytes(&self) -> Result<Vec<u8>, ChatError> {
-        self.rescue.get().unwrap_or(&self.index).to_bytes()
+        self.rebuilt_index.get().unwrap_or(&self.index).to_bytes()
     }
 
     /// What the journal's first line says of the document.
-    pub(crate) fn base(&self) -> Result<Base, ChatError> {
+    pub(crate) fn base(&self) -> Result<JournalBase, ChatError> {
         base_of(&self.content, &self.index)
     }
 
@@ -262,12 +262,12 @@ impl ChatLog {
     /// The last place that a message has, or had.
     pub(crate) fn last_place(&self) -> u64 {
         let added = self.overlay.messages.keys().next_back().copied();
-        added.unwrap_or(0).max(self.stored_count(List::Messages))
+        added.unwrap_or(0).max(self.stored_count(ListKind::Messages))
     }
 
     pub(crate) fn last_snapshot_place(&self) -> u64 {
         let added = self.overlay.snapshots.keys().next_back().copied();
-        added.unwrap_or(0).max(self.stored_count(List::Snapshots))
+        added.unwrap_or(0).max(self.stored_count(ListKind::Snapshots))
     }
 
     /// The place of a message by its number; number 0 stands before all of them.
@@ -298,19 +298,19 @@ impl ChatLog {
     }
 
     /// The messages of a range of numbers, in order, while they are read.
-    pub fn messages(&self, numbers: RangeInclusive<u64>) -> Result<Messages<'_>, ChatError> {
+    pub fn messages(&self, numbers: RangeInclusive<u64>) -> Result<MessageReader<'_>, ChatError> {
         let first = (*numbers.start()).max(1);
         let last = (*numbers.end()).min(self.len());
         let (place, last) = match first > last {
             true => (1, 0),
             false => (self.place_of(first)?, self.place_of(last)?),
         };
-        Ok(Messages { log: self, place, last, elements: None })
+        Ok(MessageReader { log: self, place, last, elements: None })
     }
 
     /// The number of the message with this id; of several, the first.
     pub fn find(&self, id: &str) -> Result<Option<u64>, ChatError> {
-        for place in self.places_of(List::Messages, id)? {
+        for place in self.places_of(ListKind::Messages, id)? {
             if self.is_kept(place) {
                 let number = self.number_of(place);
                 if self.message(number)?.id().as_deref() == Some(id) {
@@ -334,32 +334,32 @@ impl ChatLog {
     }
 
     /// The places where elements with this id may be.
-    pub(crate) fn places_of(&self, list: List, id: &str) -> Result<Vec<u64>, ChatError> {
+    pub(crate) fn places_of(&self, list: ListKind, id: &str) -> Result<Vec<u64>, ChatError> {
         let mut places = self.by_index(|index| index.find(list, id))?;
         places.extend(self.overlay.find(list, id));
         Ok(places)
     }
 
     /// A text of the journal.
-    pub(crate) fn journal_value(&self, line: &std::ops::Range<u64>) -> Result<Tree, ChatError> {
+    pub(crate) fn journal_value(&self, line: &std::ops::Range<u64>) -> Result<JsonTree, ChatError> {
         let file = &self.files.journal;
         let bytes = self.store.read(file, line.clone())?;
         let text = String::from_utf8(bytes).map_err(|error| ChatError::damaged(file, error))?;
-        let tree = Tree::parse(text).map_err(|bad| ChatError::damaged(file, bad))?;
+        let tree = JsonTree::parse(text).map_err(|bad| ChatError::damaged(file, bad))?;
         let missing = || ChatError::damaged(file, "a line has changed while it was read");
-        tree.at(&["value"]).ok_or_else(missing)
+        tree.value_at(&["value"]).ok_or_else(missing)
     }
 
     /// An element with what the journal says about it.
     pub(crate) fn with_edits(
         &self,
-        list: List,
+        list: ListKind,
         place: u64,
         text: String,
-    ) -> Result<Tree, ChatError> {
+    ) -> Result<JsonTree, ChatError> {
         let edits = match list {
-            List::Messages => self.overlay.message_edits.get(&place),
-            List::Snapshots => self.overlay.snapshot_edits.get(&place),
+            ListKind::Messages => self.overlay.message_edits.get(&place),
+            ListKind::Snapshots => self.overlay.snapshot_edits.get(&place),
         };
         let text = match edits {
             Some(edits) => edited(&text, "", edits)
@@ -367,31 +367,31 @@ impl ChatLog {
             None => text,
         };
         let end = text.len();
-        Ok(Tree::trusted(text.into(), 0..end))
+        Ok(JsonTree::from_trusted(text.into(), 0..end))
     }
 
     /// The snapshot at a place whose offset in the document is known.
-    pub(crate) fn snapshot_at(&self, known: &SnapshotPlace) -> Result<Tree, ChatError> {
-        let Some(facts) = self.facts(List::Snapshots) else {
+    pub(crate) fn snapshot_at(&self, known: &SnapshotPosition) -> Result<JsonTree, ChatError> {
+        let Some(facts) = self.facts(ListKind::Snapshots) else {
             return Err(ChatError::damaged(&self.files.document, "it has no tool snapshots"));
         };
-        let mut elements = Elements::new(&self.content, known.offset, facts.close);
+        let mut elements = ArrayElements::new(&self.content, known.offset, facts.close);
         let missing = || ChatError::damaged(&self.files.document, "a snapshot is not where it was");
         let element = elements.next()?.ok_or_else(missing)?;
         let text = element.into_text(&self.files.document)?;
-        self.with_edits(List::Snapshots, known.place, text)
+        self.with_edits(ListKind::Snapshots, known.place, text)
     }
 }
 
 /// Messages, one after the other.
-pub struct Messages<'l> {
+pub struct MessageReader<'l> {
     log: &'l ChatLog,
     place: u64,
     last: u64,
-    elements: Option<Elements>,
+    elements: Option<ArrayElements>,
 }
 
-impl Messages<'_> {
+impl MessageReader<'_> {
     /// The text of the next element of the document.
     fn stored(&mut self) -> Result<String, ChatError> {
         let log = self.log;
@@ -399,8 +399,8 @@ impl Messages<'_> {
             let place = self.place;
             let elements = log.by_index(|index| {
                 let (first, offset) = index.block(place)?;
-                let close = index.list(List::Messages).map_or(0, |facts| facts.close);
-                let mut elements = Elements::new(&log.content, offset, close);
+                let close = index.list(ListKind::Messages).map_or(0, |facts| facts.close);
+                let mut elements = ArrayElements::new(&log.content, offset, close);
                 for _ in first..place {
                     elements.next()?;
                 }
@@ -417,27 +417,29 @@ impl Messages<'_> {
         element.ok_or_else(missing)?.into_text(file)
     }
 
-    fn read(&mut self) -> Result<Tree, ChatError> {
+    fn read(&mut self) -> Result<JsonTree, ChatError> {
         let (log, place) = (self.log, self.place);
-        let text = if place <= log.stored_count(List::Messages) {
+        let text = if place <= log.stored_count(ListKind::Messages) {
             self.stored()?
         } else {
             let missing = || ChatError::damaged(&log.files.journal, "a message is not there");
             let line = log.overlay.messages.get(&place).ok_or_else(missing)?;
             log.journal_value(line)?.to_line()
         };
-        log.with_edits(List::Messages, place, text)
+        log.with_edits(ListKind::Messages, place, text)
     }
 }
 
-impl Iterator for Messages<'_> {
+impl Iterator for MessageReader<'_> {
     type Item = Result<Message, ChatError>;
 
     fn next(&mut self) -> Option<Result<Message, ChatError>> {
         while self.place <= self.last {
             let place = self.place;
             let kept = self.log.is_kept(place);
-            if !kept && (self.elements.is_none() || place > self.log.stored_count(List::Messages)) {
+            if !kept
+                && (self.elements.is_none() || place > self.log.stored_count(ListKind::Messages))
+            {
                 self.place += 1;
                 continue;
             }
@@ -459,19 +461,19 @@ impl Iterator for Messages<'_> {
     }
 }
 
-fn base_of(content: &Content, index: &Index) -> Result<Base, ChatError> {
+fn base_of(content: &DocumentBytes, index: &DocumentIndex) -> Result<JournalBase, ChatError> {
     let mark = match index.mark() {
         Some(mark) => mark,
-        None => content.mark()?,
+        None => content.digest()?,
     };
-    let (messages, snapshots) = (index.count(List::Messages), index.count(List::Snapshots));
-    Ok(Base { mark, messages, snapshots })
+    let (messages, snapshots) = (index.count(ListKind::Messages), index.count(ListKind::Snapshots));
+    Ok(JournalBase { mark, messages, snapshots })
 }
 
 /// The document without what is in its long lists.
-fn head(content: &Content, index: &Index) -> Result<Document, ChatError> {
+fn head(content: &DocumentBytes, index: &DocumentIndex) -> Result<Document, ChatError> {
     let mut lists: Vec<&ListFacts> =
-        List::ALL.iter().filter_map(|list| index.list(*list)).collect();
+        ListKind::ALL.iter().filter_map(|list| index.list(*list)).collect();
     lists.sort_by_key(|facts| facts.open);
     let (mut text, mut at) = (Vec::new(), 0);
     for facts in lists {

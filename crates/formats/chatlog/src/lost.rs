@@ -5,13 +5,13 @@
 //! stand-in without messages, and changes go on in the journal: the document may come back, so nothing is folded
 //! until a repair is asked for.
 
-use super::content::Content;
+use super::content::DocumentBytes;
 use super::error::ChatError;
-use super::journal::{Base, Op, Overlay};
-use super::names::Files;
-use super::rescue::rescue;
-use super::survey::List;
-use everturn_json::finding::{Code, Finding};
+use super::journal::{JournalBase, JournalOp, JournalOverlay};
+use super::paths::ChatPaths;
+use super::rebuild::rebuild_document;
+use super::survey::ListKind;
+use everturn_json::finding::{Finding, FindingCode};
 
 /// How many bytes are looked at first; a document that has a content shows it there.
 const PEEK: u64 = 64;
@@ -25,7 +25,7 @@ pub(crate) struct LostDocument {
     /// Its length; none if there is no file.
     len: Option<u64>,
     /// The document that the journal was begun for.
-    base: Option<Base>,
+    base: Option<JournalBase>,
     /// Whether the journal counts its own elements without gaps, so that more can be added to it.
     is_dense: bool,
 }
@@ -33,8 +33,8 @@ pub(crate) struct LostDocument {
 impl LostDocument {
     /// Whether the document is lost and the journal says something all the same.
     pub(super) fn examine(
-        content: Option<&Content>,
-        journal: &Overlay,
+        content: Option<&DocumentBytes>,
+        journal: &JournalOverlay,
     ) -> Result<Option<LostDocument>, ChatError> {
         if journal.is_empty() || !content.map_or(Ok(true), is_blank)? {
             return Ok(None);
@@ -45,21 +45,21 @@ impl LostDocument {
         let last_snapshot = journal.snapshots.keys().next_back().copied();
         let is_dense = last_message.unwrap_or(messages) == messages + journal.messages.len() as u64
             && last_snapshot.unwrap_or(snapshots) == snapshots + journal.snapshots.len() as u64;
-        let len = content.map(Content::len);
+        let len = content.map(DocumentBytes::len);
         Ok(Some(LostDocument { len, base: journal.base, is_dense }))
     }
 
     /// A document without messages, over which the journal is read.
-    pub(super) fn stand_in(files: &Files) -> Content {
-        Content::held(&files.document, rescue(b"").bytes)
+    pub(super) fn stand_in(files: &ChatPaths) -> DocumentBytes {
+        DocumentBytes::held(&files.document, rebuild_document(b"").bytes)
     }
 
     /// What is said about it.
-    pub(super) fn finding(&self, files: &Files) -> Finding {
+    pub(super) fn finding(&self, files: &ChatPaths) -> Finding {
         let (code, what) = match self.len {
-            None => (Code::MissingFile, "the document is not there".to_owned()),
+            None => (FindingCode::MissingFile, "the document is not there".to_owned()),
             Some(len) => (
-                Code::EmptyDocument,
+                FindingCode::EmptyDocument,
                 format!("the document is empty ({len} bytes without content)"),
             ),
         };
@@ -74,30 +74,32 @@ impl LostDocument {
     }
 
     /// Why the chat log cannot be changed in the way that is asked for.
-    pub(super) fn refusal(&self, files: &Files) -> ChatError {
+    pub(super) fn refusal(&self, files: &ChatPaths) -> ChatError {
         ChatError::damaged(&files.document, self.finding(files).message)
     }
 
     /// A change as the journal tells it, which counts from the document that is lost.
-    pub(super) fn counted(&self, op: Op) -> Option<Op> {
-        let Base { messages, snapshots, .. } = self.base.filter(|_| self.is_dense)?;
+    pub(super) fn counted(&self, op: JournalOp) -> Option<JournalOp> {
+        let JournalBase { messages, snapshots, .. } = self.base.filter(|_| self.is_dense)?;
         let message_place = |place: u64| if place == 0 { 0 } else { place + messages };
         Some(match op {
-            Op::Message { place, value } => Op::Message { place: place + messages, value },
-            Op::Snapshot { place, message, value } => {
+            JournalOp::Message { place, value } => {
+                JournalOp::Message { place: place + messages, value }
+            }
+            JournalOp::Snapshot { place, message, value } => {
                 let message = message_place(message);
-                Op::Snapshot { place: place + snapshots, message, value }
+                JournalOp::Snapshot { place: place + snapshots, message, value }
             }
-            Op::Edit { list, place, id, message, edits } => {
+            JournalOp::Edit { list, place, id, message, edits } => {
                 let place = match list {
-                    List::Messages => place + messages,
-                    List::Snapshots => place + snapshots,
+                    ListKind::Messages => place + messages,
+                    ListKind::Snapshots => place + snapshots,
                 };
-                Op::Edit { list, place, id, message: message.map(message_place), edits }
+                JournalOp::Edit { list, place, id, message: message.map(message_place), edits }
             }
-            Op::Remove { place, id } => Op::Remove { place: place + messages, id },
-            Op::Head { edits } => Op::Head { edits },
-            Op::Folded { .. } => return None,
+            JournalOp::Remove { place, id } => JournalOp::Remove { place: place + messages, id },
+            JournalOp::Head { edits } => JournalOp::Head { edits },
+            JournalOp::Folded { .. } => return None,
         })
     }
 
@@ -108,7 +110,7 @@ impl LostDocument {
 }
 
 /// Whether a content is nothing but what a power cut leaves of a file: NUL, or no bytes at all.
-fn is_blank(content: &Content) -> Result<bool, ChatError> {
+fn is_blank(content: &DocumentBytes) -> Result<bool, ChatError> {
     let (mut at, mut size) = (0, PEEK);
     while at < content.len() {
         let bytes = content.chunk(at, size)?;

@@ -4,31 +4,31 @@ use jiff::Timestamp;
 
 use super::error::ChatError;
 use super::log::Message;
-use super::shape::{MESSAGE, TYPES, time, wrong};
+use super::schema::{MESSAGE, TYPES, find_type_errors, time};
 use everturn_prompt::markup;
-use everturn_session::view;
-use everturn_value::delta::{Delta, Path};
-use everturn_value::tree::{Kind, Tree};
+use everturn_session::model;
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 impl Message {
     /// What kind of entry it is in the common view. A message that was made of an entry of another layout says
     /// so itself.
     #[must_use]
-    pub fn kind(&self) -> view::Kind {
+    pub fn kind(&self) -> model::EntryKind {
         if let Some(kind) = self.tree.string_at(&["metadata", "entry", "kind"]) {
-            return view::Kind::parse(&kind);
+            return model::EntryKind::parse(&kind);
         }
         let name = self.tree.string_at(&["type"]).unwrap_or_default();
         match name.as_str() {
-            "protagonist" => view::Kind::User,
-            other => view::Kind::parse(other),
+            "protagonist" => model::EntryKind::User,
+            other => model::EntryKind::parse(other),
         }
     }
 
     /// When it was sent, unless it was made of something of which nobody knew.
     #[must_use]
     pub fn time(&self) -> Option<Timestamp> {
-        let timed = self.tree.at(&["metadata", "entry", "timed"]);
+        let timed = self.tree.value_at(&["metadata", "entry", "timed"]);
         let known = timed.is_none_or(|timed| timed.to_line() != "false");
         let text = self.tree.string_at(&["timestamp"]).filter(|_| known);
         text.and_then(|text| time(&text))
@@ -52,36 +52,36 @@ impl Message {
     #[must_use]
     pub fn formatted_text(&self) -> String {
         match self.tree.string_at(&["content", "formatted_text"]) {
-            Some(html) if !html.trim().is_empty() => markup::clean(&html),
-            _ => markup::html(&self.text()),
+            Some(html) if !html.trim().is_empty() => markup::sanitize_html(&html),
+            _ => markup::markdown_to_html(&self.text()),
         }
     }
 }
 
 /// The text of a message: that of its content, which may be a text itself.
-pub(crate) fn text_of(tree: &Tree) -> String {
+pub(crate) fn text_of(tree: &JsonTree) -> String {
     let string = |path: &[&str]| {
-        let raw = tree.at(path).filter(|value| value.kind() == Kind::String)?.to_line();
+        let raw = tree.value_at(path).filter(|value| value.kind() == ValueKind::String)?.to_line();
         // Half of a character is shown as what stands for one that is not there.
         Some(String::from_utf8_lossy(&everturn_json::json::unescape(raw.as_bytes())).into_owned())
     };
     string(&["content", "text"]).or_else(|| string(&["content"])).unwrap_or_default()
 }
 
-fn text(value: &str) -> Tree {
-    Tree::from_value(value).unwrap_or_else(|_| Tree::null())
+fn text(value: &str) -> JsonTree {
+    JsonTree::from_value(value).unwrap_or_else(|_| JsonTree::null())
 }
 
-fn object(members: &[(&str, Tree)]) -> Tree {
-    Tree::of_members(members.iter().map(|(key, tree)| ((*key).to_owned(), tree.clone())))
+fn object(members: &[(&str, JsonTree)]) -> JsonTree {
+    JsonTree::from_members(members.iter().map(|(key, tree)| ((*key).to_owned(), tree.clone())))
 }
 
-fn parsed(text: &str) -> Tree {
-    Tree::parse(text).unwrap_or_else(|_| Tree::null())
+fn parsed(text: &str) -> JsonTree {
+    JsonTree::parse(text).unwrap_or_else(|_| JsonTree::null())
 }
 
 /// Who sends a message that does not say so.
-fn sender(kind: &str, name: Option<&str>, protagonist: Option<&str>) -> Tree {
+fn sender(kind: &str, name: Option<&str>, protagonist: Option<&str>) -> JsonTree {
     let (id, usual) = match kind {
         "system" => ("system", "System"),
         "narrator" => ("narrator", "Narrator"),
@@ -99,28 +99,30 @@ fn sender(kind: &str, name: Option<&str>, protagonist: Option<&str>) -> Tree {
 }
 
 /// What is given for a new message: all of it, or the short form `{"type", "name", "text"}`.
-pub(crate) struct Given<'g> {
-    pub(crate) tree: &'g Tree,
+pub(crate) struct MessageInput<'g> {
+    pub(crate) tree: &'g JsonTree,
     pub(crate) id: &'g str,
     pub(crate) now: &'g str,
     /// The name of the protagonist.
     pub(crate) protagonist: Option<&'g str>,
 }
 
-impl Given<'_> {
+impl MessageInput<'_> {
     /// The message; fields that are not known are kept, after the others.
-    pub(crate) fn message(&self) -> Result<Tree, ChatError> {
+    pub(crate) fn message(&self) -> Result<JsonTree, ChatError> {
         let tree = self.tree;
-        if tree.kind() != Kind::Object {
+        if tree.kind() != ValueKind::Object {
             return Err(ChatError::input(format!("a message is an object, not {}", tree.kind())));
         }
-        let has = |key: &str| tree.at(&[key]).filter(|value| !value.is_null());
+        let has = |key: &str| tree.value_at(&[key]).filter(|value| !value.is_null());
         let kind = tree.string_at(&["type"]);
         let kind = kind.ok_or_else(|| {
             ChatError::input(format!("a message needs a type: one of {}", TYPES.join(", ")))
         })?;
         let content = match (has("content"), has("text")) {
-            (Some(content), _) if content.kind() == Kind::String => object(&[("text", content)]),
+            (Some(content), _) if content.kind() == ValueKind::String => {
+                object(&[("text", content)])
+            }
             (Some(content), _) => content,
             (None, Some(words)) => object(&[("text", words)]),
             (None, None) => return Err(ChatError::input("a message needs a content, or a text")),
@@ -143,8 +145,8 @@ impl Given<'_> {
                 members.push((key, value));
             }
         }
-        let message = Tree::of_members(members);
-        match wrong(&message, MESSAGE).into_iter().next() {
+        let message = JsonTree::from_members(members);
+        match find_type_errors(&message, MESSAGE).into_iter().next() {
             Some(what) => Err(ChatError::input(format!("the message is not right: {what}"))),
             None => Ok(message),
         }
@@ -152,7 +154,7 @@ impl Given<'_> {
 }
 
 /// The metadata of a new message, with what every message says of itself.
-fn metadata(given: Option<Tree>) -> Tree {
+fn metadata(given: Option<JsonTree>) -> JsonTree {
     let usual = [
         ("is_edited", "false"),
         ("edit_history", "[]"),
@@ -160,62 +162,65 @@ fn metadata(given: Option<Tree>) -> Tree {
         ("regeneration_history", "[]"),
     ];
     match given {
-        Some(tree) if tree.kind() == Kind::Object => {
+        Some(tree) if tree.kind() == ValueKind::Object => {
             let mut members = tree.children();
             for (key, value) in usual {
                 if !members.iter().any(|(known, _)| known == key) {
                     members.push((key.to_owned(), parsed(value)));
                 }
             }
-            Tree::of_members(members)
+            JsonTree::from_members(members)
         }
         Some(other) => other,
         None => object(&usual.map(|(key, value)| (key, parsed(value)))),
     }
 }
 
-fn set(path: &[&str], value: Tree) -> Delta {
-    Delta::set(Path::array(path.iter().copied()), value)
+fn set(path: &[&str], value: JsonTree) -> Delta {
+    Delta::set(DeltaPath::array(path.iter().copied()), value)
 }
 
 /// Adds to a list of the metadata, which is made if need be.
-fn remember(message: &Tree, list: &str, entry: Tree) -> Result<Delta, ChatError> {
-    let metadata = message.at(&["metadata"]).map(|metadata| metadata.kind());
-    if metadata.is_some_and(|kind| kind != Kind::Object) {
+fn append_history(message: &JsonTree, list: &str, entry: JsonTree) -> Result<Delta, ChatError> {
+    let metadata = message.value_at(&["metadata"]).map(|metadata| metadata.kind());
+    if metadata.is_some_and(|kind| kind != ValueKind::Object) {
         return Err(ChatError::input("the metadata of the message are no object"));
     }
-    let path = Path::array(["metadata", list]);
-    match message.at(&["metadata", list]).map(|list| list.kind()) {
-        Some(Kind::Array) => Ok(Delta::push(path, entry)),
-        None | Some(Kind::Null) => Ok(Delta::set(path, parsed(&format!("[{}]", entry.to_line())))),
+    let path = DeltaPath::array(["metadata", list]);
+    match message.value_at(&["metadata", list]).map(|list| list.kind()) {
+        Some(ValueKind::Array) => Ok(Delta::push(path, entry)),
+        None | Some(ValueKind::Null) => {
+            Ok(Delta::set(path, parsed(&format!("[{}]", entry.to_line()))))
+        }
         Some(_) => Err(ChatError::input(format!("metadata.{list} of the message is no list"))),
     }
 }
 
 /// The content of a message with another text; what was made from the old text goes.
-fn with_text(message: &Tree, words: &str) -> Vec<Delta> {
-    let is_object = message.at(&["content"]).is_some_and(|content| content.kind() == Kind::Object);
+fn with_text(message: &JsonTree, words: &str) -> Vec<Delta> {
+    let is_object =
+        message.value_at(&["content"]).is_some_and(|content| content.kind() == ValueKind::Object);
     if !is_object {
         return vec![set(&["content"], object(&[("text", text(words))]))];
     }
     let mut edits = vec![set(&["content", "text"], text(words))];
-    if message.at(&["content", "formatted_text"]).is_some() {
-        edits.push(Delta::delete(Path::array(["content", "formatted_text"])));
+    if message.value_at(&["content", "formatted_text"]).is_some() {
+        edits.push(Delta::delete(DeltaPath::array(["content", "formatted_text"])));
     }
     edits
 }
 
-fn past(message: &Tree, now: &str, tools: Option<Tree>) -> Tree {
-    let content = message.at(&["content"]).unwrap_or_else(Tree::null);
+fn past(message: &JsonTree, now: &str, tools: Option<JsonTree>) -> JsonTree {
+    let content = message.value_at(&["content"]).unwrap_or_else(JsonTree::null);
     let mut members = vec![("timestamp", text(now)), ("content", content)];
     members.extend(tools.map(|tools| ("tool_states", tools)));
     object(&members)
 }
 
 /// What changes when a message gets another text, the old one being kept.
-pub(crate) fn edit(message: &Tree, words: &str, now: &str) -> Result<Vec<Delta>, ChatError> {
+pub(crate) fn edit(message: &JsonTree, words: &str, now: &str) -> Result<Vec<Delta>, ChatError> {
     let mut edits = vec![
-        remember(message, "edit_history", past(message, now, None))?,
+        append_history(message, "edit_history", past(message, now, None))?,
         set(&["metadata", "is_edited"], parsed("true")),
     ];
     edits.extend(with_text(message, words));
@@ -224,13 +229,13 @@ pub(crate) fn edit(message: &Tree, words: &str, now: &str) -> Result<Vec<Delta>,
 
 /// What changes when a message is told anew. `tools` are the states that go with what was told before.
 pub(crate) fn regenerate(
-    message: &Tree,
+    message: &JsonTree,
     words: &str,
-    tools: Option<Tree>,
+    tools: Option<JsonTree>,
     now: &str,
 ) -> Result<Vec<Delta>, ChatError> {
     let mut edits = vec![
-        remember(message, "regeneration_history", past(message, now, tools))?,
+        append_history(message, "regeneration_history", past(message, now, tools))?,
         set(&["metadata", "is_regenerated"], parsed("true")),
     ];
     edits.extend(with_text(message, words));
@@ -238,20 +243,20 @@ pub(crate) fn regenerate(
 }
 
 /// A telling that was chosen among those of the past.
-pub(crate) struct Choice {
+pub(crate) struct VersionChoice {
     pub(crate) edits: Vec<Delta>,
     /// The states of the tools that go with it, if they were noted.
-    pub(crate) tools: Option<Tree>,
+    pub(crate) tools: Option<JsonTree>,
 }
 
 /// What changes when an earlier telling is taken back; the present one takes its place among the earlier ones.
-pub(crate) fn choose(
-    message: &Tree,
+pub(crate) fn choose_version(
+    message: &JsonTree,
     which: u64,
-    tools: Option<Tree>,
+    tools: Option<JsonTree>,
     now: &str,
-) -> Result<Choice, ChatError> {
-    let history = message.at(&["metadata", "regeneration_history"]);
+) -> Result<VersionChoice, ChatError> {
+    let history = message.value_at(&["metadata", "regeneration_history"]);
     let count = history.as_ref().and_then(|list| list.len_at::<&str>(&[])).unwrap_or(0) as u64;
     let missing = || {
         ChatError::input(match count {
@@ -260,21 +265,21 @@ pub(crate) fn choose(
         })
     };
     let at = which.checked_sub(1).filter(|at| *at < count).ok_or_else(missing)?.to_string();
-    let chosen = history.and_then(|list| list.at(&[&at])).ok_or_else(missing)?;
+    let chosen = history.and_then(|list| list.value_at(&[&at])).ok_or_else(missing)?;
     // A list may also hold the bare texts, or contents without a time.
     let content = match chosen.kind() {
-        Kind::String => object(&[("text", chosen.clone())]),
-        _ => match chosen.at(&["content"]) {
-            Some(content) if content.kind() == Kind::String => object(&[("text", content)]),
+        ValueKind::String => object(&[("text", chosen.clone())]),
+        _ => match chosen.value_at(&["content"]) {
+            Some(content) if content.kind() == ValueKind::String => object(&[("text", content)]),
             Some(content) => content,
             None => chosen.clone(),
         },
     };
     let path = ["metadata", "regeneration_history", at.as_str()];
     let edits = vec![
-        Delta::set(Path::array(path), past(message, now, tools)),
+        Delta::set(DeltaPath::array(path), past(message, now, tools)),
         set(&["content"], content),
         set(&["metadata", "is_regenerated"], parsed("true")),
     ];
-    Ok(Choice { edits, tools: chosen.at(&["tool_states"]) })
+    Ok(VersionChoice { edits, tools: chosen.value_at(&["tool_states"]) })
 }

@@ -10,59 +10,64 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::check::newer;
-use super::content::Content;
+use super::content::DocumentBytes;
 use super::error::ChatError;
-use super::journal::{adds, says_something};
+use super::journal::{is_addition, says_something};
 use super::log::ChatLog;
-use super::names::{Files, id_of};
-use super::rescue::{Rescued, rescue, texts};
-use super::reshape::{References, Reshaped, reshape};
-use super::rewrite::{Plan, write};
-use super::survey::{List, survey};
-use everturn_json::finding::{Code, Finding, Severity};
+use super::normalize::{NormalizedDocument, ReferencePolicy, normalize_document};
+use super::paths::{ChatPaths, id_of};
+use super::rebuild::{RebuiltDocument, rebuild_document, texts};
+use super::rewrite::{RewritePlan, write};
+use super::survey::{ListKind, survey};
+use everturn_json::finding::{Finding, FindingCode, Severity};
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::repairs::{
-    Action, Keeper, Repair, new_place, own_records, places, take_back,
+use everturn_session::repair::{
+    OriginalsBackup, RepairAction, RepairReport, allocate_originals, clean_log, describe_ranges,
+    revert,
 };
-use everturn_store::{Durability, Expect, MemoryStore, Secrecy, Step, Store, read_if_there};
+use everturn_store::{Durability, FileMode, MemoryStore, Precondition, Step, Store, read_optional};
 
 /// The name by which the trash knows the repairs of a chat log.
-fn name(files: &Files) -> Result<SessionId, ChatError> {
+fn name(files: &ChatPaths) -> Result<SessionId, ChatError> {
     Ok(SessionId::parse(files.document.flat_name("").as_str())?)
 }
 
 /// What is to be done to a chat log.
 #[derive(Default)]
-struct Mending {
-    actions: Vec<Action>,
+struct ChatRepairPlan {
+    actions: Vec<RepairAction>,
     document: Option<Vec<u8>>,
     /// Files that go: the journal, because the document has it now, and the index of another document.
     moved: Vec<FilePath>,
     findings: Vec<Finding>,
 }
 
-fn action(file: &FilePath, what: impl Into<String>) -> Action {
-    Action { file: file.clone(), what: what.into() }
+fn action(file: &FilePath, what: impl Into<String>) -> RepairAction {
+    RepairAction { file: file.clone(), what: what.into() }
 }
 
 /// Says what a repair of the chat log at `path` would do, and does nothing.
-pub fn plan_repair(store: &Arc<dyn Store>, path: &FilePath) -> Result<Repair, ChatError> {
+pub fn plan_repair(store: &Arc<dyn Store>, path: &FilePath) -> Result<RepairReport, ChatError> {
     // What is planned does not tell the time that messages without one would get.
-    let mending = plan(store, &Files::of(path)?, Timestamp::UNIX_EPOCH)?;
-    Ok(Repair { actions: mending.actions, findings: mending.findings, kept: None })
+    let fix = plan(store, &ChatPaths::of(path)?, Timestamp::UNIX_EPOCH)?;
+    Ok(RepairReport { actions: fix.actions, findings: fix.findings, originals: None })
 }
 
-fn bad_document(files: &Files, message: String) -> Finding {
-    let (file, code) = (files.document.clone(), Code::BadDocument);
+fn bad_document(files: &ChatPaths, message: String) -> Finding {
+    let (file, code) = (files.document.clone(), FindingCode::BadDocument);
     Finding { file, line: None, offset: None, code, message }
 }
 
 /// Whether a repair does something about a finding.
-fn is_mended(finding: &Finding) -> bool {
-    finding.code.severity() == Severity::Finding && finding.code != Code::UnknownReference
+fn is_repairable(finding: &Finding) -> bool {
+    finding.code.severity() == Severity::Finding && finding.code != FindingCode::UnknownReference
 }
 
-fn plan(store: &Arc<dyn Store>, files: &Files, now: Timestamp) -> Result<Mending, ChatError> {
+fn plan(
+    store: &Arc<dyn Store>,
+    files: &ChatPaths,
+    now: Timestamp,
+) -> Result<ChatRepairPlan, ChatError> {
     let looked = ChatLog::open(store, &files.document).and_then(|log| {
         let findings = log.check()?;
         let is_left = newer(&log.head()).is_some() || log.half_folded;
@@ -77,115 +82,123 @@ fn plan(store: &Arc<dyn Store>, files: &Files, now: Timestamp) -> Result<Mending
         }
         Err(error) => return Err(error),
     };
-    let mut mending = Mending { findings, ..Mending::default() };
+    let mut fix = ChatRepairPlan { findings, ..ChatRepairPlan::default() };
     if is_newer {
-        return Ok(mending);
+        return Ok(fix);
     }
-    if mending.findings.iter().any(is_mended) {
-        mend(store, files, damage, &mut mending, now)?;
+    if fix.findings.iter().any(is_repairable) {
+        repair_document(store, files, damage, &mut fix, now)?;
     }
     let is_stale = |finding: &Finding| finding.file == files.index;
-    if mending.findings.iter().any(is_stale) {
-        mending.actions.push(action(&files.index, "is about another document, and goes"));
-        mending.moved.push(files.index.clone());
-    } else if mending.document.is_some() && store.stat(&files.index)?.is_some() {
-        mending.moved.push(files.index.clone());
+    if fix.findings.iter().any(is_stale) {
+        fix.actions.push(action(&files.index, "is about another document, and goes"));
+        fix.moved.push(files.index.clone());
+    } else if fix.document.is_some() && store.stat(&files.index)?.is_some() {
+        fix.moved.push(files.index.clone());
     }
-    Ok(mending)
+    Ok(fix)
 }
 
 /// Makes the document that has all that is left.
-fn mend(
+fn repair_document(
     store: &Arc<dyn Store>,
-    files: &Files,
+    files: &ChatPaths,
     damage: bool,
-    mending: &mut Mending,
+    fix: &mut ChatRepairPlan,
     now: Timestamp,
 ) -> Result<(), ChatError> {
-    let before = read_if_there(store, &files.document)?.unwrap_or_default();
-    let journal = read_if_there(store, &files.journal)?;
+    let before = read_optional(store, &files.document)?.unwrap_or_default();
+    let journal = read_optional(store, &files.journal)?;
     let journal_is_there = journal.is_some();
     // Nothing else counts from the document that the journal was begun for.
     let is_lost = before.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace());
-    let rescued = damage.then(|| rescue(&before));
+    let rescued = damage.then(|| rebuild_document(&before));
     if let Some(rescued) = &rescued {
-        mending.actions.push(put_together(files, rescued)?);
+        fix.actions.push(rebuild_action(files, rescued)?);
     }
     let lines = journal.as_ref().map(|bytes| {
-        own_records(&files.journal, bytes, |tree| {
+        clean_log(&files.journal, bytes, |tree| {
             says_something(tree)
-                && (!damage || is_lost || adds(tree) || tree.at(&["journal"]).is_some())
+                && (!damage
+                    || is_lost
+                    || is_addition(tree)
+                    || tree.value_at(&["journal"]).is_some())
         })
     });
     let lines = lines.transpose()?;
     if let Some(lines) = &lines
-        && (damage || mending.findings.iter().any(|finding| finding.file == files.journal))
+        && (damage || fix.findings.iter().any(|finding| finding.file == files.journal))
     {
-        let what = format!("what it says is put into the document, and it goes{}", lines.places());
-        mending.actions.push(action(&files.journal, what));
+        let what = format!(
+            "what it says is put into the document, and it goes{}",
+            lines.describe_left_out()
+        );
+        fix.actions.push(action(&files.journal, what));
     }
     let document = rescued.map_or_else(|| before.clone(), |rescued| rescued.bytes);
     let folded = match folded(files, document, lines.map(|lines| lines.bytes)) {
         // A journal that cannot be put into the document gives its messages all the same.
         Err(ChatError::Damaged { .. }) => {
-            rescue(&[before.as_slice(), b"\n", journal.unwrap_or_default().as_slice()].concat())
-                .bytes
+            rebuild_document(
+                &[before.as_slice(), b"\n", journal.unwrap_or_default().as_slice()].concat(),
+            )
+            .bytes
         }
         folded => folded?,
     };
-    mending.document = Some(set_right(files, folded, damage, mending, now)?);
+    fix.document = Some(normalize_values(files, folded, damage, fix, now)?);
     if journal_is_there {
-        mending.moved.push(files.journal.clone());
+        fix.moved.push(files.journal.clone());
     }
     Ok(())
 }
 
 /// Sets the values of a document right that is JSON.
-fn set_right(
-    files: &Files,
+fn normalize_values(
+    files: &ChatPaths,
     mut after: Vec<u8>,
     damage: bool,
-    mending: &mut Mending,
+    fix: &mut ChatRepairPlan,
     now: Timestamp,
 ) -> Result<Vec<u8>, ChatError> {
-    let references = if damage { References::Known } else { References::Stay };
+    let references = if damage { ReferencePolicy::Known } else { ReferencePolicy::Stay };
     let id = id_of(&files.document).unwrap_or_default();
-    let mut reshaped = reshape(&after, &id, references, now);
+    let mut reshaped = normalize_document(&after, &id, references, now);
     // Messages that stand where none belong are found when they are looked for.
     if !damage && reshaped.as_ref().is_some_and(|now| is_lacking(&after, &now.bytes)) {
-        let rescued = rescue(&after);
-        mending.actions.push(put_together(files, &rescued)?);
-        reshaped = reshape(&rescued.bytes, &id, References::Known, now);
+        let rescued = rebuild_document(&after);
+        fix.actions.push(rebuild_action(files, &rescued)?);
+        reshaped = normalize_document(&rescued.bytes, &id, ReferencePolicy::Known, now);
     }
     // What needs no change in its parts keeps its bytes.
-    let is_due = |reshaped: &Reshaped| {
+    let is_due = |reshaped: &NormalizedDocument| {
         let duration = |found: &Finding| found.message.contains("duration_seconds");
-        damage || !reshaped.what.is_empty() || mending.findings.iter().any(duration)
+        damage || !reshaped.what.is_empty() || fix.findings.iter().any(duration)
     };
     if let Some(reshaped) = reshaped.filter(is_due) {
         after = reshaped.bytes;
         let what = reshaped.what.into_iter().map(|what| action(&files.document, what));
-        mending.actions.extend(what);
+        fix.actions.extend(what);
     }
-    let wrong = mending.findings.iter().filter(|finding| finding.code == Code::WrongMetadata);
+    let wrong = fix.findings.iter().filter(|finding| finding.code == FindingCode::WrongMetadata);
     let wrong = wrong.map(|found| format!("is made true: {}", found.message));
-    mending.actions.extend(wrong.map(|what| action(&files.document, what)));
-    if mending.actions.is_empty() {
-        let found = mending.findings.iter().filter(|finding| is_mended(finding));
+    fix.actions.extend(wrong.map(|what| action(&files.document, what)));
+    if fix.actions.is_empty() {
+        let found = fix.findings.iter().filter(|finding| is_repairable(finding));
         let what =
             found.map(|found| action(&files.document, format!("is set right: {}", found.message)));
-        mending.actions = what.collect();
+        fix.actions = what.collect();
     }
     Ok(after)
 }
 
 /// What is said of a document that was put together anew.
-fn put_together(files: &Files, rescued: &Rescued) -> Result<Action, ChatError> {
-    let index = survey(&Content::held(&files.document, rescued.bytes.clone()))?;
+fn rebuild_action(files: &ChatPaths, rescued: &RebuiltDocument) -> Result<RepairAction, ChatError> {
+    let index = survey(&DocumentBytes::held(&files.document, rescued.bytes.clone()))?;
     let what = format!(
         "is put together anew from what is whole in it; messages: {}{}",
-        index.count(List::Messages),
-        places(&rescued.left_out)
+        index.count(ListKind::Messages),
+        describe_ranges(&rescued.left_out)
     );
     Ok(action(&files.document, what))
 }
@@ -198,22 +211,22 @@ fn is_lacking(document: &[u8], other: &[u8]) -> bool {
 
 /// The document with what a journal says, put together where nobody sees it.
 fn folded(
-    files: &Files,
+    files: &ChatPaths,
     document: Vec<u8>,
     journal: Option<Vec<u8>>,
 ) -> Result<Vec<u8>, ChatError> {
     let scratch: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let writer = scratch.lock(&files.scopes())?;
     let create = |file: &FilePath, bytes: Vec<u8>| {
-        let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
-        Step::Replace { file: file.clone(), expect, bytes, secrecy }
+        let (expect, mode) = (Precondition::Absent, FileMode::Default);
+        Step::Replace { file: file.clone(), expect, bytes, mode }
     };
     let mut steps = vec![create(&files.document, document)];
     steps.extend(journal.map(|journal| create(&files.journal, journal)));
     writer.commit(steps, Durability::Synced)?;
     writer.release()?;
     let log = ChatLog::open(&scratch, &files.document)?;
-    let plan = Plan::fold(&log)?;
+    let plan = RewritePlan::fold(&log)?;
     let mut bytes = Vec::new();
     write(&log, &plan, &mut bytes)?;
     Ok(bytes)
@@ -224,27 +237,27 @@ pub fn repair(
     store: &Arc<dyn Store>,
     path: &FilePath,
     now: Timestamp,
-) -> Result<Repair, ChatError> {
-    let files = Files::of(path)?;
+) -> Result<RepairReport, ChatError> {
+    let files = ChatPaths::of(path)?;
     let id = name(&files)?;
-    let trash = new_place(store, &id, now)?;
+    let trash = allocate_originals(store, &id, now)?;
     let mut scopes = files.scopes();
     scopes.push(trash.clone());
     let writer = store.lock(&scopes)?;
-    let mending = plan(store, &files, now)?;
-    if mending.actions.is_empty() {
+    let fix = plan(store, &files, now)?;
+    if fix.actions.is_empty() {
         writer.release()?;
-        return Ok(Repair { actions: Vec::new(), findings: mending.findings, kept: None });
+        return Ok(RepairReport { actions: Vec::new(), findings: fix.findings, originals: None });
     }
-    let mut keeper = Keeper::new(store, &*writer, &trash, &id, &mending.actions, now);
-    if let Some(bytes) = mending.document {
+    let mut keeper = OriginalsBackup::new(store, &*writer, &trash, &id, &fix.actions, now);
+    if let Some(bytes) = fix.document {
         keeper.write(&files.document, bytes)?;
     }
-    mending.moved.iter().for_each(|file| keeper.discard(file));
+    fix.moved.iter().for_each(|file| keeper.move_away(file));
     keeper.flush()?;
     writer.release()?;
     let findings = ChatLog::open(store, path)?.check()?;
-    Ok(Repair { actions: mending.actions, findings, kept: Some(trash) })
+    Ok(RepairReport { actions: fix.actions, findings, originals: Some(trash) })
 }
 
 /// Takes back the newest repair of the chat log at `path` that was not taken back yet.
@@ -252,7 +265,7 @@ pub fn undo_repair(
     store: &Arc<dyn Store>,
     path: &FilePath,
     now: Timestamp,
-) -> Result<Repair, ChatError> {
-    let files = Files::of(path)?;
-    Ok(take_back(store, &name(&files)?, &files.scopes(), now)?)
+) -> Result<RepairReport, ChatError> {
+    let files = ChatPaths::of(path)?;
+    Ok(revert(store, &name(&files)?, &files.scopes(), now)?)
 }

@@ -6,35 +6,35 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::content::{CHUNK, Elements};
+use super::content::{ArrayElements, CHUNK};
 use super::edit::{edited, laid_out};
 use super::error::ChatError;
 use super::index::ListFacts;
 use super::log::ChatLog;
-use super::survey::List;
+use super::survey::ListKind;
 use everturn_json::json;
-use everturn_value::document::{Document, Layout, Segment, Style};
-use everturn_value::tree::Tree;
+use everturn_value::document::{Document, JsonLayout, JsonStyle, PathSegment};
+use everturn_value::tree::JsonTree;
 
 /// Where a document that is being written goes.
-pub(crate) trait Sink {
+pub(crate) trait DocumentSink {
     /// Takes the next bytes.
     fn put(&mut self, bytes: &[u8]) -> Result<(), ChatError>;
 
     /// Says that a newline could stand here, for a sink that needs one from time to time.
-    fn joint(&mut self) -> Result<(), ChatError>;
+    fn allow_newline(&mut self) -> Result<(), ChatError>;
 
     /// Whether it needs newlines.
     fn wants_lines(&self) -> bool;
 }
 
-impl Sink for Vec<u8> {
+impl DocumentSink for Vec<u8> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), ChatError> {
         self.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn joint(&mut self) -> Result<(), ChatError> {
+    fn allow_newline(&mut self) -> Result<(), ChatError> {
         Ok(())
     }
 
@@ -44,20 +44,23 @@ impl Sink for Vec<u8> {
 }
 
 /// What becomes of a chat log when it is written anew.
-pub(crate) struct Plan {
+pub(crate) struct RewritePlan {
     /// Everything but the long lists.
     pub(crate) head: Document,
     /// The place of the last message that is kept.
     pub(crate) last: u64,
     /// Messages that are put before the one at a place.
-    pub(crate) inserts: BTreeMap<u64, Tree>,
+    pub(crate) inserts: BTreeMap<u64, JsonTree>,
 }
 
-impl Plan {
+impl RewritePlan {
     /// The chat log as it is, with all that the journal says.
-    pub(crate) fn fold(log: &ChatLog) -> Result<Plan, ChatError> {
-        let mut plan =
-            Plan { head: log.head.clone(), last: log.last_place(), inserts: BTreeMap::new() };
+    pub(crate) fn fold(log: &ChatLog) -> Result<RewritePlan, ChatError> {
+        let mut plan = RewritePlan {
+            head: log.head.clone(),
+            last: log.last_place(),
+            inserts: BTreeMap::new(),
+        };
         plan.derive(log, log.overlay.time.clone().as_deref())?;
         Ok(plan)
     }
@@ -85,7 +88,7 @@ impl Plan {
 
 /// Sets what can be set; a value on the way that is no object is left as it is.
 fn set<T: Serialize + ?Sized>(head: &mut Document, path: &[&str], value: &T) {
-    let path: Vec<Segment<'_>> = path.iter().map(|key| Segment::Key(key)).collect();
+    let path: Vec<PathSegment<'_>> = path.iter().map(|key| PathSegment::Key(key)).collect();
     // What is of another type than it should be is a finding of the check, and stays.
     drop(head.set(&path, value));
 }
@@ -96,7 +99,7 @@ pub(crate) fn derive(head: &mut Document, count: u64, end: Option<&str>, modifie
         set(head, &["metadata", "modified"], modified);
     }
     let start: Option<String> =
-        head.read(&[Segment::Key("session"), Segment::Key("start_time")]).ok().flatten();
+        head.read(&[PathSegment::Key("session"), PathSegment::Key("start_time")]).ok().flatten();
     if let Some(end) = end {
         set(head, &["session", "end_time"], end);
         if let Some(seconds) = duration(start.as_deref(), end) {
@@ -114,34 +117,38 @@ pub(crate) fn duration(start: Option<&str>, end: &str) -> Option<i64> {
 }
 
 /// Where the brackets of the lists are in a text without their contents.
-fn brackets(head: &Document) -> Vec<(List, usize)> {
+fn brackets(head: &Document) -> Vec<(ListKind, usize)> {
     let text = head.text().as_bytes();
     let start = text.len() - head.text().trim_start_matches('\u{feff}').len();
     let Ok(Some(entries)) = json::entries(text, start) else { return Vec::new() };
-    let mut found: BTreeMap<List, usize> = BTreeMap::new();
+    let mut found: BTreeMap<ListKind, usize> = BTreeMap::new();
     for entry in entries.list {
         let key = entry.key.and_then(|key| text.get(key)).map(json::unescape);
-        if let Some(list) = key.and_then(|key| List::named(&key)) {
+        if let Some(list) = key.and_then(|key| ListKind::named(&key)) {
             match text.get(entry.value.start) {
                 Some(b'[') => drop(found.insert(list, entry.value.start)),
                 _ => drop(found.remove(&list)),
             }
         }
     }
-    let mut found: Vec<(List, usize)> = found.into_iter().collect();
+    let mut found: Vec<(ListKind, usize)> = found.into_iter().collect();
     found.sort_by_key(|(_, at)| *at);
     found
 }
 
 /// Writes a chat log anew.
-pub(crate) fn write(log: &ChatLog, plan: &Plan, sink: &mut dyn Sink) -> Result<(), ChatError> {
+pub(crate) fn write(
+    log: &ChatLog,
+    plan: &RewritePlan,
+    sink: &mut dyn DocumentSink,
+) -> Result<(), ChatError> {
     let mut head = plan.head.clone();
-    for list in List::ALL {
+    for list in ListKind::ALL {
         let added = match list {
-            List::Messages => !log.overlay.messages.is_empty() || !plan.inserts.is_empty(),
-            List::Snapshots => !log.overlay.snapshots.is_empty(),
+            ListKind::Messages => !log.overlay.messages.is_empty() || !plan.inserts.is_empty(),
+            ListKind::Snapshots => !log.overlay.snapshots.is_empty(),
         };
-        if added && head.get(&[Segment::Key(list.key())]).is_none() {
+        if added && head.get(&[PathSegment::Key(list.key())]).is_none() {
             set(&mut head, &[list.key()], &[0_u8; 0]);
         }
     }
@@ -149,7 +156,7 @@ pub(crate) fn write(log: &ChatLog, plan: &Plan, sink: &mut dyn Sink) -> Result<(
     let mut at = 0;
     for (list, open) in brackets(&head) {
         sink.put(text.get(at..=open).unwrap_or_default())?;
-        Rewrite { log, plan, style: head.style(), list, sink }.list()?;
+        ListRewriter { log, plan, style: head.style(), list, sink }.list()?;
         at = open + 1;
         // What is left of the list in the head is white space at most.
         at += text.get(at..).unwrap_or_default().iter().take_while(|byte| **byte != b']').count();
@@ -158,18 +165,18 @@ pub(crate) fn write(log: &ChatLog, plan: &Plan, sink: &mut dyn Sink) -> Result<(
 }
 
 /// What stands around the elements of an array.
-struct Gaps {
+struct ElementGaps {
     lead: Vec<u8>,
     between: Vec<u8>,
     tail: Vec<u8>,
 }
 
-struct Rewrite<'a> {
+struct ListRewriter<'a> {
     log: &'a ChatLog,
-    plan: &'a Plan,
-    style: &'a Style,
-    list: List,
-    sink: &'a mut dyn Sink,
+    plan: &'a RewritePlan,
+    style: &'a JsonStyle,
+    list: ListKind,
+    sink: &'a mut dyn DocumentSink,
 }
 
 /// What the line of an element begins with.
@@ -183,22 +190,22 @@ fn indent(gap: &[u8]) -> String {
     }
 }
 
-impl<'a> Rewrite<'a> {
-    fn gaps(&self, facts: Option<&ListFacts>) -> Result<Gaps, ChatError> {
-        let flat = |layout: Layout| if layout == Layout::Compact { "," } else { ", " };
+impl<'a> ListRewriter<'a> {
+    fn gaps(&self, facts: Option<&ListFacts>) -> Result<ElementGaps, ChatError> {
+        let flat = |layout: JsonLayout| if layout == JsonLayout::Compact { "," } else { ", " };
         let line = |levels: usize| {
             format!("{}{}", self.style.line_end.as_str(), self.style.layout.indent(levels))
         };
         let Some(facts) = facts.filter(|facts| facts.count > 0) else {
             return Ok(match self.style.layout {
-                Layout::Pretty(_) => Gaps {
+                JsonLayout::Pretty(_) => ElementGaps {
                     lead: line(2).into_bytes(),
                     between: format!(",{}", line(2)).into_bytes(),
                     tail: line(1).into_bytes(),
                 },
                 layout => {
                     let between = flat(layout).as_bytes().to_vec();
-                    Gaps { lead: Vec::new(), between, tail: Vec::new() }
+                    ElementGaps { lead: Vec::new(), between, tail: Vec::new() }
                 }
             });
         };
@@ -212,23 +219,24 @@ impl<'a> Rewrite<'a> {
         } else {
             flat(self.style.layout).as_bytes().to_vec()
         };
-        Ok(Gaps { lead, between, tail })
+        Ok(ElementGaps { lead, between, tail })
     }
 
     /// Whether the elements of the document stay as they are.
-    fn is_plain(&self, gaps: &Gaps) -> bool {
+    fn is_plain(&self, gaps: &ElementGaps) -> bool {
         let overlay = &self.log.overlay;
         let count = self.log.stored_count(self.list);
         let edits = match self.list {
-            List::Messages => &overlay.message_edits,
-            List::Snapshots => &overlay.snapshot_edits,
+            ListKind::Messages => &overlay.message_edits,
+            ListKind::Snapshots => &overlay.snapshot_edits,
         };
-        let removes = self.list == List::Messages && overlay.removed.iter().any(|at| *at <= count);
+        let removes =
+            self.list == ListKind::Messages && overlay.removed.iter().any(|at| *at <= count);
         let lines = !self.sink.wants_lines() || gaps.between.contains(&b'\n');
         let changed = edits.keys().any(|place| *place <= count)
             || removes
             || self.plan.cuts(self.log)
-            || (self.list == List::Messages && !self.plan.inserts.is_empty());
+            || (self.list == ListKind::Messages && !self.plan.inserts.is_empty());
         lines && !changed
     }
 
@@ -265,15 +273,15 @@ impl<'a> Rewrite<'a> {
     }
 
     /// Writes what is left of the elements of the document; says whether that is nothing.
-    fn stored(&mut self, facts: &ListFacts, gaps: &Gaps) -> Result<bool, ChatError> {
+    fn stored(&mut self, facts: &ListFacts, gaps: &ElementGaps) -> Result<bool, ChatError> {
         let log = self.log;
         let keeps = self.kept()?;
-        let mut elements = Elements::new(&log.content, facts.open + 1, facts.close);
+        let mut elements = ArrayElements::new(&log.content, facts.open + 1, facts.close);
         let (mut empty, mut place) = (true, 0);
         while let Some(element) = elements.next()? {
             place += 1;
             if let Some(tree) =
-                self.plan.inserts.get(&place).filter(|_| self.list == List::Messages)
+                self.plan.inserts.get(&place).filter(|_| self.list == ListKind::Messages)
             {
                 self.element(&gaps.between, tree, gaps, &mut empty)?;
             }
@@ -283,8 +291,8 @@ impl<'a> Rewrite<'a> {
             let own = if element.gap.contains(&b',') { &element.gap } else { &gaps.between };
             let gap = if empty { gaps.lead.clone() } else { own.clone() };
             let edits = match self.list {
-                List::Messages => log.overlay.message_edits.get(&place),
-                List::Snapshots => log.overlay.snapshot_edits.get(&place),
+                ListKind::Messages => log.overlay.message_edits.get(&place),
+                ListKind::Snapshots => log.overlay.snapshot_edits.get(&place),
             };
             let bytes = match edits {
                 Some(edits) => {
@@ -300,15 +308,15 @@ impl<'a> Rewrite<'a> {
     }
 
     /// Writes what the journal adds.
-    fn added(&mut self, gaps: &Gaps, empty: &mut bool) -> Result<(), ChatError> {
+    fn added(&mut self, gaps: &ElementGaps, empty: &mut bool) -> Result<(), ChatError> {
         let log = self.log;
         let added: Vec<(u64, std::ops::Range<u64>)> = match self.list {
-            List::Messages => {
+            ListKind::Messages => {
                 let kept = log.overlay.messages.iter();
                 let kept = kept.filter(|(at, _)| **at <= self.plan.last && log.is_kept(**at));
                 kept.map(|(place, line)| (*place, line.clone())).collect()
             }
-            List::Snapshots => {
+            ListKind::Snapshots => {
                 let kept = log.overlay.snapshots.iter();
                 let kept = kept.filter(|(at, added)| {
                     let message = log.overlay.moved.get(at).copied().unwrap_or(added.message);
@@ -319,7 +327,7 @@ impl<'a> Rewrite<'a> {
         };
         for (place, line) in added {
             if let Some(tree) =
-                self.plan.inserts.get(&place).filter(|_| self.list == List::Messages)
+                self.plan.inserts.get(&place).filter(|_| self.list == ListKind::Messages)
             {
                 self.element(&gaps.between, tree, gaps, empty)?;
             }
@@ -327,7 +335,7 @@ impl<'a> Rewrite<'a> {
             let tree = log.with_edits(self.list, place, value.to_line())?;
             self.element(&gaps.between, &tree, gaps, empty)?;
         }
-        if self.list == List::Messages {
+        if self.list == ListKind::Messages {
             let plan = self.plan;
             for tree in plan.inserts.range(log.last_place() + 1..).map(|(_, tree)| tree) {
                 self.element(&gaps.between, tree, gaps, empty)?;
@@ -340,8 +348,8 @@ impl<'a> Rewrite<'a> {
     fn element(
         &mut self,
         between: &[u8],
-        tree: &Tree,
-        gaps: &Gaps,
+        tree: &JsonTree,
+        gaps: &ElementGaps,
         empty: &mut bool,
     ) -> Result<(), ChatError> {
         let gap = if *empty { gaps.lead.clone() } else { between.to_vec() };
@@ -350,17 +358,17 @@ impl<'a> Rewrite<'a> {
             laid_out(tree, self.style, &indent(&gaps.between))
         } else {
             let layout = match self.style.layout {
-                Layout::Compact => Layout::Compact,
-                Layout::Spaced | Layout::Pretty(_) => Layout::Spaced,
+                JsonLayout::Compact => JsonLayout::Compact,
+                JsonLayout::Spaced | JsonLayout::Pretty(_) => JsonLayout::Spaced,
             };
-            laid_out(tree, &Style { layout, ..*self.style }, "")
+            laid_out(tree, &JsonStyle { layout, ..*self.style }, "")
         };
         self.raw(&gap, text.as_bytes(), empty)
     }
 
     fn raw(&mut self, gap: &[u8], bytes: &[u8], empty: &mut bool) -> Result<(), ChatError> {
         if !*empty {
-            self.sink.joint()?;
+            self.sink.allow_newline()?;
         }
         *empty = false;
         self.sink.put(gap)?;
@@ -370,7 +378,7 @@ impl<'a> Rewrite<'a> {
     /// Which elements of the document are kept.
     fn kept(&self) -> Result<Box<dyn Fn(u64) -> bool + 'a>, ChatError> {
         let (log, last) = (self.log, self.plan.last);
-        if self.list == List::Messages {
+        if self.list == ListKind::Messages {
             return Ok(Box::new(move |place| place <= last && log.is_kept(place)));
         }
         if !self.plan.cuts(log) {

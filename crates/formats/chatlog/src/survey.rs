@@ -3,32 +3,32 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::content::{CHUNK, Content};
+use super::content::{CHUNK, DocumentBytes};
 use super::error::ChatError;
-use super::index::{Index, Lines, ListFacts, Row, id_hash};
-use everturn_json::json::{Container, Ending, Progress, Scanner, Visit, unescape};
-use everturn_json::lines::Utf8Check;
-use everturn_value::tree::{Kind, Tree};
+use super::index::{DocumentIndex, IdRow, IndexLines, ListFacts, id_hash};
+use everturn_json::json::{Completeness, Container, ScanProgress, Scanner, TokenVisitor, unescape};
+use everturn_json::jsonl::Utf8Check;
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The arrays that may be long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum List {
+pub(crate) enum ListKind {
     Messages,
     Snapshots,
 }
 
-impl List {
-    pub(crate) const ALL: [List; 2] = [List::Messages, List::Snapshots];
+impl ListKind {
+    pub(crate) const ALL: [ListKind; 2] = [ListKind::Messages, ListKind::Snapshots];
 
     pub(crate) fn key(self) -> &'static str {
         match self {
-            List::Messages => "messages",
-            List::Snapshots => "tool_snapshots",
+            ListKind::Messages => "messages",
+            ListKind::Snapshots => "tool_snapshots",
         }
     }
 
-    pub(crate) fn named(key: &[u8]) -> Option<List> {
-        List::ALL.into_iter().find(|list| list.key().as_bytes() == key)
+    pub(crate) fn named(key: &[u8]) -> Option<ListKind> {
+        ListKind::ALL.into_iter().find(|list| list.key().as_bytes() == key)
     }
 }
 
@@ -38,7 +38,7 @@ pub(crate) const EVERY: u64 = 16;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// What was seen at the top of a document while a chunk was scanned.
-enum Event {
+enum ScanEvent {
     Key(Range<u64>),
     Opened(Container, u64),
     Closed(u64),
@@ -48,7 +48,7 @@ enum Event {
 
 /// Notes what happens one and two levels deep.
 #[derive(Default)]
-struct Look {
+struct ScanVisitor {
     /// Where the text begins in the file.
     start: u64,
     depth: usize,
@@ -56,17 +56,17 @@ struct Look {
     in_array: bool,
     element: u64,
     root: Option<Container>,
-    events: Vec<Event>,
+    events: Vec<ScanEvent>,
 }
 
-impl Visit for Look {
-    fn opened(&mut self, container: Container, start: u64) {
+impl TokenVisitor for ScanVisitor {
+    fn container_opened(&mut self, container: Container, start: u64) {
         let start = self.start + start;
         match self.depth {
             0 => self.root = Some(container),
             1 => {
                 self.in_array = container == Container::Array;
-                self.events.push(Event::Opened(container, start));
+                self.events.push(ScanEvent::Opened(container, start));
             }
             2 => self.element = start,
             _ => {}
@@ -74,27 +74,27 @@ impl Visit for Look {
         self.depth += 1;
     }
 
-    fn closed(&mut self, end: u64) {
+    fn container_closed(&mut self, end: u64) {
         self.depth = self.depth.saturating_sub(1);
         let end = self.start + end;
         match self.depth {
-            1 => self.events.push(Event::Closed(end)),
-            2 if self.in_array => self.events.push(Event::Element(self.element..end)),
+            1 => self.events.push(ScanEvent::Closed(end)),
+            2 if self.in_array => self.events.push(ScanEvent::Element(self.element..end)),
             _ => {}
         }
     }
 
     fn key(&mut self, start: u64, end: u64) {
         if self.depth == 1 {
-            self.events.push(Event::Key(self.start + start..self.start + end));
+            self.events.push(ScanEvent::Key(self.start + start..self.start + end));
         }
     }
 
     fn scalar(&mut self, start: u64, end: u64) {
         match self.depth {
-            1 => self.events.push(Event::Scalar),
+            1 => self.events.push(ScanEvent::Scalar),
             2 if self.in_array => {
-                self.events.push(Event::Element(self.start + start..self.start + end));
+                self.events.push(ScanEvent::Element(self.start + start..self.start + end));
             }
             _ => {}
         }
@@ -102,31 +102,31 @@ impl Visit for Look {
 }
 
 /// A tool snapshot before its message is known by number.
-struct Seen {
+struct ScannedSnapshot {
     tool: u64,
     message: Option<u64>,
     offset: u64,
 }
 
 /// What one pass has found.
-struct Survey<'c> {
-    content: &'c Content,
+struct DocumentSurvey<'c> {
+    content: &'c DocumentBytes,
     chunk: Vec<u8>,
     at: u64,
-    key: Option<List>,
-    list: Option<List>,
+    key: Option<ListKind>,
+    list: Option<ListKind>,
     lists: [Option<ListFacts>; 2],
     wrong: [bool; 2],
     blocks: Vec<u64>,
-    ids: Vec<Row>,
-    seen: Vec<Seen>,
+    ids: Vec<IdRow>,
+    seen: Vec<ScannedSnapshot>,
     tools: Vec<String>,
     numbers: HashMap<String, u64>,
 }
 
 /// Looks at a document and says where things are in it.
-pub(crate) fn survey(content: &Content) -> Result<Index, ChatError> {
-    let mut survey = Survey {
+pub(crate) fn survey(content: &DocumentBytes) -> Result<DocumentIndex, ChatError> {
+    let mut survey = DocumentSurvey {
         content,
         chunk: Vec::new(),
         at: 0,
@@ -144,14 +144,14 @@ pub(crate) fn survey(content: &Content) -> Result<Index, ChatError> {
     survey.into_index()
 }
 
-impl Survey<'_> {
+impl DocumentSurvey<'_> {
     fn damaged(&self, reason: String) -> ChatError {
         ChatError::damaged(self.content.file(), reason)
     }
 
     fn pass(&mut self) -> Result<(), ChatError> {
         let (mut scanner, mut utf8, mut look) =
-            (Scanner::new(), Utf8Check::default(), Look::default());
+            (Scanner::new(), Utf8Check::default(), ScanVisitor::default());
         let mut ended = false;
         loop {
             self.chunk = self.content.chunk(self.at, CHUNK)?;
@@ -168,8 +168,8 @@ impl Survey<'_> {
             let mut used = 0;
             if !ended {
                 match scanner.feed_with(bytes, &mut look) {
-                    Ok(Progress::More) => used = bytes.len(),
-                    Ok(Progress::End(end)) => (ended, used) = (true, end),
+                    Ok(ScanProgress::More) => used = bytes.len(),
+                    Ok(ScanProgress::End(end)) => (ended, used) = (true, end),
                     Err(bad) => return Err(self.not_json(look.start + bad.at, &bad.reason)),
                 }
             }
@@ -185,13 +185,13 @@ impl Survey<'_> {
             }
             self.at += self.chunk.len() as u64;
         }
-        if scanner.finish() != Ending::Complete {
+        if scanner.finish() != Completeness::Complete {
             return Err(self.damaged(match scanner.finish() {
-                Ending::Empty => "the document is empty".to_owned(),
+                Completeness::Empty => "the document is empty".to_owned(),
                 _ => format!("not JSON at byte {}: {}", self.at, scanner.unfinished()),
             }));
         }
-        if let Some(bad) = utf8.bad() {
+        if let Some(bad) = utf8.first_invalid() {
             return Err(self.damaged(format!("not UTF-8 at byte {}", look.start + bad)));
         }
         match look.root {
@@ -201,7 +201,7 @@ impl Survey<'_> {
     }
 
     /// The error for text that is not JSON; templates with comments are told from others.
-    fn not_json(&self, at: u64, reason: &everturn_json::json::Reason) -> ChatError {
+    fn not_json(&self, at: u64, reason: &everturn_json::json::JsonErrorKind) -> ChatError {
         let start = usize::try_from(at.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let there = self.chunk.get(start..).unwrap_or_default();
         if there.starts_with(b"//") || there.starts_with(b"/*") {
@@ -223,36 +223,36 @@ impl Survey<'_> {
         }
     }
 
-    fn event(&mut self, event: Event) -> Result<(), ChatError> {
+    fn event(&mut self, event: ScanEvent) -> Result<(), ChatError> {
         match event {
-            Event::Key(span) => {
+            ScanEvent::Key(span) => {
                 let raw = self.bytes(&span)?;
-                self.key = List::named(&unescape(&raw));
+                self.key = ListKind::named(&unescape(&raw));
             }
-            Event::Opened(container, open) => {
+            ScanEvent::Opened(container, open) => {
                 self.list = self.key.take();
                 let Some(list) = self.list else { return Ok(()) };
-                self.forget(list);
+                self.drop_list(list);
                 if container == Container::Array {
                     *self.facts(list) = Some(ListFacts::new(open));
                 } else {
                     self.wrong(list);
                 }
             }
-            Event::Scalar => {
+            ScanEvent::Scalar => {
                 if let Some(list) = self.key.take() {
-                    self.forget(list);
+                    self.drop_list(list);
                     self.wrong(list);
                 }
             }
-            Event::Closed(end) => {
+            ScanEvent::Closed(end) => {
                 if let Some(list) = self.list.take()
                     && let Some(facts) = self.facts(list)
                 {
                     facts.close = end - 1;
                 }
             }
-            Event::Element(span) => {
+            ScanEvent::Element(span) => {
                 let Some(list) = self.list else { return Ok(()) };
                 let Some(facts) = self.facts(list) else { return Ok(()) };
                 facts.add(&span);
@@ -264,47 +264,47 @@ impl Survey<'_> {
         Ok(())
     }
 
-    fn facts(&mut self, list: List) -> &mut Option<ListFacts> {
+    fn facts(&mut self, list: ListKind) -> &mut Option<ListFacts> {
         let [messages, snapshots] = &mut self.lists;
         match list {
-            List::Messages => messages,
-            List::Snapshots => snapshots,
+            ListKind::Messages => messages,
+            ListKind::Snapshots => snapshots,
         }
     }
 
-    fn wrong(&mut self, list: List) {
+    fn wrong(&mut self, list: ListKind) {
         let [messages, snapshots] = &mut self.wrong;
         match list {
-            List::Messages => *messages = true,
-            List::Snapshots => *snapshots = true,
+            ListKind::Messages => *messages = true,
+            ListKind::Snapshots => *snapshots = true,
         }
     }
 
     /// Of a key that comes twice, the last one counts.
-    fn forget(&mut self, list: List) {
+    fn drop_list(&mut self, list: ListKind) {
         *self.facts(list) = None;
-        let kind = Row::kind_of(list);
+        let kind = IdRow::kind_of(list);
         self.ids.retain(|row| row.kind() != kind);
         match list {
-            List::Messages => self.blocks.clear(),
-            List::Snapshots => self.seen.clear(),
+            ListKind::Messages => self.blocks.clear(),
+            ListKind::Snapshots => self.seen.clear(),
         }
     }
 
-    fn element(&mut self, list: List, place: u64, offset: u64, bytes: Vec<u8>) {
-        if list == List::Messages && (place - 1).is_multiple_of(EVERY) {
+    fn element(&mut self, list: ListKind, place: u64, offset: u64, bytes: Vec<u8>) {
+        if list == ListKind::Messages && (place - 1).is_multiple_of(EVERY) {
             self.blocks.push(offset);
         }
         let tree = String::from_utf8(bytes).ok().map(|text| {
             let end = text.len();
-            Tree::trusted(text.into(), 0..end)
+            JsonTree::from_trusted(text.into(), 0..end)
         });
-        let tree = tree.filter(|tree| tree.kind() == Kind::Object);
+        let tree = tree.filter(|tree| tree.kind() == ValueKind::Object);
         let text = |key: &str| tree.as_ref().and_then(|tree| tree.string_at(&[key]));
         if let Some(id) = text("id") {
-            self.ids.push(Row::new(list, id_hash(&id), place));
+            self.ids.push(IdRow::new(list, id_hash(&id), place));
         }
-        if list == List::Snapshots {
+        if list == ListKind::Snapshots {
             let tool = text("tool_id").unwrap_or_default();
             let message = text("message_id").map(|id| id_hash(&id));
             let next = self.tools.len() as u64;
@@ -312,20 +312,27 @@ impl Survey<'_> {
             if number == next {
                 self.tools.push(tool);
             }
-            self.seen.push(Seen { tool: number, message, offset });
+            self.seen.push(ScannedSnapshot { tool: number, message, offset });
         }
     }
 
-    fn into_index(mut self) -> Result<Index, ChatError> {
+    fn into_index(mut self) -> Result<DocumentIndex, ChatError> {
         self.ids.sort_unstable();
-        let mut lines = Lines::new(self.ids);
+        let mut lines = IndexLines::new(self.ids);
         let mut carried = 0;
         for (seen, place) in self.seen.iter().zip(1..) {
             // A snapshot of a message that is not there belongs where it stands among the others.
-            let number = seen.message.and_then(|hash| lines.first(List::Messages, hash));
+            let number = seen.message.and_then(|hash| lines.first(ListKind::Messages, hash));
             carried = number.unwrap_or(carried);
             lines.snapshot(seen.tool, carried, place, seen.offset);
         }
-        Index::build(self.content.mark()?, self.lists, self.wrong, &self.blocks, self.tools, lines)
+        DocumentIndex::build(
+            self.content.digest()?,
+            self.lists,
+            self.wrong,
+            &self.blocks,
+            self.tools,
+            lines,
+        )
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// What a tag asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum TagAction {
     /// The component gets a value.
     Update,
     /// The list gets another element.
@@ -13,11 +13,11 @@ pub enum Action {
 
 /// A tag that is understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tag {
+pub struct ToolTag {
     /// Where it stands in the text.
     pub span: Range<usize>,
     /// What it asks for.
-    pub action: Action,
+    pub action: TagAction,
     /// The component.
     pub id: String,
     /// The value.
@@ -30,7 +30,7 @@ pub struct Tag {
 
 /// Something that looks like a tag and is not understood. It stays in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OddTag {
+pub struct InvalidTag {
     /// Where it begins.
     pub at: usize,
     /// What is wrong with it.
@@ -45,15 +45,15 @@ const START: &str = "<tool:";
 /// `>` or `/>`. A value may be empty, but must be there.
 ///
 /// ```
-/// use everturn_chatlog::{Action, tags};
+/// use everturn_chatlog::{TagAction, tags};
 ///
 /// let found = tags("The bell tolls. <tool:update value='3' id=\"bell\">");
 /// let tag = found[0].as_ref().unwrap();
-/// assert_eq!((tag.action, tag.id.as_str(), tag.value.as_str()), (Action::Update, "bell", "3"));
+/// assert_eq!((tag.action, tag.id.as_str(), tag.value.as_str()), (TagAction::Update, "bell", "3"));
 /// assert!(tags("<tool:update id='bell'>")[0].is_err());
 /// ```
 #[must_use]
-pub fn tags(text: &str) -> Vec<Result<Tag, OddTag>> {
+pub fn tags(text: &str) -> Vec<Result<ToolTag, InvalidTag>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(start) = find_start(text, at) {
@@ -74,12 +74,12 @@ fn find_start(text: &str, from: usize) -> Option<usize> {
 }
 
 /// What is left of a text while a tag is read.
-struct Cursor<'t> {
+struct TagCursor<'t> {
     text: &'t str,
     at: usize,
 }
 
-impl<'t> Cursor<'t> {
+impl<'t> TagCursor<'t> {
     fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -125,13 +125,13 @@ fn unescaped(value: &str) -> String {
     text.replace("&amp;", "&")
 }
 
-fn parse(text: &str, start: usize) -> Result<Tag, OddTag> {
-    let odd = |reason: String| OddTag { at: start, reason };
-    let mut cursor = Cursor { text, at: start + START.len() };
+fn parse(text: &str, start: usize) -> Result<ToolTag, InvalidTag> {
+    let odd = |reason: String| InvalidTag { at: start, reason };
+    let mut cursor = TagCursor { text, at: start + START.len() };
     let name = cursor.take(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     let action = match name.to_ascii_lowercase().as_str() {
-        "update" => Action::Update,
-        "add" => Action::Add,
+        "update" => TagAction::Update,
+        "add" => TagAction::Add,
         _ => return Err(odd(format!("tools have no {name:?}"))),
     };
     let mut attributes: Vec<(String, String)> = Vec::new();
@@ -170,7 +170,7 @@ fn parse(text: &str, start: usize) -> Result<Tag, OddTag> {
     let id = id.ok_or_else(|| odd("it has no id".to_owned()))?;
     let value = take("value").ok_or_else(|| odd("it has no value".to_owned()))?;
     let (reason, tool) = (take("reason"), take("tool"));
-    Ok(Tag { span: start..cursor.at, action, id, value, reason, tool })
+    Ok(ToolTag { span: start..cursor.at, action, id, value, reason, tool })
 }
 
 /// A text without some of its parts; a line that had nothing else is gone with them.
@@ -206,7 +206,7 @@ pub(crate) fn without(text: &str, spans: &[Range<usize>]) -> String {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expect: Result<(Action, &str, &str, Option<&str>), &str>) {
+    fn check(text: &str, expect: Result<(TagAction, &str, &str, Option<&str>), &str>) {
         let found = tags(text);
         assert_eq!(found.len(), 1, "{text}: {found:?}");
         let got = match &found[0] {
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn attributes_come_in_any_order_and_any_quotes() {
-        use Action::{Add, Update};
+        use TagAction::{Add, Update};
         check(
             r#"<tool:update id="a" value="1" reason="why">"#,
             Ok((Update, "a", "1", Some("why"))),

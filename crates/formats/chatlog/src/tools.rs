@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use super::error::ChatError;
 use super::log::ChatLog;
-use super::names::tool_file;
-use super::survey::List;
-use super::tags::{Action, Tag};
-use everturn_json::finding::{Code, Finding};
+use super::paths::tool_file;
+use super::survey::ListKind;
+use super::tags::{TagAction, ToolTag};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError};
 use everturn_value::document::Document;
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
-pub use component::{Component, ComponentKind, Fired};
+pub use component::{Component, ComponentKind, FiredTrigger};
 pub use state::ToolState;
-pub(crate) use state::{Changed, Shape, changes_of};
+pub(crate) use state::{ComponentChange, SnapshotShape, changes_of};
 
 /// A support tool of a chat log.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ impl Tool {
     pub fn defaults(&self) -> ToolState {
         let values = self.components.iter();
         let values = values.map(|component| (component.id.clone(), component.default.clone()));
-        ToolState { values: values.collect(), shape: Shape::Documented }
+        ToolState { values: values.collect(), shape: SnapshotShape::Documented }
     }
 
     pub(crate) fn component(&self, id: &str) -> Option<&Component> {
@@ -46,36 +46,40 @@ impl Tool {
 }
 
 /// What a change of a component comes to.
-pub(crate) struct Outcome {
-    pub(crate) value: Tree,
-    pub(crate) fired: Vec<Fired>,
+pub(crate) struct ComponentOutcome {
+    pub(crate) value: JsonTree,
+    pub(crate) fired: Vec<FiredTrigger>,
     /// What is odd about it although it is done.
     pub(crate) odd: Option<String>,
 }
 
 /// The value that a tag gives a component which has another.
-pub(crate) fn carry_out(tool: &Tool, state: &ToolState, tag: &Tag) -> Result<Outcome, String> {
-    let before = state.get(&tag.id).cloned().unwrap_or_else(Tree::null);
+pub(crate) fn carry_out(
+    tool: &Tool,
+    state: &ToolState,
+    tag: &ToolTag,
+) -> Result<ComponentOutcome, String> {
+    let before = state.get(&tag.id).cloned().unwrap_or_else(JsonTree::null);
     let known = tool.component(&tag.id).cloned();
     let component = known.unwrap_or_else(|| Component::guessed(&tag.id, &before));
     let value = match tag.action {
-        Action::Update => component.value_of(&tag.value, &before)?,
-        Action::Add => component.with_element(&tag.value, &before)?,
+        TagAction::Update => component.value_of(&tag.value, &before)?,
+        TagAction::Add => component.with_element(&tag.value, &before)?,
     };
     let odd = component.outside(&value);
     let fired = component.fires(&tool.id, &before, &value);
-    Ok(Outcome { value, fired, odd })
+    Ok(ComponentOutcome { value, fired, odd })
 }
 
-fn note(file: &FilePath, code: Code, message: String) -> Finding {
+fn note(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
 /// The tools that a chat log names, with their definitions: from the chat log itself, or from `tools/<id>.json`.
 pub(crate) fn tools_of(log: &ChatLog, findings: &mut Vec<Finding>) -> Result<Vec<Tool>, ChatError> {
     let head = log.head();
-    let listed = head.at(&["session", "support_tools"]);
-    let listed = listed.filter(|list| list.kind() == Kind::Array);
+    let listed = head.value_at(&["session", "support_tools"]);
+    let listed = listed.filter(|list| list.kind() == ValueKind::Array);
     let listed = listed.map(|list| list.children()).unwrap_or_default();
     let mut tools: Vec<Tool> = Vec::new();
     for (_, entry) in listed {
@@ -100,8 +104,9 @@ pub(crate) fn tools_of(log: &ChatLog, findings: &mut Vec<Finding>) -> Result<Vec
     Ok(tools)
 }
 
-fn has_components(entry: &Tree) -> bool {
-    let list = |path: &[&str]| entry.at(path).is_some_and(|list| list.kind() == Kind::Array);
+fn has_components(entry: &JsonTree) -> bool {
+    let list =
+        |path: &[&str]| entry.value_at(path).is_some_and(|list| list.kind() == ValueKind::Array);
     list(&["components"]) || list(&["tool", "components"])
 }
 
@@ -109,7 +114,7 @@ fn definition(
     store: &Arc<dyn Store>,
     id: &str,
     findings: &mut Vec<Finding>,
-) -> Result<Option<Tree>, ChatError> {
+) -> Result<Option<JsonTree>, ChatError> {
     let Ok(file) = tool_file(id) else { return Ok(None) };
     let bytes = match store.read(&file, 0..u64::MAX) {
         Ok(bytes) => bytes,
@@ -120,10 +125,10 @@ fn definition(
         Ok(document) => {
             let text = document.get(&[]).unwrap_or_default().to_owned();
             let end = text.len();
-            Ok(Some(Tree::trusted(text.into(), 0..end)))
+            Ok(Some(JsonTree::from_trusted(text.into(), 0..end)))
         }
         Err(error) => {
-            findings.push(note(&file, Code::BadDocument, error.to_string()));
+            findings.push(note(&file, FindingCode::BadDocument, error.to_string()));
             Ok(None)
         }
     }
@@ -145,7 +150,7 @@ impl ChatLog {
     }
 
     /// The last snapshot of a tool at or before the message at a place.
-    pub(crate) fn noted(&self, tool: &str, place: u64) -> Result<Option<Tree>, ChatError> {
+    pub(crate) fn noted(&self, tool: &str, place: u64) -> Result<Option<JsonTree>, ChatError> {
         let overlay = &self.overlay;
         let stored = self.by_index(|index| {
             for known in index.snapshots(tool, place)? {
@@ -157,12 +162,12 @@ impl ChatLog {
             Ok(None)
         })?;
         let mut best = stored.map(|(known, tree)| ((known.message, known.place), tree));
-        let mut better = |at: (u64, u64), tree: Tree| {
+        let mut better = |at: (u64, u64), tree: JsonTree| {
             if best.as_ref().is_none_or(|(known, _)| *known < at) {
                 best = Some((at, tree));
             }
         };
-        for (at, message) in overlay.moved.range(..=self.stored_count(List::Snapshots)) {
+        for (at, message) in overlay.moved.range(..=self.stored_count(ListKind::Snapshots)) {
             if *message > place {
                 continue;
             }
@@ -181,20 +186,20 @@ impl ChatLog {
             let message = overlay.moved.get(at).copied().unwrap_or(added.message);
             if added.tool == tool && message <= place {
                 let tree = self.journal_value(&added.line)?.to_line();
-                better((message, *at), self.with_edits(List::Snapshots, *at, tree)?);
+                better((message, *at), self.with_edits(ListKind::Snapshots, *at, tree)?);
             }
         }
         Ok(best.map(|(_, tree)| tree))
     }
 
     /// The states of all tools after a message, by their ids.
-    pub fn states(&self, number: u64) -> Result<(Tree, Vec<Finding>), ChatError> {
+    pub fn states(&self, number: u64) -> Result<(JsonTree, Vec<Finding>), ChatError> {
         let (tools, findings) = self.tools()?;
         let mut members = Vec::new();
         for tool in &tools {
             let state = self.tool_state(tool, number)?;
-            members.push((tool.id.clone(), Tree::of_members(state.values)));
+            members.push((tool.id.clone(), JsonTree::from_members(state.values)));
         }
-        Ok((Tree::of_members(members), findings))
+        Ok((JsonTree::from_members(members), findings))
     }
 }

@@ -15,23 +15,23 @@ use super::content::Version;
 use super::edit::apply;
 use super::error::ChatError;
 use super::fold::{self, BATCH_BYTES, build, put_in_place, replace, wants_index};
-use super::journal::Op;
+use super::journal::JournalOp;
 use super::log::ChatLog;
 use super::lost::LostDocument;
-use super::message::Given;
-use super::names::Files;
-use super::rewrite::Plan;
-use super::survey::List;
-use super::tools::Fired;
+use super::message::MessageInput;
+use super::paths::ChatPaths;
+use super::rewrite::RewritePlan;
+use super::survey::ListKind;
+use super::tools::FiredTrigger;
 use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
-use everturn_session::layout::chain;
-use everturn_store::{At, Durability, Expect, Step, Store, Writer};
-use everturn_value::document::Segment;
-use everturn_value::tree::Tree;
+use everturn_session::format::error_chain;
+use everturn_store::{AppendAt, Durability, Precondition, Step, Store, Writer};
+use everturn_value::document::PathSegment;
+use everturn_value::tree::JsonTree;
 
-pub use marks::{ChatMark, NewMark};
-pub use trash::Discarded;
+pub use marks::{ChatMark, NewChatMark};
+pub use trash::DiscardedMessage;
 
 /// How many bytes a journal has at least before it is put into the document while somebody writes.
 const LEAST_JOURNAL: u64 = 1 << 20;
@@ -44,14 +44,14 @@ const JOURNAL_SHARE: u64 = 8;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use everturn_chatlog::{ChatLog, ChatWriter, NewLog};
+/// use everturn_chatlog::{ChatLog, ChatWriter, NewChat};
 /// use everturn_store::{MemoryStore, Store};
-/// use everturn_value::tree::Tree;
+/// use everturn_value::tree::JsonTree;
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 /// let now = "2026-01-01T10:00:00Z".parse()?;
-/// let mut log = ChatWriter::create(&store, &NewLog::new("tale"), now)?;
-/// let message = Tree::parse(r#"{"type": "narrator", "text": "It is *cold*."}"#)?;
+/// let mut log = ChatWriter::create(&store, &NewChat::new("tale"), now)?;
+/// let message = JsonTree::parse(r#"{"type": "narrator", "text": "It is *cold*."}"#)?;
 /// assert_eq!(log.append(&message, now)?.number, 1);
 /// let path = log.log().path().clone();
 /// log.close()?;
@@ -73,31 +73,31 @@ pub struct ChatWriter {
 
 /// What became of a change.
 #[derive(Debug, Clone, Default)]
-pub struct Changed {
+pub struct ChangeOutcome {
     /// The number of the message that it was about.
     pub number: u64,
     /// The id of what was made.
     pub id: String,
     /// What changes of tools set off.
-    pub fired: Vec<Fired>,
+    pub fired: Vec<FiredTrigger>,
     /// What was noticed on the way.
     pub findings: Vec<Finding>,
     /// Why the journal could not be put into the document although it was due. The change is safe, and the rest is
     /// tried again with the next one.
-    pub overdue: Option<String>,
+    pub deferred_error: Option<String>,
 }
 
 impl ChatWriter {
     /// Becomes the one writer of the chat log whose document is at `path`.
     pub fn open(store: &Arc<dyn Store>, path: &FilePath) -> Result<ChatWriter, ChatError> {
-        let files = Files::of(path)?;
+        let files = ChatPaths::of(path)?;
         let writer = store.lock(&files.scopes())?;
         ChatWriter::with(store, &files, writer)
     }
 
     pub(super) fn with(
         store: &Arc<dyn Store>,
-        files: &Files,
+        files: &ChatPaths,
         writer: Box<dyn Writer>,
     ) -> Result<ChatWriter, ChatError> {
         let mut log = ChatLog::open(store, &files.document)?;
@@ -105,7 +105,7 @@ impl ChatWriter {
             fold::finish(&**store, files, None, &*writer)?;
             log = ChatLog::open(store, &files.document)?;
         }
-        for list in List::ALL {
+        for list in ListKind::ALL {
             if log.is_wrong(list) {
                 let reason = format!("{} is no array", list.key());
                 return Err(ChatError::damaged(&files.document, reason));
@@ -146,7 +146,7 @@ impl ChatWriter {
     ///
     /// Tags of a narrator that change tools are carried out and taken out of the text; those that are not understood
     /// stay, and are reported.
-    pub fn append(&mut self, given: &Tree, now: Timestamp) -> Result<Changed, ChatError> {
+    pub fn append(&mut self, given: &JsonTree, now: Timestamp) -> Result<ChangeOutcome, ChatError> {
         let at = now.to_string();
         let id = match given.string_at(&["id"]) {
             Some(id) if self.log.find(&id)?.is_some() => {
@@ -155,27 +155,27 @@ impl ChatWriter {
             Some(id) => id,
             None => {
                 let lost = self.log.lost.as_ref().map_or(0, LostDocument::messages);
-                self.free_id(List::Messages, "msg", 3, self.log.len() + lost)?
+                self.free_id(ListKind::Messages, "msg", 3, self.log.len() + lost)?
             }
         };
-        let name = ["session", "protagonist", "name"].map(Segment::Key);
+        let name = ["session", "protagonist", "name"].map(PathSegment::Key);
         let protagonist: Option<String> = self.log.head.read(&name).ok().flatten();
         let protagonist = protagonist.as_deref().filter(|name| !name.is_empty());
-        let message = Given { tree: given, id: &id, now: &at, protagonist }.message()?;
+        let message = MessageInput { tree: given, id: &id, now: &at, protagonist }.message()?;
         let place = self.log.last_place() + 1;
-        let told = self.tell(message, place, None, &at)?;
-        let mut ops = vec![Op::Message { place, value: told.message }];
+        let told = self.apply_tags(message, place, None, &at)?;
+        let mut ops = vec![JournalOp::Message { place, value: told.message }];
         ops.extend(told.snapshots);
         self.write(ops, Vec::new(), &at)?;
         let number = self.log.number_of(place);
-        let overdue = self.fold_if_due();
-        Ok(Changed { number, id, fired: told.fired, findings: told.findings, overdue })
+        let deferred_error = self.fold_if_due();
+        Ok(ChangeOutcome { number, id, fired: told.fired, findings: told.findings, deferred_error })
     }
 
     /// An id that nothing in a list has.
     pub(super) fn free_id(
         &self,
-        list: List,
+        list: ListKind,
         name: &str,
         digits: usize,
         count: u64,
@@ -193,7 +193,7 @@ impl ChatWriter {
     /// Writes changes: one commit, which adds their lines to the journal, and whatever else belongs to it.
     pub(super) fn write(
         &mut self,
-        ops: Vec<Op>,
+        ops: Vec<JournalOp>,
         more: Vec<Step>,
         at: &str,
     ) -> Result<(), ChatError> {
@@ -222,7 +222,7 @@ impl ChatWriter {
         // The head is copied only for a change of its own: it may be long.
         let mut head = None;
         for op in &ops {
-            if let Op::Head { edits } = op {
+            if let JournalOp::Head { edits } = op {
                 let head = head.get_or_insert_with(|| log.head.clone());
                 for edit in edits {
                     apply(head, edit).map_err(|error| ChatError::input(error.to_string()))?;
@@ -230,11 +230,11 @@ impl ChatWriter {
             }
         }
         let length = text.len() as u64;
-        let (file, place) = (log.files.journal.clone(), At::Exactly(log.overlay.bytes));
+        let (file, place) = (log.files.journal.clone(), AppendAt::Offset(log.overlay.bytes));
         let mut steps = vec![Step::Append { file, at: place, lines: text.into_bytes() }];
         steps.extend(more);
         if begins && !log.indexed && wants_index(log.content.len()) {
-            steps.push(replace(&log.files.index, Expect::Anything, log.index_bytes()?));
+            steps.push(replace(&log.files.index, Precondition::Anything, log.index_bytes()?));
         }
         let receipt = self.writer.commit(steps, Durability::Synced)?;
         let start = receipt.appended.first().copied().unwrap_or(log.overlay.bytes);
@@ -254,7 +254,7 @@ impl ChatWriter {
         let document = &self.log.files.document;
         let Some(now) = self.log.store.stat(document)?.map(Version::of) else { return Ok(()) };
         if self.secured != Some(now) {
-            self.writer.secure(document)?;
+            self.writer.sync_file(document)?;
             self.secured = Some(now);
         }
         Ok(())
@@ -273,7 +273,7 @@ impl ChatWriter {
         if self.log.overlay.bytes <= self.most_journal.unwrap_or(most) || self.log.lost.is_some() {
             return None;
         }
-        self.fold().err().map(|error| chain(&error))
+        self.fold().err().map(|error| error_chain(&error))
     }
 
     /// Puts the journal into the document.
@@ -312,12 +312,12 @@ impl ChatWriter {
             }
             return Ok(());
         }
-        let plan = Plan::fold(&self.log)?;
+        let plan = RewritePlan::fold(&self.log)?;
         self.rewrite(&plan, Vec::new())
     }
 
     /// Writes the document anew.
-    pub(super) fn rewrite(&mut self, plan: &Plan, more: Vec<Step>) -> Result<(), ChatError> {
+    pub(super) fn rewrite(&mut self, plan: &RewritePlan, more: Vec<Step>) -> Result<(), ChatError> {
         let built = build(&self.log, plan, &self.log.files, &*self.writer, self.batch)?;
         if let Err(error) = put_in_place(&self.log, built, more, &*self.writer) {
             // Once the new document is beside the old one, the journal is not read any more.

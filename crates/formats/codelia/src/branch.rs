@@ -4,19 +4,19 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::error::CodeliaError;
-use super::home::{Home, Session};
-use super::index::Row;
-use super::log::{Messages, Tally};
-use super::names::stamp;
+use super::home::{CodeliaHome, Session};
+use super::index::IndexRow;
+use super::log::{MessageCount, MessageReader};
+use super::paths::stamp;
 use super::writer::{last_user_message_in, replace};
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SessionId};
-use everturn_store::{Durability, Expect, Fingerprint, Step};
-use everturn_value::document::{Document, Style};
+use everturn_store::{Durability, Fingerprint, Precondition, Step};
+use everturn_value::document::{Document, JsonStyle};
 
 /// A session that was made of another.
 #[derive(Debug, Clone)]
-pub(super) struct Made {
+pub(super) struct CodeliaFork {
     pub(super) id: SessionId,
     pub(super) log: FilePath,
     /// The last message: of a fork, its own; after a rewind, that of the session that went back.
@@ -25,33 +25,33 @@ pub(super) struct Made {
 }
 
 /// All of a session's log, and where its first messages end.
-struct Whole {
+struct LoadedLog {
     session: Session,
     bytes: Vec<u8>,
     messages: u64,
 }
 
-impl Whole {
+impl LoadedLog {
     fn read(
-        home: &Home,
+        home: &CodeliaHome,
         id: &SessionId,
         findings: &mut Vec<Finding>,
-    ) -> Result<Whole, CodeliaError> {
+    ) -> Result<LoadedLog, CodeliaError> {
         let session = home.find(id, findings)?;
         let bytes = match session.has_log || !session.has_legacy {
-            true => everturn_store::read_if_there(&home.store, &session.log)?.unwrap_or_default(),
+            true => everturn_store::read_optional(&home.store, &session.log)?.unwrap_or_default(),
             false => {
                 let what =
                     format!("session {id} has the old form; append to it first, or repair it");
                 return Err(CodeliaError::input(what));
             }
         };
-        let messages = Tally::take(&home.store, &session.log, None)?.messages;
-        Ok(Whole { session, bytes, messages })
+        let messages = MessageCount::count(&home.store, &session.log, None)?.messages;
+        Ok(LoadedLog { session, bytes, messages })
     }
 
     /// The bytes up to the end of a message, with what is not a message before it.
-    fn until(&self, home: &Home, turn: u64) -> Result<Vec<u8>, CodeliaError> {
+    fn until(&self, home: &CodeliaHome, turn: u64) -> Result<Vec<u8>, CodeliaError> {
         if turn > self.messages {
             return Err(CodeliaError::NoTurn { turn, last: self.messages });
         }
@@ -61,7 +61,7 @@ impl Whole {
         if turn == 0 {
             return Ok(Vec::new());
         }
-        for message in Messages::open(&home.store, &self.session.log, 0, 0)? {
+        for message in MessageReader::open(&home.store, &self.session.log, 0, 0)? {
             let message = message?;
             if message.number == turn {
                 let end = usize::try_from(message.offset + message.length).unwrap_or(usize::MAX);
@@ -85,13 +85,18 @@ fn lineage(
     let value = json!({
         "lineage": {"parent": parent.as_str(), "turn": turn, "kind": kind, "time": stamp(now)},
     });
-    let document = Document::new(&value, Style::PRETTY_RAW_LINE)
+    let document = Document::new(&value, JsonStyle::PRETTY_RAW_LINE)
         .map_err(|error| CodeliaError::input(error.to_string()))?;
     Ok(document.into_bytes())
 }
 
 /// An id that nobody has, made of another.
-fn free_id(home: &Home, id: &SessionId, what: &str, turn: u64) -> Result<SessionId, CodeliaError> {
+fn free_id(
+    home: &CodeliaHome,
+    id: &SessionId,
+    what: &str,
+    turn: u64,
+) -> Result<SessionId, CodeliaError> {
     let mut name = format!("{id}-{what}-{turn}");
     let mut count = 2_u64;
     loop {
@@ -107,14 +112,14 @@ fn free_id(home: &Home, id: &SessionId, what: &str, turn: u64) -> Result<Session
 
 /// Makes a new session of the first messages of another.
 pub(super) fn fork(
-    home: &Home,
+    home: &CodeliaHome,
     id: &SessionId,
     turn: Option<u64>,
     new: Option<SessionId>,
     now: Timestamp,
-) -> Result<Made, CodeliaError> {
+) -> Result<CodeliaFork, CodeliaError> {
     let mut findings = Vec::new();
-    let whole = Whole::read(home, id, &mut findings)?;
+    let whole = LoadedLog::read(home, id, &mut findings)?;
     let turn = turn.unwrap_or(whole.messages);
     let bytes = whole.until(home, turn)?;
     let new = match new {
@@ -129,62 +134,62 @@ pub(super) fn fork(
         Err(error) => return Err(error),
     }
     let steps = vec![
-        replace(&log, Expect::Absent, bytes),
-        replace(&sidecar, Expect::Anything, lineage(id, turn, "fork", now)?),
+        replace(&log, Precondition::Absent, bytes),
+        replace(&sidecar, Precondition::Anything, lineage(id, turn, "fork", now)?),
     ];
     writer.commit(steps, Durability::Synced)?;
-    tell(home, &new, &log, Some((id, whole.session.row.as_ref())), now, &mut findings)?;
+    update_index(home, &new, &log, Some((id, whole.session.row.as_ref())), now, &mut findings)?;
     writer.release()?;
-    Ok(Made { id: new, log, turn, findings })
+    Ok(CodeliaFork { id: new, log, turn, findings })
 }
 
 /// Takes a session back to one of its messages. The session as it was becomes a branch.
 pub(super) fn rewind(
-    home: &Home,
+    home: &CodeliaHome,
     id: &SessionId,
     turn: u64,
     now: Timestamp,
-) -> Result<Made, CodeliaError> {
+) -> Result<CodeliaFork, CodeliaError> {
     let mut findings = Vec::new();
-    let last = Whole::read(home, id, &mut Vec::new())?.messages;
+    let last = LoadedLog::read(home, id, &mut Vec::new())?.messages;
     let new = free_id(home, id, "branch", last)?;
     let (log, sidecar) = (home.files.log(&new)?, home.files.lineage(&new)?);
     let own = [home.files.log(id)?, home.files.lineage(id)?];
     let scopes: Vec<FilePath> = own.into_iter().chain([log.clone(), sidecar.clone()]).collect();
     let writer = home.store.lock(&scopes)?;
-    let whole = Whole::read(home, id, &mut findings)?;
+    let whole = LoadedLog::read(home, id, &mut findings)?;
     let bytes = whole.until(home, turn)?;
     let is = Fingerprint::of(&whole.bytes);
     let steps: Vec<Step> = vec![
-        replace(&log, Expect::Absent, whole.bytes.clone()),
-        replace(&sidecar, Expect::Absent, lineage(id, turn, "rewind", now)?),
-        replace(&whole.session.log, Expect::Content(is), bytes),
+        replace(&log, Precondition::Absent, whole.bytes.clone()),
+        replace(&sidecar, Precondition::Absent, lineage(id, turn, "rewind", now)?),
+        replace(&whole.session.log, Precondition::Content(is), bytes),
     ];
     writer.commit(steps, Durability::Synced)?;
-    tell(home, &new, &log, Some((id, whole.session.row.as_ref())), now, &mut findings)?;
-    tell(home, id, &whole.session.log, None, now, &mut findings)?;
+    update_index(home, &new, &log, Some((id, whole.session.row.as_ref())), now, &mut findings)?;
+    update_index(home, id, &whole.session.log, None, now, &mut findings)?;
     writer.release()?;
-    Ok(Made { id: new, log, turn, findings })
+    Ok(CodeliaFork { id: new, log, turn, findings })
 }
 
 /// Tells the index about a session whose log was written; of a branch, also where it comes from.
-fn tell(
-    home: &Home,
+fn update_index(
+    home: &CodeliaHome,
     id: &SessionId,
     log: &FilePath,
-    parent: Option<(&SessionId, Option<&Row>)>,
+    parent: Option<(&SessionId, Option<&IndexRow>)>,
     now: Timestamp,
     findings: &mut Vec<Finding>,
 ) -> Result<(), CodeliaError> {
-    let tally = Tally::take(&home.store, log, None)?;
+    let tally = MessageCount::count(&home.store, log, None)?;
     let said = last_user_message_in(home, log)?;
     let told = home.index_to_write().and_then(|index| {
         index.change(id.as_str(), &mut |before| {
             let mut row = before.unwrap_or_else(|| {
                 let like = parent.and_then(|(_, row)| row.cloned()).unwrap_or_default();
-                let new = Row::new(id.as_str(), stamp(now));
-                let Row { meta_json, workspace_root, .. } = like;
-                Row { meta_json, workspace_root, ..new }
+                let new = IndexRow::new(id.as_str(), stamp(now));
+                let IndexRow { meta_json, workspace_root, .. } = like;
+                IndexRow { meta_json, workspace_root, ..new }
             });
             row.updated_at = stamp(now);
             row.message_count = i64::try_from(tally.messages).ok();

@@ -3,23 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::aux_files;
 use super::error::CodeliaError;
-use super::extras;
-use super::home::{Home, Session};
-use super::layout::unreadable;
-use super::legacy::Legacy;
-use super::message::{Role, calls, problem, role};
-use super::runs::Runs;
-use everturn_json::finding::{Code, Finding};
+use super::format::unreadable;
+use super::home::{CodeliaHome, Session};
+use super::legacy::LegacySession;
+use super::message::{MessageRole, calls, problem, role};
+use super::runs::RunLogs;
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::watch::Watch;
-use everturn_store::disk::Kind;
-use everturn_store::{Store, read_if_there, snapshot};
+use everturn_session::finding_sink::FindingSink;
+use everturn_store::disk::FileKind;
+use everturn_store::{Store, read_optional, snapshot};
 use everturn_value::document::Document;
 
 /// What was looked at, and what is wrong with it.
 #[derive(Default)]
-pub struct Checked {
+pub struct HomeCheck {
     pub files: BTreeSet<FilePath>,
     /// How many good messages and records of runs there are.
     pub records: u64,
@@ -28,16 +28,20 @@ pub struct Checked {
 
 /// Whether a directory is a home.
 pub fn is_home(store: &Arc<dyn Store>, dir: &FilePath) -> bool {
-    let home = Home::at(Arc::clone(store), dir.clone());
+    let home = CodeliaHome::at(Arc::clone(store), dir.clone());
     let kind = |path: &FilePath| store.stat(path).ok().flatten().map(|stat| stat.kind);
-    kind(&home.files.messages()) == Some(Kind::Dir)
-        || kind(&home.files.database()) == Some(Kind::File)
+    kind(&home.files.messages()) == Some(FileKind::Dir)
+        || kind(&home.files.database()) == Some(FileKind::File)
 }
 
 /// Checks the home in a directory.
-pub fn check_home(store: &Arc<dyn Store>, dir: &FilePath, watch: &mut dyn Watch) -> Checked {
-    let home = Home::at(Arc::clone(store), dir.clone());
-    let mut checked = Checked::default();
+pub fn check_home(
+    store: &Arc<dyn Store>,
+    dir: &FilePath,
+    watch: &mut dyn FindingSink,
+) -> HomeCheck {
+    let home = CodeliaHome::at(Arc::clone(store), dir.clone());
+    let mut checked = HomeCheck::default();
     let found = home.sessions();
     // What cannot be used as a name, or not be read, is reported by whoever goes through the directories.
     let index = found.findings.into_iter().filter(|finding| finding.file == home.files.database());
@@ -55,38 +59,38 @@ pub fn check_home(store: &Arc<dyn Store>, dir: &FilePath, watch: &mut dyn Watch)
             }
             // What is no JSON says so by itself.
             Err(CodeliaError::Damaged { file, reason }) => {
-                let bytes = read_if_there(store, &file).ok().flatten().unwrap_or_default();
+                let bytes = read_optional(store, &file).ok().flatten().unwrap_or_default();
                 if Document::parse(&bytes).is_ok() {
-                    checked.findings.push(about(&file, Code::BadDocument, reason));
+                    checked.findings.push(about(&file, FindingCode::BadDocument, reason));
                 }
             }
             Err(error) => checked.findings.push(unreadable(&session.log, &error)),
         }
     }
-    Runs::new(&home).check(watch, &mut checked);
-    extras::check(&home, &mut checked.findings);
+    RunLogs::new(&home).check(watch, &mut checked);
+    aux_files::check_aux_files(&home, &mut checked.findings);
     checked
 }
 
 /// The home with one session as it is between two commits.
-fn frozen(home: &Home, session: &Session) -> Result<Home, CodeliaError> {
+fn frozen(home: &CodeliaHome, session: &Session) -> Result<CodeliaHome, CodeliaError> {
     let store = snapshot(&home.store, &home.files.of_session(&session.id)?)?;
-    Ok(Home::at(store, home.files.base.clone()))
+    Ok(CodeliaHome::at(store, home.files.base.clone()))
 }
 
-fn about(file: &FilePath, code: Code, message: String) -> Finding {
+fn about(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
 /// Looks at one session; tells how many messages it has, and what is wrong.
 pub(super) fn check_session(
-    home: &Home,
+    home: &CodeliaHome,
     session: &Session,
     others: &BTreeSet<&SessionId>,
 ) -> Result<(u64, Vec<Finding>), CodeliaError> {
     let mut findings = Vec::new();
     if session.has_legacy {
-        match Legacy::read(home, &session.id) {
+        match LegacySession::read(home, &session.id) {
             Ok(legacy) => findings.extend(legacy.findings),
             // The log counts, and the document says by itself what is wrong with it.
             Err(CodeliaError::Damaged { .. }) if session.has_log => {}
@@ -99,12 +103,12 @@ pub(super) fn check_session(
     match &session.row {
         None if session.has_log => {
             let message = format!("does not know the session {}", session.id);
-            findings.push(about(&database, Code::StaleIndex, message));
+            findings.push(about(&database, FindingCode::StaleIndex, message));
         }
         Some(row) if session.lacks_log() => {
             let count = row.message_count.unwrap_or(0);
             let message = format!("is not there, and the index knows {count} messages of it");
-            findings.push(about(&session.log, Code::MissingFile, message));
+            findings.push(about(&session.log, FindingCode::MissingFile, message));
         }
         // A writer tells the index after it has committed.
         Some(row)
@@ -115,7 +119,7 @@ pub(super) fn check_session(
                 row.message_count.map_or_else(|| "nothing".to_owned(), |count| count.to_string());
             let message =
                 format!("says {says} of the messages of {}, which has {count}", session.id);
-            findings.push(about(&database, Code::StaleIndex, message));
+            findings.push(about(&database, FindingCode::StaleIndex, message));
         }
         _ => {}
     }
@@ -125,7 +129,7 @@ pub(super) fn check_session(
 
 /// What is wrong with the file that says where a session comes from.
 fn lineage(
-    home: &Home,
+    home: &CodeliaHome,
     session: &Session,
     others: &BTreeSet<&SessionId>,
 ) -> Result<Option<Finding>, CodeliaError> {
@@ -134,11 +138,11 @@ fn lineage(
         Ok(Some(parent)) if others.iter().any(|other| other.as_str() == parent) => None,
         Ok(Some(parent)) => {
             let message = format!("the session {parent:?}, from which it was made, is not there");
-            Some(about(&file, Code::MissingParent, message))
+            Some(about(&file, FindingCode::MissingParent, message))
         }
         Ok(None) if home.store.stat(&file)?.is_some() => {
             let message = "it does not say where the session comes from".to_owned();
-            Some(about(&file, Code::BadMetadata, message))
+            Some(about(&file, FindingCode::BadMetadata, message))
         }
         // What is no JSON says so by itself.
         Ok(None) | Err(CodeliaError::Damaged { .. }) => None,
@@ -148,7 +152,7 @@ fn lineage(
 
 /// Looks at the messages of a session, and at whether every call of a tool has its answer.
 fn check_log(
-    home: &Home,
+    home: &CodeliaHome,
     session: &Session,
     findings: &mut Vec<Finding>,
 ) -> Result<u64, CodeliaError> {
@@ -156,21 +160,21 @@ fn check_log(
     let mut open: BTreeMap<String, u64> = BTreeMap::new();
     for stored in &mut messages {
         let stored = stored?;
-        let mut note = |code: Code, message: String| {
+        let mut note = |code: FindingCode, message: String| {
             let (file, line, offset) = (session.log.clone(), stored.line, Some(stored.offset));
             findings.push(Finding { file, line, offset, code, message });
         };
         if let Some(what) = problem(&stored.message) {
-            note(Code::BadRecord, format!("message {}: {what}", stored.number));
+            note(FindingCode::BadRecord, format!("message {}: {what}", stored.number));
         }
         for call in calls(&stored.message) {
             open.insert(call.id, stored.number);
         }
-        if role(&stored.message) == Role::Tool {
+        if role(&stored.message) == MessageRole::Tool {
             let id = stored.message.string_at(&["tool_call_id"]).unwrap_or_default();
             if open.remove(&id).is_none() {
                 note(
-                    Code::OrphanCall,
+                    FindingCode::OrphanCall,
                     format!("message {} answers {id:?}, which nobody called", stored.number),
                 );
             }
@@ -179,7 +183,7 @@ fn check_log(
     findings.append(&mut messages.findings);
     for (id, number) in open {
         let message = format!("the call {id:?} of message {number} has no answer");
-        findings.push(about(&session.log, Code::OrphanCall, message));
+        findings.push(about(&session.log, FindingCode::OrphanCall, message));
     }
     Ok(messages.read_so_far())
 }

@@ -3,40 +3,43 @@
 #[cfg(test)]
 mod tests;
 
-use everturn_settings::config::{Field, Merge, Schema};
+use everturn_settings::config::{ConfigSchema, FieldType, MergeRule};
 
 /// The settings of Codelia.
-pub const SCHEMA: Schema = Schema {
+pub const SCHEMA: ConfigSchema = ConfigSchema {
     version: 1,
     defaults: r#"{"model":{"provider":"openai","name":"gpt-4.1-mini","reasoning":"medium"}}"#,
     environment: &[],
     merge: &[
-        ("permissions.allow", Merge::Concatenate),
-        ("permissions.deny", Merge::Concatenate),
-        ("mcp.servers", Merge::ByKey),
+        ("permissions.allow", MergeRule::Concatenate),
+        ("permissions.deny", MergeRule::Concatenate),
+        ("mcp.servers", MergeRule::ByKey),
         (
             "execution_environment.startup_checks.commands",
-            Merge::ConcatenateIf { key: "execution_environment.startup_checks.mode", is: "append" },
+            MergeRule::ConcatenateIf {
+                key: "execution_environment.startup_checks.mode",
+                is: "append",
+            },
         ),
     ],
     project_groups: &["permissions", "mcp", "skills", "execution_environment", "search"],
     fields: &[
-        ("model", Field::Object),
-        ("model.provider", Field::Text),
-        ("model.name", Field::Text),
-        ("model.reasoning", Field::Text),
-        ("model.verbosity", Field::Text),
-        ("model.fast", Field::Flag),
-        ("experimental", Field::Object),
-        ("permissions", Field::Object),
-        ("permissions.allow", Field::AllowRules),
-        ("permissions.deny", Field::DenyRules),
-        ("mcp", Field::Object),
-        ("mcp.servers", Field::Servers),
-        ("skills", Field::Object),
-        ("execution_environment", Field::Object),
-        ("search", Field::Object),
-        ("tui", Field::Object),
-        ("tui.theme", Field::Text),
+        ("model", FieldType::Object),
+        ("model.provider", FieldType::Text),
+        ("model.name", FieldType::Text),
+        ("model.reasoning", FieldType::Text),
+        ("model.verbosity", FieldType::Text),
+        ("model.fast", FieldType::Flag),
+        ("experimental", FieldType::Object),
+        ("permissions", FieldType::Object),
+        ("permissions.allow", FieldType::AllowRules),
+        ("permissions.deny", FieldType::DenyRules),
+        ("mcp", FieldType::Object),
+        ("mcp.servers", FieldType::Servers),
+        ("skills", FieldType::Object),
+        ("execution_environment", FieldType::Object),
+        ("search", FieldType::Object),
+        ("tui", FieldType::Object),
+        ("tui.theme", FieldType::Text),
     ],
 };

@@ -4,8 +4,8 @@ use thiserror::Error;
 
 use super::index::IndexError;
 use everturn_json::names::{FilePath, NameError, SessionId};
-use everturn_session::layout::{LayoutError, chain};
-use everturn_session::repairs::RepairError;
+use everturn_session::format::{SessionError, error_chain};
+use everturn_session::repair::RepairError;
 use everturn_store::StoreError;
 
 /// Why something could not be done.
@@ -72,24 +72,24 @@ impl CodeliaError {
     }
 }
 
-impl From<CodeliaError> for LayoutError {
-    fn from(error: CodeliaError) -> LayoutError {
+impl From<CodeliaError> for SessionError {
+    fn from(error: CodeliaError) -> SessionError {
         match error {
-            CodeliaError::Store(error) => LayoutError::Store(error),
-            CodeliaError::Name(error) => LayoutError::Name(error),
-            CodeliaError::NoSession { id } => LayoutError::NoSession { id: id.to_string() },
-            CodeliaError::Taken { id, path } => LayoutError::Taken { id: id.to_string(), path },
-            CodeliaError::NoTurn { turn, last } => LayoutError::NoTurn { turn, first: 0, last },
-            CodeliaError::Repair(RepairError::Store(error)) => LayoutError::Store(error),
-            CodeliaError::Repair(RepairError::Name(error)) => LayoutError::Name(error),
+            CodeliaError::Store(error) => SessionError::Store(error),
+            CodeliaError::Name(error) => SessionError::Name(error),
+            CodeliaError::NoSession { id } => SessionError::NoSession { id: id.to_string() },
+            CodeliaError::Taken { id, path } => SessionError::Taken { id: id.to_string(), path },
+            CodeliaError::NoTurn { turn, last } => SessionError::NoTurn { turn, first: 0, last },
+            CodeliaError::Repair(RepairError::Store(error)) => SessionError::Store(error),
+            CodeliaError::Repair(RepairError::Name(error)) => SessionError::Name(error),
             CodeliaError::Repair(error @ RepairError::Damaged { .. }) => {
-                LayoutError::Damaged { what: error.to_string() }
+                SessionError::Damaged { what: error.to_string() }
             }
-            CodeliaError::Repair(error) => LayoutError::request(error.to_string()),
+            CodeliaError::Repair(error) => SessionError::request(error.to_string()),
             CodeliaError::Damaged { .. } | CodeliaError::Index(_) => {
-                LayoutError::Damaged { what: chain(&error) }
+                SessionError::Damaged { what: error_chain(&error) }
             }
-            CodeliaError::Input { what } => LayoutError::Request { what },
+            CodeliaError::Input { what } => SessionError::Request { what },
         }
     }
 }

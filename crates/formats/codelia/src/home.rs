@@ -7,21 +7,21 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::error::CodeliaError;
-use super::index::{IndexError, MemoryIndex, Row, SessionIndex, SqliteIndex};
-use super::legacy::Legacy;
-use super::log::{Mark, Messages, Tally};
-use super::names::{DOCUMENT_END, Files, LINEAGE_END, LOG_END, id_in, stamp};
-use everturn_json::finding::{Code, Finding};
+use super::index::{IndexError, IndexRow, MemoryIndex, SessionIndex, SqliteIndex};
+use super::legacy::LegacySession;
+use super::log::{LogCheckpoint, MessageCount, MessageReader};
+use super::paths::{DOCUMENT_END, HomePaths, LINEAGE_END, LOG_END, id_in, stamp};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::layout::chain;
-use everturn_store::disk::{Kind, Listing};
+use everturn_session::format::error_chain;
+use everturn_store::disk::{DirListing, FileKind};
 use everturn_store::{Store, StoreError};
 
 /// The home of Codelia in a store: in the XDG arrangement, the state directory.
 #[derive(Clone)]
-pub struct Home {
+pub struct CodeliaHome {
     pub(super) store: Arc<dyn Store>,
-    pub(super) files: Files,
+    pub(super) files: HomePaths,
     /// The index to use in place of the database.
     given: Option<Arc<dyn SessionIndex>>,
 }
@@ -34,7 +34,7 @@ pub struct Session {
     /// Its log, whether there is one or not.
     pub log: FilePath,
     /// What the index says about it.
-    pub row: Option<Row>,
+    pub row: Option<IndexRow>,
     /// Whether it has a log.
     pub has_log: bool,
     /// Whether it is there in the old form.
@@ -48,46 +48,46 @@ impl Session {
         !self.has_log && !self.has_legacy && known.is_some_and(|count| count > 0)
     }
 
-    pub(super) fn mark(&self) -> Option<Mark> {
+    pub(super) fn mark(&self) -> Option<LogCheckpoint> {
         self.row.as_ref()?.own()?.log
     }
 }
 
 /// What there is of a session in the directories.
 #[derive(Default)]
-struct Found {
+struct FoundFiles {
     log: bool,
     legacy: bool,
 }
 
 /// What was found, looked up once for each row of the index.
-type FoundById = HashMap<SessionId, Found, foldhash::fast::RandomState>;
+type FoundFilesById = HashMap<SessionId, FoundFiles, foldhash::fast::RandomState>;
 
 /// The sessions of a home.
-pub(super) struct Sessions {
+pub(super) struct HomeSessions {
     /// Those that the index knows in its order, the others after them by their ids.
     pub(super) sessions: Vec<Session>,
     /// Names that were refused, directories and an index that could not be read.
     pub(super) findings: Vec<Finding>,
 }
 
-impl Home {
+impl CodeliaHome {
     /// The home at the root of a store, with the index in its database.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>) -> Home {
-        Home { store, files: Files::default(), given: None }
+    pub fn new(store: Arc<dyn Store>) -> CodeliaHome {
+        CodeliaHome { store, files: HomePaths::default(), given: None }
     }
 
     /// The home at the root of a store, with another index.
     #[must_use]
-    pub fn with_index(store: Arc<dyn Store>, index: Arc<dyn SessionIndex>) -> Home {
-        Home { store, files: Files::default(), given: Some(index) }
+    pub fn with_index(store: Arc<dyn Store>, index: Arc<dyn SessionIndex>) -> CodeliaHome {
+        CodeliaHome { store, files: HomePaths::default(), given: Some(index) }
     }
 
     /// The home in a directory of a store.
     #[must_use]
-    pub(super) fn at(store: Arc<dyn Store>, base: FilePath) -> Home {
-        Home { store, files: Files::at(base), given: None }
+    pub(super) fn at(store: Arc<dyn Store>, base: FilePath) -> CodeliaHome {
+        CodeliaHome { store, files: HomePaths::at(base), given: None }
     }
 
     /// The index, if there is one. Nothing is made for whoever only looks.
@@ -121,7 +121,12 @@ impl Home {
 
     /// Tells the index when a session was made, and last changed, that was made of one from elsewhere. An index that
     /// cannot be used stays as it is, as with every other writer.
-    pub fn date(&self, id: &SessionId, created: Option<Timestamp>, updated: Option<Timestamp>) {
+    pub fn set_times(
+        &self,
+        id: &SessionId,
+        created: Option<Timestamp>,
+        updated: Option<Timestamp>,
+    ) {
         let Ok(index) = self.index_to_write() else { return };
         let dated = index.change(id.as_str(), &mut |row| {
             let mut row = row?;
@@ -137,7 +142,7 @@ impl Home {
     }
 
     /// What the index says about a session; an index that cannot be read says nothing, and that is noted.
-    pub(super) fn row(&self, id: &SessionId, findings: &mut Vec<Finding>) -> Option<Row> {
+    pub(super) fn row(&self, id: &SessionId, findings: &mut Vec<Finding>) -> Option<IndexRow> {
         let read = || match self.index()? {
             Some(index) => index.row(id.as_str()),
             None => Ok(None),
@@ -154,33 +159,36 @@ impl Home {
             file: self.files.database(),
             line: None,
             offset: None,
-            code: Code::BadIndex,
-            message: format!("cannot be used, the logs are read instead: {}", chain(error)),
+            code: FindingCode::BadIndex,
+            message: format!("cannot be used, the logs are read instead: {}", error_chain(error)),
         }
     }
 
     /// What a directory holds; one that is missing holds nothing, and one that cannot be read is noted.
-    fn listing(&self, dir: &FilePath, findings: &mut Vec<Finding>) -> Listing {
-        let mut note = |code: Code, message: String| {
+    fn listing(&self, dir: &FilePath, findings: &mut Vec<Finding>) -> DirListing {
+        let mut note = |code: FindingCode, message: String| {
             findings.push(Finding { file: dir.clone(), line: None, offset: None, code, message });
         };
         match self.store.list(dir) {
             Ok(listing) => {
                 for (name, reason) in &listing.refused {
-                    note(Code::BadName, format!("holds {name:?}, which is left alone: {reason}"));
+                    note(
+                        FindingCode::BadName,
+                        format!("holds {name:?}, which is left alone: {reason}"),
+                    );
                 }
                 listing
             }
-            Err(StoreError::Missing { .. }) => Listing::default(),
+            Err(StoreError::Missing { .. }) => DirListing::default(),
             Err(error) => {
-                note(Code::Unreadable, format!("cannot be read: {}", chain(&error)));
-                Listing::default()
+                note(FindingCode::Unreadable, format!("cannot be read: {}", error_chain(&error)));
+                DirListing::default()
             }
         }
     }
 
     /// Notes the sessions that have a file in a directory that ends like this.
-    fn look_through(
+    fn scan_dir(
         &self,
         dir: &FilePath,
         end: &str,
@@ -188,7 +196,7 @@ impl Home {
         mut note: impl FnMut(SessionId),
     ) {
         for entry in self.listing(dir, findings).entries {
-            if entry.kind != Kind::File || entry.name.as_str().ends_with(LINEAGE_END) {
+            if entry.kind != FileKind::File || entry.name.as_str().ends_with(LINEAGE_END) {
                 continue;
             }
             match id_in(&entry.name, end) {
@@ -197,7 +205,7 @@ impl Home {
                     file: dir.join(&entry.name),
                     line: None,
                     offset: None,
-                    code: Code::BadName,
+                    code: FindingCode::BadName,
                     message: format!("is left alone: {reason}"),
                 }),
                 None => {}
@@ -206,12 +214,12 @@ impl Home {
     }
 
     /// All sessions, by the names in the directories and the rows of the index. No log is opened.
-    pub(super) fn sessions(&self) -> Sessions {
-        let (mut findings, mut found) = (Vec::new(), FoundById::default());
-        self.look_through(&self.files.messages(), LOG_END, &mut findings, |id| {
+    pub(super) fn sessions(&self) -> HomeSessions {
+        let (mut findings, mut found) = (Vec::new(), FoundFilesById::default());
+        self.scan_dir(&self.files.messages(), LOG_END, &mut findings, |id| {
             found.entry(id).or_default().log = true;
         });
-        self.look_through(&self.files.legacy_dir(), DOCUMENT_END, &mut findings, |id| {
+        self.scan_dir(&self.files.legacy_dir(), DOCUMENT_END, &mut findings, |id| {
             found.entry(id).or_default().legacy = true;
         });
         let rows = || match self.index()? {
@@ -223,15 +231,15 @@ impl Home {
             Vec::new()
         });
         let mut sessions = Vec::with_capacity(rows.len().max(found.len()));
-        let mut add = |id: SessionId, there: Found, row: Option<Row>| {
+        let mut add = |id: SessionId, there: FoundFiles, row: Option<IndexRow>| {
             let Ok(log) = self.files.log(&id) else { return };
-            let Found { log: has_log, legacy: has_legacy } = there;
+            let FoundFiles { log: has_log, legacy: has_legacy } = there;
             sessions.push(Session { id, log, row, has_log, has_legacy });
         };
         for row in rows {
             let known = found.remove_entry(row.session_id.as_str());
             let known = known.map_or_else(
-                || SessionId::parse(&row.session_id).map(|id| (id, Found::default())),
+                || SessionId::parse(&row.session_id).map(|id| (id, FoundFiles::default())),
                 Ok,
             );
             match known {
@@ -241,7 +249,7 @@ impl Home {
                     file: self.files.database(),
                     line: None,
                     offset: None,
-                    code: Code::BadName,
+                    code: FindingCode::BadName,
                     message: format!(
                         "has a row {:?}, which is left alone: {reason}",
                         row.session_id
@@ -249,10 +257,10 @@ impl Home {
                 }),
             }
         }
-        let mut others: Vec<(SessionId, Found)> = found.into_iter().collect();
+        let mut others: Vec<(SessionId, FoundFiles)> = found.into_iter().collect();
         others.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         others.into_iter().for_each(|(id, there)| add(id, there, None));
-        Sessions { sessions, findings }
+        HomeSessions { sessions, findings }
     }
 
     /// Looks for one session.
@@ -276,27 +284,27 @@ impl Home {
     }
 
     /// The messages of a session, whatever form it has.
-    pub fn messages(&self, id: &SessionId) -> Result<Messages, CodeliaError> {
-        Messages::open(&self.store, &self.files.log(id)?, 0, 0)
+    pub fn messages(&self, id: &SessionId) -> Result<MessageReader, CodeliaError> {
+        MessageReader::open(&self.store, &self.files.log(id)?, 0, 0)
     }
 
     /// How many messages a session has, counted as far as need be.
-    pub(super) fn count(&self, session: &Session) -> Result<Tally, CodeliaError> {
+    pub(super) fn count(&self, session: &Session) -> Result<MessageCount, CodeliaError> {
         if session.has_log || !session.has_legacy {
-            return Tally::take(&self.store, &session.log, session.mark());
+            return MessageCount::count(&self.store, &session.log, session.mark());
         }
-        let legacy = Legacy::read(self, &session.id)?;
-        Ok(Tally {
+        let legacy = LegacySession::read(self, &session.id)?;
+        Ok(MessageCount {
             messages: legacy.messages.len() as u64,
             findings: legacy.findings,
-            ..Tally::default()
+            ..MessageCount::default()
         })
     }
 
     /// Where a branch comes from, as the file beside its log says.
     pub(super) fn parent(&self, id: &SessionId) -> Result<Option<String>, CodeliaError> {
         let file = self.files.lineage(id)?;
-        let Some(bytes) = everturn_store::read_if_there(&self.store, &file)? else {
+        let Some(bytes) = everturn_store::read_optional(&self.store, &file)? else {
             return Ok(None);
         };
         let value: Value = serde_json::from_slice(&bytes)

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::log::Mark;
+use super::log::LogCheckpoint;
 use everturn_store::StoreError;
 
 pub use sqlite::SqliteIndex;
@@ -22,7 +22,7 @@ const OWN_KEY: &str = "everturn";
 
 /// What Everturn keeps about a session in the metadata of its row.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
-pub(super) struct Own<'a> {
+pub(super) struct OwnMetadata<'a> {
     /// When it was made.
     #[serde(borrow)]
     pub(super) created: Option<Cow<'a, str>>,
@@ -30,12 +30,12 @@ pub(super) struct Own<'a> {
     #[serde(borrow)]
     pub(super) parent: Option<Cow<'a, str>>,
     /// How far its log was counted.
-    pub(super) log: Option<Mark>,
+    pub(super) log: Option<LogCheckpoint>,
 }
 
 /// What the index says about a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Row {
+pub struct IndexRow {
     /// The session.
     pub session_id: String,
     /// When it was last saved, as text.
@@ -56,10 +56,10 @@ pub struct Row {
     pub workspace_root: Option<String>,
 }
 
-impl Row {
+impl IndexRow {
     /// A row about which nothing is known yet.
-    pub(super) fn new(id: &str, updated_at: String) -> Row {
-        Row { session_id: id.to_owned(), updated_at, schema_version: 1, ..Row::default() }
+    pub(super) fn new(id: &str, updated_at: String) -> IndexRow {
+        IndexRow { session_id: id.to_owned(), updated_at, schema_version: 1, ..IndexRow::default() }
     }
 
     /// The metadata; what is no object is left alone.
@@ -71,15 +71,15 @@ impl Row {
     }
 
     /// What Everturn keeps in the metadata.
-    pub(super) fn own(&self) -> Option<Own<'_>> {
+    pub(super) fn own(&self) -> Option<OwnMetadata<'_>> {
         /// The rest, which may be long, is not put together.
         #[derive(Deserialize)]
-        struct Meta<'a> {
+        struct RowMetadata<'a> {
             // As [`OWN_KEY`] says.
             #[serde(borrow)]
-            everturn: Option<Own<'a>>,
+            everturn: Option<OwnMetadata<'a>>,
         }
-        serde_json::from_str::<Meta<'_>>(self.meta_json.as_deref()?).ok()?.everturn
+        serde_json::from_str::<RowMetadata<'_>>(self.meta_json.as_deref()?).ok()?.everturn
     }
 
     /// Puts something of Everturn's into the metadata, beside what is there.
@@ -138,21 +138,21 @@ impl IndexError {
 }
 
 /// Makes a row of the one that is there; none removes it.
-pub type RowChange<'a> = &'a mut dyn FnMut(Option<Row>) -> Option<Row>;
+pub type RowChange<'a> = &'a mut dyn FnMut(Option<IndexRow>) -> Option<IndexRow>;
 
 /// Rows by session. Whoever implements it may lose the last changes in a crash, but never half of one.
 pub trait SessionIndex: Send + Sync {
     /// All rows, in no particular order.
-    fn rows(&self) -> Result<Vec<Row>, IndexError>;
+    fn rows(&self) -> Result<Vec<IndexRow>, IndexError>;
 
     /// The row of a session.
-    fn row(&self, id: &str) -> Result<Option<Row>, IndexError>;
+    fn row(&self, id: &str) -> Result<Option<IndexRow>, IndexError>;
 
     /// Changes the row of a session, while nobody else does.
     fn change(&self, id: &str, change: RowChange<'_>) -> Result<(), IndexError>;
 
     /// Overwrites what rows said before they were changed.
-    fn forget(&self) -> Result<(), IndexError> {
+    fn vacuum(&self) -> Result<(), IndexError> {
         Ok(())
     }
 }
@@ -160,32 +160,32 @@ pub trait SessionIndex: Send + Sync {
 /// An index that is not kept.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryIndex {
-    rows: Arc<Mutex<BTreeMap<String, Row>>>,
+    rows: Arc<Mutex<BTreeMap<String, IndexRow>>>,
 }
 
 impl MemoryIndex {
-    fn locked(&self) -> MutexGuard<'_, BTreeMap<String, Row>> {
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<String, IndexRow>> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The rows as they are now, to be put back later.
     #[must_use]
-    pub fn contents(&self) -> BTreeMap<String, Row> {
+    pub fn contents(&self) -> BTreeMap<String, IndexRow> {
         self.locked().clone()
     }
 
     /// Makes the rows what they were, as a crash does.
-    pub fn restore(&self, rows: BTreeMap<String, Row>) {
+    pub fn restore(&self, rows: BTreeMap<String, IndexRow>) {
         *self.locked() = rows;
     }
 }
 
 impl SessionIndex for MemoryIndex {
-    fn rows(&self) -> Result<Vec<Row>, IndexError> {
+    fn rows(&self) -> Result<Vec<IndexRow>, IndexError> {
         Ok(self.locked().values().cloned().collect())
     }
 
-    fn row(&self, id: &str) -> Result<Option<Row>, IndexError> {
+    fn row(&self, id: &str) -> Result<Option<IndexRow>, IndexError> {
         Ok(self.locked().get(id).cloned())
     }
 
@@ -211,11 +211,11 @@ mod tests {
             index
                 .change(id, &mut |before| {
                     assert_eq!(before, None);
-                    Some(Row::new(id, time.to_owned()))
+                    Some(IndexRow::new(id, time.to_owned()))
                 })
                 .unwrap();
         }
-        let ids = |rows: Vec<Row>| {
+        let ids = |rows: Vec<IndexRow>| {
             let mut ids: Vec<String> = rows.into_iter().map(|row| row.session_id).collect();
             ids.sort();
             ids
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn metadata_that_are_no_object_are_left_alone() {
-        let mut row = Row::new("one", String::new());
+        let mut row = IndexRow::new("one", String::new());
         row.meta_json = Some("[1".to_owned());
         row.set_own("bytes", 1.into());
         assert_eq!(row.meta_json.as_deref(), Some("[1"));

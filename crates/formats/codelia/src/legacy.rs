@@ -4,46 +4,49 @@
 //! the document stays where it is, and the log counts from then on.
 
 use super::error::CodeliaError;
-use super::home::Home;
-use super::index::Row;
-use everturn_json::finding::{Code, Finding};
+use super::home::CodeliaHome;
+use super::index::IndexRow;
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::SessionId;
 use everturn_value::document::Document;
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// A session of the old form.
 #[derive(Debug, Clone)]
-pub(super) struct Legacy {
-    pub(super) messages: Vec<Tree>,
+pub(super) struct LegacySession {
+    pub(super) messages: Vec<JsonTree>,
     /// What the index should say about it.
-    pub(super) row: Row,
+    pub(super) row: IndexRow,
     pub(super) findings: Vec<Finding>,
 }
 
-impl Legacy {
-    pub(super) fn read(home: &Home, id: &SessionId) -> Result<Legacy, CodeliaError> {
+impl LegacySession {
+    pub(super) fn read(home: &CodeliaHome, id: &SessionId) -> Result<LegacySession, CodeliaError> {
         let file = home.files.legacy(id)?;
         let bytes = home.store.read(&file, 0..u64::MAX)?;
         let damaged = |reason: String| CodeliaError::damaged(&file, reason);
         let document = Document::parse(&bytes).map_err(|error| damaged(error.to_string()))?;
         let text = document.get(&[]).unwrap_or_default().to_owned();
         let end = text.len();
-        let tree = Tree::trusted(text.into(), 0..end);
-        if tree.kind() != Kind::Object {
+        let tree = JsonTree::from_trusted(text.into(), 0..end);
+        if tree.kind() != ValueKind::Object {
             return Err(damaged(format!("it is {}, not an object", tree.kind())));
         }
         let mut findings = document.findings(&file);
-        let mut note = |code: Code, message: String| {
+        let mut note = |code: FindingCode, message: String| {
             findings.push(Finding { file: file.clone(), line: None, offset: None, code, message });
         };
         let mut messages = Vec::new();
-        match tree.at(&["messages"]) {
-            Some(list) if list.kind() == Kind::Array => {
+        match tree.value_at(&["messages"]) {
+            Some(list) if list.kind() == ValueKind::Array => {
                 for (at, message) in list.children() {
                     match message.kind() {
-                        Kind::Object => messages.push(message),
+                        ValueKind::Object => messages.push(message),
                         kind => {
-                            note(Code::BadRecord, format!("messages[{at}] is {kind}, no message"));
+                            note(
+                                FindingCode::BadRecord,
+                                format!("messages[{at}] is {kind}, no message"),
+                            );
                         }
                     }
                 }
@@ -55,28 +58,31 @@ impl Legacy {
         }
         let field = |key: &str| tree.string_at(&[key]);
         if let Some(inner) = field("session_id").filter(|inner| inner != id.as_str()) {
-            note(Code::WrongPlace, format!("it says that it is {inner:?}, in the place of {id}"));
+            note(
+                FindingCode::WrongPlace,
+                format!("it says that it is {inner:?}, in the place of {id}"),
+            );
         }
-        let mut row = Row::new(id.as_str(), field("updated_at").unwrap_or_default());
+        let mut row = IndexRow::new(id.as_str(), field("updated_at").unwrap_or_default());
         row.run_id = field("run_id");
         row.invoke_seq = tree.text_at(&["invoke_seq"]).and_then(|text| text.parse().ok());
-        let meta = tree.at(&["meta"]).filter(|meta| meta.kind() == Kind::Object);
+        let meta = tree.value_at(&["meta"]).filter(|meta| meta.kind() == ValueKind::Object);
         row.workspace_root = workspace(meta.as_ref());
         row.meta_json = meta.map(|meta| meta.to_line());
         row.message_count = i64::try_from(messages.len()).ok();
         row.last_user_message = last_user_message(&messages);
-        Ok(Legacy { messages, row, findings })
+        Ok(LegacySession { messages, row, findings })
     }
 }
 
 /// The workspace that metadata tell.
-pub(super) fn workspace(meta: Option<&Tree>) -> Option<String> {
+pub(super) fn workspace(meta: Option<&JsonTree>) -> Option<String> {
     let root = meta?.string_at(&["codelia_workspace_root"])?;
     Some(root.trim().to_owned()).filter(|root| !root.is_empty())
 }
 
 /// What the user said last.
-pub(super) fn last_user_message(messages: &[Tree]) -> Option<String> {
-    use super::message::{Role, role, text};
-    messages.iter().rev().find(|message| role(message) == Role::User).map(text)
+pub(super) fn last_user_message(messages: &[JsonTree]) -> Option<String> {
+    use super::message::{MessageRole, role, text};
+    messages.iter().rev().find(|message| role(message) == MessageRole::User).map(text)
 }

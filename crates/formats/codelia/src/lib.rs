@@ -7,58 +7,58 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use everturn_codelia::{Home, SessionWriter};
+//! use everturn_codelia::{CodeliaHome, CodeliaWriter};
 //! use everturn_json::names::SessionId;
 //! use everturn_store::MemoryStore;
-//! use everturn_value::tree::Tree;
+//! use everturn_value::tree::JsonTree;
 //!
-//! let home = Home::new(Arc::new(MemoryStore::default()));
+//! let home = CodeliaHome::new(Arc::new(MemoryStore::default()));
 //! let now = "2026-01-01T10:00:00Z".parse()?;
 //! let id = SessionId::parse("one")?;
-//! let mut session = SessionWriter::create(&home, &id, None, now)?;
-//! session.append(&[Tree::parse(r#"{"role":"user","content":"Hello."}"#)?], now)?;
+//! let mut session = CodeliaWriter::create(&home, &id, None, now)?;
+//! session.append(&[JsonTree::parse(r#"{"role":"user","content":"Hello."}"#)?], now)?;
 //! assert_eq!(session.messages(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Home`] finds sessions, a [`SessionWriter`] appends messages, [`Runs`] and [`ToolOutputs`] keep what goes with them,
-//! and [`CodeliaLayout`] shows all of it in the common view. The crate depends on `everturn-session`, `everturn-settings`
+//! A [`CodeliaHome`] finds sessions, a [`CodeliaWriter`] appends messages, [`RunLogs`] and [`ToolOutputs`] keep what goes with them,
+//! and [`CodeliaFormat`] shows all of it in the common view. The crate depends on `everturn-session`, `everturn-settings`
 //! and `everturn-secrets`; the index is SQLite.
 
-mod belongings;
+mod aux_files;
 mod branch;
 mod check;
 mod configuration;
 mod error;
-mod extras;
+mod format;
 mod home;
 mod index;
-mod layout;
 mod legacy;
-mod life;
+mod lifecycle;
 mod log;
 mod message;
-mod names;
 mod outputs;
+mod paths;
 mod projects;
 mod repair;
 mod runs;
+mod session_files;
 mod writer;
 
 pub use check::{check_home, is_home};
 pub use configuration::SCHEMA;
 pub use error::CodeliaError;
-pub use home::{Home, Session};
-pub use index::{IndexError, MemoryIndex, Row, RowChange, SessionIndex, SqliteIndex};
-pub use layout::CodeliaLayout;
-pub use log::{Messages, Stored};
-pub use outputs::{Eviction, OutputLimits, OutputLine, ToolOutputs};
-pub use projects::{ApprovalMode, Projects};
-pub use runs::{RUN_RECORDS, RunSummary, RunWriter, Runs};
-pub use writer::{Saved, SessionWriter};
+pub use format::CodeliaFormat;
+pub use home::{CodeliaHome, Session};
+pub use index::{IndexError, IndexRow, MemoryIndex, RowChange, SessionIndex, SqliteIndex};
+pub use log::{MessageReader, StoredMessage};
+pub use outputs::{EvictionPlan, OutputLimits, OutputLine, ToolOutputs};
+pub use projects::{ApprovalMode, ProjectPolicies};
+pub use runs::{RUN_RECORDS, RunLogs, RunSummary, RunWriter};
+pub use writer::{CodeliaWriter, SaveOutcome};
 
 /// The secrets of model providers.
-pub const AUTH: everturn_secrets::secrets::Shape = everturn_secrets::secrets::Shape {
+pub const AUTH: everturn_secrets::vault::VaultFormat = everturn_secrets::vault::VaultFormat {
     file: "auth.json",
     version: Some(1),
     entries: Some("providers"),
@@ -67,7 +67,7 @@ pub const AUTH: everturn_secrets::secrets::Shape = everturn_secrets::secrets::Sh
 };
 
 /// The secrets of MCP servers.
-pub const MCP_AUTH: everturn_secrets::secrets::Shape = everturn_secrets::secrets::Shape {
+pub const MCP_AUTH: everturn_secrets::vault::VaultFormat = everturn_secrets::vault::VaultFormat {
     file: "mcp-auth.json",
     version: Some(1),
     entries: Some("servers"),

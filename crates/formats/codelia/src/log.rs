@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 
 use super::error::CodeliaError;
 use everturn_json::checksum::checksum;
-use everturn_json::finding::{Code, Finding};
-use everturn_json::lines::{Forward, Item, Record, Scan, Source, Text};
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::jsonl::{ByteSource, ForwardScan, JsonlRecord, JsonlScan, RecordText, ScanItem};
 use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError, StoreSource};
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// A message as it is stored.
 #[derive(Debug, Clone)]
-pub struct Stored {
+pub struct StoredMessage {
     /// Its number, counted from 1.
     pub number: u64,
     /// The message itself.
-    pub message: Tree,
+    pub message: JsonTree,
     /// Its line, counted from 1.
     pub line: Option<u64>,
     /// Its first byte.
@@ -31,10 +31,10 @@ pub struct Stored {
 }
 
 /// The messages of a log, one after the other. What is none becomes a finding.
-pub struct Messages {
+pub struct MessageReader {
     file: FilePath,
     /// None, if there is no log.
-    scan: Option<Box<Forward<StoreSource>>>,
+    scan: Option<Box<ForwardScan<StoreSource>>>,
     number: u64,
     /// Up to where it is read: what another program adds meanwhile is not.
     len: u64,
@@ -42,14 +42,14 @@ pub struct Messages {
     pub findings: Vec<Finding>,
 }
 
-impl Messages {
+impl MessageReader {
     /// Begins to read a log, which has had `number` messages before `start`. One that does not exist has none.
     pub(super) fn open(
         store: &Arc<dyn Store>,
         file: &FilePath,
         start: u64,
         number: u64,
-    ) -> Result<Messages, CodeliaError> {
+    ) -> Result<MessageReader, CodeliaError> {
         let mut len = 0;
         let scan = match StoreSource::open(store, file) {
             Err(StoreError::Missing { .. }) => None,
@@ -57,37 +57,37 @@ impl Messages {
             Ok(source) => {
                 len = source.len().map_err(StoreError::io("read", file))?;
                 let line = (start == 0).then_some(1);
-                let scan = Scan::new(source, file.clone()).start_at(start, line).forward();
+                let scan = JsonlScan::new(source, file.clone()).start_at(start, line).forward();
                 Some(Box::new(scan.map_err(StoreError::io("read", file))?))
             }
         };
-        Ok(Messages { file: file.clone(), scan, number, len, findings: Vec::new() })
+        Ok(MessageReader { file: file.clone(), scan, number, len, findings: Vec::new() })
     }
 
-    fn note(&mut self, record: &Record, message: String) {
+    fn note(&mut self, record: &JsonlRecord, message: String) {
         let (line, offset) = (record.line, Some(record.offset));
-        let (file, code) = (self.file.clone(), Code::BadRecord);
+        let (file, code) = (self.file.clone(), FindingCode::BadRecord);
         self.findings.push(Finding { file, line, offset, code, message });
     }
 
     /// A record as a message: every object counts as one, whatever is in it.
-    fn examine(&mut self, record: Record) -> Option<Stored> {
-        let Record { line, offset, length, .. } = record;
-        let Text::Whole(text) = record.text else {
+    fn examine(&mut self, record: JsonlRecord) -> Option<StoredMessage> {
+        let JsonlRecord { line, offset, length, .. } = record;
+        let RecordText::Whole(text) = record.text else {
             self.number += 1;
             let what = format!("message {} has {length} bytes, too many to be shown", self.number);
-            self.note(&Record { text: Text::Large, ..record }, what);
+            self.note(&JsonlRecord { text: RecordText::Large, ..record }, what);
             return None;
         };
         if !text.starts_with('{') {
             let what = "a record that is no message, because it is no object".to_owned();
-            self.note(&Record { text: Text::Large, ..record }, what);
+            self.note(&JsonlRecord { text: RecordText::Large, ..record }, what);
             return None;
         }
         self.number += 1;
         let end = text.len();
-        let message = Tree::trusted(text.into(), 0..end);
-        Some(Stored { number: self.number, message, line, offset, length })
+        let message = JsonTree::from_trusted(text.into(), 0..end);
+        Some(StoredMessage { number: self.number, message, line, offset, length })
     }
 
     /// How many messages there were so far, with those that are too long to be shown.
@@ -96,15 +96,15 @@ impl Messages {
     }
 }
 
-impl Iterator for Messages {
-    type Item = Result<Stored, CodeliaError>;
+impl Iterator for MessageReader {
+    type Item = Result<StoredMessage, CodeliaError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.scan.as_mut()?.next()? {
                 Err(error) => return Some(Err(StoreError::io("read", &self.file)(error).into())),
-                Ok(Item::Finding(finding)) => self.findings.push(finding),
-                Ok(Item::Record(record)) => {
+                Ok(ScanItem::Finding(finding)) => self.findings.push(finding),
+                Ok(ScanItem::Record(record)) => {
                     if let Some(stored) = self.examine(record) {
                         return Some(Ok(stored));
                     }
@@ -119,7 +119,7 @@ const MARK_BYTES: u64 = 4096;
 
 /// A place in a log up to which the messages were counted: the end of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-pub(super) struct Mark {
+pub(super) struct LogCheckpoint {
     pub(super) messages: u64,
     pub(super) bytes: u64,
     /// The checksum of what precedes it.
@@ -132,9 +132,9 @@ fn sixteen_digits<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     u64::from_str_radix(&digits, 16).map_err(D::Error::custom)
 }
 
-impl Mark {
+impl LogCheckpoint {
     pub(super) fn to_value(self) -> Value {
-        let Mark { messages, bytes, sum } = self;
+        let LogCheckpoint { messages, bytes, sum } = self;
         json!({"messages": messages, "bytes": bytes, "sum": format!("{sum:016x}")})
     }
 
@@ -150,31 +150,31 @@ impl Mark {
 
 /// What is known of a log.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tally {
+pub(super) struct MessageCount {
     /// How many messages it has.
     pub(super) messages: u64,
     /// How many bytes it has; none, if there is no log.
     pub(super) len: Option<u64>,
     /// Up to where the messages are counted for good.
-    pub(super) mark: Mark,
+    pub(super) mark: LogCheckpoint,
     pub(super) findings: Vec<Finding>,
 }
 
-impl Tally {
+impl MessageCount {
     /// Counts the messages of a log, from a mark on if there is a good one.
-    pub(super) fn take(
+    pub(super) fn count(
         store: &Arc<dyn Store>,
         file: &FilePath,
-        mark: Option<Mark>,
-    ) -> Result<Tally, CodeliaError> {
-        let Some(stat) = store.stat(file)? else { return Ok(Tally::default()) };
-        let mut start = Mark::default();
+        mark: Option<LogCheckpoint>,
+    ) -> Result<MessageCount, CodeliaError> {
+        let Some(stat) = store.stat(file)? else { return Ok(MessageCount::default()) };
+        let mut start = LogCheckpoint::default();
         if let Some(mark) = mark
             && mark.holds(store, file, stat.len)?
         {
             start = mark;
         }
-        let mut messages = Messages::open(store, file, start.bytes, start.messages)?;
+        let mut messages = MessageReader::open(store, file, start.bytes, start.messages)?;
         for message in messages.by_ref() {
             message?;
         }
@@ -183,9 +183,9 @@ impl Tally {
         let tail = store.read(file, len.saturating_sub(MARK_BYTES)..len)?;
         let ends_well = tail.last() == Some(&b'\n');
         let mark = match ends_well {
-            true => Mark { messages: count, bytes: len, sum: checksum(&[&tail]) },
+            true => LogCheckpoint { messages: count, bytes: len, sum: checksum(&[&tail]) },
             false => start,
         };
-        Ok(Tally { messages: count, len: Some(len), mark, findings: messages.findings })
+        Ok(MessageCount { messages: count, len: Some(len), mark, findings: messages.findings })
     }
 }

@@ -1,10 +1,10 @@
 //! Messages: what they must be to be stored, and what there is to read in them.
 
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// Who speaks in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum MessageRole {
     User,
     System,
     Assistant,
@@ -14,59 +14,63 @@ pub(super) enum Role {
     Other(String),
 }
 
-pub(super) fn role(message: &Tree) -> Role {
+pub(super) fn role(message: &JsonTree) -> MessageRole {
     match message.string_at(&["role"]).unwrap_or_default().as_str() {
-        "user" => Role::User,
-        "system" => Role::System,
-        "assistant" => Role::Assistant,
-        "tool" => Role::Tool,
-        "reasoning" => Role::Reasoning,
-        other => Role::Other(other.to_owned()),
+        "user" => MessageRole::User,
+        "system" => MessageRole::System,
+        "assistant" => MessageRole::Assistant,
+        "tool" => MessageRole::Tool,
+        "reasoning" => MessageRole::Reasoning,
+        other => MessageRole::Other(other.to_owned()),
     }
 }
 
-fn is_text(message: &Tree, key: &str) -> Result<(), String> {
-    match message.at(&[key]).map(|value| value.kind()) {
-        Some(Kind::String) => Ok(()),
+fn is_text(message: &JsonTree, key: &str) -> Result<(), String> {
+    match message.value_at(&[key]).map(|value| value.kind()) {
+        Some(ValueKind::String) => Ok(()),
         Some(kind) => Err(format!("{key} is {kind}, not a string")),
         None => Err(format!("{key} is missing")),
     }
 }
 
 /// What is wrong with a message; fields that are not known are not looked at.
-pub(super) fn problem(message: &Tree) -> Option<String> {
+pub(super) fn problem(message: &JsonTree) -> Option<String> {
     check(message).err()
 }
 
-fn check(message: &Tree) -> Result<(), String> {
-    if message.kind() != Kind::Object {
+fn check(message: &JsonTree) -> Result<(), String> {
+    if message.kind() != ValueKind::Object {
         return Err(format!("a message is an object, not {}", message.kind()));
     }
     let role = role(message);
-    let content = message.at(&["content"]).map(|content| content.kind());
+    let content = message.value_at(&["content"]).map(|content| content.kind());
     match (&role, content) {
-        (Role::Other(role), _) if role.is_empty() => return Err("role is missing".to_owned()),
-        (Role::Other(role), _) => return Err(format!("{role:?} is no role")),
-        (_, Some(Kind::String | Kind::Array)) => {}
-        (Role::Assistant | Role::Reasoning, Some(Kind::Null)) => {}
-        (Role::Assistant, None) if message.at(&["tool_calls"]).is_some() => {}
+        (MessageRole::Other(role), _) if role.is_empty() => {
+            return Err("role is missing".to_owned());
+        }
+        (MessageRole::Other(role), _) => return Err(format!("{role:?} is no role")),
+        (_, Some(ValueKind::String | ValueKind::Array)) => {}
+        (MessageRole::Assistant | MessageRole::Reasoning, Some(ValueKind::Null)) => {}
+        (MessageRole::Assistant, None) if message.value_at(&["tool_calls"]).is_some() => {}
         (_, None) => return Err("content is missing".to_owned()),
         (_, Some(kind)) => return Err(format!("content is {kind}")),
     }
     match role {
-        Role::Tool => is_text(message, "tool_call_id").and_then(|()| is_text(message, "tool_name")),
-        Role::Assistant => check_calls(message),
+        MessageRole::Tool => {
+            is_text(message, "tool_call_id").and_then(|()| is_text(message, "tool_name"))
+        }
+        MessageRole::Assistant => check_calls(message),
         _ => Ok(()),
     }
 }
 
-fn check_calls(message: &Tree) -> Result<(), String> {
-    let Some(calls) = message.at(&["tool_calls"]) else { return Ok(()) };
-    if calls.kind() != Kind::Array {
+fn check_calls(message: &JsonTree) -> Result<(), String> {
+    let Some(calls) = message.value_at(&["tool_calls"]) else { return Ok(()) };
+    if calls.kind() != ValueKind::Array {
         return Err(format!("tool_calls is {}, not an array", calls.kind()));
     }
     for (at, call) in calls.children() {
-        let function = call.at(&["function"]).unwrap_or_else(Tree::null);
+        let function = call.value_at(&["function"]).unwrap_or_else(JsonTree::null);
         let checked = is_text(&call, "id")
             .and_then(|()| is_text(&function, "name"))
             .and_then(|()| is_text(&function, "arguments"));
@@ -76,12 +80,12 @@ fn check_calls(message: &Tree) -> Result<(), String> {
 }
 
 /// What there is to read in the content of a message.
-pub(super) fn text(message: &Tree) -> String {
-    let Some(content) = message.at(&["content"]) else { return String::new() };
+pub(super) fn text(message: &JsonTree) -> String {
+    let Some(content) = message.value_at(&["content"]) else { return String::new() };
     match content.kind() {
-        Kind::String => content.string_at::<&str>(&[]).unwrap_or_else(|| content.to_line()),
-        Kind::Null => String::new(),
-        Kind::Array => match content.children() {
+        ValueKind::String => content.string_at::<&str>(&[]).unwrap_or_else(|| content.to_line()),
+        ValueKind::Null => String::new(),
+        ValueKind::Array => match content.children() {
             parts if parts.is_empty() => content.to_line(),
             parts => parts.iter().map(|(_, part)| part_text(part)).collect(),
         },
@@ -89,7 +93,7 @@ pub(super) fn text(message: &Tree) -> String {
     }
 }
 
-fn part_text(part: &Tree) -> String {
+fn part_text(part: &JsonTree) -> String {
     let field = |key: &str| part.string_at(&[key]).unwrap_or_default();
     match field("type").as_str() {
         "text" => field("text"),
@@ -101,17 +105,17 @@ fn part_text(part: &Tree) -> String {
 }
 
 /// A call of a tool in a message.
-pub(super) struct Call {
+pub(super) struct ToolCall {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) arguments: String,
-    pub(super) raw: Tree,
+    pub(super) raw: JsonTree,
 }
 
 /// The tools that a message calls.
-pub(super) fn calls(message: &Tree) -> Vec<Call> {
-    let Some(calls) = message.at(&["tool_calls"]) else { return Vec::new() };
-    let call = |raw: Tree| Call {
+pub(super) fn calls(message: &JsonTree) -> Vec<ToolCall> {
+    let Some(calls) = message.value_at(&["tool_calls"]) else { return Vec::new() };
+    let call = |raw: JsonTree| ToolCall {
         id: raw.string_at(&["id"]).unwrap_or_default(),
         name: raw.string_at(&["function", "name"]).unwrap_or_default(),
         arguments: raw.string_at(&["function", "arguments"]).unwrap_or_default(),
@@ -125,7 +129,7 @@ mod tests {
     use super::*;
 
     fn check(message: &str, expect: Option<&str>) {
-        assert_eq!(problem(&Tree::parse(message).unwrap()).as_deref(), expect, "{message}");
+        assert_eq!(problem(&JsonTree::parse(message).unwrap()).as_deref(), expect, "{message}");
     }
 
     #[test]
@@ -163,7 +167,7 @@ mod tests {
 
     fn reads(content: &str, expect: &str) {
         let message = format!(r#"{{"role":"user","content":{content}}}"#);
-        assert_eq!(text(&Tree::parse(message).unwrap()), expect, "{content}");
+        assert_eq!(text(&JsonTree::parse(message).unwrap()), expect, "{content}");
     }
 
     #[test]

@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::CodeliaError;
-use super::home::Home;
-use super::message::{Role, role};
-use super::names::{Files, OUTPUT_END};
+use super::home::CodeliaHome;
+use super::message::{MessageRole, role};
+use super::paths::{HomePaths, OUTPUT_END};
 use everturn_json::checksum::checksum;
 use everturn_json::names::{FilePath, Name, NameError};
-use everturn_store::disk::Kind;
-use everturn_store::read_if_there;
-use everturn_store::{Durability, Expect, Secrecy, Step, Store, StoreError};
+use everturn_store::disk::FileKind;
+use everturn_store::read_optional;
+use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError};
 
 /// How much of an output is shown at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct OutputLine {
 
 /// Which outputs would go, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Eviction {
+pub struct EvictionPlan {
     /// The files that go, with their sizes and why.
     pub files: Vec<(FilePath, u64, String)>,
     /// How many bytes there are before.
@@ -68,7 +68,7 @@ impl ToolOutputs {
     /// The outputs of a home in which everything is below one directory.
     #[must_use]
     pub fn in_home(store: Arc<dyn Store>) -> ToolOutputs {
-        ToolOutputs { store, dir: Files::default().outputs() }
+        ToolOutputs { store, dir: HomePaths::default().outputs() }
     }
 
     /// The outputs in a store that is the cache itself, as in the XDG arrangement.
@@ -98,13 +98,13 @@ impl ToolOutputs {
         for name in candidates {
             // A name that systems reserve for devices is passed over.
             let Ok(file) = self.file(&name) else { continue };
-            match read_if_there(&self.store, &file)? {
+            match read_optional(&self.store, &file)? {
                 Some(bytes) if bytes == output.as_bytes() => return Ok(name),
                 Some(_) => {}
                 None => {
-                    let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
+                    let (expect, mode) = (Precondition::Absent, FileMode::Default);
                     let bytes = output.as_bytes().to_vec();
-                    let step = Step::Replace { file, expect, bytes, secrecy };
+                    let step = Step::Replace { file, expect, bytes, mode };
                     writer.commit(vec![step], Durability::Synced)?;
                     writer.release()?;
                     return Ok(name);
@@ -117,7 +117,7 @@ impl ToolOutputs {
     /// All of an output.
     pub fn get(&self, reference: &str) -> Result<Vec<u8>, CodeliaError> {
         let file = self.file(reference)?;
-        match read_if_there(&self.store, &file)? {
+        match read_optional(&self.store, &file)? {
             Some(bytes) => Ok(bytes),
             None => Err(CodeliaError::input(format!("there is no output {reference:?}"))),
         }
@@ -168,15 +168,15 @@ impl ToolOutputs {
 
     /// Says what would have to go so that no more than `most` bytes stay: first what no session refers to, then what
     /// only the sessions refer to that were not changed for the longest time. Times of files are not looked at.
-    pub fn plan(&self, home: &Home, most: u64) -> Result<Eviction, CodeliaError> {
+    pub fn plan(&self, home: &CodeliaHome, most: u64) -> Result<EvictionPlan, CodeliaError> {
         let entries = match self.store.list(&self.dir) {
-            Err(StoreError::Missing { .. }) => return Ok(Eviction::default()),
+            Err(StoreError::Missing { .. }) => return Ok(EvictionPlan::default()),
             other => other?.entries,
         };
         let used = references(home)?;
         let mut found = Vec::new();
         let mut before = 0;
-        for entry in entries.iter().filter(|entry| entry.kind == Kind::File && !entry.linked) {
+        for entry in entries.iter().filter(|entry| entry.kind == FileKind::File && !entry.linked) {
             let Some(reference) = entry.name.as_str().strip_suffix(OUTPUT_END) else { continue };
             let file = self.dir.join(&entry.name);
             let size = self.store.stat(&file)?.map_or(0, |stat| stat.len);
@@ -184,7 +184,7 @@ impl ToolOutputs {
             found.push((used.get(reference).cloned(), file, size));
         }
         found.sort();
-        let mut plan = Eviction { files: Vec::new(), before, after: before };
+        let mut plan = EvictionPlan { files: Vec::new(), before, after: before };
         for (used, file, size) in found {
             if plan.after <= most {
                 break;
@@ -200,7 +200,7 @@ impl ToolOutputs {
     }
 
     /// Removes what a plan says, all of it or nothing, if it is still as it was.
-    pub fn evict(&self, plan: &Eviction) -> Result<(), CodeliaError> {
+    pub fn evict(&self, plan: &EvictionPlan) -> Result<(), CodeliaError> {
         let files: Vec<FilePath> = plan.files.iter().map(|(file, _, _)| file.clone()).collect();
         if files.is_empty() {
             return Ok(());
@@ -226,7 +226,7 @@ pub(super) fn reference(call_id: &str) -> String {
 }
 
 /// Which session has used an output last: when it was saved, and its id.
-fn references(home: &Home) -> Result<BTreeMap<String, (String, String)>, CodeliaError> {
+fn references(home: &CodeliaHome) -> Result<BTreeMap<String, (String, String)>, CodeliaError> {
     let mut used: BTreeMap<String, (String, String)> = BTreeMap::new();
     let mut use_it = |reference: String, user: &(String, String)| {
         let known = used.entry(reference).or_insert_with(|| user.clone());
@@ -239,7 +239,7 @@ fn references(home: &Home) -> Result<BTreeMap<String, (String, String)>, Codelia
         let user = (time, session.id.to_string());
         for stored in home.messages(&session.id)? {
             let message = stored?.message;
-            if role(&message) != Role::Tool {
+            if role(&message) != MessageRole::Tool {
                 continue;
             }
             if let Some(id) = message.string_at(&["output_ref", "id"]) {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::error::CodeliaError;
 use everturn_json::names::FilePath;
-use everturn_store::read_if_there;
-use everturn_store::{Durability, Expect, Fingerprint, Secrecy, Step, Store};
-use everturn_value::document::{Document, Segment, Style};
-use everturn_value::tree::{Kind, Tree};
+use everturn_store::read_optional;
+use everturn_store::{Durability, FileMode, Fingerprint, Precondition, Step, Store};
+use everturn_value::document::{Document, JsonStyle, PathSegment};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// How much an agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl fmt::Display for ApprovalMode {
 
 /// The policies of projects.
 #[derive(Debug, Clone)]
-pub struct Projects {
+pub struct ProjectPolicies {
     file: FilePath,
     /// What was read, or nothing if there is no file.
     document: Option<Document>,
@@ -64,29 +64,29 @@ pub struct Projects {
     pub projects: Vec<(String, ApprovalMode)>,
 }
 
-impl Projects {
+impl ProjectPolicies {
     /// The name of the file.
     pub const FILE: &'static str = "projects.json";
 
     /// Reads the policies below the root of a store. What is not as it must be is an error.
-    pub fn read(store: &Arc<dyn Store>) -> Result<Projects, CodeliaError> {
-        Projects::read_at(store, &FilePath::parse(Projects::FILE)?)
+    pub fn read(store: &Arc<dyn Store>) -> Result<ProjectPolicies, CodeliaError> {
+        ProjectPolicies::read_at(store, &FilePath::parse(ProjectPolicies::FILE)?)
     }
 
     pub(super) fn read_at(
         store: &Arc<dyn Store>,
         file: &FilePath,
-    ) -> Result<Projects, CodeliaError> {
-        let Some(bytes) = read_if_there(store, file)? else {
+    ) -> Result<ProjectPolicies, CodeliaError> {
+        let Some(bytes) = read_optional(store, file)? else {
             let (default, projects) = (None, Vec::new());
-            return Ok(Projects { file: file.clone(), document: None, default, projects });
+            return Ok(ProjectPolicies { file: file.clone(), document: None, default, projects });
         };
         let damaged = |reason: String| CodeliaError::damaged(file, reason);
-        let document = Document::parse_like(&bytes, &Style::PRETTY_RAW_LINE)
+        let document = Document::parse_like(&bytes, &JsonStyle::PRETTY_RAW_LINE)
             .map_err(|error| damaged(error.to_string()))?;
-        let tree = Tree::parse(document.get(&[]).unwrap_or_default())
+        let tree = JsonTree::parse(document.get(&[]).unwrap_or_default())
             .map_err(|error| damaged(error.to_string()))?;
-        if tree.kind() != Kind::Object {
+        if tree.kind() != ValueKind::Object {
             return Err(damaged(format!("it is {}, not an object", tree.kind())));
         }
         match tree.text_at(&["version"]).as_deref() {
@@ -94,16 +94,17 @@ impl Projects {
             Some(other) => return Err(damaged(format!("version is {other}, not 1"))),
             None => return Err(damaged("version is missing".to_owned())),
         }
-        let policy = |place: &str, policy: &Tree| -> Result<ApprovalMode, CodeliaError> {
+        let policy = |place: &str, policy: &JsonTree| -> Result<ApprovalMode, CodeliaError> {
             let mode = policy.string_at(&["approval_mode"]);
             let mode = mode.ok_or_else(|| damaged(format!("{place} has no approval_mode")))?;
             ApprovalMode::parse(&mode).map_err(|error| damaged(format!("{place}: {error}")))
         };
-        let default = tree.at(&["default"]).map(|found| policy("default", &found)).transpose()?;
+        let default =
+            tree.value_at(&["default"]).map(|found| policy("default", &found)).transpose()?;
         let mut projects = Vec::new();
-        match tree.at(&["projects"]) {
+        match tree.value_at(&["projects"]) {
             None => {}
-            Some(found) if found.kind() == Kind::Object => {
+            Some(found) if found.kind() == ValueKind::Object => {
                 for (path, found) in found.children() {
                     let mode = policy(&format!("projects[{path:?}]"), &found)?;
                     projects.push((path, mode));
@@ -113,7 +114,7 @@ impl Projects {
                 return Err(damaged(format!("projects is {}, not an object", found.kind())));
             }
         }
-        Ok(Projects { file: file.clone(), document: Some(document), default, projects })
+        Ok(ProjectPolicies { file: file.clone(), document: Some(document), default, projects })
     }
 
     /// The policy of a project itself.
@@ -131,17 +132,17 @@ impl Projects {
     ) -> Result<(), CodeliaError> {
         let writer = store.lock(std::slice::from_ref(&self.file))?;
         let expect = match &self.document {
-            Some(document) => Expect::Content(Fingerprint::of(document.text().as_bytes())),
-            None => Expect::Absent,
+            Some(document) => Precondition::Content(Fingerprint::of(document.text().as_bytes())),
+            None => Precondition::Absent,
         };
         let wrong =
             |error: everturn_value::document::EditError| CodeliaError::input(error.to_string());
         let mut document = match &self.document {
             Some(document) => document.clone(),
-            None => Document::new(&serde_json::json!({"version": 1}), Style::PRETTY_RAW_LINE)
+            None => Document::new(&serde_json::json!({"version": 1}), JsonStyle::PRETTY_RAW_LINE)
                 .map_err(wrong)?,
         };
-        let key = Segment::Key;
+        let key = PathSegment::Key;
         match project {
             Some(path) => {
                 document.set(&[key("projects"), key(path), key("approval_mode")], mode.as_str())
@@ -150,10 +151,10 @@ impl Projects {
         }
         .map_err(wrong)?;
         let (file, bytes) = (self.file.clone(), document.text().as_bytes().to_vec());
-        let step = Step::Replace { file, expect, bytes, secrecy: Secrecy::Private };
+        let step = Step::Replace { file, expect, bytes, mode: FileMode::OwnerOnly };
         writer.commit(vec![step], Durability::Synced)?;
         writer.release()?;
-        *self = Projects::read_at(store, &self.file)?;
+        *self = ProjectPolicies::read_at(store, &self.file)?;
         Ok(())
     }
 }

@@ -11,26 +11,26 @@ use serde_json::json;
 
 use super::check::check_session;
 use super::error::CodeliaError;
-use super::home::{Home, Session};
-use super::index::{IndexError, Row};
-use super::legacy::Legacy;
-use super::log::{Messages, Tally};
-use super::message::{Call, Role, calls, problem, role};
-use super::names::UNKNOWN_TIME;
+use super::home::{CodeliaHome, Session};
+use super::index::{IndexError, IndexRow};
+use super::legacy::LegacySession;
+use super::log::{MessageCount, MessageReader};
+use super::message::{MessageRole, ToolCall, calls, problem, role};
+use super::paths::UNKNOWN_TIME;
 use super::writer::last_user_message_in;
-use everturn_json::finding::{Code, Finding};
-use everturn_json::lines::{Item, Scan};
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::jsonl::{JsonlScan, ScanItem};
 use everturn_json::names::{FilePath, SessionId};
-use everturn_secrets::scan::Rules;
-use everturn_session::repairs::{
-    Action, INTERRUPTED, Keeper, Repair, new_place, own_records, pieces, places, solid, take_back,
-    tree,
+use everturn_secrets::scan::SecretRules;
+use everturn_session::repair::{
+    INTERRUPTED, OriginalsBackup, RepairAction, RepairReport, allocate_originals, clean_log,
+    describe_ranges, find_objects, parse_tree, revert, trim_whitespace,
 };
-use everturn_store::{StoreError, read_if_there};
-use everturn_value::tree::Tree;
+use everturn_store::{StoreError, read_optional};
+use everturn_value::tree::JsonTree;
 
-struct Plan {
-    actions: Vec<Action>,
+struct CodeliaRepairPlan {
+    actions: Vec<RepairAction>,
     findings: Vec<Finding>,
     /// The log as it should be, if it is to be changed.
     log: Option<Vec<u8>>,
@@ -41,13 +41,16 @@ struct Plan {
     stale: bool,
 }
 
-impl Plan {
+impl CodeliaRepairPlan {
     fn act(&mut self, file: &FilePath, what: String) {
-        self.actions.push(Action { file: file.clone(), what });
+        self.actions.push(RepairAction { file: file.clone(), what });
     }
 }
 
-fn look(home: &Home, id: &SessionId) -> Result<(Session, Plan), CodeliaError> {
+fn examine_session(
+    home: &CodeliaHome,
+    id: &SessionId,
+) -> Result<(Session, CodeliaRepairPlan), CodeliaError> {
     let mut found = Vec::new();
     let session = home.find(id, &mut found)?;
     let all = home.sessions();
@@ -58,18 +61,19 @@ fn look(home: &Home, id: &SessionId) -> Result<(Session, Plan), CodeliaError> {
         Err(error) => return Err(error),
     };
     let bad_index = matches!(home.index(), Err(IndexError::Damaged { .. }));
-    let stale = findings.iter().any(|finding| finding.code == Code::StaleIndex);
+    let stale = findings.iter().any(|finding| finding.code == FindingCode::StaleIndex);
     found.extend(findings);
     let (actions, moved) = (Vec::new(), Vec::new());
-    let mut plan = Plan { actions, findings: found, log: None, moved, bad_index, stale };
+    let mut plan =
+        CodeliaRepairPlan { actions, findings: found, log: None, moved, bad_index, stale };
     if bad_index {
         plan.act(&home.files.database(), "is set aside, and made anew from the logs".to_owned());
     } else if stale {
         plan.act(&home.files.database(), format!("is told what the log of {id} says"));
     }
-    old_form(home, &session, &mut plan)?;
+    convert_legacy(home, &session, &mut plan)?;
     if session.has_log {
-        let (bytes, what) = mend(home, &session)?;
+        let (bytes, what) = repaired_log(home, &session)?;
         what.into_iter().for_each(|what| plan.act(&session.log, what));
         plan.log = bytes;
     }
@@ -88,35 +92,47 @@ fn look(home: &Home, id: &SessionId) -> Result<(Session, Plan), CodeliaError> {
 }
 
 fn damaged(file: &FilePath, message: String) -> Finding {
-    Finding { file: file.clone(), line: None, offset: None, code: Code::BadDocument, message }
+    Finding {
+        file: file.clone(),
+        line: None,
+        offset: None,
+        code: FindingCode::BadDocument,
+        message,
+    }
 }
 
 /// Makes a log of a session of the old form. A document of that form that is damaged gives what is whole in it and is
 /// moved away; beside a log, it says nothing any more.
-fn old_form(home: &Home, session: &Session, plan: &mut Plan) -> Result<(), CodeliaError> {
+fn convert_legacy(
+    home: &CodeliaHome,
+    session: &Session,
+    plan: &mut CodeliaRepairPlan,
+) -> Result<(), CodeliaError> {
     if !session.has_legacy {
         return Ok(());
     }
     let file = home.files.legacy(&session.id)?;
-    let (messages, is_bad, rest) = match Legacy::read(home, &session.id) {
+    let (messages, is_bad, rest) = match LegacySession::read(home, &session.id) {
         Ok(legacy) => (legacy.messages, !legacy.findings.is_empty(), String::new()),
         Err(CodeliaError::Damaged { .. }) => {
             let bytes = home.store.read(&file, 0..u64::MAX)?;
-            let (spans, _) = pieces(&bytes, |_, tree| problem(tree).is_none());
+            let (spans, _) = find_objects(&bytes, |_, tree| problem(tree).is_none());
             let mut done = 0;
             let mut left_out = Vec::new();
             for span in &spans {
-                left_out.extend(solid(&bytes, done..span.start).filter(|part| part.len() > 1));
+                left_out.extend(
+                    trim_whitespace(&bytes, done..span.start).filter(|part| part.len() > 1),
+                );
                 done = span.end;
             }
-            left_out.extend(solid(&bytes, done..bytes.len()));
-            let messages = spans.iter().filter_map(|span| tree(&bytes, span)).collect();
-            (messages, true, places(&left_out))
+            left_out.extend(trim_whitespace(&bytes, done..bytes.len()));
+            let messages = spans.iter().filter_map(|span| parse_tree(&bytes, span)).collect();
+            (messages, true, describe_ranges(&left_out))
         }
         Err(error) => return Err(error),
     };
     if !session.has_log {
-        let whole: Vec<&Tree> =
+        let whole: Vec<&JsonTree> =
             messages.iter().filter(|message| problem(message).is_none()).collect();
         let what = format!("is made of the {} messages of the old form{rest}", whole.len());
         plan.act(&session.log, what);
@@ -129,14 +145,17 @@ fn old_form(home: &Home, session: &Session, plan: &mut Plan) -> Result<(), Codel
     Ok(())
 }
 
-fn line(message: &Tree) -> Vec<u8> {
+fn line(message: &JsonTree) -> Vec<u8> {
     [message.to_line().as_bytes(), b"\n"].concat()
 }
 
 /// The log with one message in each line and nothing else, and what that takes.
-fn mend(home: &Home, session: &Session) -> Result<(Option<Vec<u8>>, Vec<String>), CodeliaError> {
-    let before = read_if_there(&home.store, &session.log)?.unwrap_or_default();
-    let mut messages = Messages::open(&home.store, &session.log, 0, 0)?;
+fn repaired_log(
+    home: &CodeliaHome,
+    session: &Session,
+) -> Result<(Option<Vec<u8>>, Vec<String>), CodeliaError> {
+    let before = read_optional(&home.store, &session.log)?.unwrap_or_default();
+    let mut messages = MessageReader::open(&home.store, &session.log, 0, 0)?;
     let mut odd = false;
     for stored in &mut messages {
         odd |= problem(&stored?.message).is_some();
@@ -148,8 +167,8 @@ fn mend(home: &Home, session: &Session) -> Result<(Option<Vec<u8>>, Vec<String>)
         return Ok((None, what));
     }
     if odd || !messages.findings.is_empty() {
-        let sorted = own_records(&session.log, &before, |tree| problem(tree).is_none())?;
-        let places = sorted.places();
+        let sorted = clean_log(&session.log, &before, |tree| problem(tree).is_none())?;
+        let places = sorted.describe_left_out();
         what.push(format!(
             "every message gets its own line, and what is none is taken away{places}"
         ));
@@ -162,7 +181,7 @@ fn mend(home: &Home, session: &Session) -> Result<(Option<Vec<u8>>, Vec<String>)
             "role": "tool", "tool_call_id": call.id, "tool_name": call.name, "content": INTERRUPTED,
             "is_error": true,
         });
-        let answer = Tree::from_value(&answer).unwrap_or_else(|_| Tree::null());
+        let answer = JsonTree::from_value(&answer).unwrap_or_else(|_| JsonTree::null());
         after.extend(line(&answer));
         what.push(format!(
             "the call {:?} gets an answer which says that it was interrupted",
@@ -173,17 +192,19 @@ fn mend(home: &Home, session: &Session) -> Result<(Option<Vec<u8>>, Vec<String>)
 }
 
 /// The calls at the end of a log that nobody answered.
-fn unanswered(file: &FilePath, log: &[u8]) -> Result<Vec<Call>, CodeliaError> {
-    let mut open: Vec<Call> = Vec::new();
-    let scan = Scan::new(log, file.clone()).forward();
+fn unanswered(file: &FilePath, log: &[u8]) -> Result<Vec<ToolCall>, CodeliaError> {
+    let mut open: Vec<ToolCall> = Vec::new();
+    let scan = JsonlScan::new(log, file.clone()).forward();
     for item in scan.map_err(StoreError::io("read", file))? {
-        let Item::Record(record) = item.map_err(StoreError::io("read", file))? else { continue };
+        let ScanItem::Record(record) = item.map_err(StoreError::io("read", file))? else {
+            continue;
+        };
         let Some(text) = record.text() else { continue };
-        let message = Tree::known(text);
+        let message = JsonTree::from_trusted_str(text);
         match role(&message) {
             // Whoever speaks after a call without waiting has left it behind; nothing is put between.
-            Role::Assistant | Role::User => open = calls(&message),
-            Role::Tool => {
+            MessageRole::Assistant | MessageRole::User => open = calls(&message),
+            MessageRole::Tool => {
                 let id = message.string_at(&["tool_call_id"]).unwrap_or_default();
                 open.retain(|call| call.id != id);
             }
@@ -194,71 +215,86 @@ fn unanswered(file: &FilePath, log: &[u8]) -> Result<Vec<Call>, CodeliaError> {
 }
 
 /// What a repair would do.
-pub(super) fn plan(home: &Home, id: &SessionId) -> Result<Repair, CodeliaError> {
-    let (_, plan) = look(home, id)?;
-    Ok(Repair { actions: plan.actions, findings: plan.findings, kept: None })
+pub(super) fn plan_repair(
+    home: &CodeliaHome,
+    id: &SessionId,
+) -> Result<RepairReport, CodeliaError> {
+    let (_, plan) = examine_session(home, id)?;
+    Ok(RepairReport { actions: plan.actions, findings: plan.findings, originals: None })
 }
 
-fn scopes(home: &Home, id: &SessionId) -> Result<Vec<FilePath>, CodeliaError> {
+fn scopes(home: &CodeliaHome, id: &SessionId) -> Result<Vec<FilePath>, CodeliaError> {
     Ok(vec![home.files.log(id)?, home.files.lineage(id)?, home.files.legacy(id)?])
 }
 
 /// Puts a session right.
-pub(super) fn repair(home: &Home, id: &SessionId, now: Timestamp) -> Result<Repair, CodeliaError> {
-    let trash = new_place(&home.store, id, now)?;
+pub(super) fn repair(
+    home: &CodeliaHome,
+    id: &SessionId,
+    now: Timestamp,
+) -> Result<RepairReport, CodeliaError> {
+    let trash = allocate_originals(&home.store, id, now)?;
     let mut scopes = scopes(home, id)?;
     scopes.push(trash.clone());
     if matches!(home.index(), Err(IndexError::Damaged { .. })) {
         scopes.extend(home.files.database_files());
     }
     let writer = home.store.lock(&scopes)?;
-    let (session, plan) = look(home, id)?;
+    let (session, plan) = examine_session(home, id)?;
     if plan.actions.is_empty() {
         writer.release()?;
-        return Ok(Repair { actions: plan.actions, findings: plan.findings, kept: None });
+        return Ok(RepairReport {
+            actions: plan.actions,
+            findings: plan.findings,
+            originals: None,
+        });
     }
-    let mut keeper = Keeper::new(&home.store, &*writer, &trash, id, &plan.actions, now);
+    let mut keeper = OriginalsBackup::new(&home.store, &*writer, &trash, id, &plan.actions, now);
     let changes_files = plan.log.is_some() || plan.bad_index || !plan.moved.is_empty();
     if let Some(bytes) = plan.log {
         keeper.write(&session.log, bytes)?;
     }
-    plan.moved.iter().for_each(|file| keeper.discard(file));
+    plan.moved.iter().for_each(|file| keeper.move_away(file));
     if plan.bad_index {
-        home.files.database_files().iter().for_each(|file| keeper.discard(file));
+        home.files.database_files().iter().for_each(|file| keeper.move_away(file));
     }
     keeper.flush()?;
     if plan.bad_index {
         for session in &home.sessions().sessions {
-            tell(home, session)?;
+            update_index_row(home, session)?;
         }
     } else if plan.stale || changes_files {
-        tell(home, &home.find(id, &mut Vec::new())?)?;
+        update_index_row(home, &home.find(id, &mut Vec::new())?)?;
     }
     writer.release()?;
-    let (_, left) = look(home, id)?;
+    let (_, left) = examine_session(home, id)?;
     let kept = changes_files.then_some(trash);
-    Ok(Repair { actions: plan.actions, findings: left.findings, kept })
+    Ok(RepairReport { actions: plan.actions, findings: left.findings, originals: kept })
 }
 
 /// Takes the last repair of a session back.
-pub(super) fn undo(home: &Home, id: &SessionId, now: Timestamp) -> Result<Repair, CodeliaError> {
+pub(super) fn undo_repair(
+    home: &CodeliaHome,
+    id: &SessionId,
+    now: Timestamp,
+) -> Result<RepairReport, CodeliaError> {
     let mut scopes = scopes(home, id)?;
     scopes.extend(home.files.database_files());
-    let done = take_back(&home.store, id, &scopes, now)?;
-    tell(home, &home.find(id, &mut Vec::new())?)?;
+    let done = revert(&home.store, id, &scopes, now)?;
+    update_index_row(home, &home.find(id, &mut Vec::new())?)?;
     Ok(done)
 }
 
 /// Tells the index, if there is one, what the log of a session says after texts in it were replaced. What the row says
 /// besides is looked through for secrets, too.
-pub(super) fn retell(home: &Home, id: &SessionId) -> Result<(), CodeliaError> {
+pub(super) fn refresh_index(home: &CodeliaHome, id: &SessionId) -> Result<(), CodeliaError> {
     if home.index()?.is_none() {
         return Ok(());
     }
-    tell(home, &home.find(id, &mut Vec::new())?)?;
+    update_index_row(home, &home.find(id, &mut Vec::new())?)?;
     home.index_to_write()?.change(id.as_str(), &mut |row| {
         let mut row = row?;
-        let masked = |text: &String| Rules::standard().mask(text).0.into_owned();
+        let masked = |text: &String| SecretRules::standard().mask(text).0.into_owned();
         row.meta_json = row.meta_json.as_ref().map(masked);
         row.last_user_message = row.last_user_message.as_ref().map(masked);
         Some(row)
@@ -267,23 +303,23 @@ pub(super) fn retell(home: &Home, id: &SessionId) -> Result<(), CodeliaError> {
 }
 
 /// Makes the index forget what its rows said before.
-pub(super) fn forget(home: &Home) -> Result<(), CodeliaError> {
+pub(super) fn vacuum_index(home: &CodeliaHome) -> Result<(), CodeliaError> {
     if home.index()?.is_some() {
-        home.index_to_write()?.forget()?;
+        home.index_to_write()?.vacuum()?;
     }
     Ok(())
 }
 
 /// Tells the index what the log of a session says.
-pub(super) fn tell(home: &Home, session: &Session) -> Result<(), CodeliaError> {
+pub(super) fn update_index_row(home: &CodeliaHome, session: &Session) -> Result<(), CodeliaError> {
     let legacy = match session.has_legacy {
-        true => Legacy::read(home, &session.id).ok().map(|legacy| legacy.row),
+        true => LegacySession::read(home, &session.id).ok().map(|legacy| legacy.row),
         false => None,
     };
     if !session.has_log {
         return Ok(());
     }
-    let tally = Tally::take(&home.store, &session.log, None)?;
+    let tally = MessageCount::count(&home.store, &session.log, None)?;
     let said = last_user_message_in(home, &session.log)?;
     let parent = match home.parent(&session.id) {
         // The file says by itself what is wrong with it.
@@ -292,7 +328,7 @@ pub(super) fn tell(home: &Home, session: &Session) -> Result<(), CodeliaError> {
     };
     let id = session.id.as_str();
     home.index_to_write()?.change(id, &mut |before| {
-        let new = || legacy.clone().unwrap_or_else(|| Row::new(id, UNKNOWN_TIME.to_owned()));
+        let new = || legacy.clone().unwrap_or_else(|| IndexRow::new(id, UNKNOWN_TIME.to_owned()));
         let mut row = before.unwrap_or_else(new);
         row.message_count = i64::try_from(tally.messages).ok();
         row.last_user_message.clone_from(&said);

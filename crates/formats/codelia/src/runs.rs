@@ -4,18 +4,18 @@ use std::cmp::Reverse;
 
 use jiff::Timestamp;
 
-use super::check::Checked;
+use super::check::HomeCheck;
 use super::error::CodeliaError;
-use super::home::Home;
-use super::log::Messages;
-use super::names::{LOG_END, id_in};
-use everturn_json::finding::{Code, Finding};
-use everturn_json::lines::{Item, Scan};
+use super::home::CodeliaHome;
+use super::log::MessageReader;
+use super::paths::{LOG_END, id_in};
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::jsonl::{JsonlScan, ScanItem};
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::watch::Watch;
-use everturn_store::disk::Kind as FileKind;
-use everturn_store::{At, Durability, Receipt, Step, StoreError, StoreSource, Writer};
-use everturn_value::tree::{Kind, Tree};
+use everturn_session::finding_sink::FindingSink;
+use everturn_store::disk::FileKind;
+use everturn_store::{AppendAt, CommitReceipt, Durability, Step, StoreError, StoreSource, Writer};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The types of records that are known. Others are kept and shown as they are.
 pub const RUN_RECORDS: &[&str] = &[
@@ -52,15 +52,15 @@ pub struct RunSummary {
 }
 
 /// The runs of a home.
-pub struct Runs<'h> {
-    home: &'h Home,
+pub struct RunLogs<'h> {
+    home: &'h CodeliaHome,
 }
 
-impl<'h> Runs<'h> {
+impl<'h> RunLogs<'h> {
     /// The runs of a home.
     #[must_use]
-    pub fn new(home: &'h Home) -> Runs<'h> {
-        Runs { home }
+    pub fn new(home: &'h CodeliaHome) -> RunLogs<'h> {
+        RunLogs { home }
     }
 
     /// Directories below another whose names are numbers of so many digits, the highest first.
@@ -145,12 +145,12 @@ impl<'h> Runs<'h> {
     }
 
     /// The records of a run, in order.
-    pub fn records(&self, run: &RunSummary) -> Result<Messages, CodeliaError> {
-        Messages::open(&self.home.store, &run.path, 0, 0)
+    pub fn records(&self, run: &RunSummary) -> Result<MessageReader, CodeliaError> {
+        MessageReader::open(&self.home.store, &run.path, 0, 0)
     }
 
     fn summary(&self, id: &SessionId, path: FilePath) -> Result<RunSummary, CodeliaError> {
-        let first = Messages::open(&self.home.store, &path, 0, 0)?.next().transpose()?;
+        let first = MessageReader::open(&self.home.store, &path, 0, 0)?.next().transpose()?;
         let header = first.map(|first| first.message);
         let header = header.filter(|header| kind_of(header).as_deref() == Some("header"));
         let field = |key: &str| header.as_ref()?.string_at(&[key]);
@@ -169,13 +169,13 @@ impl<'h> Runs<'h> {
     fn end(&self, path: &FilePath) -> Result<(Option<String>, Option<String>), CodeliaError> {
         let source = StoreSource::open(&self.home.store, path)?;
         let failed = StoreError::io("read", path);
-        let scan = Scan::new(source, path.clone()).reverse().map_err(failed)?;
+        let scan = JsonlScan::new(source, path.clone()).reverse().map_err(failed)?;
         let mut last = None;
         for item in scan.take(END_RECORDS) {
-            let Item::Record(record) = item.map_err(StoreError::io("read", path))? else {
+            let ScanItem::Record(record) = item.map_err(StoreError::io("read", path))? else {
                 continue;
             };
-            let Some(record) = record.text().and_then(|text| Tree::parse(text).ok()) else {
+            let Some(record) = record.text().and_then(|text| JsonTree::parse(text).ok()) else {
                 continue;
             };
             let kind = kind_of(&record);
@@ -189,12 +189,14 @@ impl<'h> Runs<'h> {
     }
 
     /// Looks at all logs.
-    pub(super) fn check(&self, watch: &mut dyn Watch, checked: &mut Checked) {
+    pub(super) fn check(&self, watch: &mut dyn FindingSink, checked: &mut HomeCheck) {
         let Ok(days) = self.days() else { return };
         for (_, path) in days.iter().flat_map(|day| self.logs(day).unwrap_or_default()) {
             watch.file(&path);
             // A log that cannot be read is reported by whoever goes through the directories.
-            let Ok(mut records) = Messages::open(&self.home.store, &path, 0, 0) else { continue };
+            let Ok(mut records) = MessageReader::open(&self.home.store, &path, 0, 0) else {
+                continue;
+            };
             for stored in records.by_ref().map_while(Result::ok) {
                 let kind = kind_of(&stored.message);
                 let message = match kind.as_deref() {
@@ -206,7 +208,7 @@ impl<'h> Runs<'h> {
                     Some(_) => continue,
                 };
                 let (line, offset) = (stored.line, Some(stored.offset));
-                let (file, code) = (path.clone(), Code::BadRecord);
+                let (file, code) = (path.clone(), FindingCode::BadRecord);
                 checked.findings.push(Finding { file, line, offset, code, message });
             }
             checked.records += records.read_so_far();
@@ -216,7 +218,7 @@ impl<'h> Runs<'h> {
     }
 }
 
-fn kind_of(record: &Tree) -> Option<String> {
+fn kind_of(record: &JsonTree) -> Option<String> {
     record.string_at(&["type"])
 }
 
@@ -228,7 +230,11 @@ pub struct RunWriter {
 
 impl RunWriter {
     /// Begins the log of a run with its header. The day is that of `started_at`, or of `now`.
-    pub fn start(home: &Home, header: &Tree, now: Timestamp) -> Result<RunWriter, CodeliaError> {
+    pub fn start(
+        home: &CodeliaHome,
+        header: &JsonTree,
+        now: Timestamp,
+    ) -> Result<RunWriter, CodeliaError> {
         let id = header.string_at(&["run_id"]);
         let id = id.ok_or_else(|| CodeliaError::input("the header has no run_id"))?;
         let id = SessionId::parse(&id)?;
@@ -249,19 +255,23 @@ impl RunWriter {
     }
 
     /// Goes on with the log of a run.
-    pub fn open(home: &Home, run: &RunSummary) -> Result<RunWriter, CodeliaError> {
+    pub fn open(home: &CodeliaHome, run: &RunSummary) -> Result<RunWriter, CodeliaError> {
         let path = run.path.clone();
         let writer = home.store.lock(std::slice::from_ref(&path))?;
         Ok(RunWriter { path, writer })
     }
 
     /// Adds a record, wherever the log ends by now.
-    pub fn append(&self, record: &Tree, durability: Durability) -> Result<Receipt, CodeliaError> {
-        if record.kind() != Kind::Object || kind_of(record).is_none() {
+    pub fn append(
+        &self,
+        record: &JsonTree,
+        durability: Durability,
+    ) -> Result<CommitReceipt, CodeliaError> {
+        if record.kind() != ValueKind::Object || kind_of(record).is_none() {
             return Err(CodeliaError::input("a record of a run is an object with a type"));
         }
         let lines = [record.to_line().as_bytes(), b"\n"].concat();
-        let step = Step::Append { file: self.path.clone(), at: At::End, lines };
+        let step = Step::Append { file: self.path.clone(), at: AppendAt::End, lines };
         Ok(self.writer.commit(vec![step], durability)?)
     }
 

@@ -8,24 +8,25 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::error::CodeliaError;
-use super::home::Home;
-use super::index::{IndexError, Row, SessionIndex};
-use super::legacy::{Legacy, last_user_message, workspace};
-use super::log::{Messages, Tally};
+use super::home::CodeliaHome;
+use super::index::{IndexError, IndexRow, SessionIndex};
+use super::legacy::{LegacySession, last_user_message, workspace};
+use super::log::{MessageCount, MessageReader};
 use super::message::problem;
-use super::names::{UNKNOWN_TIME, stamp};
+use super::paths::{UNKNOWN_TIME, stamp};
 use everturn_json::finding::Finding;
-use everturn_json::lines::{Item, Scan};
+use everturn_json::jsonl::{JsonlScan, ScanItem};
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::layout::chain;
+use everturn_session::format::error_chain;
 use everturn_store::{
-    At, Durability, Expect, Fingerprint, Receipt, Secrecy, Step, StoreError, Writer,
+    AppendAt, CommitReceipt, Durability, FileMode, Fingerprint, Precondition, Step, StoreError,
+    Writer,
 };
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// What became of something that was written.
 #[derive(Debug, Clone)]
-pub struct Saved {
+pub struct SaveOutcome {
     /// How many messages the session has now.
     pub messages: u64,
     /// Whether all of the log was written anew.
@@ -33,37 +34,37 @@ pub struct Saved {
     /// What was noticed on the way.
     pub findings: Vec<Finding>,
     /// Why the index could not be told. The messages are safe, and it is told when the session is next opened.
-    pub overdue: Option<String>,
+    pub deferred_error: Option<String>,
 }
 
 /// The one writer of a session.
-pub struct SessionWriter {
-    home: Home,
+pub struct CodeliaWriter {
+    home: CodeliaHome,
     id: SessionId,
     log: FilePath,
     writer: Box<dyn Writer>,
     index: Option<Arc<dyn SessionIndex>>,
-    tally: Tally,
+    tally: MessageCount,
     findings: Vec<Finding>,
 }
 
 /// A message as a line of a log.
-fn line(message: &Tree) -> Vec<u8> {
+fn line(message: &JsonTree) -> Vec<u8> {
     let mut line = message.to_line().into_bytes();
     line.push(b'\n');
     line
 }
 
-impl SessionWriter {
+impl CodeliaWriter {
     /// Makes a new session, with metadata as the program keeps them, and becomes its writer.
     pub fn create(
-        home: &Home,
+        home: &CodeliaHome,
         id: &SessionId,
-        meta: Option<&Tree>,
+        meta: Option<&JsonTree>,
         now: Timestamp,
-    ) -> Result<SessionWriter, CodeliaError> {
+    ) -> Result<CodeliaWriter, CodeliaError> {
         let meta = match meta {
-            Some(meta) if meta.kind() != Kind::Object => {
+            Some(meta) if meta.kind() != ValueKind::Object => {
                 let what = format!("the metadata are {}, not an object", meta.kind());
                 return Err(CodeliaError::input(what));
             }
@@ -77,53 +78,53 @@ impl SessionWriter {
             Ok(_) => return Err(CodeliaError::Taken { id: id.clone(), path: log }),
             Err(error) => return Err(error),
         }
-        let step = replace(&log, Expect::Absent, Vec::new());
+        let step = replace(&log, Precondition::Absent, Vec::new());
         let receipt = writer.commit(vec![step], Durability::Synced)?;
         findings.extend(receipt.findings);
-        let tally = Tally::take(&home.store, &log, None)?;
+        let tally = MessageCount::count(&home.store, &log, None)?;
         let (home, id) = (home.clone(), id.clone());
-        let mut session = SessionWriter { home, id, log, writer, index: None, tally, findings };
-        let mut row = Row::new(session.id.as_str(), stamp(now));
+        let mut session = CodeliaWriter { home, id, log, writer, index: None, tally, findings };
+        let mut row = IndexRow::new(session.id.as_str(), stamp(now));
         row.message_count = Some(0);
         row.workspace_root = workspace(meta);
-        row.meta_json = meta.map(Tree::to_line);
+        row.meta_json = meta.map(JsonTree::to_line);
         row.set_own("created", stamp(now).into());
         row.set_own("log", session.tally.mark.to_value());
-        if let Err(error) = session.tell(&mut |_| Some(row.clone())) {
+        if let Err(error) = session.update_row(&mut |_| Some(row.clone())) {
             session.findings.push(session.home.unusable(&error));
         }
         Ok(session)
     }
 
     /// Becomes the writer of a session. One of the old form gets its log, and the index is brought up to date.
-    pub fn open(home: &Home, id: &SessionId) -> Result<SessionWriter, CodeliaError> {
+    pub fn open(home: &CodeliaHome, id: &SessionId) -> Result<CodeliaWriter, CodeliaError> {
         let log = home.files.log(id)?;
         let writer = home.store.lock(&[log.clone(), home.files.lineage(id)?])?;
         let mut findings = Vec::new();
         let session = home.find(id, &mut findings)?;
         let mut from_legacy = None;
         if !session.has_log && session.has_legacy {
-            let legacy = Legacy::read(home, id)?;
+            let legacy = LegacySession::read(home, id)?;
             let lines = legacy.messages.iter().flat_map(line).collect();
-            let step = replace(&log, Expect::Absent, lines);
+            let step = replace(&log, Precondition::Absent, lines);
             writer.commit(vec![step], Durability::Synced)?;
             findings.extend(legacy.findings);
             from_legacy = Some(legacy.row);
         }
-        let tally = Tally::take(&home.store, &log, session.mark())?;
+        let tally = MessageCount::count(&home.store, &log, session.mark())?;
         findings.extend(tally.findings.iter().cloned());
         let (home, id) = (home.clone(), id.clone());
-        let mut opened = SessionWriter { home, id, log, writer, index: None, tally, findings };
+        let mut opened = CodeliaWriter { home, id, log, writer, index: None, tally, findings };
         // Of a log that is gone the row is all that is left, and stays.
         let may_tell = session.has_log || session.row.is_none();
-        if from_legacy.is_some() || (may_tell && !opened.agrees(session.row.as_ref())) {
+        if from_legacy.is_some() || (may_tell && !opened.matches_index(session.row.as_ref())) {
             opened.bring_up_to_date(from_legacy.as_ref())?;
         }
         Ok(opened)
     }
 
     /// Whether the index says of the session what its log says.
-    fn agrees(&self, row: Option<&Row>) -> bool {
+    fn matches_index(&self, row: Option<&IndexRow>) -> bool {
         row.is_some_and(|row| {
             row.message_count.and_then(|count| u64::try_from(count).ok())
                 == Some(self.tally.messages)
@@ -131,17 +132,17 @@ impl SessionWriter {
     }
 
     /// Tells the index what the log says, and what the old form of the session does.
-    fn bring_up_to_date(&mut self, legacy: Option<&Row>) -> Result<(), CodeliaError> {
+    fn bring_up_to_date(&mut self, legacy: Option<&IndexRow>) -> Result<(), CodeliaError> {
         let last = last_user_message_in(&self.home, &self.log)?;
         let parent = self.home.parent(&self.id)?;
         let (count, mark) = (i64::try_from(self.tally.messages).ok(), self.tally.mark.to_value());
         let id = self.id.clone();
-        let told = self.tell(&mut |before| {
+        let told = self.update_row(&mut |before| {
             let mut row = match (before, legacy) {
-                (Some(before), Some(legacy)) => merged(before, legacy),
+                (Some(before), Some(legacy)) => merge_rows(before, legacy),
                 (Some(before), None) => before,
                 (None, Some(legacy)) => legacy.clone(),
-                (None, None) => Row::new(id.as_str(), UNKNOWN_TIME.to_owned()),
+                (None, None) => IndexRow::new(id.as_str(), UNKNOWN_TIME.to_owned()),
             };
             row.message_count = count;
             row.last_user_message.clone_from(&last);
@@ -158,7 +159,7 @@ impl SessionWriter {
     }
 
     /// Changes the row of the session. An index that cannot be used is tried again the next time.
-    fn tell(&mut self, change: super::index::RowChange<'_>) -> Result<(), IndexError> {
+    fn update_row(&mut self, change: super::index::RowChange<'_>) -> Result<(), IndexError> {
         let index = match &self.index {
             Some(index) => Arc::clone(index),
             None => self.home.index_to_write()?,
@@ -193,7 +194,11 @@ impl SessionWriter {
     }
 
     /// Adds messages to the end of the log: all of them or none.
-    pub fn append(&mut self, messages: &[Tree], now: Timestamp) -> Result<Saved, CodeliaError> {
+    pub fn append(
+        &mut self,
+        messages: &[JsonTree],
+        now: Timestamp,
+    ) -> Result<SaveOutcome, CodeliaError> {
         for (at, message) in messages.iter().enumerate() {
             if let Some(what) = problem(message) {
                 return Err(CodeliaError::input(match messages.len() {
@@ -207,45 +212,52 @@ impl SessionWriter {
         }
         let lines: Vec<u8> = messages.iter().flat_map(line).collect();
         // Wherever the log ends by now: another program may have added to it, and what it added is counted below.
-        let step = Step::Append { file: self.log.clone(), at: At::End, lines };
+        let step = Step::Append { file: self.log.clone(), at: AppendAt::End, lines };
         let receipt = self.writer.commit(vec![step], Durability::Synced)?;
         self.count_again()?;
-        Ok(self.saved(receipt, messages, false, now))
+        Ok(self.finish_save(receipt, messages, false, now))
     }
 
     /// Saves the whole history. If it goes on where the log ends, only the rest is added; if it does not, because the
     /// history was shortened or changed, the log is written anew, in one commit.
-    pub fn save(&mut self, messages: &[Tree], now: Timestamp) -> Result<Saved, CodeliaError> {
+    pub fn save(
+        &mut self,
+        messages: &[JsonTree],
+        now: Timestamp,
+    ) -> Result<SaveOutcome, CodeliaError> {
         if let Some((at, what)) =
             messages.iter().enumerate().find_map(|(at, message)| Some((at, problem(message)?)))
         {
             return Err(CodeliaError::input(format!("message {}: {what}", at + 1)));
         }
-        match self.rest(messages)? {
-            Some([]) => Ok(Saved {
+        match self.new_messages(messages)? {
+            Some([]) => Ok(SaveOutcome {
                 messages: self.tally.messages,
                 rewritten: false,
                 findings: Vec::new(),
-                overdue: None,
+                deferred_error: None,
             }),
             Some(rest) => self.append(rest, now),
             None => {
-                let before = everturn_store::read_if_there(&self.home.store, &self.log)?;
-                let expect = before
-                    .as_deref()
-                    .map_or(Expect::Absent, |bytes| Expect::Content(Fingerprint::of(bytes)));
+                let before = everturn_store::read_optional(&self.home.store, &self.log)?;
+                let expect = before.as_deref().map_or(Precondition::Absent, |bytes| {
+                    Precondition::Content(Fingerprint::of(bytes))
+                });
                 let bytes = messages.iter().flat_map(line).collect();
                 let step = replace(&self.log, expect, bytes);
                 let receipt = self.writer.commit(vec![step], Durability::Synced)?;
                 self.count_again()?;
-                Ok(self.saved(receipt, messages, true, now))
+                Ok(self.finish_save(receipt, messages, true, now))
             }
         }
     }
 
     /// What `messages` have that the log has not; nothing, if they do not begin like the log.
-    fn rest<'m>(&self, messages: &'m [Tree]) -> Result<Option<&'m [Tree]>, CodeliaError> {
-        let mut stored = Messages::open(&self.home.store, &self.log, 0, 0)?;
+    fn new_messages<'m>(
+        &self,
+        messages: &'m [JsonTree],
+    ) -> Result<Option<&'m [JsonTree]>, CodeliaError> {
+        let mut stored = MessageReader::open(&self.home.store, &self.log, 0, 0)?;
         let mut same = 0;
         for message in &mut stored {
             match messages.get(same) {
@@ -260,16 +272,23 @@ impl SessionWriter {
 
     fn count_again(&mut self) -> Result<(), CodeliaError> {
         let mark = self.tally.len.map(|_| self.tally.mark);
-        self.tally = Tally::take(&self.home.store, &self.log, mark)?;
+        self.tally = MessageCount::count(&self.home.store, &self.log, mark)?;
         Ok(())
     }
 
-    fn saved(&mut self, receipt: Receipt, new: &[Tree], rewritten: bool, now: Timestamp) -> Saved {
+    fn finish_save(
+        &mut self,
+        receipt: CommitReceipt,
+        new: &[JsonTree],
+        rewritten: bool,
+        now: Timestamp,
+    ) -> SaveOutcome {
         let (count, mark) = (i64::try_from(self.tally.messages).ok(), self.tally.mark.to_value());
         let said = last_user_message(new);
         let id = self.id.clone();
-        let told = self.tell(&mut |before| {
-            let mut row = before.unwrap_or_else(|| Row::new(id.as_str(), UNKNOWN_TIME.to_owned()));
+        let told = self.update_row(&mut |before| {
+            let mut row =
+                before.unwrap_or_else(|| IndexRow::new(id.as_str(), UNKNOWN_TIME.to_owned()));
             row.updated_at = stamp(now);
             row.message_count = count;
             if rewritten || said.is_some() {
@@ -278,9 +297,9 @@ impl SessionWriter {
             row.set_own("log", mark.clone());
             Some(row)
         });
-        let overdue = told.err().map(|error| chain(&error));
+        let deferred_error = told.err().map(|error| error_chain(&error));
         let messages = self.tally.messages;
-        Saved { messages, rewritten, findings: receipt.findings, overdue }
+        SaveOutcome { messages, rewritten, findings: receipt.findings, deferred_error }
     }
 
     /// Gives the session back.
@@ -289,13 +308,13 @@ impl SessionWriter {
     }
 }
 
-pub(super) fn replace(file: &FilePath, expect: Expect, bytes: Vec<u8>) -> Step {
-    Step::Replace { file: file.clone(), expect, bytes, secrecy: Secrecy::Usual }
+pub(super) fn replace(file: &FilePath, expect: Precondition, bytes: Vec<u8>) -> Step {
+    Step::Replace { file: file.clone(), expect, bytes, mode: FileMode::Default }
 }
 
 /// A row with what it lacks from another.
-fn merged(row: Row, other: &Row) -> Row {
-    Row {
+fn merge_rows(row: IndexRow, other: &IndexRow) -> IndexRow {
+    IndexRow {
         run_id: row.run_id.or_else(|| other.run_id.clone()),
         invoke_seq: row.invoke_seq.or(other.invoke_seq),
         meta_json: row.meta_json.or_else(|| other.meta_json.clone()),
@@ -308,19 +327,20 @@ fn merged(row: Row, other: &Row) -> Row {
 
 /// What the user said last, found from the end of the log.
 pub(super) fn last_user_message_in(
-    home: &Home,
+    home: &CodeliaHome,
     log: &FilePath,
 ) -> Result<Option<String>, CodeliaError> {
     let source = match everturn_store::StoreSource::open(&home.store, log) {
         Err(StoreError::Missing { .. }) => return Ok(None),
         other => other?,
     };
-    let scan = Scan::new(source, log.clone()).reverse().map_err(StoreError::io("read", log))?;
+    let scan =
+        JsonlScan::new(source, log.clone()).reverse().map_err(StoreError::io("read", log))?;
     for item in scan {
         let item = item.map_err(StoreError::io("read", log))?;
-        if let Item::Record(record) = item
+        if let ScanItem::Record(record) = item
             && let Some(text) = record.text()
-            && let Ok(message) = Tree::parse(text)
+            && let Ok(message) = JsonTree::parse(text)
             && let Some(said) = last_user_message(std::slice::from_ref(&message))
         {
             return Ok(Some(said));

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::fetch::Fetch;
-use super::record::{At, Draft, Look, Parent};
-use super::survey::{Seen, Survey, Surveyor, title};
-use super::weave::Forks;
-use super::{Fit, Format, Mending, glance};
-use everturn_json::finding::Code;
+use super::fetch::RecordFetcher;
+use super::record::{EntryDraft, Parent, RecordInfo, RecordSpan};
+use super::survey::{ScannedRecord, Survey, Surveyor, title};
+use super::thread_tree::ForkPolicy;
+use super::{Match, ProgramFormat, RepairRules, peek};
+use everturn_json::finding::FindingCode;
 use everturn_json::names::{FilePath, Name};
-use everturn_session::layout::LayoutError;
-use everturn_session::view::{Kind, Place, Spent, Usage};
+use everturn_session::format::SessionError;
+use everturn_session::model::{EntryKind, SessionRef, SessionUsage, TokenUsage};
 use everturn_store::Store;
 use everturn_value::outline::text_of;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 pub(super) struct Aider;
 
@@ -31,27 +31,27 @@ const LONGEST: usize = 4 << 20;
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Voice {
+enum Speaker {
     Start,
     User,
     Program,
     Model,
 }
 
-fn voice(line: &[u8]) -> Voice {
+fn speaker_of(line: &[u8]) -> Speaker {
     match line {
-        line if line.starts_with(START.as_bytes()) => Voice::Start,
+        line if line.starts_with(START.as_bytes()) => Speaker::Start,
         line if line.starts_with(b"####")
             && matches!(line.get(4), None | Some(b' ' | b'\r' | b'\n')) =>
         {
-            Voice::User
+            Speaker::User
         }
         line if line.starts_with(b">")
             && matches!(line.get(1), None | Some(b' ' | b'\r' | b'\n')) =>
         {
-            Voice::Program
+            Speaker::Program
         }
-        _ => Voice::Model,
+        _ => Speaker::Model,
     }
 }
 
@@ -61,7 +61,7 @@ fn lines(
     file: &FilePath,
     part: std::ops::Range<u64>,
     mut each: impl FnMut(u64, &[u8]),
-) -> Result<(), LayoutError> {
+) -> Result<(), SessionError> {
     let (mut at, mut rest) = (part.start, Vec::new());
     let mut start = part.start;
     while at < part.end {
@@ -94,7 +94,7 @@ fn lines(
 }
 
 /// One session of a file.
-struct Part {
+struct FileSection {
     id: String,
     started: Option<Timestamp>,
     span: std::ops::Range<u64>,
@@ -108,13 +108,16 @@ fn started(line: &str) -> Option<Timestamp> {
 }
 
 /// The sessions of a file. What precedes the first beginning is one, too.
-fn parts(store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Part>, LayoutError> {
+fn read_sections(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Vec<FileSection>, SessionError> {
     let length = store.stat(file)?.map_or(0, |stat| stat.len);
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<FileSection> = Vec::new();
     let mut ids = std::collections::HashMap::<String, u32>::new();
     let mut before = None;
     lines(store, file, 0..length, |at, line| {
-        if voice(line) == Voice::Start {
+        if speaker_of(line) == Speaker::Start {
             let text = String::from_utf8_lossy(line);
             let digits: String = text.chars().filter(char::is_ascii_digit).collect();
             let id = match digits.split_at_checked(8) {
@@ -127,22 +130,22 @@ fn parts(store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Part>, LayoutErr
             if let Some(last) = parts.last_mut() {
                 last.span.end = at;
             }
-            parts.push(Part { id, started: started(&text), span: at..length });
+            parts.push(FileSection { id, started: started(&text), span: at..length });
         } else if parts.is_empty() && !line.trim_ascii().is_empty() {
             before = Some(at + line.len() as u64);
         }
     })?;
     if before.is_some() {
         let end = parts.first().map_or(length, |part| part.span.start);
-        parts.insert(0, Part { id: "aider-before".to_owned(), started: None, span: 0..end });
+        parts.insert(0, FileSection { id: "aider-before".to_owned(), started: None, span: 0..end });
     }
     Ok(parts)
 }
 
 /// Text as a value.
-fn value(bytes: &[u8]) -> Tree {
+fn value(bytes: &[u8]) -> JsonTree {
     let text = String::from_utf8_lossy(bytes);
-    Tree::from_value(&text).unwrap_or_else(|_| Tree::null())
+    JsonTree::from_value(&text).unwrap_or_else(|_| JsonTree::null())
 }
 
 /// Lines without what marks their speaker.
@@ -169,9 +172,9 @@ fn amount(word: &str) -> Option<u64> {
 }
 
 /// What a line about tokens says was spent.
-fn spent(line: &str) -> Option<Spent> {
+fn parse_usage(line: &str) -> Option<TokenUsage> {
     let words: Vec<&str> = line.strip_prefix("Tokens: ")?.split_whitespace().collect();
-    let mut spent = Spent { answers: 1, ..Spent::default() };
+    let mut spent = TokenUsage { answers: 1, ..TokenUsage::default() };
     for pair in words.windows(3) {
         let [number, word, more] = pair else { continue };
         let count = amount(number).unwrap_or(0);
@@ -196,35 +199,35 @@ fn spent(line: &str) -> Option<Spent> {
 }
 
 /// A run of lines of one speaker.
-struct Run {
-    voice: Voice,
+struct SpeakerRun {
+    voice: Speaker,
     start: u64,
     text: Vec<u8>,
 }
 
 /// A session while it is read.
-struct Talk<'a> {
+struct AiderConversation<'a> {
     surveyor: Surveyor,
-    run: Option<Run>,
+    run: Option<SpeakerRun>,
     tip: Option<u32>,
-    part: &'a Part,
+    part: &'a FileSection,
     model: String,
-    usage: Usage,
+    usage: SessionUsage,
 }
 
-impl Talk<'_> {
+impl AiderConversation<'_> {
     fn line(&mut self, at: u64, line: &[u8]) {
         let is_blank = line.trim_ascii().is_empty();
-        let voice = voice(line);
+        let voice = speaker_of(line);
         if let Some(run) = &mut self.run {
-            let goes_on = run.voice == voice || (is_blank && run.voice == Voice::Model);
+            let goes_on = run.voice == voice || (is_blank && run.voice == Speaker::Model);
             if goes_on && run.text.len() < LONGEST {
                 return run.text.extend_from_slice(line);
             }
             self.finish_run();
         }
         if !is_blank {
-            self.run = Some(Run { voice, start: at, text: line.to_vec() });
+            self.run = Some(SpeakerRun { voice, start: at, text: line.to_vec() });
         }
     }
 
@@ -233,19 +236,19 @@ impl Talk<'_> {
         let end = run.text.trim_ascii_end().len();
         let text = run.text.get(..end).unwrap_or_default();
         let tree = value(text);
-        let mut look = Look::telling(Aider.drafts(&tree));
+        let mut look = RecordInfo::from_drafts(Aider.drafts(&tree));
         look.time = self.part.started;
-        let at = At { file: 0, offset: run.start, length: end as u64 };
-        let seen = Seen { tree: &tree, text: "", at, line: None };
-        let parent = self.tip.map_or(Parent::Nobody, Parent::Number);
+        let at = RecordSpan { file: 0, offset: run.start, length: end as u64 };
+        let seen = ScannedRecord { tree: &tree, text: "", at, line: None };
+        let parent = self.tip.map_or(Parent::Root, Parent::Number);
         let number = self.surveyor.add(&seen, &look, parent);
         if std::str::from_utf8(text).is_err() {
             let what =
                 format!("bytes from {} on are not UTF-8, and shown as far as they are", run.start);
-            self.surveyor.repair(number, Code::NotUtf8, what);
+            self.surveyor.repair(number, FindingCode::NotUtf8, what);
         }
         self.tip = Some(number);
-        if run.voice == Voice::Program {
+        if run.voice == Speaker::Program {
             self.note(&bare(&String::from_utf8_lossy(text), ">"));
         }
     }
@@ -258,101 +261,105 @@ impl Talk<'_> {
             {
                 self.model = model.split_whitespace().next().unwrap_or_default().to_owned();
             }
-            if let Some(spent) = spent(line) {
+            if let Some(spent) = parse_usage(line) {
                 let model = if self.model.is_empty() { "unknown" } else { &self.model };
-                self.usage.spend(model, &spent);
+                self.usage.add_usage(model, &spent);
             }
         }
     }
 }
 
 /// Reads runs of lines again.
-struct Runs {
+struct RunFetcher {
     store: Arc<dyn Store>,
     file: FilePath,
 }
 
-impl Fetch for Runs {
-    fn fetch(&mut self, at: At) -> Result<Tree, LayoutError> {
+impl RecordFetcher for RunFetcher {
+    fn fetch(&mut self, at: RecordSpan) -> Result<JsonTree, SessionError> {
         Ok(value(&self.store.read(&self.file, at.offset..at.offset + at.length)?))
     }
 }
 
-impl Format for Aider {
+impl ProgramFormat for Aider {
     const NAME: &'static str = "aider";
     const DEPTH: usize = 3;
-    const HOMES: &'static [&'static str] = &[];
+    const SESSION_DIRS: &'static [&'static str] = &[];
 
     /// The program writes to whatever file it is told to, so that one right in the root may have any name.
-    fn fits(&self, path: &FilePath) -> Fit {
+    fn match_path(&self, path: &FilePath) -> Match {
         let name = path.as_str().rsplit('/').next().unwrap_or_default();
         let others = [".jsonl", ".json", ".db"];
         match name {
-            ".aider.chat.history.md" => Fit::Yes,
-            name if name.ends_with(".md") => Fit::Perhaps,
+            ".aider.chat.history.md" => Match::Yes,
+            name if name.ends_with(".md") => Match::Maybe,
             name if name == path.as_str() && !others.iter().any(|end| name.ends_with(end)) => {
-                Fit::Perhaps
+                Match::Maybe
             }
-            _ => Fit::No,
+            _ => Match::No,
         }
     }
 
-    fn knows(&self, _path: &FilePath, head: &glance::Head) -> bool {
+    fn sniff(&self, _path: &FilePath, head: &peek::FileStart) -> bool {
         head.text().lines().any(|line| line.starts_with(START))
     }
 
-    fn places(&self, store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Place>, LayoutError> {
-        let place = |part: Part| {
+    fn sessions_in_file(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<Vec<SessionRef>, SessionError> {
+        let place = |part: FileSection| {
             let name = Name::parse(&part.id).ok()?;
-            Some(Place { path: file.join(&name), id: part.id })
+            Some(SessionRef { path: file.join(&name), id: part.id })
         };
-        Ok(parts(store, file)?.into_iter().filter_map(place).collect())
+        Ok(read_sections(store, file)?.into_iter().filter_map(place).collect())
     }
 
-    fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
-        let missing = || LayoutError::NoSession { id: place.id.clone() };
+    fn survey(&self, store: &Arc<dyn Store>, place: &SessionRef) -> Result<Survey, SessionError> {
+        let missing = || SessionError::NoSession { id: place.id.clone() };
         let file = place.path.parent().ok_or_else(missing)?;
-        let part = parts(store, &file)?.into_iter().find(|part| part.id == place.id);
+        let part = read_sections(store, &file)?.into_iter().find(|part| part.id == place.id);
         let part = part.ok_or_else(missing)?;
-        let mut talk = Talk {
+        let mut talk = AiderConversation {
             surveyor: Surveyor::of_file(&file),
             run: None,
             tip: None,
             part: &part,
             model: String::new(),
-            usage: Usage::default(),
+            usage: SessionUsage::default(),
         };
         lines(store, &file, part.span.clone(), |at, line| talk.line(at, line))?;
         talk.finish_run();
         let mut surveyor = talk.surveyor;
         surveyor.survey.usage = (!talk.usage.models.is_empty()).then_some(talk.usage);
-        Ok(surveyor.finish(Forks::Ways, talk.tip))
+        Ok(surveyor.finish(ForkPolicy::EveryFork, talk.tip))
     }
 
     fn fetch(
         &self,
         store: &Arc<dyn Store>,
         files: &[FilePath],
-    ) -> Result<Box<dyn Fetch>, LayoutError> {
+    ) -> Result<Box<dyn RecordFetcher>, SessionError> {
         let file = files.first().cloned().unwrap_or_default();
-        Ok(Box::new(Runs { store: Arc::clone(store), file }))
+        Ok(Box::new(RunFetcher { store: Arc::clone(store), file }))
     }
 
-    fn mending(&self, _file: &FilePath) -> Result<&'static Mending, &'static str> {
+    fn repair_rules(&self, _file: &FilePath) -> Result<&'static RepairRules, &'static str> {
         Err("its Markdown has no records")
     }
 
-    fn id(&self, _record: &Tree) -> Option<String> {
+    fn id(&self, _record: &JsonTree) -> Option<String> {
         None
     }
 
-    fn drafts(&self, record: &Tree) -> Vec<Draft> {
+    fn drafts(&self, record: &JsonTree) -> Vec<EntryDraft> {
         let text = text_of(record).unwrap_or_default();
-        vec![match voice(text.as_bytes()) {
-            Voice::Start => Draft::bookkeeping("aider", title(&text).unwrap_or_default()),
-            Voice::User => Draft::new(Kind::User, "user", bare(&text, "####")),
-            Voice::Program => Draft::new(Kind::Event, "aider", bare(&text, ">")),
-            Voice::Model => Draft::new(Kind::Assistant, "assistant", text.trim()),
+        vec![match speaker_of(text.as_bytes()) {
+            Speaker::Start => EntryDraft::bookkeeping("aider", title(&text).unwrap_or_default()),
+            Speaker::User => EntryDraft::new(EntryKind::User, "user", bare(&text, "####")),
+            Speaker::Program => EntryDraft::new(EntryKind::Event, "aider", bare(&text, ">")),
+            Speaker::Model => EntryDraft::new(EntryKind::Assistant, "assistant", text.trim()),
         }]
     }
 }

@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::blocks::{block_text, content_text, count_at, price_at, spread_text, time_at};
-use super::glance::{self, Told};
-use super::record::{Draft, Key, Look, Parent, Role};
-use super::survey::{Seen, Survey, Surveyor, is_object, title};
-use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, Mending, mend};
-use everturn_json::finding::Code;
+use super::peek::{self, SessionInfo};
+use super::record::{EntryDraft, Parent, RecordInfo, RecordRole, TextHash};
+use super::survey::{ScannedRecord, Survey, Surveyor, is_object, title};
+use super::thread_tree::{ForkPolicy, Placement};
+use super::{Match, ProgramFormat, RepairRules, SessionHeader, repair_copy};
+use everturn_json::finding::FindingCode;
 use everturn_json::names::FilePath;
-use everturn_session::layout::LayoutError;
-use everturn_session::view::{Kind, Place, Spent, Usage};
+use everturn_session::format::SessionError;
+use everturn_session::model::{EntryKind, SessionRef, SessionUsage, TokenUsage};
 use everturn_store::Store;
 use everturn_value::outline::{flag_at, text_at};
-use everturn_value::tree::{Kind as Shape, Tree};
+use everturn_value::tree::{JsonTree, ValueKind as Shape};
 
 pub(super) struct ClaudeCode;
 
@@ -38,25 +38,25 @@ fn is_uuid(text: &str) -> bool {
     text.len() == 36 && text.chars().enumerate().all(fits)
 }
 
-fn kind_of(record: &Tree) -> String {
+fn kind_of(record: &JsonTree) -> String {
     text_at(record, &["type"]).unwrap_or_default()
 }
 
 /// What a user's record tells: what was asked, or what tools answered.
-fn user(record: &Tree) -> Vec<Draft> {
-    let message = record.at(&["message"]).unwrap_or_else(Tree::null);
-    let content = message.at(&["content"]);
+fn user(record: &JsonTree) -> Vec<EntryDraft> {
+    let message = record.value_at(&["message"]).unwrap_or_else(JsonTree::null);
+    let content = message.value_at(&["content"]);
     let Some(content) = content else {
         let text = spread_text(&message).unwrap_or_else(|| content_text(&message));
-        return vec![Draft::new(Kind::User, "user", text)];
+        return vec![EntryDraft::new(EntryKind::User, "user", text)];
     };
     let blocks = if content.kind() == Shape::Array { content.children() } else { Vec::new() };
-    let is_answer = |block: &Tree| text_at(block, &["type"]).as_deref() == Some("tool_result");
-    let mut drafts: Vec<Draft> = Vec::new();
+    let is_answer = |block: &JsonTree| text_at(block, &["type"]).as_deref() == Some("tool_result");
+    let mut drafts: Vec<EntryDraft> = Vec::new();
     for (_, block) in blocks.iter().filter(|(_, block)| is_answer(block)) {
-        let text = block.at(&["content"]).map(|content| content_text(&content));
+        let text = block.value_at(&["content"]).map(|content| content_text(&content));
         let id = text_at(block, &["tool_use_id"]);
-        drafts.push(Draft::answered("tool", text.unwrap_or_default(), id).by(block));
+        drafts.push(EntryDraft::answered("tool", text.unwrap_or_default(), id).by(block));
     }
     let said: Vec<String> = blocks
         .iter()
@@ -69,68 +69,72 @@ fn user(record: &Tree) -> Vec<Draft> {
     }
     let flag = |key: &str| flag_at(record, &[key]) == Some(true);
     let kind = if flag("isCompactSummary") || flag("isMeta") || flag("isVisibleInTranscriptOnly") {
-        Kind::System
+        EntryKind::System
     } else if !drafts.is_empty() || NOT_ASKED.iter().any(|start| said.starts_with(start)) {
-        Kind::Event
+        EntryKind::Event
     } else {
-        Kind::User
+        EntryKind::User
     };
-    let speaker = if kind == Kind::User { "user" } else { "system" };
-    drafts.push(Draft::new(kind, speaker, said).by(&content));
+    let speaker = if kind == EntryKind::User { "user" } else { "system" };
+    drafts.push(EntryDraft::new(kind, speaker, said).by(&content));
     drafts
 }
 
 /// What a line of a model's answer tells, which is mostly one block of it.
-fn assistant(record: &Tree) -> Vec<Draft> {
-    let message = record.at(&["message"]).unwrap_or_else(Tree::null);
-    let Some(content) = message.at(&["content"]) else {
+fn assistant(record: &JsonTree) -> Vec<EntryDraft> {
+    let message = record.value_at(&["message"]).unwrap_or_else(JsonTree::null);
+    let Some(content) = message.value_at(&["content"]) else {
         let text = spread_text(&message).unwrap_or_else(|| content_text(&message));
-        return vec![Draft::new(Kind::Assistant, "assistant", text)];
+        return vec![EntryDraft::new(EntryKind::Assistant, "assistant", text)];
     };
     if flag_at(record, &["isApiErrorMessage"]) == Some(true) {
-        return vec![Draft::new(Kind::System, "system", content_text(&content))];
+        return vec![EntryDraft::new(EntryKind::System, "system", content_text(&content))];
     }
     if content.kind() != Shape::Array || content.len_at::<&str>(&[]) == Some(0) {
-        return vec![Draft::new(Kind::Assistant, "assistant", content_text(&content))];
+        return vec![EntryDraft::new(EntryKind::Assistant, "assistant", content_text(&content))];
     }
-    let draft = |(_, block): &(String, Tree)| match text_at(block, &["type"]).as_deref() {
+    let draft = |(_, block): &(String, JsonTree)| match text_at(block, &["type"]).as_deref() {
         Some("tool_use" | "server_tool_use" | "mcp_tool_use") => {
             let name = text_at(block, &["name"]).unwrap_or_else(|| "tool".to_owned());
             let input = block.text_at(&["input"]).unwrap_or_default();
-            Draft::called("assistant", &name, &input, text_at(block, &["id"])).by(block)
+            EntryDraft::called("assistant", &name, &input, text_at(block, &["id"])).by(block)
         }
         Some("thinking" | "redacted_thinking") => {
             let text = text_at(block, &["thinking"]).unwrap_or_default();
-            Draft::new(Kind::thinking(), "assistant", text).by(block)
+            EntryDraft::new(EntryKind::thinking(), "assistant", text).by(block)
         }
-        _ => Draft::new(Kind::Assistant, "assistant", block_text(block)).by(block),
+        _ => EntryDraft::new(EntryKind::Assistant, "assistant", block_text(block)).by(block),
     };
     content.children().iter().map(draft).collect()
 }
 
 /// What the program itself has to say.
-fn system(record: &Tree) -> Draft {
-    let content = record.at(&["content"]).map(|content| content_text(&content));
+fn system(record: &JsonTree) -> EntryDraft {
+    let content = record.value_at(&["content"]).map(|content| content_text(&content));
     let subtype = text_at(record, &["subtype"]).unwrap_or_default();
     match subtype.as_str() {
         "compact_boundary" => {
             let tokens = count_at(record, &["compactMetadata", "preTokens"]);
             let content = content.unwrap_or_else(|| "Conversation compacted".to_owned());
-            Draft::new(Kind::Event, "system", format!("{content} ({tokens} tokens)"))
+            EntryDraft::new(EntryKind::Event, "system", format!("{content} ({tokens} tokens)"))
         }
         "api_error" => {
-            let error = record.at(&["error"]).map(|error| content_text(&error));
-            Draft::new(Kind::Event, "system", format!("API error {}", error.unwrap_or_default()))
+            let error = record.value_at(&["error"]).map(|error| content_text(&error));
+            EntryDraft::new(
+                EntryKind::Event,
+                "system",
+                format!("API error {}", error.unwrap_or_default()),
+            )
         }
         "stop_hook_summary" | "turn_duration" | "microcompact_boundary" | "bridge_status" => {
-            Draft::bookkeeping("system", content.unwrap_or(subtype))
+            EntryDraft::bookkeeping("system", content.unwrap_or(subtype))
         }
-        _ => Draft::new(Kind::Event, "system", content.unwrap_or(subtype)),
+        _ => EntryDraft::new(EntryKind::Event, "system", content.unwrap_or(subtype)),
     }
 }
 
 /// The name that a record gives to the session.
-fn names(record: &Tree) -> Option<String> {
+fn names(record: &JsonTree) -> Option<String> {
     let key = match kind_of(record).as_str() {
         "custom-title" => "customTitle",
         "ai-title" => "aiTitle",
@@ -139,40 +143,40 @@ fn names(record: &Tree) -> Option<String> {
     title(&text_at(record, &[key])?)
 }
 
-fn look(record: &Tree) -> Look {
+fn record_info(record: &JsonTree) -> RecordInfo {
     let drafts = ClaudeCode.drafts(record);
     let time = time_at(record, &["timestamp"]);
     let is_side = flag_at(record, &["isSidechain"]) == Some(true);
-    Look { time, id: text_at(record, &["uuid"]), is_side, ..Look::telling(drafts) }
+    RecordInfo { time, id: text_at(record, &["uuid"]), is_side, ..RecordInfo::from_drafts(drafts) }
 }
 
 /// What a record says of the session. Its parent is the session whose records it begins with, which may be itself.
-fn told(record: &Tree) -> Told {
-    Told { name: names(record), parent: text_at(record, &["sessionId"]), is_helper: false }
+fn session_info(record: &JsonTree) -> SessionInfo {
+    SessionInfo { name: names(record), parent: text_at(record, &["sessionId"]), is_helper: false }
 }
 
 /// Tokens and costs by the answers of the model: the lines of one answer repeat them, and the last ones know best.
 #[derive(Default)]
-struct Tokens {
-    answers: HashMap<Key, (String, Spent)>,
-    costs: HashMap<Key, f64>,
+struct ClaudeTokens {
+    answers: HashMap<TextHash, (String, TokenUsage)>,
+    costs: HashMap<TextHash, f64>,
 }
 
-impl Tokens {
-    fn note(&mut self, record: &Tree) {
+impl ClaudeTokens {
+    fn note(&mut self, record: &JsonTree) {
         let message = text_at(record, &["message", "id"]).or_else(|| text_at(record, &["uuid"]));
-        let Some(message) = message.map(|id| Key::of(&id)) else { return };
+        let Some(message) = message.map(|id| TextHash::of(&id)) else { return };
         if let Some(cost) = price_at(record, &["costUSD"]) {
             let known = self.costs.entry(message).or_insert(cost);
             *known = known.max(cost);
         }
-        let Some(usage) = record.at(&["message", "usage"]).filter(is_object) else { return };
+        let Some(usage) = record.value_at(&["message", "usage"]).filter(is_object) else { return };
         let model = text_at(record, &["message", "model"]);
         let model = model.unwrap_or_else(|| "unknown".to_owned());
         if model == "<synthetic>" {
             return;
         }
-        let spent = Spent {
+        let spent = TokenUsage {
             answers: 1,
             input: count_at(&usage, &["input_tokens"]),
             output: count_at(&usage, &["output_tokens"]),
@@ -188,64 +192,66 @@ impl Tokens {
         known.cache_write = known.cache_write.max(spent.cache_write);
     }
 
-    fn usage(mut self) -> Option<Usage> {
-        let mut usage = Usage::default();
+    fn usage(mut self) -> Option<SessionUsage> {
+        let mut usage = SessionUsage::default();
         for (id, (model, spent)) in &self.answers {
             let cost = self.costs.remove(id);
-            usage.spend_once(id.number(), model, &Spent { cost, ..*spent });
+            usage.add_usage_once(id.number(), model, &TokenUsage { cost, ..*spent });
         }
         // What cost something and does not say how many tokens that were.
         let name = usage.models.first().map_or("unknown", |(name, _)| name.as_str()).to_owned();
         for (id, cost) in &self.costs {
-            let spent = Spent { cost: Some(*cost), ..Spent::default() };
-            usage.spend_once(id.number(), &name, &spent);
+            let spent = TokenUsage { cost: Some(*cost), ..TokenUsage::default() };
+            usage.add_usage_once(id.number(), &name, &spent);
         }
         (!usage.models.is_empty()).then_some(usage)
     }
 }
 
 /// Keeps a record that is part of the chain, or stands aside from it.
-fn keep(surveyor: &mut Surveyor, seen: &Seen<'_>) {
+fn keep(surveyor: &mut Surveyor, seen: &ScannedRecord<'_>) {
     let record = seen.tree;
-    let look = look(record);
+    let look = record_info(record);
     let Some(id) = &look.id else {
-        let number = surveyor.add(seen, &look, Parent::Nobody);
+        let number = surveyor.add(seen, &look, Parent::Root);
         if let Some(node) = surveyor.node(number) {
-            node.placing = Placing::Aside;
-            node.role = Role::Link;
+            node.placement = Placement::Aside;
+            node.role = RecordRole::Link;
         }
         return;
     };
     // A boundary of a compaction has no parent, and says behind which record it stands.
     let parent =
         text_at(record, &["parentUuid"]).or_else(|| text_at(record, &["logicalParentUuid"]));
-    let parent = parent.map_or(Parent::Nobody, |id| Parent::Of(Key::of(&id)));
+    let parent = parent.map_or(Parent::Root, |id| Parent::Of(TextHash::of(&id)));
     let number = surveyor.add_with_id(seen, &look, parent, id);
-    let message = record.at(&["message"]).filter(|message| message.at(&["content"]).is_none());
+    let message =
+        record.value_at(&["message"]).filter(|message| message.value_at(&["content"]).is_none());
     if message.is_some_and(|message| spread_text(&message).is_some()) {
         let what = "the message was taken apart into its characters, and is put together again";
-        surveyor.repair(number, Code::BadRecord, what.to_owned());
+        surveyor.repair(number, FindingCode::BadRecord, what.to_owned());
     }
 }
 
-impl Format for ClaudeCode {
+impl ProgramFormat for ClaudeCode {
     const NAME: &'static str = "claude-code";
     const DEPTH: usize = 4;
-    const HOMES: &'static [&'static str] = &["projects"];
+    const SESSION_DIRS: &'static [&'static str] = &["projects"];
 
-    fn fits(&self, path: &FilePath) -> Fit {
+    fn match_path(&self, path: &FilePath) -> Match {
         let name = path.as_str().rsplit('/').next().unwrap_or_default();
         match name.strip_suffix(".jsonl") {
-            Some(stem) if is_uuid(stem) && path.as_str().contains("projects/") => Fit::Yes,
+            Some(stem) if is_uuid(stem) && path.as_str().contains("projects/") => Match::Yes,
             // Beside the sessions, the program keeps a history of prompts.
-            Some("history") | None => Fit::No,
-            Some(_) => Fit::Perhaps,
+            Some("history") | None => Match::No,
+            Some(_) => Match::Maybe,
         }
     }
 
-    fn knows(&self, _path: &FilePath, head: &glance::Head) -> bool {
+    fn sniff(&self, _path: &FilePath, head: &peek::FileStart) -> bool {
         head.any(|record| {
-            let chained = record.at(&["parentUuid"]).is_some() && record.at(&["uuid"]).is_some();
+            let chained =
+                record.value_at(&["parentUuid"]).is_some() && record.value_at(&["uuid"]).is_some();
             let known = matches!(
                 kind_of(record).as_str(),
                 "summary"
@@ -255,13 +261,13 @@ impl Format for ClaudeCode {
                     | "ai-title"
             );
             let keys = ["leafUuid", "messageId", "operation", "customTitle", "aiTitle"];
-            chained || (known && keys.iter().any(|key| record.at(&[key]).is_some()))
+            chained || (known && keys.iter().any(|key| record.value_at(&[key]).is_some()))
         })
     }
 
-    fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
+    fn survey(&self, store: &Arc<dyn Store>, place: &SessionRef) -> Result<Survey, SessionError> {
         let mut surveyor = Surveyor::of_file(&place.path);
-        let mut tokens = Tokens::default();
+        let mut tokens = ClaudeTokens::default();
         let mut named = None;
         // What summaries say, and about which record, which may be one of another session.
         let mut summaries: Vec<(String, String)> = Vec::new();
@@ -277,43 +283,47 @@ impl Format for ClaudeCode {
         surveyor.survey.usage = tokens.usage();
         let about_this = |(leaf, _): &&(String, String)| surveyor.by_id(leaf).is_some();
         let summary = summaries.iter().rfind(about_this).and_then(|(_, text)| title(text));
-        let mut survey = surveyor.finish(Forks::Questions, None);
+        let mut survey = surveyor.finish(ForkPolicy::PromptsOnly, None);
         survey.title = named.or(summary).or(survey.title);
         survey.parent = session.filter(|session| *session != place.id);
         survey.is_helper = place.id.starts_with("agent-");
         Ok(survey)
     }
 
-    fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
+    fn peek(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionHeader, SessionError> {
         let survey = || self.survey(store, place);
-        let mut glance = glance::of_lines(store, &place.path, survey, look, told)?;
-        glance.parent = glance.parent.filter(|session| *session != place.id);
-        glance.is_helper = place.id.starts_with("agent-");
-        Ok(glance)
+        let mut header = peek::peek_lines(store, &place.path, survey, record_info, session_info)?;
+        header.parent = header.parent.filter(|session| *session != place.id);
+        header.is_helper = place.id.starts_with("agent-");
+        Ok(header)
     }
 
     /// What the records say, else the directory of the project, whose name is made from its path.
     fn project(
         &self,
         store: &Arc<dyn Store>,
-        place: &Place,
-    ) -> Result<Option<String>, LayoutError> {
+        place: &SessionRef,
+    ) -> Result<Option<String>, SessionError> {
         let said =
-            glance::Head::read(store, &place.path)?.first(|record| text_at(record, &["cwd"]));
+            peek::FileStart::read(store, &place.path)?.first(|record| text_at(record, &["cwd"]));
         let mut dirs = place.path.as_str().split('/').skip_while(|name| *name != "projects");
         let dir = dirs.nth(1).filter(|_| dirs.next().is_some());
         Ok(said.or_else(|| dir.map(str::to_owned)))
     }
 
-    fn mending(&self, _file: &FilePath) -> Result<&'static Mending, &'static str> {
-        Ok(&mend::CLAUDE)
+    fn repair_rules(&self, _file: &FilePath) -> Result<&'static RepairRules, &'static str> {
+        Ok(&repair_copy::CLAUDE)
     }
 
-    fn id(&self, record: &Tree) -> Option<String> {
+    fn id(&self, record: &JsonTree) -> Option<String> {
         text_at(record, &["uuid"])
     }
 
-    fn drafts(&self, record: &Tree) -> Vec<Draft> {
+    fn drafts(&self, record: &JsonTree) -> Vec<EntryDraft> {
         let kind = kind_of(record);
         match kind.as_str() {
             "user" => user(record),
@@ -321,24 +331,24 @@ impl Format for ClaudeCode {
             "system" => vec![system(record)],
             "progress" => {
                 let what = text_at(record, &["data", "type"]).unwrap_or_default();
-                vec![Draft::bookkeeping("progress", what)]
+                vec![EntryDraft::bookkeeping("progress", what)]
             }
             "attachment" => {
                 let what = text_at(record, &["attachment", "type"]).unwrap_or_default();
-                vec![Draft::bookkeeping("attachment", what)]
+                vec![EntryDraft::bookkeeping("attachment", what)]
             }
             "summary" => {
                 let text = text_at(record, &["summary"]).unwrap_or_default();
-                vec![Draft::bookkeeping("summary", text)]
+                vec![EntryDraft::bookkeeping("summary", text)]
             }
             "pr-link" => {
                 let url = text_at(record, &["prUrl"]).unwrap_or_default();
-                vec![Draft::new(Kind::Event, "system", format!("pull request {url}"))]
+                vec![EntryDraft::new(EntryKind::Event, "system", format!("pull request {url}"))]
             }
             _ => {
                 let keys = ["content", "operation", "customTitle", "aiTitle", "lastPrompt", "mode"];
                 let text = keys.iter().find_map(|key| text_at(record, &[key]));
-                vec![Draft::bookkeeping(&kind, text.unwrap_or_default())]
+                vec![EntryDraft::bookkeeping(&kind, text.unwrap_or_default())]
             }
         }
     }

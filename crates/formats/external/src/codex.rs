@@ -7,19 +7,19 @@ mod copies;
 use std::sync::Arc;
 
 use super::blocks::{block_text, content_text, count_at, time_at};
-use super::glance::{self, Told};
-use super::record::{Draft, Key, Look, Parent, Role};
-use super::survey::{DUPLICATES, Seen, Survey, Surveyor, is_object};
-use super::weave::Forks;
-use super::{Fit, Format, Glance, Mending, mend, stem};
+use super::peek::{self, SessionInfo};
+use super::record::{EntryDraft, Parent, RecordInfo, RecordRole, TextHash};
+use super::survey::{DUPLICATES, ScannedRecord, Survey, Surveyor, is_object};
+use super::thread_tree::ForkPolicy;
+use super::{Match, ProgramFormat, RepairRules, SessionHeader, repair_copy, stem};
 use everturn_json::names::FilePath;
-use everturn_session::layout::LayoutError;
-use everturn_session::view::{Kind, Place, Spent, Usage};
+use everturn_session::format::SessionError;
+use everturn_session::model::{EntryKind, SessionRef, SessionUsage, TokenUsage};
 use everturn_store::Store;
 use everturn_value::outline::text_at;
-use everturn_value::tree::{Kind as Shape, Tree};
+use everturn_value::tree::{JsonTree, ValueKind as Shape};
 
-use copies::{Copies, Spoken};
+use copies::{UtteranceCopies, UtteranceKeys};
 
 pub(super) struct Codex;
 
@@ -50,15 +50,15 @@ const BARE: &[&str] = &[
 ];
 
 /// What kind of line it is, and what it holds.
-fn unpacked(record: &Tree) -> (String, Tree) {
+fn unpacked(record: &JsonTree) -> (String, JsonTree) {
     let kind = text_at(record, &["type"]);
-    match (record.at(&["payload"]), kind) {
-        (Some(payload), Some(kind)) => (kind, payload.opened()),
+    match (record.value_at(&["payload"]), kind) {
+        (Some(payload), Some(kind)) => (kind, payload.into_expanded()),
         (None, Some(kind)) if BARE.contains(&kind.as_str()) => {
             ("response_item".to_owned(), record.clone())
         }
         (_, Some(kind)) => (kind, record.clone()),
-        (None, None) if record.at(&["record_type"]).is_some() => {
+        (None, None) if record.value_at(&["record_type"]).is_some() => {
             ("state".to_owned(), record.clone())
         }
         (_, None) => ("session_meta".to_owned(), record.clone()),
@@ -72,168 +72,174 @@ pub fn is_asked(text: &str) -> bool {
 }
 
 /// Arguments of a call, which are a text of JSON or JSON itself.
-fn arguments(item: &Tree, key: &str) -> String {
+fn arguments(item: &JsonTree, key: &str) -> String {
     text_at(item, &[key]).or_else(|| item.text_at(&[key])).unwrap_or_default()
 }
 
 /// The texts of a list of blocks.
-fn texts(item: &Tree, key: &str) -> Vec<String> {
-    let blocks = item.at(&[key]).map(|list| list.children()).unwrap_or_default();
+fn texts(item: &JsonTree, key: &str) -> Vec<String> {
+    let blocks = item.value_at(&[key]).map(|list| list.children()).unwrap_or_default();
     blocks.iter().map(|(_, block)| block_text(block)).filter(|text| !text.is_empty()).collect()
 }
 
-fn thoughts(item: &Tree) -> Vec<String> {
+fn reasoning_texts(item: &JsonTree) -> Vec<String> {
     [texts(item, "summary"), texts(item, "content")].concat()
 }
 
 /// What an item for the model tells.
-fn item(item: &Tree) -> Draft {
+fn item(item: &JsonTree) -> EntryDraft {
     let kind = text_at(item, &["type"]).unwrap_or_else(|| "message".to_owned());
     let id = || text_at(item, &["call_id"]).or_else(|| text_at(item, &["id"]));
     let name = |usual: &str| text_at(item, &["name"]).unwrap_or_else(|| usual.to_owned());
     match kind.as_str() {
         "message" => {
-            let text =
-                item.at(&["content"]).map(|content| content_text(&content)).unwrap_or_default();
+            let text = item
+                .value_at(&["content"])
+                .map(|content| content_text(&content))
+                .unwrap_or_default();
             match text_at(item, &["role"]).as_deref() {
-                Some("user") if is_asked(&text) => Draft::new(Kind::User, "user", text),
-                Some("assistant") => Draft::new(Kind::Assistant, "assistant", text),
-                _ => Draft::new(Kind::System, "system", text),
+                Some("user") if is_asked(&text) => EntryDraft::new(EntryKind::User, "user", text),
+                Some("assistant") => EntryDraft::new(EntryKind::Assistant, "assistant", text),
+                _ => EntryDraft::new(EntryKind::System, "system", text),
             }
         }
         "agent_message" => {
-            let text = item.at(&["content"]).or_else(|| item.at(&["message"]));
+            let text = item.value_at(&["content"]).or_else(|| item.value_at(&["message"]));
             let text = text.map(|text| content_text(&text)).unwrap_or_default();
-            Draft::new(Kind::Assistant, "assistant", text)
+            EntryDraft::new(EntryKind::Assistant, "assistant", text)
         }
         "reasoning" => {
-            let text = thoughts(item).join("\n");
+            let text = reasoning_texts(item).join("\n");
             match text.is_empty() {
-                true => Draft::bookkeeping("reasoning", "encrypted"),
-                false => Draft::new(Kind::thinking(), "assistant", text),
+                true => EntryDraft::bookkeeping("reasoning", "encrypted"),
+                false => EntryDraft::new(EntryKind::thinking(), "assistant", text),
             }
         }
         "function_call" => {
-            Draft::called("assistant", &name("tool"), &arguments(item, "arguments"), id())
+            EntryDraft::called("assistant", &name("tool"), &arguments(item, "arguments"), id())
         }
         "custom_tool_call" => {
-            Draft::called("assistant", &name("tool"), &arguments(item, "input"), id())
+            EntryDraft::called("assistant", &name("tool"), &arguments(item, "input"), id())
         }
         "local_shell_call" => {
             let command = item.text_at(&["action", "command"]).unwrap_or_default();
-            Draft::called("assistant", "shell", &command, id())
+            EntryDraft::called("assistant", "shell", &command, id())
         }
         "tool_search_call" => {
-            Draft::called("assistant", "tool_search", &arguments(item, "arguments"), id())
+            EntryDraft::called("assistant", "tool_search", &arguments(item, "arguments"), id())
         }
         "web_search_call" | "image_generation_call" => {
             let action = item.text_at(&["action"]).unwrap_or_default();
-            Draft::called("assistant", kind.trim_end_matches("_call"), &action, None)
+            EntryDraft::called("assistant", kind.trim_end_matches("_call"), &action, None)
         }
         "function_call_output"
         | "custom_tool_call_output"
         | "tool_search_output"
         | "local_shell_call_output" => {
-            let output = item.at(&["output"]).unwrap_or_else(Tree::null);
-            let inner = output.at(&["content"]).filter(|_| is_object(&output)).unwrap_or(output);
-            Draft::answered("tool", content_text(&inner), id())
+            let output = item.value_at(&["output"]).unwrap_or_else(JsonTree::null);
+            let inner =
+                output.value_at(&["content"]).filter(|_| is_object(&output)).unwrap_or(output);
+            EntryDraft::answered("tool", content_text(&inner), id())
         }
         "compaction" | "compaction_summary" | "context_compaction" => {
-            Draft::new(Kind::Event, "system", "context compacted")
+            EntryDraft::new(EntryKind::Event, "system", "context compacted")
         }
-        other => Draft::bookkeeping(other, ""),
+        other => EntryDraft::bookkeeping(other, ""),
     }
 }
 
 /// What an event for whoever looks on tells.
-fn event(event: &Tree) -> Draft {
+fn event(event: &JsonTree) -> EntryDraft {
     let kind = text_at(event, &["type"]).unwrap_or_default();
     let text = |key: &str| text_at(event, &[key]).unwrap_or_default();
     match kind.as_str() {
-        "user_message" => Draft::new(Kind::User, "user", text("message")),
-        "agent_message" => Draft::new(Kind::Assistant, "assistant", text("message")),
+        "user_message" => EntryDraft::new(EntryKind::User, "user", text("message")),
+        "agent_message" => EntryDraft::new(EntryKind::Assistant, "assistant", text("message")),
         "agent_reasoning" | "agent_reasoning_raw_content" => {
-            Draft::new(Kind::thinking(), "assistant", text("text"))
+            EntryDraft::new(EntryKind::thinking(), "assistant", text("text"))
         }
         "turn_aborted" => {
-            Draft::new(Kind::Event, "system", format!("turn aborted: {}", text("reason")))
+            EntryDraft::new(EntryKind::Event, "system", format!("turn aborted: {}", text("reason")))
         }
         "thread_rolled_back" => {
             let turns = count_at(event, &["num_turns"]);
-            Draft::new(Kind::Event, "system", format!("{turns} turns were taken back"))
+            EntryDraft::new(EntryKind::Event, "system", format!("{turns} turns were taken back"))
         }
-        "context_compacted" => Draft::new(Kind::Event, "system", "context compacted"),
+        "context_compacted" => EntryDraft::new(EntryKind::Event, "system", "context compacted"),
         "entered_review_mode" | "exited_review_mode" => {
-            Draft::new(Kind::Event, "system", kind.replace('_', " "))
+            EntryDraft::new(EntryKind::Event, "system", kind.replace('_', " "))
         }
         "error" | "stream_error" | "warning" => {
-            Draft::new(Kind::Event, "system", format!("{kind}: {}", text("message")))
+            EntryDraft::new(EntryKind::Event, "system", format!("{kind}: {}", text("message")))
         }
         "item_completed" => completed(event),
-        other => Draft::bookkeeping(other, ""),
+        other => EntryDraft::bookkeeping(other, ""),
     }
 }
 
 /// What a finished item of the newer way to write rollouts tells.
-fn completed(event: &Tree) -> Draft {
-    let item = event.at(&["item"]).unwrap_or_else(Tree::null);
+fn completed(event: &JsonTree) -> EntryDraft {
+    let item = event.value_at(&["item"]).unwrap_or_else(JsonTree::null);
     let kind = text_at(&item, &["type"]).unwrap_or_default();
     let content = ["text", "content", "summary_text", "message"];
-    let text = content.iter().find_map(|key| item.at(&[key])).map(|found| content_text(&found));
+    let text =
+        content.iter().find_map(|key| item.value_at(&[key])).map(|found| content_text(&found));
     let text = text.unwrap_or_default();
     match kind.to_ascii_lowercase().replace('_', "").as_str() {
-        "usermessage" => Draft::new(Kind::User, "user", text),
-        "agentmessage" | "assistantmessage" => Draft::new(Kind::Assistant, "assistant", text),
-        "reasoning" => Draft::new(Kind::thinking(), "assistant", text),
-        _ => Draft::bookkeeping("item_completed", kind),
+        "usermessage" => EntryDraft::new(EntryKind::User, "user", text),
+        "agentmessage" | "assistantmessage" => {
+            EntryDraft::new(EntryKind::Assistant, "assistant", text)
+        }
+        "reasoning" => EntryDraft::new(EntryKind::thinking(), "assistant", text),
+        _ => EntryDraft::bookkeeping("item_completed", kind),
     }
 }
 
-fn draft(kind: &str, payload: &Tree) -> Draft {
+fn draft(kind: &str, payload: &JsonTree) -> EntryDraft {
     match kind {
         "response_item" => item(payload),
         "event_msg" => event(payload),
         "compacted" => {
             let text = text_at(payload, &["message"]).filter(|text| !text.is_empty());
             let text = text.map_or_else(String::new, |text| format!(": {text}"));
-            Draft::new(Kind::Event, "system", format!("context compacted{text}"))
+            EntryDraft::new(EntryKind::Event, "system", format!("context compacted{text}"))
         }
         "session_meta" => {
-            Draft::bookkeeping("session", text_at(payload, &["cwd"]).unwrap_or_default())
+            EntryDraft::bookkeeping("session", text_at(payload, &["cwd"]).unwrap_or_default())
         }
-        other => Draft::bookkeeping(other, ""),
+        other => EntryDraft::bookkeeping(other, ""),
     }
 }
 
-fn time(record: &Tree) -> Option<jiff::Timestamp> {
+fn time(record: &JsonTree) -> Option<jiff::Timestamp> {
     time_at(record, &["timestamp"]).or_else(|| time_at(record, &["payload", "timestamp"]))
 }
 
-fn look(record: &Tree) -> Look {
-    Look { time: time(record), ..Look::telling(Codex.drafts(record)) }
+fn record_info(record: &JsonTree) -> RecordInfo {
+    RecordInfo { time: time(record), ..RecordInfo::from_drafts(Codex.drafts(record)) }
 }
 
 /// What the first line says of the session: whether it is a branch of another one, or a helper's.
-fn told(record: &Tree) -> Told {
+fn session_info(record: &JsonTree) -> SessionInfo {
     let (kind, payload) = unpacked(record);
     if kind != "session_meta" {
-        return Told::default();
+        return SessionInfo::default();
     }
     let parent = ["forked_from_id", "parent_thread_id"];
     let parent = parent.iter().find_map(|key| text_at(&payload, &[key]));
-    let is_helper = payload.at(&["source", "subagent"]).is_some()
+    let is_helper = payload.value_at(&["source", "subagent"]).is_some()
         || text_at(&payload, &["thread_source"]).as_deref() == Some("subagent");
-    Told { name: None, parent, is_helper }
+    SessionInfo { name: None, parent, is_helper }
 }
 
 /// The texts of an utterance, without what stands for pictures: what both copies of it have in common.
-fn spoken(kind: &str, payload: &Tree, draft: &Draft) -> Vec<String> {
-    if kind == "response_item" && draft.kind == Kind::thinking() {
-        return thoughts(payload);
+fn utterance_texts(kind: &str, payload: &JsonTree, draft: &EntryDraft) -> Vec<String> {
+    if kind == "response_item" && draft.kind == EntryKind::thinking() {
+        return reasoning_texts(payload);
     }
     let content = match kind {
-        "response_item" => payload.at(&["content"]),
-        _ => payload.at(&["item", "content"]),
+        "response_item" => payload.value_at(&["content"]),
+        _ => payload.value_at(&["item", "content"]),
     };
     let Some(content) = content.filter(|content| content.kind() == Shape::Array) else {
         return vec![draft.text.clone()];
@@ -243,33 +249,33 @@ fn spoken(kind: &str, payload: &Tree, draft: &Draft) -> Vec<String> {
 
 /// Tokens: each count is the sum of all so far, and is told again and again.
 #[derive(Default)]
-struct Tokens {
+struct CodexTokens {
     model: String,
-    before: Spent,
-    usage: Usage,
+    before: TokenUsage,
+    usage: SessionUsage,
     /// The thread whose counts these are, with all of them so far. A branch begins with those of the session from which
     /// it was made, so that the same answer is known in both.
     chain: String,
 }
 
-impl Tokens {
+impl CodexTokens {
     /// The thread is that of the first session that the history was taken over from.
-    fn begin(&mut self, payload: &Tree) {
+    fn begin(&mut self, payload: &JsonTree) {
         let thread = text_at(payload, &["forked_from_id"]).or_else(|| text_at(payload, &["id"]));
         self.chain = thread.unwrap_or_else(|| std::mem::take(&mut self.chain));
     }
 
-    fn note(&mut self, kind: &str, payload: &Tree) {
+    fn note(&mut self, kind: &str, payload: &JsonTree) {
         if kind == "turn_context"
             && let Some(model) = text_at(payload, &["model"])
         {
             self.model = model;
         }
         let is_count = text_at(payload, &["type"]).as_deref() == Some("token_count");
-        let total = payload.at(&["info", "total_token_usage"]).filter(is_object);
+        let total = payload.value_at(&["info", "total_token_usage"]).filter(is_object);
         let Some(total) = total.filter(|_| kind == "event_msg" && is_count) else { return };
         let cached = count_at(&total, &["cached_input_tokens"]);
-        let now = Spent {
+        let now = TokenUsage {
             answers: 0,
             input: count_at(&total, &["input_tokens"]).saturating_sub(cached),
             output: count_at(&total, &["output_tokens"]),
@@ -282,9 +288,12 @@ impl Tokens {
             return;
         }
         // A sum that is smaller than before has begun anew.
-        let before =
-            if now.tokens() < self.before.tokens() { Spent::default() } else { self.before };
-        let more = Spent {
+        let before = if now.total_tokens() < self.before.total_tokens() {
+            TokenUsage::default()
+        } else {
+            self.before
+        };
+        let more = TokenUsage {
             answers: 1,
             input: now.input.saturating_sub(before.input),
             output: now.output.saturating_sub(before.output),
@@ -297,10 +306,10 @@ impl Tokens {
         let link = format!("{} {now:?}", self.chain);
         match self.chain.is_empty() {
             // Nothing says which thread it is.
-            true => self.usage.spend(model, &more),
+            true => self.usage.add_usage(model, &more),
             false => {
-                let id = Key::of(&link).number();
-                self.usage.spend_once(id, model, &more);
+                let id = TextHash::of(&link).number();
+                self.usage.add_usage_once(id, model, &more);
                 self.chain = format!("{id:x}");
             }
         }
@@ -312,32 +321,32 @@ impl Tokens {
 #[derive(Default)]
 struct Rollout {
     tip: Option<u32>,
-    copies: Copies,
+    copies: UtteranceCopies,
     /// The prompts of the main line so far.
     prompts: Vec<u32>,
-    tokens: Tokens,
-    told: Told,
+    tokens: CodexTokens,
+    info: SessionInfo,
 }
 
 impl Rollout {
-    fn keep(&mut self, surveyor: &mut Surveyor, seen: &Seen<'_>) {
+    fn keep(&mut self, surveyor: &mut Surveyor, seen: &ScannedRecord<'_>) {
         let (kind, payload) = unpacked(seen.tree);
-        let look = look(seen.tree);
+        let look = record_info(seen.tree);
         if kind == "event_msg"
             && text_at(&payload, &["type"]).as_deref() == Some("thread_rolled_back")
         {
-            self.take_back(surveyor, count_at(&payload, &["num_turns"]));
+            self.revert_turns(surveyor, count_at(&payload, &["num_turns"]));
         }
         if kind == "session_meta" {
             self.tokens.begin(&payload);
         }
         if self.tip.is_none() {
-            self.told = told(seen.tree);
+            self.info = session_info(seen.tree);
         }
-        let number = surveyor.add(seen, &look, self.tip.map_or(Parent::Nobody, Parent::Number));
+        let number = surveyor.add(seen, &look, self.tip.map_or(Parent::Root, Parent::Number));
         self.tip = Some(number);
         self.tokens.note(&kind, &payload);
-        let prompts = look.role == Role::Prompt;
+        let prompts = look.role == RecordRole::Prompt;
         let is_new = match kind.as_str() {
             "event_msg" => self.match_event(surveyor, number, &look, &payload),
             "response_item" => self.match_item(surveyor, number, &look, &payload),
@@ -349,7 +358,7 @@ impl Rollout {
     }
 
     /// Goes back to before the last turns: what follows leaves the line there.
-    fn take_back(&mut self, surveyor: &mut Surveyor, turns: u64) {
+    fn revert_turns(&mut self, surveyor: &mut Surveyor, turns: u64) {
         let keep = self.prompts.len().saturating_sub(usize::try_from(turns).unwrap_or(usize::MAX));
         if let Some(&first) = self.prompts.get(keep) {
             self.tip = surveyor.node(first).and_then(|node| match node.parent {
@@ -365,14 +374,14 @@ impl Rollout {
         &mut self,
         surveyor: &mut Surveyor,
         number: u32,
-        look: &Look,
-        payload: &Tree,
+        look: &RecordInfo,
+        payload: &JsonTree,
     ) -> bool {
         let Some(draft) = look.drafts.first() else { return true };
-        if look.role == Role::Link {
+        if look.role == RecordRole::Link {
             return true;
         }
-        let said = Spoken::of(&draft.kind, &spoken("event_msg", payload, draft));
+        let said = UtteranceKeys::of(&draft.kind, &utterance_texts("event_msg", payload, draft));
         let is_copy = self.copies.event(&said, number);
         if is_copy {
             surveyor.set_apart(number, DUPLICATES);
@@ -385,15 +394,17 @@ impl Rollout {
         &mut self,
         surveyor: &mut Surveyor,
         number: u32,
-        look: &Look,
-        payload: &Tree,
+        look: &RecordInfo,
+        payload: &JsonTree,
     ) -> bool {
         let Some(draft) = look.drafts.first().filter(|draft| {
-            matches!(draft.kind, Kind::User | Kind::Assistant) || draft.kind == Kind::thinking()
+            matches!(draft.kind, EntryKind::User | EntryKind::Assistant)
+                || draft.kind == EntryKind::thinking()
         }) else {
             return true;
         };
-        let said = Spoken::of(&draft.kind, &spoken("response_item", payload, draft));
+        let said =
+            UtteranceKeys::of(&draft.kind, &utterance_texts("response_item", payload, draft));
         let mut is_new = true;
         for event in self.copies.item(said, number) {
             surveyor.set_apart(event, DUPLICATES);
@@ -406,22 +417,22 @@ impl Rollout {
     }
 }
 
-impl Format for Codex {
+impl ProgramFormat for Codex {
     const NAME: &'static str = "codex";
     const DEPTH: usize = 5;
-    const HOMES: &'static [&'static str] = &["sessions", "archived_sessions"];
+    const SESSION_DIRS: &'static [&'static str] = &["sessions", "archived_sessions"];
 
-    fn fits(&self, path: &FilePath) -> Fit {
+    fn match_path(&self, path: &FilePath) -> Match {
         let name = path.as_str().rsplit('/').next().unwrap_or_default();
         match name.strip_suffix(".jsonl") {
-            Some(stem) if stem.starts_with("rollout-") => Fit::Yes,
-            Some("history" | "session_index") | None => Fit::No,
-            Some(_) => Fit::Perhaps,
+            Some(stem) if stem.starts_with("rollout-") => Match::Yes,
+            Some("history" | "session_index") | None => Match::No,
+            Some(_) => Match::Maybe,
         }
     }
 
-    fn knows(&self, path: &FilePath, head: &glance::Head) -> bool {
-        let is_rollout = self.fits(path) == Fit::Yes;
+    fn sniff(&self, path: &FilePath, head: &peek::FileStart) -> bool {
+        let is_rollout = self.match_path(path) == Match::Yes;
         head.any(|record| {
             let kind = text_at(record, &["type"]).unwrap_or_default();
             let is_known = matches!(
@@ -429,13 +440,14 @@ impl Format for Codex {
                 "session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted"
             );
             let is_bare = BARE.contains(&kind.as_str())
-                && (record.at(&["role"]).is_some() || record.at(&["call_id"]).is_some())
-                && record.at(&["message"]).is_none()
-                && record.at(&["parentId"]).is_none();
+                && (record.value_at(&["role"]).is_some()
+                    || record.value_at(&["call_id"]).is_some())
+                && record.value_at(&["message"]).is_none()
+                && record.value_at(&["parentId"]).is_none();
             let is_meta = is_rollout
                 && kind.is_empty()
-                && ["id", "timestamp"].iter().all(|key| record.at(&[key]).is_some());
-            (is_known && record.at(&["payload"]).is_some()) || is_bare || is_meta
+                && ["id", "timestamp"].iter().all(|key| record.value_at(&[key]).is_some());
+            (is_known && record.value_at(&["payload"]).is_some()) || is_bare || is_meta
         })
     }
 
@@ -453,45 +465,49 @@ impl Format for Codex {
         }
     }
 
-    fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
+    fn survey(&self, store: &Arc<dyn Store>, place: &SessionRef) -> Result<Survey, SessionError> {
         let mut surveyor = Surveyor::of_file(&place.path);
         let mut rollout = Rollout::default();
         surveyor.lines(store, 0, |surveyor, seen| rollout.keep(surveyor, seen))?;
         let usage = rollout.tokens.usage;
         surveyor.survey.usage = (!usage.models.is_empty()).then_some(usage);
-        let mut survey = surveyor.finish(Forks::Ways, rollout.tip);
-        survey.parent = rollout.told.parent;
-        survey.is_helper = rollout.told.is_helper;
+        let mut survey = surveyor.finish(ForkPolicy::EveryFork, rollout.tip);
+        survey.parent = rollout.info.parent;
+        survey.is_helper = rollout.info.is_helper;
         Ok(survey)
     }
 
-    fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
+    fn peek(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionHeader, SessionError> {
         let survey = || self.survey(store, place);
-        glance::of_lines(store, &place.path, survey, look, told)
+        peek::peek_lines(store, &place.path, survey, record_info, session_info)
     }
 
     fn project(
         &self,
         store: &Arc<dyn Store>,
-        place: &Place,
-    ) -> Result<Option<String>, LayoutError> {
-        let head = glance::Head::read(store, &place.path)?;
+        place: &SessionRef,
+    ) -> Result<Option<String>, SessionError> {
+        let head = peek::FileStart::read(store, &place.path)?;
         Ok(head.first(|record| text_at(record, &["payload", "cwd"])))
     }
 
-    fn mending(&self, _file: &FilePath) -> Result<&'static Mending, &'static str> {
-        Ok(&mend::CODEX)
+    fn repair_rules(&self, _file: &FilePath) -> Result<&'static RepairRules, &'static str> {
+        Ok(&repair_copy::CODEX)
     }
 
-    fn id(&self, record: &Tree) -> Option<String> {
+    fn id(&self, record: &JsonTree) -> Option<String> {
         let id = text_at(record, &["payload", "id"]).filter(|id| id.len() < 100);
         id.filter(|_| text_at(record, &["type"]).as_deref() == Some("response_item"))
     }
 
-    fn drafts(&self, record: &Tree) -> Vec<Draft> {
+    fn drafts(&self, record: &JsonTree) -> Vec<EntryDraft> {
         let (kind, payload) = unpacked(record);
         if payload.kind() != Shape::Object {
-            return vec![Draft::bookkeeping(&kind, "")];
+            return vec![EntryDraft::bookkeeping(&kind, "")];
         }
         vec![draft(&kind, &payload)]
     }

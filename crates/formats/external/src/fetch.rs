@@ -2,50 +2,50 @@
 
 use std::sync::Arc;
 
-use super::record::At;
+use super::record::RecordSpan;
 use everturn_json::names::FilePath;
-use everturn_session::layout::LayoutError;
+use everturn_session::format::SessionError;
 use everturn_store::{Store, StoreError};
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// How many bytes are read at a time.
 const CHUNK: u64 = 256 << 10;
 
 /// Reads records where the first pass found them.
-pub(super) trait Fetch {
+pub(super) trait RecordFetcher {
     /// The record at a place.
-    fn fetch(&mut self, at: At) -> Result<Tree, LayoutError>;
+    fn fetch(&mut self, at: RecordSpan) -> Result<JsonTree, SessionError>;
 }
 
 /// Bytes of files, with those around the last ones that were wanted at hand: records are mostly read in order.
-pub(super) struct Window {
+pub(super) struct FileWindow {
     store: Arc<dyn Store>,
     files: Vec<FilePath>,
-    held: Option<(At, Vec<u8>)>,
+    held: Option<(RecordSpan, Vec<u8>)>,
 }
 
-impl Window {
-    pub(super) fn new(store: &Arc<dyn Store>, files: &[FilePath]) -> Window {
-        Window { store: Arc::clone(store), files: files.to_vec(), held: None }
+impl FileWindow {
+    pub(super) fn new(store: &Arc<dyn Store>, files: &[FilePath]) -> FileWindow {
+        FileWindow { store: Arc::clone(store), files: files.to_vec(), held: None }
     }
 
-    fn file(&self, at: At) -> FilePath {
+    fn file(&self, at: RecordSpan) -> FilePath {
         self.files.get(at.file as usize).cloned().unwrap_or_default()
     }
 
     /// The bytes at a place, if they are held.
-    fn held(&self, at: At) -> Option<&[u8]> {
+    fn held(&self, at: RecordSpan) -> Option<&[u8]> {
         let (from, bytes) = self.held.as_ref().filter(|(from, _)| from.file == at.file)?;
         let start = usize::try_from(at.offset.checked_sub(from.offset)?).ok()?;
         bytes.get(start..start.checked_add(usize::try_from(at.length).ok()?)?)
     }
 
     /// The text at a place. A file that has become another one meanwhile is an error.
-    pub(super) fn text(&mut self, at: At) -> Result<&str, LayoutError> {
+    pub(super) fn text(&mut self, at: RecordSpan) -> Result<&str, SessionError> {
         if self.held(at).is_none() {
             let end = at.offset.saturating_add(at.length.max(CHUNK));
             let bytes = self.store.read(&self.file(at), at.offset..end)?;
-            self.held = Some((At { length: bytes.len() as u64, ..at }, bytes));
+            self.held = Some((RecordSpan { length: bytes.len() as u64, ..at }, bytes));
         }
         let changed = StoreError::Changed { file: self.file(at) };
         let text = self.held(at).and_then(|bytes| std::str::from_utf8(bytes).ok());
@@ -53,10 +53,10 @@ impl Window {
     }
 }
 
-impl Fetch for Window {
-    fn fetch(&mut self, at: At) -> Result<Tree, LayoutError> {
+impl RecordFetcher for FileWindow {
+    fn fetch(&mut self, at: RecordSpan) -> Result<JsonTree, SessionError> {
         let changed = StoreError::Changed { file: self.file(at) };
-        let tree = Tree::parse(self.text(at)?);
-        Ok(tree.map_err(|_| changed)?.opened())
+        let tree = JsonTree::parse(self.text(at)?);
+        Ok(tree.map_err(|_| changed)?.into_expanded())
     }
 }

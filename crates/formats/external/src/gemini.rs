@@ -7,18 +7,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::blocks::{content_text, count_at, time_at};
-use super::element::{Whole, spans, without};
-use super::glance::{self, Told};
-use super::record::{At, Draft, Key, Look, Parent};
-use super::survey::{Seen, Survey, Surveyor, is_object, title};
-use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, Mending, mend, stem};
+use super::json_file::{JsonFile, spans, without};
+use super::peek::{self, SessionInfo};
+use super::record::{EntryDraft, Parent, RecordInfo, RecordSpan, TextHash};
+use super::survey::{ScannedRecord, Survey, Surveyor, is_object, title};
+use super::thread_tree::{ForkPolicy, Placement};
+use super::{Match, ProgramFormat, RepairRules, SessionHeader, repair_copy, stem};
 use everturn_json::names::FilePath;
-use everturn_session::layout::LayoutError;
-use everturn_session::view::{Kind, Place, Spent, Usage};
+use everturn_session::format::SessionError;
+use everturn_session::model::{EntryKind, SessionRef, SessionUsage, TokenUsage};
 use everturn_store::Store;
 use everturn_value::outline::{text_at, text_of};
-use everturn_value::tree::{Kind as Shape, Tree};
+use everturn_value::tree::{JsonTree, ValueKind as Shape};
 
 pub(super) struct GeminiCli;
 
@@ -27,41 +27,45 @@ fn name_of(path: &FilePath) -> &str {
 }
 
 /// What a message of the model tells: its thoughts, its words, the tools it called and what they answered.
-fn model(record: &Tree) -> Vec<Draft> {
-    let children = |key: &str| record.at(&[key]).map(|list| list.children()).unwrap_or_default();
+fn model(record: &JsonTree) -> Vec<EntryDraft> {
+    let children =
+        |key: &str| record.value_at(&[key]).map(|list| list.children()).unwrap_or_default();
     let mut drafts = Vec::new();
     for (_, thought) in children("thoughts") {
         let text = |key: &str| text_at(&thought, &[key]).unwrap_or_default();
         let (subject, more) = (text("subject"), text("description"));
         let text = if subject.is_empty() { more } else { format!("{subject}: {more}") };
-        drafts.push(Draft::new(Kind::thinking(), "gemini", text).by(&thought));
+        drafts.push(EntryDraft::new(EntryKind::thinking(), "gemini", text).by(&thought));
     }
-    let content = record.at(&["content"]).unwrap_or_else(Tree::null);
+    let content = record.value_at(&["content"]).unwrap_or_else(JsonTree::null);
     let said = content_text(&content);
     let calls = children("toolCalls");
     if !said.is_empty() || (calls.is_empty() && drafts.is_empty()) {
-        drafts.push(Draft::new(Kind::Assistant, "gemini", said).by(&content));
+        drafts.push(EntryDraft::new(EntryKind::Assistant, "gemini", said).by(&content));
     }
     for (_, call) in calls {
         let id = text_at(&call, &["id"]);
         let name = text_at(&call, &["name"]).unwrap_or_else(|| "tool".to_owned());
         let arguments = call.text_at(&["args"]).unwrap_or_default();
-        drafts.push(Draft::called("gemini", &name, &arguments, id.clone()).by(&call));
-        let result = call.at(&["result"]).filter(|result| !result.is_null());
+        drafts.push(EntryDraft::called("gemini", &name, &arguments, id.clone()).by(&call));
+        let result = call.value_at(&["result"]).filter(|result| !result.is_null());
         if let Some(result) = result {
-            drafts.push(Draft::answered(&name, answer(&result), id).by(&result));
+            drafts.push(EntryDraft::answered(&name, answer(&result), id).by(&result));
         }
     }
     drafts
 }
 
 /// What a tool answered: parts with responses in them.
-fn answer(result: &Tree) -> String {
+fn answer(result: &JsonTree) -> String {
     let parts = if result.kind() == Shape::Array { result.children() } else { Vec::new() };
-    let text = |(_, part): &(String, Tree)| {
-        let response = part.at(&["functionResponse", "response"]);
+    let text = |(_, part): &(String, JsonTree)| {
+        let response = part.value_at(&["functionResponse", "response"]);
         let output = response.and_then(|response| {
-            response.at(&["output"]).or_else(|| response.at(&["error"])).or(Some(response))
+            response
+                .value_at(&["output"])
+                .or_else(|| response.value_at(&["error"]))
+                .or(Some(response))
         });
         output.map_or_else(
             || content_text(part),
@@ -79,58 +83,65 @@ fn answer(result: &Tree) -> String {
 }
 
 /// What a saved turn tells: its parts.
-fn saved(record: &Tree) -> Vec<Draft> {
+fn saved(record: &JsonTree) -> Vec<EntryDraft> {
     let is_user = text_at(record, &["role"]).as_deref() == Some("user");
-    let (kind, speaker) = if is_user { (Kind::User, "user") } else { (Kind::Assistant, "gemini") };
-    let parts = record.at(&["parts"]).map(|parts| parts.children()).unwrap_or_default();
-    let draft = |(_, part): &(String, Tree)| {
-        if let Some(call) = part.at(&["functionCall"]) {
+    let (kind, speaker) =
+        if is_user { (EntryKind::User, "user") } else { (EntryKind::Assistant, "gemini") };
+    let parts = record.value_at(&["parts"]).map(|parts| parts.children()).unwrap_or_default();
+    let draft = |(_, part): &(String, JsonTree)| {
+        if let Some(call) = part.value_at(&["functionCall"]) {
             let name = text_at(&call, &["name"]).unwrap_or_default();
             let arguments = call.text_at(&["args"]).unwrap_or_default();
-            return Draft::called(speaker, &name, &arguments, text_at(&call, &["id"])).by(part);
+            return EntryDraft::called(speaker, &name, &arguments, text_at(&call, &["id"]))
+                .by(part);
         }
-        if let Some(response) = part.at(&["functionResponse"]) {
+        if let Some(response) = part.value_at(&["functionResponse"]) {
             let text = response.text_at(&["response"]).unwrap_or_default();
-            return Draft::answered("tool", text, text_at(&response, &["id"])).by(part);
+            return EntryDraft::answered("tool", text, text_at(&response, &["id"])).by(part);
         }
-        Draft::new(kind.clone(), speaker, content_text(part)).by(part)
+        EntryDraft::new(kind.clone(), speaker, content_text(part)).by(part)
     };
     match parts.is_empty() {
-        true => vec![Draft::new(kind, speaker, "")],
+        true => vec![EntryDraft::new(kind, speaker, "")],
         false => parts.iter().map(draft).collect(),
     }
 }
 
-fn look(record: &Tree) -> Look {
+fn record_info(record: &JsonTree) -> RecordInfo {
     let time = ["timestamp", "startTime"].iter().find_map(|key| time_at(record, &[key]));
-    Look { time, id: text_at(record, &["id"]), ..Look::telling(GeminiCli.drafts(record)) }
+    RecordInfo {
+        time,
+        id: text_at(record, &["id"]),
+        ..RecordInfo::from_drafts(GeminiCli.drafts(record))
+    }
 }
 
-fn names(record: &Tree) -> Option<String> {
-    let set = record.at(&["$set"]).filter(is_object).unwrap_or_else(|| record.clone());
+fn names(record: &JsonTree) -> Option<String> {
+    let set = record.value_at(&["$set"]).filter(is_object).unwrap_or_else(|| record.clone());
     title(&text_at(&set, &["summary"])?)
 }
 
 /// Whether a header says that a helper talks in its session.
-fn is_helper(record: &Tree) -> bool {
-    record.at(&["sessionId"]).is_some() && text_at(record, &["kind"]).as_deref() == Some("subagent")
+fn is_helper(record: &JsonTree) -> bool {
+    record.value_at(&["sessionId"]).is_some()
+        && text_at(record, &["kind"]).as_deref() == Some("subagent")
 }
 
-fn told(record: &Tree) -> Told {
-    Told { name: names(record), parent: None, is_helper: is_helper(record) }
+fn session_info(record: &JsonTree) -> SessionInfo {
+    SessionInfo { name: names(record), parent: None, is_helper: is_helper(record) }
 }
 
 /// Tokens by message: its last version counts.
 #[derive(Default)]
-struct Tokens(HashMap<Key, (String, Spent)>);
+struct GeminiTokens(HashMap<TextHash, (String, TokenUsage)>);
 
-impl Tokens {
-    fn note(&mut self, record: &Tree) {
-        let Some(tokens) = record.at(&["tokens"]).filter(is_object) else { return };
+impl GeminiTokens {
+    fn note(&mut self, record: &JsonTree) {
+        let Some(tokens) = record.value_at(&["tokens"]).filter(is_object) else { return };
         let Some(id) = text_at(record, &["id"]) else { return };
         let cached = count_at(&tokens, &["cached"]);
         let thoughts = count_at(&tokens, &["thoughts"]);
-        let spent = Spent {
+        let spent = TokenUsage {
             answers: 1,
             input: (count_at(&tokens, &["input"]) + count_at(&tokens, &["tool"]))
                 .saturating_sub(cached),
@@ -141,55 +152,55 @@ impl Tokens {
             cost: None,
         };
         let model = text_at(record, &["model"]).unwrap_or_else(|| "unknown".to_owned());
-        self.0.insert(Key::of(&id), (model, spent));
+        self.0.insert(TextHash::of(&id), (model, spent));
     }
 
-    fn usage(self) -> Option<Usage> {
-        let mut usage = Usage::default();
+    fn usage(self) -> Option<SessionUsage> {
+        let mut usage = SessionUsage::default();
         for (id, (model, spent)) in &self.0 {
-            usage.spend_once(id.number(), model, spent);
+            usage.add_usage_once(id.number(), model, spent);
         }
         (!usage.models.is_empty()).then_some(usage)
     }
 }
 
 /// A message of the present state: its id, its record, and what it says.
-struct Live {
-    id: Key,
+struct LiveMessage {
+    id: TextHash,
     node: u32,
-    says: Key,
+    says: TextHash,
 }
 
 /// A file of lines while it is read.
 #[derive(Default)]
-struct Talk {
-    live: Vec<Live>,
+struct GeminiConversation {
+    live: Vec<LiveMessage>,
     tip: Option<u32>,
-    tokens: Tokens,
+    tokens: GeminiTokens,
     named: Option<String>,
     is_helper: bool,
 }
 
-impl Talk {
+impl GeminiConversation {
     fn parent(&self) -> Parent {
-        self.tip.map_or(Parent::Nobody, Parent::Number)
+        self.tip.map_or(Parent::Root, Parent::Number)
     }
 
-    fn keep(&mut self, surveyor: &mut Surveyor, seen: &Seen<'_>) {
+    fn keep(&mut self, surveyor: &mut Surveyor, seen: &ScannedRecord<'_>) {
         let record = seen.tree;
         self.tokens.note(record);
         self.is_helper |= is_helper(record);
         self.named = names(record).or(self.named.take());
         if let Some(id) = text_at(record, &["$rewindTo"]) {
-            let at = self.live.iter().position(|live| live.id == Key::of(&id)).unwrap_or(0);
+            let at = self.live.iter().position(|live| live.id == TextHash::of(&id)).unwrap_or(0);
             self.live.truncate(at);
             self.tip = self.live.last().map(|live| live.node);
-            self.tip = Some(surveyor.add(seen, &look(record), self.parent()));
+            self.tip = Some(surveyor.add(seen, &record_info(record), self.parent()));
             return;
         }
-        match text_at(record, &["id"]).filter(|_| record.at(&["$set"]).is_none()) {
+        match text_at(record, &["id"]).filter(|_| record.value_at(&["$set"]).is_none()) {
             Some(id) => {
-                let look = look(record);
+                let look = record_info(record);
                 let number = surveyor.add(seen, &look, self.parent());
                 self.put(surveyor, &id, number, seen.text);
             }
@@ -199,7 +210,7 @@ impl Talk {
 
     /// Puts a message into its place: that of an older version, or the end.
     fn put(&mut self, surveyor: &mut Surveyor, id: &str, number: u32, text: &str) {
-        let (id, says) = (Key::of(id), Key::of(text));
+        let (id, says) = (TextHash::of(id), TextHash::of(text));
         match self.live.iter_mut().find(|live| live.id == id) {
             Some(live) => {
                 surveyor.supersede(live.node, number);
@@ -207,7 +218,7 @@ impl Talk {
                 live.says = says;
             }
             None => {
-                self.live.push(Live { id, node: number, says });
+                self.live.push(LiveMessage { id, node: number, says });
                 self.tip = Some(number);
             }
         }
@@ -217,12 +228,12 @@ impl Talk {
     }
 
     /// Metadata, which may bring all messages with them.
-    fn patch(&mut self, surveyor: &mut Surveyor, seen: &Seen<'_>) {
-        let number = surveyor.add(seen, &look(seen.tree), Parent::Nobody);
+    fn patch(&mut self, surveyor: &mut Surveyor, seen: &ScannedRecord<'_>) {
+        let number = surveyor.add(seen, &record_info(seen.tree), Parent::Root);
         if let Some(node) = surveyor.node(number) {
-            node.placing = Placing::Aside;
+            node.placement = Placement::Aside;
         }
-        let key = seen.tree.at(&["$set"]).map(|_| "$set");
+        let key = seen.tree.value_at(&["$set"]).map(|_| "$set");
         let start = match key {
             Some(key) => member(seen.text, 0, key),
             None => Some(0),
@@ -235,36 +246,36 @@ impl Talk {
         self.tip = None;
         for span in all {
             let Some(text) = seen.text.get(span.clone()) else { continue };
-            let Ok(tree) = Tree::parse(text) else { continue };
-            let tree = tree.opened();
+            let Ok(tree) = JsonTree::parse(text) else { continue };
+            let tree = tree.into_expanded();
             let id = text_at(&tree, &["id"]).unwrap_or_else(|| format!("{}", span.start));
-            let old = known.next().filter(|old| is_same_so_far && old.id == Key::of(&id));
+            let old = known.next().filter(|old| is_same_so_far && old.id == TextHash::of(&id));
             is_same_so_far = old.is_some();
             if let Some(old) = &old
-                && old.says == Key::of(text)
+                && old.says == TextHash::of(text)
             {
-                self.live.push(Live { id: old.id, node: old.node, says: old.says });
+                self.live.push(LiveMessage { id: old.id, node: old.node, says: old.says });
                 self.tip = Some(old.node);
                 continue;
             }
-            let at = At {
+            let at = RecordSpan {
                 offset: seen.at.offset + span.start as u64,
                 length: text.len() as u64,
                 ..seen.at
             };
             self.tokens.note(&tree);
-            let part = Seen { tree: &tree, text, at, line: seen.line };
-            let node = surveyor.add_part(&part, &look(&tree), self.parent());
+            let part = ScannedRecord { tree: &tree, text, at, line: seen.line };
+            let node = surveyor.add_part(&part, &record_info(&tree), self.parent());
             if let Some(old) = old {
                 surveyor.supersede(old.node, node);
             }
-            self.live.push(Live { id: Key::of(&id), node, says: Key::of(text) });
+            self.live.push(LiveMessage { id: TextHash::of(&id), node, says: TextHash::of(text) });
             self.tip = Some(node);
         }
         if self.tip.is_none() {
             // All messages are gone: whatever comes next begins anew behind this record.
             if let Some(node) = surveyor.node(number) {
-                node.placing = Placing::Chained;
+                node.placement = Placement::Chained;
             }
             self.tip = Some(number);
         }
@@ -275,74 +286,77 @@ impl Talk {
 fn member(text: &str, start: usize, key: &str) -> Option<usize> {
     let list = everturn_json::json::entries(text.as_bytes(), start).ok()??.list;
     let is = |raw: &std::ops::Range<usize>| {
-        text.as_bytes().get(raw.clone()).is_some_and(|raw| everturn_json::json::key_is(raw, key))
+        text.as_bytes()
+            .get(raw.clone())
+            .is_some_and(|raw| everturn_json::json::key_matches(raw, key))
     };
     list.into_iter().find(|entry| entry.key.as_ref().is_some_and(is)).map(|entry| entry.value.start)
 }
 
 impl GeminiCli {
     /// A document: what it says of itself, then its elements.
-    fn document(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
+    fn document(&self, store: &Arc<dyn Store>, place: &SessionRef) -> Result<Survey, SessionError> {
         let mut surveyor = Surveyor::of_file(&place.path);
-        let mut tokens = Tokens::default();
+        let mut tokens = GeminiTokens::default();
         let mut named = None;
         let mut helps = false;
         let mut tip = None;
-        if let Some(whole) = Whole::read(&mut surveyor, store, 0)? {
+        if let Some(whole) = JsonFile::read(&mut surveyor, store, 0)? {
             let Some((tree, text, at)) = whole.part(&whole.span()) else {
-                return Ok(surveyor.finish(Forks::Ways, None));
+                return Ok(surveyor.finish(ForkPolicy::EveryFork, None));
             };
-            let key = ["messages", "history"].into_iter().find(|key| tree.at(&[key]).is_some());
+            let key =
+                ["messages", "history"].into_iter().find(|key| tree.value_at(&[key]).is_some());
             if is_object(&tree) {
                 named = names(&tree);
                 helps = is_helper(&tree);
-                let header = Seen { tree: &tree, text, at, line: None };
-                let number = surveyor.add(&header, &look(&tree), Parent::Nobody);
+                let header = ScannedRecord { tree: &tree, text, at, line: None };
+                let number = surveyor.add(&header, &record_info(&tree), Parent::Root);
                 if let Some(node) = surveyor.node(number) {
-                    node.placing = Placing::Aside;
+                    node.placement = Placement::Aside;
                 }
             }
             whole.each(key, |seen| {
                 tokens.note(seen.tree);
-                let parent = tip.map_or(Parent::Nobody, Parent::Number);
-                tip = Some(surveyor.add(seen, &look(seen.tree), parent));
+                let parent = tip.map_or(Parent::Root, Parent::Number);
+                tip = Some(surveyor.add(seen, &record_info(seen.tree), parent));
             });
         }
         surveyor.survey.usage = tokens.usage();
-        let mut survey = surveyor.finish(Forks::Ways, tip);
+        let mut survey = surveyor.finish(ForkPolicy::EveryFork, tip);
         survey.title = named.or(survey.title);
         survey.is_helper = helps;
         Ok(survey)
     }
 }
 
-impl Format for GeminiCli {
+impl ProgramFormat for GeminiCli {
     const NAME: &'static str = "gemini-cli";
     const DEPTH: usize = 5;
-    const HOMES: &'static [&'static str] = &["tmp"];
+    const SESSION_DIRS: &'static [&'static str] = &["tmp"];
 
-    fn fits(&self, path: &FilePath) -> Fit {
+    fn match_path(&self, path: &FilePath) -> Match {
         let name = name_of(path);
         let is_saved = name.starts_with("checkpoint") || path.as_str().contains("checkpoints/");
         match name.rsplit_once('.') {
-            Some((_, "jsonl")) => Fit::Perhaps,
+            Some((_, "jsonl")) => Match::Maybe,
             Some((_, "json"))
                 if name == "logs.json" || name.starts_with("session-") || is_saved =>
             {
-                Fit::Perhaps
+                Match::Maybe
             }
-            _ => Fit::No,
+            _ => Match::No,
         }
     }
 
-    fn knows(&self, path: &FilePath, head: &glance::Head) -> bool {
+    fn sniff(&self, path: &FilePath, head: &peek::FileStart) -> bool {
         if name_of(path).ends_with(".jsonl") {
             return head.any(|record| {
-                let is_start = record.at(&["sessionId"]).is_some()
-                    && record.at(&["startTime"]).is_some()
-                    && record.at(&["uuid"]).is_none();
-                let is_change =
-                    record.at(&["$set"]).is_some() || record.at(&["$rewindTo"]).is_some();
+                let is_start = record.value_at(&["sessionId"]).is_some()
+                    && record.value_at(&["startTime"]).is_some()
+                    && record.value_at(&["uuid"]).is_none();
+                let is_change = record.value_at(&["$set"]).is_some()
+                    || record.value_at(&["$rewindTo"]).is_some();
                 is_start || is_change
             });
         }
@@ -353,8 +367,12 @@ impl Format for GeminiCli {
         talk || prompts || (has("parts") && has("role"))
     }
 
-    fn places(&self, store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Place>, LayoutError> {
-        let head = glance::Head::read(store, file)?;
+    fn sessions_in_file(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<Vec<SessionRef>, SessionError> {
+        let head = peek::FileStart::read(store, file)?;
         let inside = head.records.iter().find_map(|record| text_at(record, &["sessionId"]));
         let of_document = || {
             let text = head.text();
@@ -364,7 +382,7 @@ impl Format for GeminiCli {
         let is_prompts = name_of(file) == "logs.json";
         let id = if is_prompts { None } else { inside.or_else(of_document) };
         let id = id.filter(|id| !id.is_empty()).unwrap_or_else(|| self.file_id(file));
-        Ok(vec![Place { id, path: file.clone() }])
+        Ok(vec![SessionRef { id, path: file.clone() }])
     }
 
     fn file_id(&self, file: &FilePath) -> String {
@@ -375,81 +393,90 @@ impl Format for GeminiCli {
         }
     }
 
-    fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
+    fn survey(&self, store: &Arc<dyn Store>, place: &SessionRef) -> Result<Survey, SessionError> {
         if !name_of(&place.path).ends_with(".jsonl") {
             return self.document(store, place);
         }
         let mut surveyor = Surveyor::of_file(&place.path);
-        let mut talk = Talk::default();
+        let mut talk = GeminiConversation::default();
         surveyor.lines(store, 0, |surveyor, seen| talk.keep(surveyor, seen))?;
         surveyor.survey.usage = talk.tokens.usage();
-        let mut survey = surveyor.finish(Forks::Ways, talk.tip);
+        let mut survey = surveyor.finish(ForkPolicy::EveryFork, talk.tip);
         survey.title = talk.named.or(survey.title);
         survey.is_helper = talk.is_helper;
         Ok(survey)
     }
 
-    fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
+    fn peek(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionHeader, SessionError> {
         let survey = || self.survey(store, place);
         match name_of(&place.path).ends_with(".jsonl") {
-            true => glance::of_lines(store, &place.path, survey, look, told),
-            false => Ok(Glance::of(&survey()?)),
+            true => peek::peek_lines(store, &place.path, survey, record_info, session_info),
+            false => Ok(SessionHeader::of(&survey()?)),
         }
     }
 
     fn project(
         &self,
         store: &Arc<dyn Store>,
-        place: &Place,
-    ) -> Result<Option<String>, LayoutError> {
-        let head = glance::Head::read(store, &place.path)?;
+        place: &SessionRef,
+    ) -> Result<Option<String>, SessionError> {
+        let head = peek::FileStart::read(store, &place.path)?;
         Ok(head.first(|record| {
-            let dirs = record.at(&["directories"])?.children();
+            let dirs = record.value_at(&["directories"])?.children();
             dirs.first().and_then(|(_, dir)| text_of(dir))
         }))
     }
 
-    fn mending(&self, file: &FilePath) -> Result<&'static Mending, &'static str> {
+    fn repair_rules(&self, file: &FilePath) -> Result<&'static RepairRules, &'static str> {
         match name_of(file).ends_with(".jsonl") {
-            true => Ok(&mend::GEMINI),
+            true => Ok(&repair_copy::GEMINI),
             false => Err("it is one document, not lines"),
         }
     }
 
-    fn shown(&self, record: Tree) -> Tree {
-        match ["messages", "history"].into_iter().find(|key| record.at(&[key]).is_some()) {
-            Some(key) if record.at(&["id"]).is_none() => without(&record, key),
+    fn shown(&self, record: JsonTree) -> JsonTree {
+        match ["messages", "history"].into_iter().find(|key| record.value_at(&[key]).is_some()) {
+            Some(key) if record.value_at(&["id"]).is_none() => without(&record, key),
             _ => record,
         }
     }
 
-    fn id(&self, record: &Tree) -> Option<String> {
+    fn id(&self, record: &JsonTree) -> Option<String> {
         text_at(record, &["id"])
     }
 
-    fn drafts(&self, record: &Tree) -> Vec<Draft> {
+    fn drafts(&self, record: &JsonTree) -> Vec<EntryDraft> {
         let kind = text_at(record, &["type"]).unwrap_or_default();
-        let content = || content_text(&record.at(&["content"]).unwrap_or_else(Tree::null));
+        let content =
+            || content_text(&record.value_at(&["content"]).unwrap_or_else(JsonTree::null));
         if let Some(id) = text_at(record, &["$rewindTo"]) {
-            return vec![Draft::new(Kind::Event, "system", format!("went back to before {id}"))];
+            return vec![EntryDraft::new(
+                EntryKind::Event,
+                "system",
+                format!("went back to before {id}"),
+            )];
         }
-        if record.at(&["parts"]).is_some() {
+        if record.value_at(&["parts"]).is_some() {
             return saved(record);
         }
         match kind.as_str() {
-            "user" if record.at(&["messageId"]).is_some() => {
-                vec![Draft::new(
-                    Kind::User,
+            "user" if record.value_at(&["messageId"]).is_some() => {
+                vec![EntryDraft::new(
+                    EntryKind::User,
                     "user",
                     text_at(record, &["message"]).unwrap_or_default(),
                 )]
             }
-            "user" => vec![Draft::new(Kind::User, "user", content())],
+            "user" => vec![EntryDraft::new(EntryKind::User, "user", content())],
             "gemini" => model(record),
             "info" | "warning" | "error" => {
-                vec![Draft::new(Kind::Event, "system", format!("{kind}: {}", content()))]
+                vec![EntryDraft::new(EntryKind::Event, "system", format!("{kind}: {}", content()))]
             }
-            _ => vec![Draft::bookkeeping("session", names(record).unwrap_or_default())],
+            _ => vec![EntryDraft::bookkeeping("session", names(record).unwrap_or_default())],
         }
     }
 }

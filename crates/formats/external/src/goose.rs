@@ -9,21 +9,21 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use super::blocks::{any_time_at, block_text, content_text, count_at};
-use super::fetch::{Fetch, Window};
-use super::glance::{self, Told};
-use super::record::{At, Draft, Look, Parent};
-use super::survey::{Seen, Survey, Surveyor, title};
-use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, Mending, mend, stem};
-use everturn_json::finding::{Code, Finding};
+use super::fetch::{FileWindow, RecordFetcher};
+use super::peek::{self, SessionInfo};
+use super::record::{EntryDraft, Parent, RecordInfo, RecordSpan};
+use super::survey::{ScannedRecord, Survey, Surveyor, title};
+use super::thread_tree::{ForkPolicy, Placement};
+use super::{Match, ProgramFormat, RepairRules, SessionHeader, repair_copy, stem};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, Name};
-use everturn_session::layout::LayoutError;
-use everturn_session::view::{Kind, Place, Spent, Usage};
+use everturn_session::format::SessionError;
+use everturn_session::model::{EntryKind, SessionRef, SessionUsage, TokenUsage};
 use everturn_store::Store;
 use everturn_value::outline::{flag_at, text_at};
-use everturn_value::tree::{Kind as Shape, Tree};
+use everturn_value::tree::{JsonTree, ValueKind as Shape};
 
-use database::Database;
+use database::GooseDatabase;
 
 pub(super) struct Goose;
 
@@ -40,63 +40,67 @@ fn database_of(path: &FilePath) -> Option<FilePath> {
 }
 
 /// What one block of a message tells.
-fn block(role: &str, block: &Tree) -> Draft {
+fn block(role: &str, block: &JsonTree) -> EntryDraft {
     let id = || text_at(block, &["id"]);
     let kind = text_at(block, &["type"]).unwrap_or_default();
     match kind.as_str() {
         "toolRequest" | "frontendToolRequest" => {
-            let call = block.at(&["toolCall", "value"]).or_else(|| block.at(&["toolCall"]));
-            let call = call.unwrap_or_else(Tree::null);
+            let call =
+                block.value_at(&["toolCall", "value"]).or_else(|| block.value_at(&["toolCall"]));
+            let call = call.unwrap_or_else(JsonTree::null);
             let name = text_at(&call, &["name"]).unwrap_or_else(|| "tool".to_owned());
             let arguments = call.text_at(&["arguments"]).unwrap_or_default();
-            Draft::called("assistant", &name, &arguments, id())
+            EntryDraft::called("assistant", &name, &arguments, id())
         }
         "toolResponse" => {
-            let result = block.at(&["toolResult"]).unwrap_or_else(Tree::null);
-            let value = result.at(&["value"]).or_else(|| result.at(&["error"])).unwrap_or(result);
-            let value = value.at(&["content"]).unwrap_or(value);
-            Draft::answered("tool", content_text(&value), id())
+            let result = block.value_at(&["toolResult"]).unwrap_or_else(JsonTree::null);
+            let value = result
+                .value_at(&["value"])
+                .or_else(|| result.value_at(&["error"]))
+                .unwrap_or(result);
+            let value = value.value_at(&["content"]).unwrap_or(value);
+            EntryDraft::answered("tool", content_text(&value), id())
         }
-        "thinking" => Draft::new(Kind::thinking(), "assistant", block_text(block)),
-        "redactedThinking" => Draft::new(Kind::thinking(), "assistant", "[redacted]"),
+        "thinking" => EntryDraft::new(EntryKind::thinking(), "assistant", block_text(block)),
+        "redactedThinking" => EntryDraft::new(EntryKind::thinking(), "assistant", "[redacted]"),
         "toolConfirmationRequest" | "actionRequired" => {
             let name = text_at(block, &["toolName"]).unwrap_or_default();
-            Draft::new(Kind::Event, "system", format!("asked for permission {name}"))
+            EntryDraft::new(EntryKind::Event, "system", format!("asked for permission {name}"))
         }
         "systemNotification" => {
             let text = text_at(block, &["msg"]).unwrap_or_else(|| block_text(block));
-            Draft::new(Kind::Event, "system", text)
+            EntryDraft::new(EntryKind::Event, "system", text)
         }
         _ => match role {
-            "user" => Draft::new(Kind::User, "user", block_text(block)),
-            "assistant" => Draft::new(Kind::Assistant, "assistant", block_text(block)),
-            other => Draft::new(Kind::System, other, block_text(block)),
+            "user" => EntryDraft::new(EntryKind::User, "user", block_text(block)),
+            "assistant" => EntryDraft::new(EntryKind::Assistant, "assistant", block_text(block)),
+            other => EntryDraft::new(EntryKind::System, other, block_text(block)),
         },
     }
 }
 
-fn is_message(record: &Tree) -> bool {
-    record.at(&["role"]).is_some()
+fn is_message(record: &JsonTree) -> bool {
+    record.value_at(&["role"]).is_some()
 }
 
 /// A time, which the database writes as `2026-01-01 10:00:00`, in UTC.
-fn time(record: &Tree, key: &str) -> Option<Timestamp> {
+fn time(record: &JsonTree, key: &str) -> Option<Timestamp> {
     let written = || text_at(record, &[key])?.trim().replace(' ', "T").parse::<DateTime>().ok();
     any_time_at(record, &[key])
         .or_else(|| Some(written()?.to_zoned(TimeZone::UTC).ok()?.timestamp()))
 }
 
-fn look(record: &Tree) -> Look {
+fn record_info(record: &JsonTree) -> RecordInfo {
     let keys = ["created", "created_timestamp", "timestamp", "created_at"];
     let time = keys.iter().find_map(|key| time(record, key));
-    Look { time, id: Goose.id(record), ..Look::telling(Goose.drafts(record)) }
+    RecordInfo { time, id: Goose.id(record), ..RecordInfo::from_drafts(Goose.drafts(record)) }
 }
 
-fn told(record: &Tree) -> Told {
-    Told { name: names(record), parent: None, is_helper: false }
+fn session_info(record: &JsonTree) -> SessionInfo {
+    SessionInfo { name: names(record), parent: None, is_helper: false }
 }
 
-fn names(record: &Tree) -> Option<String> {
+fn names(record: &JsonTree) -> Option<String> {
     let is_header = !is_message(record);
     let name = ["name", "description"]
         .iter()
@@ -105,34 +109,38 @@ fn names(record: &Tree) -> Option<String> {
 }
 
 /// What a session says of itself that it cost.
-fn usage(header: &Tree) -> Option<Usage> {
+fn usage(header: &JsonTree) -> Option<SessionUsage> {
     let count = |key: &str| {
         let whole = count_at(header, &[&format!("accumulated_{key}")]);
         if whole > 0 { whole } else { count_at(header, &[key]) }
     };
-    let model = header.at(&["model_config"]).and_then(|model| text_at(&model, &["model_name"]));
-    let spent =
-        Spent { input: count("input_tokens"), output: count("output_tokens"), ..Spent::default() };
-    let mut usage = Usage::default();
-    usage.spend(&model.unwrap_or_else(|| "unknown".to_owned()), &spent);
-    (spent.tokens() > 0).then_some(usage)
+    let model =
+        header.value_at(&["model_config"]).and_then(|model| text_at(&model, &["model_name"]));
+    let spent = TokenUsage {
+        input: count("input_tokens"),
+        output: count("output_tokens"),
+        ..TokenUsage::default()
+    };
+    let mut usage = SessionUsage::default();
+    usage.add_usage(&model.unwrap_or_else(|| "unknown".to_owned()), &spent);
+    (spent.total_tokens() > 0).then_some(usage)
 }
 
 /// A session while it is read.
 #[derive(Default)]
-struct Talk {
+struct GooseConversation {
     tip: Option<u32>,
     named: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<SessionUsage>,
 }
 
-impl Talk {
-    fn keep(&mut self, surveyor: &mut Surveyor, seen: &Seen<'_>) {
-        let look = look(seen.tree);
+impl GooseConversation {
+    fn keep(&mut self, surveyor: &mut Surveyor, seen: &ScannedRecord<'_>) {
+        let look = record_info(seen.tree);
         if !is_message(seen.tree) {
-            let number = surveyor.add(seen, &look, Parent::Nobody);
+            let number = surveyor.add(seen, &look, Parent::Root);
             if let Some(node) = surveyor.node(number) {
-                node.placing = Placing::Aside;
+                node.placement = Placement::Aside;
             }
             let updated = time(seen.tree, "updated_at");
             surveyor.survey.updated = surveyor.survey.updated.max(updated);
@@ -140,23 +148,23 @@ impl Talk {
             self.usage = usage(seen.tree).or(self.usage.take());
             return;
         }
-        let parent = self.tip.map_or(Parent::Nobody, Parent::Number);
+        let parent = self.tip.map_or(Parent::Root, Parent::Number);
         self.tip = Some(surveyor.add(seen, &look, parent));
     }
 
     fn finish(self, mut surveyor: Surveyor) -> Survey {
         surveyor.survey.usage = self.usage;
-        let mut survey = surveyor.finish(Forks::Ways, self.tip);
+        let mut survey = surveyor.finish(ForkPolicy::EveryFork, self.tip);
         survey.title = self.named.or(survey.title);
         survey
     }
 }
 
 /// Rows of a database as records.
-struct Rows(Database);
+struct DatabaseFetcher(GooseDatabase);
 
-impl Fetch for Rows {
-    fn fetch(&mut self, at: At) -> Result<Tree, LayoutError> {
+impl RecordFetcher for DatabaseFetcher {
+    fn fetch(&mut self, at: RecordSpan) -> Result<JsonTree, SessionError> {
         match at.length {
             0 => self.0.session(at.offset),
             _ => self.0.message(at.offset),
@@ -168,12 +176,12 @@ impl Goose {
     fn rows(
         &self,
         store: &Arc<dyn Store>,
-        place: &Place,
+        place: &SessionRef,
         file: &FilePath,
-    ) -> Result<Survey, LayoutError> {
-        let database = Database::open(store, file)?;
+    ) -> Result<Survey, SessionError> {
+        let database = GooseDatabase::open(store, file)?;
         let mut surveyor = Surveyor::of_file(file);
-        let mut talk = Talk::default();
+        let mut talk = GooseConversation::default();
         let finding = |code, message| Finding {
             file: place.path.clone(),
             line: None,
@@ -185,22 +193,25 @@ impl Goose {
         match database.session_row(id)? {
             Some(row) => {
                 let tree = database.session(row)?;
-                let at = At { file: 0, offset: row, length: 0 };
-                talk.keep(&mut surveyor, &Seen { tree: &tree, text: "", at, line: None });
+                let at = RecordSpan { file: 0, offset: row, length: 0 };
+                talk.keep(&mut surveyor, &ScannedRecord { tree: &tree, text: "", at, line: None });
             }
             None => {
                 let message = "there are messages of a session that the database does not list";
-                surveyor.survey.findings.push(finding(Code::OrphanPart, message.to_owned()));
+                surveyor.survey.findings.push(finding(FindingCode::OrphanPart, message.to_owned()));
             }
         }
         for row in database.message_rows(id)? {
             match database.message(row) {
                 Ok(tree) => {
-                    let at = At { file: 0, offset: row, length: 1 };
-                    talk.keep(&mut surveyor, &Seen { tree: &tree, text: "", at, line: None });
+                    let at = RecordSpan { file: 0, offset: row, length: 1 };
+                    talk.keep(
+                        &mut surveyor,
+                        &ScannedRecord { tree: &tree, text: "", at, line: None },
+                    );
                 }
-                Err(LayoutError::Damaged { what }) => {
-                    surveyor.quarantine(finding(Code::BadRecord, what));
+                Err(SessionError::Damaged { what }) => {
+                    surveyor.quarantine(finding(FindingCode::BadRecord, what));
                 }
                 Err(error) => return Err(error),
             }
@@ -209,85 +220,98 @@ impl Goose {
     }
 }
 
-impl Format for Goose {
+impl ProgramFormat for Goose {
     const NAME: &'static str = "goose";
     const DEPTH: usize = 3;
-    const HOMES: &'static [&'static str] = &["sessions"];
+    const SESSION_DIRS: &'static [&'static str] = &["sessions"];
 
-    fn fits(&self, path: &FilePath) -> Fit {
+    fn match_path(&self, path: &FilePath) -> Match {
         match path.as_str().rsplit_once('.') {
-            Some((_, "jsonl" | "db")) => Fit::Perhaps,
-            _ => Fit::No,
+            Some((_, "jsonl" | "db")) => Match::Maybe,
+            _ => Match::No,
         }
     }
 
-    fn knows(&self, path: &FilePath, head: &glance::Head) -> bool {
+    fn sniff(&self, path: &FilePath, head: &peek::FileStart) -> bool {
         if is_database(path) {
-            return database::is_one(&head.bytes);
+            return database::is_sqlite(&head.bytes);
         }
-        let is_header = |record: &Tree| {
-            record.at(&["working_dir"]).is_some()
+        let is_header = |record: &JsonTree| {
+            record.value_at(&["working_dir"]).is_some()
                 && ["description", "message_count", "created_at"]
                     .iter()
-                    .any(|key| record.at(&[key]).is_some())
+                    .any(|key| record.value_at(&[key]).is_some())
         };
-        let is_talk = |record: &Tree| {
+        let is_talk = |record: &JsonTree| {
             let content =
-                record.at(&["content"]).is_some_and(|content| content.kind() == Shape::Array);
-            content && is_message(record) && record.at(&["created"]).is_some()
+                record.value_at(&["content"]).is_some_and(|content| content.kind() == Shape::Array);
+            content && is_message(record) && record.value_at(&["created"]).is_some()
         };
         head.any(|record| is_header(record) || is_talk(record))
     }
 
     /// A database tells by its tables whose it is, which need not stand at the beginning of its file.
-    fn is_one(&self, store: &Arc<dyn Store>, path: &FilePath, head: &glance::Head) -> bool {
-        let has_tables = || Database::open(store, path).is_ok_and(|found| found.is_ours());
+    fn is_session_file(
+        &self,
+        store: &Arc<dyn Store>,
+        path: &FilePath,
+        head: &peek::FileStart,
+    ) -> bool {
+        let has_tables = || GooseDatabase::open(store, path).is_ok_and(|found| found.is_ours());
         let is_known = !is_database(path) || database::shows_tables(&head.bytes);
-        self.knows(path, head) && (is_known || has_tables())
+        self.sniff(path, head) && (is_known || has_tables())
     }
 
-    fn places(&self, store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Place>, LayoutError> {
+    fn sessions_in_file(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<Vec<SessionRef>, SessionError> {
         if !is_database(file) {
-            return Ok(vec![Place { id: stem(file), path: file.clone() }]);
+            return Ok(vec![SessionRef { id: stem(file), path: file.clone() }]);
         }
         let place = |(number, id): (usize, String)| {
             // A name that could be no file's still belongs to one session.
             let id = if id.is_empty() { NAMELESS.to_owned() } else { id };
             let name = Name::parse(&id.replace('/', "-"));
             let name = name.or_else(|_| Name::parse(&format!("session-{number}")))?;
-            Ok(Place { path: file.join(&name), id })
+            Ok(SessionRef { path: file.join(&name), id })
         };
-        Database::open(store, file)?.ids()?.into_iter().enumerate().map(place).collect()
+        GooseDatabase::open(store, file)?.ids()?.into_iter().enumerate().map(place).collect()
     }
 
-    fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
+    fn survey(&self, store: &Arc<dyn Store>, place: &SessionRef) -> Result<Survey, SessionError> {
         if let Some(file) = database_of(&place.path) {
             return self.rows(store, place, &file);
         }
         let mut surveyor = Surveyor::of_file(&place.path);
-        let mut talk = Talk::default();
+        let mut talk = GooseConversation::default();
         surveyor.lines(store, 0, |surveyor, seen| talk.keep(surveyor, seen))?;
         Ok(talk.finish(surveyor))
     }
 
-    fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
+    fn peek(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionHeader, SessionError> {
         let survey = || self.survey(store, place);
         match database_of(&place.path) {
-            Some(_) => Ok(Glance::of(&survey()?)),
-            None => glance::of_lines(store, &place.path, survey, look, told),
+            Some(_) => Ok(SessionHeader::of(&survey()?)),
+            None => peek::peek_lines(store, &place.path, survey, record_info, session_info),
         }
     }
 
     fn project(
         &self,
         store: &Arc<dyn Store>,
-        place: &Place,
-    ) -> Result<Option<String>, LayoutError> {
-        let said = |record: &Tree| text_at(record, &["working_dir"]);
+        place: &SessionRef,
+    ) -> Result<Option<String>, SessionError> {
+        let said = |record: &JsonTree| text_at(record, &["working_dir"]);
         let Some(file) = database_of(&place.path) else {
-            return Ok(glance::Head::read(store, &place.path)?.first(said));
+            return Ok(peek::FileStart::read(store, &place.path)?.first(said));
         };
-        let database = Database::open(store, &file)?;
+        let database = GooseDatabase::open(store, &file)?;
         let row = database.session_row(&place.id)?;
         Ok(row.map(|row| database.session(row)).transpose()?.and_then(|row| said(&row)))
     }
@@ -296,35 +320,35 @@ impl Format for Goose {
         &self,
         store: &Arc<dyn Store>,
         files: &[FilePath],
-    ) -> Result<Box<dyn Fetch>, LayoutError> {
+    ) -> Result<Box<dyn RecordFetcher>, SessionError> {
         match files.first().filter(|file| is_database(file)) {
-            Some(file) => Ok(Box::new(Rows(Database::open(store, file)?))),
-            None => Ok(Box::new(Window::new(store, files))),
+            Some(file) => Ok(Box::new(DatabaseFetcher(GooseDatabase::open(store, file)?))),
+            None => Ok(Box::new(FileWindow::new(store, files))),
         }
     }
 
-    fn mending(&self, file: &FilePath) -> Result<&'static Mending, &'static str> {
+    fn repair_rules(&self, file: &FilePath) -> Result<&'static RepairRules, &'static str> {
         match database_of(file) {
-            None => Ok(&mend::GOOSE),
+            None => Ok(&repair_copy::GOOSE),
             Some(_) => Err("it is part of a database, which SQLite mends"),
         }
     }
 
-    fn id(&self, record: &Tree) -> Option<String> {
+    fn id(&self, record: &JsonTree) -> Option<String> {
         let is_message = is_message(record);
         let id = text_at(record, &["message_id"]).or_else(|| text_at(record, &["id"]));
         id.or_else(|| record.text_at(&["id"])).filter(|id| is_message && id != "null")
     }
 
-    fn drafts(&self, record: &Tree) -> Vec<Draft> {
+    fn drafts(&self, record: &JsonTree) -> Vec<EntryDraft> {
         if !is_message(record) {
-            return vec![Draft::bookkeeping("session", names(record).unwrap_or_default())];
+            return vec![EntryDraft::bookkeeping("session", names(record).unwrap_or_default())];
         }
         // What the program wrote for the model alone was asked by nobody.
         let is_hidden = flag_at(record, &["metadata", "userVisible"]) == Some(false);
         let role = text_at(record, &["role"]).unwrap_or_default();
         let role = if is_hidden && role == "user" { "system".to_owned() } else { role };
-        let content = record.at(&["content"]).unwrap_or_else(Tree::null);
+        let content = record.value_at(&["content"]).unwrap_or_else(JsonTree::null);
         match content.kind() {
             Shape::Array if content.len_at::<&str>(&[]) != Some(0) => {
                 content.children().iter().map(|(_, part)| block(&role, part).by(part)).collect()

@@ -4,59 +4,59 @@
 //! their files -> survey: where each record is -> weave: main line and strands -> entries, when they are asked for
 //! ```
 //!
-//! Each program is a `Format` in a file of its own, with a line in [`LAYOUTS`]. A format says which files are its
+//! Each program is a `Format` in a file of its own, with a line in [`FORMATS`]. A format says which files are its
 //! own, which records they hold and whom each of them follows, and what a record tells. Everything else is the same for
 //! all: records are put into one main line and strands (`weave`), shown in the common view (`reader`), and
 //! counted. The first pass keeps a few numbers of each record; what it says is read when somebody wants to see it.
 //!
 //! Invariant: nothing here writes. Every record is in exactly one line, or is a finding.
 //!
-//! The crate depends on `everturn-session` and what is below it; [`LAYOUTS`] is all that it offers to users.
+//! The crate depends on `everturn-session` and what is below it; [`FORMATS`] is all that it offers to users.
 
 mod aider;
 mod blocks;
 mod claude;
 mod codex;
-mod element;
 mod fetch;
 mod gemini;
-mod glance;
 mod goose;
-mod mend;
+mod json_file;
 mod opencode;
+mod peek;
 mod pi;
 mod reader;
 mod record;
+mod repair_copy;
 mod sillytavern;
 mod survey;
+mod thread_tree;
 mod walk;
-mod weave;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use everturn_json::finding::{Code, Finding};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
-use everturn_session::layout::{Layout, LayoutError, Reader};
-use everturn_session::repairs::Mended;
-use everturn_session::view::{Place, Places, Summary};
+use everturn_session::format::{SessionError, SessionFormat, SessionReader};
+use everturn_session::model::{SessionListing, SessionRef, SessionSummary};
+use everturn_session::repair::RepairedCopy;
 use everturn_store::{Store, StoreError};
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 pub use codex::is_asked;
-use fetch::{Fetch, Window};
-use mend::Mending;
-use record::Draft;
+use fetch::{FileWindow, RecordFetcher};
+use record::EntryDraft;
+use repair_copy::RepairRules;
 use survey::Survey;
 
 macro_rules! registry {
     ($($format:expr,)*) => {
-        /// The layouts of other programs.
-        pub static LAYOUTS: &[&dyn Layout] = &[$(&Foreign(&$format),)*];
+        /// The formats of other programs.
+        pub static FORMATS: &[&dyn SessionFormat] = &[$(&ExternalFormat(&$format),)*];
 
         /// The same, to be asked about files of which nothing is known.
-        static KNOWERS: &[&dyn Knower] = &[$(&Foreign(&$format),)*];
+        static DETECTORS: &[&dyn Detector] = &[$(&ExternalFormat(&$format),)*];
     };
 }
 
@@ -72,18 +72,18 @@ registry! {
 }
 
 /// Looks into a file of which nothing is known.
-trait Knower: Send + Sync {
+trait Detector: Send + Sync {
     /// The sessions of a file that begins like this.
     fn sessions(
         &self,
         store: &Arc<dyn Store>,
         file: &FilePath,
-        head: &glance::Head,
-    ) -> Result<Vec<Survey>, LayoutError>;
+        head: &peek::FileStart,
+    ) -> Result<Vec<Survey>, SessionError>;
 }
 
 /// What a check finds in a file of another program.
-pub struct Checked {
+pub struct FileCheck {
     /// What is wrong.
     pub findings: Vec<Finding>,
     /// How many records are good.
@@ -91,22 +91,25 @@ pub struct Checked {
 }
 
 /// Checks a file, if it is a session of another program.
-pub fn check_file(store: &Arc<dyn Store>, file: &FilePath) -> Result<Option<Checked>, LayoutError> {
-    let head = glance::Head::read(store, file)?;
-    for knower in KNOWERS {
-        let surveys = knower.sessions(store, file, &head)?;
+pub fn check_file(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Option<FileCheck>, SessionError> {
+    let head = peek::FileStart::read(store, file)?;
+    for detector in DETECTORS {
+        let surveys = detector.sessions(store, file, &head)?;
         if surveys.is_empty() {
             continue;
         }
-        let mut checked = Checked { findings: Vec::new(), records: 0 };
+        let mut checked = FileCheck { findings: Vec::new(), records: 0 };
         for survey in surveys {
             checked.records += survey.counts.kept + survey.counts.repaired;
             // Other documents of the session are looked at by themselves.
             let is_ours = |finding: &Finding| {
                 finding.file.is_within(file)
-                    || matches!(finding.code, Code::OrphanPart | Code::OrphanCall)
+                    || matches!(finding.code, FindingCode::OrphanPart | FindingCode::OrphanCall)
             };
-            let found = survey.findings.into_iter().chain(survey.remarks).filter(is_ours);
+            let found = survey.findings.into_iter().chain(survey.warnings).filter(is_ours);
             checked.findings.extend(found);
         }
         return Ok(Some(checked));
@@ -115,9 +118,9 @@ pub fn check_file(store: &Arc<dyn Store>, file: &FilePath) -> Result<Option<Chec
 }
 
 /// Whether a file is a session of another program, going by its name and by how it begins.
-pub fn claims(store: &Arc<dyn Store>, file: &FilePath) -> Result<bool, LayoutError> {
-    for layout in LAYOUTS {
-        if !layout.recognise(store, file)?.is_empty() {
+pub fn is_external_session(store: &Arc<dyn Store>, file: &FilePath) -> Result<bool, SessionError> {
+    for layout in FORMATS {
+        if !layout.sniff(store, file)?.is_empty() {
             return Ok(true);
         }
     }
@@ -126,15 +129,15 @@ pub fn claims(store: &Arc<dyn Store>, file: &FilePath) -> Result<bool, LayoutErr
 
 /// Whether a file belongs to a program, going by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fit {
+enum Match {
     Yes,
     /// How it begins must tell.
-    Perhaps,
+    Maybe,
     No,
 }
 
 /// How a program keeps its sessions.
-trait Format: Send + Sync + 'static {
+trait ProgramFormat: Send + Sync + 'static {
     /// The name of the layout.
     const NAME: &'static str;
 
@@ -143,7 +146,7 @@ trait Format: Send + Sync + 'static {
 
     /// The names of the directories below which it keeps its sessions. A link there is worth a word, because links are
     /// not followed.
-    const HOMES: &'static [&'static str];
+    const SESSION_DIRS: &'static [&'static str];
 
     /// Whether sessions may be in a directory.
     fn enters(&self, dir: &FilePath) -> bool {
@@ -152,25 +155,38 @@ trait Format: Send + Sync + 'static {
     }
 
     /// Whether a file is one of its sessions, going by its path below the root.
-    fn fits(&self, path: &FilePath) -> Fit;
+    fn match_path(&self, path: &FilePath) -> Match;
 
     /// Whether a file is one of its sessions, going by how it begins.
-    fn knows(&self, path: &FilePath, head: &glance::Head) -> bool;
+    fn sniff(&self, path: &FilePath, head: &peek::FileStart) -> bool;
 
     /// The same, where more of the file may have to be looked at.
-    fn is_one(&self, store: &Arc<dyn Store>, path: &FilePath, head: &glance::Head) -> bool {
+    fn is_session_file(
+        &self,
+        store: &Arc<dyn Store>,
+        path: &FilePath,
+        head: &peek::FileStart,
+    ) -> bool {
         let _ = store;
-        self.knows(path, head)
+        self.sniff(path, head)
     }
 
     /// The sessions of a file.
-    fn places(&self, store: &Arc<dyn Store>, file: &FilePath) -> Result<Vec<Place>, LayoutError> {
+    fn sessions_in_file(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<Vec<SessionRef>, SessionError> {
         let _ = store;
-        Ok(vec![Place { id: self.file_id(file), path: file.clone() }])
+        Ok(vec![SessionRef { id: self.file_id(file), path: file.clone() }])
     }
 
     /// Sessions whose own files are lost, besides those that are there.
-    fn lost(&self, store: &Arc<dyn Store>, there: &[Place]) -> Result<Vec<Place>, LayoutError> {
+    fn orphaned_sessions(
+        &self,
+        store: &Arc<dyn Store>,
+        there: &[SessionRef],
+    ) -> Result<Vec<SessionRef>, SessionError> {
         let _ = (store, there);
         Ok(Vec::new())
     }
@@ -179,8 +195,8 @@ trait Format: Send + Sync + 'static {
     fn project(
         &self,
         store: &Arc<dyn Store>,
-        place: &Place,
-    ) -> Result<Option<String>, LayoutError> {
+        place: &SessionRef,
+    ) -> Result<Option<String>, SessionError> {
         let _ = (store, place);
         Ok(None)
     }
@@ -191,11 +207,15 @@ trait Format: Send + Sync + 'static {
     }
 
     /// The first pass over a session.
-    fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError>;
+    fn survey(&self, store: &Arc<dyn Store>, place: &SessionRef) -> Result<Survey, SessionError>;
 
     /// What can be said of a session without reading all of it.
-    fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
-        Ok(Glance::of(&self.survey(store, place)?))
+    fn peek(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionHeader, SessionError> {
+        Ok(SessionHeader::of(&self.survey(store, place)?))
     }
 
     /// Whoever reads records again.
@@ -203,28 +223,28 @@ trait Format: Send + Sync + 'static {
         &self,
         store: &Arc<dyn Store>,
         files: &[FilePath],
-    ) -> Result<Box<dyn Fetch>, LayoutError> {
-        Ok(Box::new(Window::new(store, files)))
+    ) -> Result<Box<dyn RecordFetcher>, SessionError> {
+        Ok(Box::new(FileWindow::new(store, files)))
     }
 
     /// How the file of a session is mended in a copy, or why it is not.
-    fn mending(&self, file: &FilePath) -> Result<&'static Mending, &'static str>;
+    fn repair_rules(&self, file: &FilePath) -> Result<&'static RepairRules, &'static str>;
 
     /// A record as it is shown, where it holds others that are shown by themselves.
-    fn shown(&self, record: Tree) -> Tree {
+    fn shown(&self, record: JsonTree) -> JsonTree {
         record
     }
 
     /// The id of a record.
-    fn id(&self, record: &Tree) -> Option<String>;
+    fn id(&self, record: &JsonTree) -> Option<String>;
 
     /// What a record tells: at least one thing.
-    fn drafts(&self, record: &Tree) -> Vec<Draft>;
+    fn drafts(&self, record: &JsonTree) -> Vec<EntryDraft>;
 }
 
 /// What is said of a session in a list.
 #[derive(Debug, Clone, Default)]
-struct Glance {
+struct SessionHeader {
     title: Option<String>,
     created: Option<Timestamp>,
     updated: Option<Timestamp>,
@@ -235,9 +255,9 @@ struct Glance {
     findings: Vec<Finding>,
 }
 
-impl Glance {
-    fn of(survey: &Survey) -> Glance {
-        Glance {
+impl SessionHeader {
+    fn of(survey: &Survey) -> SessionHeader {
+        SessionHeader {
             title: survey.title.clone(),
             created: survey.created,
             updated: survey.updated,
@@ -256,118 +276,128 @@ fn stem(file: &FilePath) -> String {
 }
 
 /// A format as a layout.
-struct Foreign<F: 'static>(&'static F);
+struct ExternalFormat<F: 'static>(&'static F);
 
-impl<F: Format> Foreign<F> {
+impl<F: ProgramFormat> ExternalFormat<F> {
     fn is_ours(
         &self,
         store: &Arc<dyn Store>,
         path: &FilePath,
-        fit: Fit,
-    ) -> Result<bool, LayoutError> {
+        fit: Match,
+    ) -> Result<bool, SessionError> {
         match fit {
-            Fit::Yes => Ok(true),
-            Fit::No => Ok(false),
-            Fit::Perhaps => Ok(self.0.is_one(store, path, &glance::Head::read(store, path)?)),
+            Match::Yes => Ok(true),
+            Match::No => Ok(false),
+            Match::Maybe => {
+                Ok(self.0.is_session_file(store, path, &peek::FileStart::read(store, path)?))
+            }
         }
     }
 }
 
-impl<F: Format> Knower for Foreign<F> {
+impl<F: ProgramFormat> Detector for ExternalFormat<F> {
     fn sessions(
         &self,
         store: &Arc<dyn Store>,
         file: &FilePath,
-        head: &glance::Head,
-    ) -> Result<Vec<Survey>, LayoutError> {
-        if self.0.fits(file) == Fit::No || !self.0.is_one(store, file, head) {
+        head: &peek::FileStart,
+    ) -> Result<Vec<Survey>, SessionError> {
+        if self.0.match_path(file) == Match::No || !self.0.is_session_file(store, file, head) {
             return Ok(Vec::new());
         }
-        let places = self.0.places(store, file)?;
+        let places = self.0.sessions_in_file(store, file)?;
         places.iter().map(|place| self.0.survey(store, place)).collect()
     }
 }
 
-impl<F: Format> Layout for Foreign<F> {
+impl<F: ProgramFormat> SessionFormat for ExternalFormat<F> {
     fn name(&self) -> &'static str {
         F::NAME
     }
 
-    fn is_foreign(&self) -> bool {
+    fn is_external(&self) -> bool {
         true
     }
 
-    fn recognise(
+    fn sniff(
         &self,
         store: &Arc<dyn Store>,
         file: &FilePath,
-    ) -> Result<Vec<Place>, LayoutError> {
+    ) -> Result<Vec<SessionRef>, SessionError> {
         // Under a name of its own a file must still begin as the program would begin it.
-        let fit = match self.0.fits(file) {
-            Fit::No => Fit::No,
-            Fit::Yes | Fit::Perhaps => Fit::Perhaps,
+        let fit = match self.0.match_path(file) {
+            Match::No => Match::No,
+            Match::Yes | Match::Maybe => Match::Maybe,
         };
-        if self.is_ours(store, file, fit)? { self.0.places(store, file) } else { Ok(Vec::new()) }
+        if self.is_ours(store, file, fit)? {
+            self.0.sessions_in_file(store, file)
+        } else {
+            Ok(Vec::new())
+        }
     }
 
-    fn places(&self, store: &Arc<dyn Store>) -> Result<Places, LayoutError> {
-        let walked = walk::walk(
+    fn locate(&self, store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
+        let walked = walk::find_files(
             store,
             F::DEPTH,
-            F::HOMES,
+            F::SESSION_DIRS,
             |dir| self.0.enters(dir),
-            |path| self.0.fits(path),
+            |path| self.0.match_path(path),
         )?;
-        let mut places = Places { places: Vec::new(), findings: walked.findings };
+        let mut places = SessionListing { sessions: Vec::new(), findings: walked.findings };
         for (path, fit) in walked.files {
             let found = self.is_ours(store, &path, fit).and_then(|is| match is {
-                true => self.0.places(store, &path),
+                true => self.0.sessions_in_file(store, &path),
                 false => Ok(Vec::new()),
             });
             match found {
-                Ok(found) => places.places.extend(found),
-                Err(LayoutError::Store(StoreError::Missing { .. })) => {}
+                Ok(found) => places.sessions.extend(found),
+                Err(SessionError::Store(StoreError::Missing { .. })) => {}
                 Err(error) => {
-                    let place = Place { id: self.0.file_id(&path), path };
-                    places.findings.extend(self.unreadable(&place, &error).findings);
+                    let place = SessionRef { id: self.0.file_id(&path), path };
+                    places.findings.extend(self.unreadable_summary(&place, &error).findings);
                 }
             }
         }
-        let lost = self.0.lost(store, &places.places)?;
-        places.places.extend(lost);
+        let lost = self.0.orphaned_sessions(store, &places.sessions)?;
+        places.sessions.extend(lost);
         Ok(places)
     }
 
     fn project(
         &self,
         store: &Arc<dyn Store>,
-        place: &Place,
-    ) -> Result<Option<String>, LayoutError> {
+        place: &SessionRef,
+    ) -> Result<Option<String>, SessionError> {
         self.0.project(store, place)
     }
 
-    fn read_summary(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Summary, LayoutError> {
-        let glance = self.0.glance(store, place)?;
-        Ok(Summary {
-            place: place.clone(),
+    fn read_summary(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionSummary, SessionError> {
+        let header = self.0.peek(store, place)?;
+        Ok(SessionSummary {
+            session: place.clone(),
             layout: F::NAME,
-            title: glance.title.unwrap_or_else(|| place.id.clone()),
-            created: glance.created,
-            updated: glance.updated,
-            status: if glance.is_helper { "helper" } else { "active" }.to_owned(),
-            turns: glance.turns,
-            parent: glance.parent,
-            findings: glance.findings,
+            title: header.title.unwrap_or_else(|| place.id.clone()),
+            created: header.created,
+            updated: header.updated,
+            status: if header.is_helper { "helper" } else { "active" }.to_owned(),
+            turns: header.turns,
+            parent: header.parent,
+            findings: header.findings,
         })
     }
 
     fn open_reader(
         &self,
         store: &Arc<dyn Store>,
-        place: &Place,
-    ) -> Result<Box<dyn Reader>, LayoutError> {
+        place: &SessionRef,
+    ) -> Result<Box<dyn SessionReader>, SessionError> {
         let survey = Arc::new(self.0.survey(store, place)?);
-        Ok(Box::new(reader::SessionReader {
+        Ok(Box::new(reader::ExternalReader {
             format: self.0,
             store: Arc::clone(store),
             survey,
@@ -375,11 +405,15 @@ impl<F: Format> Layout for Foreign<F> {
         }))
     }
 
-    fn mended(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Mended, LayoutError> {
-        mend::mended(self.0, store, place)
+    fn repaired_copy(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<RepairedCopy, SessionError> {
+        repair_copy::repair_copy(self.0, store, place)
     }
 
-    fn not_offered(&self, what: &'static str) -> LayoutError {
-        LayoutError::OnlyRead { layout: F::NAME, what }
+    fn unsupported(&self, what: &'static str) -> SessionError {
+        SessionError::ReadOnly { layout: F::NAME, what }
     }
 }

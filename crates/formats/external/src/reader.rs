@@ -4,43 +4,49 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::Format;
-use super::fetch::Fetch;
-use super::record::{Draft, Node};
-use super::survey::{Survey, name_of, title};
-use super::weave::{Line, What};
+use super::ProgramFormat;
+use super::fetch::RecordFetcher;
+use super::record::{EntryDraft, RecordNode};
+use super::survey::{Survey, line_name, title};
+use super::thread_tree::{LineKind, ThreadLine};
 use everturn_json::finding::Finding;
-use everturn_session::layout::{LayoutError, NoChanges, Reader, Stream};
-use everturn_session::view::{Change, Counts, Entry, State, Strand, Usage};
+use everturn_session::format::{EmptyChanges, RecordStream, SessionError, SessionReader};
+use everturn_session::model::{
+    Entry, RecordCounts, SessionBranch, SessionState, SessionUsage, StateChange,
+};
 use everturn_store::Store;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// A session, along one of its lines.
-pub(super) struct SessionReader<F: Format> {
+pub(super) struct ExternalReader<F: ProgramFormat> {
     pub(super) format: &'static F,
     pub(super) store: Arc<dyn Store>,
     pub(super) survey: Arc<Survey>,
     pub(super) line: usize,
 }
 
-impl<F: Format> SessionReader<F> {
-    fn line(&self) -> Option<&Line> {
-        self.survey.woven.lines.get(self.line)
+impl<F: ProgramFormat> ExternalReader<F> {
+    fn line(&self) -> Option<&ThreadLine> {
+        self.survey.thread_tree.lines.get(self.line)
     }
 
     fn last_turn(&self) -> u64 {
         let line = self.line();
         let own = line.and_then(|line| line.own.last()).map(|(_, turn)| *turn);
-        own.or_else(|| line.map(|line| self.survey.woven.turn_before(line))).unwrap_or(0)
+        own.or_else(|| line.map(|line| self.survey.thread_tree.turn_before(line))).unwrap_or(0)
     }
 
-    fn fetch(&self) -> Result<Box<dyn Fetch>, LayoutError> {
+    fn fetch(&self) -> Result<Box<dyn RecordFetcher>, SessionError> {
         self.format.fetch(&self.store, &self.survey.files)
     }
 
     /// What a strand is called: after its first record, or after what its records have in common.
-    fn strand_id(&self, line: &Line, fetch: &mut dyn Fetch) -> Result<Option<String>, LayoutError> {
-        if let Some(name) = name_of(line.what) {
+    fn branch_id(
+        &self,
+        line: &ThreadLine,
+        fetch: &mut dyn RecordFetcher,
+    ) -> Result<Option<String>, SessionError> {
+        if let Some(name) = line_name(line.kind) {
             return Ok(Some(name.to_owned()));
         }
         let Some(&(number, _)) = line.own.first() else { return Ok(None) };
@@ -50,15 +56,19 @@ impl<F: Format> SessionReader<F> {
     }
 
     /// What a strand is about: the first thing that is said in it.
-    fn strand_title(&self, line: &Line, fetch: &mut dyn Fetch) -> Result<String, LayoutError> {
-        let what = match line.what {
-            What::Side => "helper: ",
-            What::Apart(name) => {
+    fn branch_title(
+        &self,
+        line: &ThreadLine,
+        fetch: &mut dyn RecordFetcher,
+    ) -> Result<String, SessionError> {
+        let what = match line.kind {
+            LineKind::Side => "helper: ",
+            LineKind::Apart(name) => {
                 let (count, is) =
                     (line.own.len(), if line.own.len() == 1 { "record" } else { "records" });
                 return Ok(format!("{count} {is}, {name}"));
             }
-            What::Main | What::Branch => "",
+            LineKind::Main | LineKind::Branch => "",
         };
         for (number, _) in line.own.iter().take(8) {
             let Some(node) = self.survey.nodes.get(*number as usize) else { continue };
@@ -73,11 +83,14 @@ impl<F: Format> SessionReader<F> {
     }
 
     /// The ids of all strands, with the lines that they are.
-    fn named(&self, fetch: &mut dyn Fetch) -> Result<Vec<(String, usize)>, LayoutError> {
+    fn branch_lines(
+        &self,
+        fetch: &mut dyn RecordFetcher,
+    ) -> Result<Vec<(String, usize)>, SessionError> {
         let mut named: Vec<(String, usize)> = Vec::new();
         let mut taken = std::collections::HashMap::new();
-        for (number, line) in self.survey.woven.lines.iter().enumerate().skip(1) {
-            let Some(id) = self.strand_id(line, fetch)? else { continue };
+        for (number, line) in self.survey.thread_tree.lines.iter().enumerate().skip(1) {
+            let Some(id) = self.branch_id(line, fetch)? else { continue };
             let times: &mut u32 = taken.entry(id.clone()).or_insert(0);
             *times += 1;
             let id = if *times > 1 { format!("{id}~{times}") } else { id };
@@ -88,12 +101,12 @@ impl<F: Format> SessionReader<F> {
 }
 
 /// The id of a record: its own, or its number.
-pub(super) fn record_id<F: Format>(format: &F, tree: &Tree, number: u32) -> String {
+pub(super) fn record_id<F: ProgramFormat>(format: &F, tree: &JsonTree, number: u32) -> String {
     format.id(tree).unwrap_or_else(|| format!("r{}", u64::from(number) + 1))
 }
 
-impl<F: Format> Reader for SessionReader<F> {
-    fn turns(&self) -> Result<RangeInclusive<u64>, LayoutError> {
+impl<F: ProgramFormat> SessionReader for ExternalReader<F> {
+    fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
         Ok(0..=self.last_turn())
     }
 
@@ -101,25 +114,25 @@ impl<F: Format> Reader for SessionReader<F> {
         self.survey.findings.clone()
     }
 
-    fn remarks(&self) -> Vec<Finding> {
-        self.survey.remarks.clone()
+    fn warnings(&self) -> Vec<Finding> {
+        self.survey.warnings.clone()
     }
 
-    fn counts(&self) -> Option<Counts> {
+    fn record_counts(&self) -> Option<RecordCounts> {
         Some(self.survey.counts)
     }
 
-    fn usage(&self) -> Option<Usage> {
+    fn usage(&self) -> Option<SessionUsage> {
         self.survey.usage.clone()
     }
 
     fn entries(
         &self,
         turns: RangeInclusive<u64>,
-    ) -> Result<Box<dyn Stream<Item = Entry> + '_>, LayoutError> {
-        let pieces = self.survey.woven.pieces(self.line).into();
+    ) -> Result<Box<dyn RecordStream<Item = Entry> + '_>, SessionError> {
+        let pieces = self.survey.thread_tree.pieces(self.line).into();
         let fetch = self.fetch()?;
-        Ok(Box::new(Entries {
+        Ok(Box::new(ExternalEntries {
             reader: self,
             fetch,
             pieces,
@@ -133,50 +146,50 @@ impl<F: Format> Reader for SessionReader<F> {
     fn changes(
         &self,
         _turns: RangeInclusive<u64>,
-    ) -> Result<Box<dyn Stream<Item = Change> + '_>, LayoutError> {
-        Ok(Box::new(NoChanges))
+    ) -> Result<Box<dyn RecordStream<Item = StateChange> + '_>, SessionError> {
+        Ok(Box::new(EmptyChanges))
     }
 
-    fn state(&self, _turn: Option<u64>) -> Result<State, LayoutError> {
+    fn state(&self, _turn: Option<u64>) -> Result<SessionState, SessionError> {
         let what = "states: such sessions are what was said, and keep nothing besides";
-        Err(LayoutError::NotOffered { layout: F::NAME, what })
+        Err(SessionError::Unsupported { layout: F::NAME, what })
     }
 
-    fn strands(&self) -> Result<Vec<Strand>, LayoutError> {
+    fn branches(&self) -> Result<Vec<SessionBranch>, SessionError> {
         let mut fetch = self.fetch()?;
-        let mut strands = Vec::new();
-        for (id, number) in self.named(&mut *fetch)? {
-            let Some(line) = self.survey.woven.lines.get(number) else { continue };
+        let mut branches = Vec::new();
+        for (id, number) in self.branch_lines(&mut *fetch)? {
+            let Some(line) = self.survey.thread_tree.lines.get(number) else { continue };
             let nodes = line.own.iter().filter_map(|(at, _)| self.survey.nodes.get(*at as usize));
             let last = line.own.last().map_or(0, |(_, turn)| *turn);
-            strands.push(Strand {
+            branches.push(SessionBranch {
                 id,
-                from: self.survey.woven.turn_in_main(line),
-                turns: last.saturating_sub(self.survey.woven.turn_before(line)),
-                updated: nodes.filter_map(|node: &Node| node.time).max(),
-                title: self.strand_title(line, &mut *fetch)?,
+                from: self.survey.thread_tree.turn_in_main(line),
+                turns: last.saturating_sub(self.survey.thread_tree.turn_before(line)),
+                updated: nodes.filter_map(|node: &RecordNode| node.time).max(),
+                title: self.branch_title(line, &mut *fetch)?,
             });
         }
-        Ok(strands)
+        Ok(branches)
     }
 
-    fn along(&self, strand: &str) -> Result<Box<dyn Reader>, LayoutError> {
+    fn open_branch(&self, branch: &str) -> Result<Box<dyn SessionReader>, SessionError> {
         let mut fetch = self.fetch()?;
-        let named = self.named(&mut *fetch)?;
-        let whole = named.iter().find(|(id, _)| id == strand);
-        let mut begun = named.iter().filter(|(id, _)| !strand.is_empty() && id.starts_with(strand));
+        let named = self.branch_lines(&mut *fetch)?;
+        let whole = named.iter().find(|(id, _)| id == branch);
+        let mut begun = named.iter().filter(|(id, _)| !branch.is_empty() && id.starts_with(branch));
         let found = match (whole, begun.next(), begun.next()) {
             (Some((_, line)), ..) | (None, Some((_, line)), None) => *line,
             (None, Some(_), Some(_)) => {
-                let what = format!("{strand:?} is the beginning of several branches");
-                return Err(LayoutError::request(what));
+                let what = format!("{branch:?} is the beginning of several branches");
+                return Err(SessionError::request(what));
             }
             (None, None, _) => {
-                let what = format!("there is no branch {strand:?} in the session");
-                return Err(LayoutError::request(what));
+                let what = format!("there is no branch {branch:?} in the session");
+                return Err(SessionError::request(what));
             }
         };
-        Ok(Box::new(SessionReader {
+        Ok(Box::new(ExternalReader {
             format: self.format,
             store: Arc::clone(&self.store),
             survey: Arc::clone(&self.survey),
@@ -185,9 +198,9 @@ impl<F: Format> Reader for SessionReader<F> {
     }
 }
 
-struct Entries<'a, F: Format> {
-    reader: &'a SessionReader<F>,
-    fetch: Box<dyn Fetch>,
+struct ExternalEntries<'a, F: ProgramFormat> {
+    reader: &'a ExternalReader<F>,
+    fetch: Box<dyn RecordFetcher>,
     /// What is left to read: lines, and how many of their own records count.
     pieces: VecDeque<(usize, usize)>,
     at: usize,
@@ -196,12 +209,12 @@ struct Entries<'a, F: Format> {
     ready: VecDeque<Entry>,
 }
 
-impl<F: Format> Entries<'_, F> {
+impl<F: ProgramFormat> ExternalEntries<'_, F> {
     /// The next record of the line, and its turn.
     fn next_record(&mut self) -> Option<(u32, u64)> {
         loop {
             let &(line, count) = self.pieces.front()?;
-            let own = &self.reader.survey.woven.lines.get(line)?.own;
+            let own = &self.reader.survey.thread_tree.lines.get(line)?.own;
             if self.at < count.min(own.len()) {
                 self.at += 1;
                 return own.get(self.at - 1).copied();
@@ -211,13 +224,18 @@ impl<F: Format> Entries<'_, F> {
         }
     }
 
-    fn tell(&mut self, number: u32, turn: u64, node: &Node) -> Result<(), LayoutError> {
+    fn push_entries(
+        &mut self,
+        number: u32,
+        turn: u64,
+        node: &RecordNode,
+    ) -> Result<(), SessionError> {
         let tree = self.fetch.fetch(node.at)?;
         let id = record_id(self.reader.format, &tree, number);
         let drafts = self.reader.format.drafts(&tree);
         let tree = self.reader.format.shown(tree);
         for (place, draft) in (1_u64..).zip(drafts) {
-            let Draft { kind, speaker, text, part, .. } = draft;
+            let EntryDraft { kind, speaker, text, part, .. } = draft;
             // The first entry has the whole record, so that nothing of it is missing and nothing is there twice.
             let raw = part.filter(|_| place > 1).unwrap_or_else(|| tree.clone());
             let id = if place == 1 { id.clone() } else { format!("{id}#{place}") };
@@ -237,10 +255,10 @@ impl<F: Format> Entries<'_, F> {
     }
 }
 
-impl<F: Format> Stream for Entries<'_, F> {
+impl<F: ProgramFormat> RecordStream for ExternalEntries<'_, F> {
     type Item = Entry;
 
-    fn next(&mut self) -> Option<Result<Entry, LayoutError>> {
+    fn next(&mut self) -> Option<Result<Entry, SessionError>> {
         loop {
             if let Some(entry) = self.ready.pop_front() {
                 return Some(Ok(entry));
@@ -251,7 +269,7 @@ impl<F: Format> Stream for Entries<'_, F> {
             }
             let node = *self.reader.survey.nodes.get(number as usize)?;
             if turn >= *self.turns.start()
-                && let Err(error) = self.tell(number, turn, &node)
+                && let Err(error) = self.push_entries(number, turn, &node)
             {
                 return Some(Err(error));
             }

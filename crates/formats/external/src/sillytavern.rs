@@ -7,19 +7,19 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::blocks::any_time_at;
-use super::element::spans;
-use super::glance::{self, Told};
-use super::record::{At, Draft, Look, Parent};
-use super::survey::{Seen, Survey, Surveyor};
-use super::weave::{Forks, Placing};
-use super::{Fit, Format, Glance, Mending, mend, stem};
-use everturn_json::finding::Code;
+use super::json_file::spans;
+use super::peek::{self, SessionInfo};
+use super::record::{EntryDraft, Parent, RecordInfo, RecordSpan};
+use super::survey::{ScannedRecord, Survey, Surveyor};
+use super::thread_tree::{ForkPolicy, Placement};
+use super::{Match, ProgramFormat, RepairRules, SessionHeader, repair_copy, stem};
+use everturn_json::finding::FindingCode;
 use everturn_json::names::FilePath;
-use everturn_session::layout::LayoutError;
-use everturn_session::view::{Kind, Place};
+use everturn_session::format::SessionError;
+use everturn_session::model::{EntryKind, SessionRef};
 use everturn_store::Store;
 use everturn_value::outline::{flag_at, number_at, text_at, text_of};
-use everturn_value::tree::{Kind as Shape, Tree};
+use everturn_value::tree::{JsonTree, ValueKind as Shape};
 
 pub(super) struct SillyTavern;
 
@@ -66,152 +66,162 @@ fn written_time(text: &str) -> Option<Timestamp> {
     made(year, month, day, hour, minute, 0)
 }
 
-fn time(record: &Tree) -> Option<Timestamp> {
-    let date = ["send_date", "create_date"].into_iter().find(|key| record.at(&[key]).is_some())?;
+fn time(record: &JsonTree) -> Option<Timestamp> {
+    let date =
+        ["send_date", "create_date"].into_iter().find(|key| record.value_at(&[key]).is_some())?;
     any_time_at(record, &[date]).or_else(|| written_time(&text_at(record, &[date])?))
 }
 
-fn is_header(record: &Tree) -> bool {
-    record.at(&["mes"]).is_none()
+fn is_header(record: &JsonTree) -> bool {
+    record.value_at(&["mes"]).is_none()
         && ["chat_metadata", "user_name", "character_name"]
             .iter()
-            .any(|key| record.at(&[key]).is_some())
+            .any(|key| record.value_at(&[key]).is_some())
 }
 
-fn look(record: &Tree) -> Look {
-    Look { time: time(record), ..Look::telling(SillyTavern.drafts(record)) }
+fn record_info(record: &JsonTree) -> RecordInfo {
+    RecordInfo { time: time(record), ..RecordInfo::from_drafts(SillyTavern.drafts(record)) }
 }
 
 /// The chat from which a header says that its chat branched off.
-fn main_chat(record: &Tree) -> Option<String> {
+fn main_chat(record: &JsonTree) -> Option<String> {
     text_at(record, &["chat_metadata", "main_chat"]).filter(|_| is_header(record))
 }
 
-fn told(record: &Tree) -> Told {
-    Told { name: None, parent: main_chat(record), is_helper: false }
+fn session_info(record: &JsonTree) -> SessionInfo {
+    SessionInfo { name: None, parent: main_chat(record), is_helper: false }
 }
 
 /// Keeps a message and the other versions of it. Returns its number.
-fn keep(surveyor: &mut Surveyor, seen: &Seen<'_>, parent: Parent) -> u32 {
+fn keep(surveyor: &mut Surveyor, seen: &ScannedRecord<'_>, parent: Parent) -> u32 {
     let record = seen.tree;
-    let look = look(record);
+    let look = record_info(record);
     let number = surveyor.add(seen, &look, parent);
     let Some(swipes) = spans(seen.text, 0, Some("swipes")) else { return number };
     let said = text_at(record, &["mes"]).unwrap_or_default();
     let chosen = number_at(record, &["swipe_id"]).and_then(|id| usize::try_from(id).ok());
     let text_in = |span: &std::ops::Range<usize>| {
         let text = seen.text.get(span.clone())?;
-        Some((Tree::parse(text).ok()?, text))
+        Some((JsonTree::parse(text).ok()?, text))
     };
     let is_said = |span: &std::ops::Range<usize>| {
         text_in(span).and_then(|(tree, _)| text_of(&tree)).is_some_and(|text| text == said)
     };
-    let infos = record.at(&["swipe_info"]).map(|list| list.children()).unwrap_or_default();
+    let infos = record.value_at(&["swipe_info"]).map(|list| list.children()).unwrap_or_default();
     let agrees = chosen.and_then(|chosen| swipes.get(chosen)).is_some_and(is_said);
     if !agrees && !swipes.is_empty() {
         let message = "the message does not say what the version of it that was chosen says";
-        surveyor.remark(number, Code::ChoiceDiffers, message.to_owned());
+        surveyor.warn(number, FindingCode::ChoiceDiffers, message.to_owned());
     }
     for (at, span) in swipes.iter().enumerate() {
         if agrees && Some(at) == chosen {
             continue;
         }
         let Some((tree, text)) = text_in(span) else { continue };
-        let place =
-            At { offset: seen.at.offset + span.start as u64, length: text.len() as u64, ..seen.at };
-        let part = Seen { tree: &tree, text, at: place, line: seen.line };
-        let mut version = Look::telling(SillyTavern.drafts(&tree));
+        let place = RecordSpan {
+            offset: seen.at.offset + span.start as u64,
+            length: text.len() as u64,
+            ..seen.at
+        };
+        let part = ScannedRecord { tree: &tree, text, at: place, line: seen.line };
+        let mut version = RecordInfo::from_drafts(SillyTavern.drafts(&tree));
         version.time = infos.get(at).and_then(|(_, info)| time(info)).or(look.time);
         surveyor.add_part(&part, &version, parent);
     }
     number
 }
 
-impl Format for SillyTavern {
+impl ProgramFormat for SillyTavern {
     const NAME: &'static str = "sillytavern";
     const DEPTH: usize = 5;
-    const HOMES: &'static [&'static str] = &["chats", "group chats"];
+    const SESSION_DIRS: &'static [&'static str] = &["chats", "group chats"];
 
-    fn fits(&self, path: &FilePath) -> Fit {
-        if path.as_str().ends_with(".jsonl") { Fit::Perhaps } else { Fit::No }
+    fn match_path(&self, path: &FilePath) -> Match {
+        if path.as_str().ends_with(".jsonl") { Match::Maybe } else { Match::No }
     }
 
-    fn knows(&self, _path: &FilePath, head: &glance::Head) -> bool {
+    fn sniff(&self, _path: &FilePath, head: &peek::FileStart) -> bool {
         head.any(|record| {
-            let is_message = record.at(&["mes"]).is_some() && record.at(&["is_user"]).is_some();
+            let is_message =
+                record.value_at(&["mes"]).is_some() && record.value_at(&["is_user"]).is_some();
             is_message
-                || record.at(&["chat_metadata"]).is_some()
-                || (record.at(&["user_name"]).is_some() && record.at(&["character_name"]).is_some())
+                || record.value_at(&["chat_metadata"]).is_some()
+                || (record.value_at(&["user_name"]).is_some()
+                    && record.value_at(&["character_name"]).is_some())
         })
     }
 
-    fn survey(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Survey, LayoutError> {
+    fn survey(&self, store: &Arc<dyn Store>, place: &SessionRef) -> Result<Survey, SessionError> {
         let mut surveyor = Surveyor::of_file(&place.path);
         let (mut tip, mut parent) = (None, None);
         surveyor.lines(store, 0, |surveyor, seen| {
             if is_header(seen.tree) {
-                let number = surveyor.add(seen, &look(seen.tree), Parent::Nobody);
+                let number = surveyor.add(seen, &record_info(seen.tree), Parent::Root);
                 if let Some(node) = surveyor.node(number) {
-                    node.placing = Placing::Aside;
+                    node.placement = Placement::Aside;
                 }
                 parent = main_chat(seen.tree).or(parent.take());
                 return;
             }
-            tip = Some(keep(surveyor, seen, tip.map_or(Parent::Nobody, Parent::Number)));
+            tip = Some(keep(surveyor, seen, tip.map_or(Parent::Root, Parent::Number)));
         })?;
-        let mut survey = surveyor.finish(Forks::Ways, tip);
+        let mut survey = surveyor.finish(ForkPolicy::EveryFork, tip);
         survey.parent = parent;
         survey.title = Some(stem(&place.path));
         Ok(survey)
     }
 
-    fn glance(&self, store: &Arc<dyn Store>, place: &Place) -> Result<Glance, LayoutError> {
+    fn peek(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionHeader, SessionError> {
         let survey = || self.survey(store, place);
-        let mut glance = glance::of_lines(store, &place.path, survey, look, told)?;
-        glance.title = Some(stem(&place.path));
-        Ok(glance)
+        let mut header = peek::peek_lines(store, &place.path, survey, record_info, session_info)?;
+        header.title = Some(stem(&place.path));
+        Ok(header)
     }
 
-    fn mending(&self, _file: &FilePath) -> Result<&'static Mending, &'static str> {
-        Ok(&mend::SILLYTAVERN)
+    fn repair_rules(&self, _file: &FilePath) -> Result<&'static RepairRules, &'static str> {
+        Ok(&repair_copy::SILLYTAVERN)
     }
 
-    fn id(&self, _record: &Tree) -> Option<String> {
+    fn id(&self, _record: &JsonTree) -> Option<String> {
         None
     }
 
-    fn drafts(&self, record: &Tree) -> Vec<Draft> {
+    fn drafts(&self, record: &JsonTree) -> Vec<EntryDraft> {
         if record.kind() == Shape::String {
-            return vec![Draft::new(
-                Kind::Assistant,
+            return vec![EntryDraft::new(
+                EntryKind::Assistant,
                 "version",
                 text_of(record).unwrap_or_default(),
             )];
         }
         if is_header(record) {
             let name = text_at(record, &["character_name"]).unwrap_or_default();
-            return vec![Draft::bookkeeping("chat", name)];
+            return vec![EntryDraft::bookkeeping("chat", name)];
         }
         let flag = |path: &[&str]| flag_at(record, path) == Some(true);
         let is_narrator = text_at(record, &["extra", "type"]).as_deref() == Some("narrator");
         let kind = if is_narrator {
-            Kind::Narrator
+            EntryKind::Narrator
         } else if flag(&["is_system"]) || flag(&["extra", "isSmallSys"]) {
-            Kind::System
+            EntryKind::System
         } else if flag(&["is_user"]) {
-            Kind::User
+            EntryKind::User
         } else {
-            Kind::Assistant
+            EntryKind::Assistant
         };
         let speaker = text_at(record, &["name"]).unwrap_or_else(|| kind.as_str().to_owned());
         let text = text_at(record, &["mes"]).unwrap_or_default();
-        let mut drafts = vec![Draft::new(kind, &speaker, text)];
-        let thought = record.at(&["extra", "reasoning"]);
+        let mut drafts = vec![EntryDraft::new(kind, &speaker, text)];
+        let thought = record.value_at(&["extra", "reasoning"]);
         let thought =
             thought.filter(|thought| text_of(thought).is_some_and(|text| !text.is_empty()));
         if let Some(thought) = thought {
             let text = text_of(&thought).unwrap_or_default();
-            drafts.push(Draft::new(Kind::thinking(), &speaker, text).by(&thought));
+            drafts.push(EntryDraft::new(EntryKind::thinking(), &speaker, text).by(&thought));
         }
         drafts
     }
@@ -224,7 +234,7 @@ mod tests {
     #[test]
     fn times_are_read_in_every_style() {
         let check = |text: &str, expect: Option<&str>| {
-            let record = Tree::parse(format!(r#"{{"send_date":{text}}}"#)).unwrap();
+            let record = JsonTree::parse(format!(r#"{{"send_date":{text}}}"#)).unwrap();
             assert_eq!(time(&record).map(|time| time.to_string()).as_deref(), expect, "{text}");
         };
         check(r#""2023-06-01T15:04:05.000Z""#, Some("2023-06-01T15:04:05Z"));

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::record::{At, Call, Key, Look, Node, Parent, Role};
-use super::weave::{Forks, Knot, Placing, What, Woven, weave};
-use everturn_json::finding::{Code, Finding};
-use everturn_json::lines::{Item, Record, Scan};
+use super::record::{Parent, RecordInfo, RecordNode, RecordRole, RecordSpan, TextHash, ToolCall};
+use super::thread_tree::{ForkPolicy, LineKind, Placement, ThreadNode, ThreadTree, linearize};
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::jsonl::{JsonlRecord, JsonlScan, ScanItem};
 use everturn_json::names::FilePath;
-use everturn_session::layout::LayoutError;
-use everturn_session::view::{Counts, Usage};
+use everturn_session::format::SessionError;
+use everturn_session::model::{RecordCounts, SessionUsage};
 use everturn_store::{Store, StoreError, StoreSource};
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The records that say again what others say, and those of which there is a newer version.
 pub(super) const DUPLICATES: &str = "duplicates";
@@ -26,8 +26,8 @@ const TITLE_LENGTH: usize = 72;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Survey {
     pub(super) files: Vec<FilePath>,
-    pub(super) nodes: Vec<Node>,
-    pub(super) woven: Woven,
+    pub(super) nodes: Vec<RecordNode>,
+    pub(super) thread_tree: ThreadTree,
     pub(super) title: Option<String>,
     pub(super) parent: Option<String>,
     pub(super) created: Option<Timestamp>,
@@ -35,29 +35,29 @@ pub(super) struct Survey {
     /// What was lost or had to be put right.
     pub(super) findings: Vec<Finding>,
     /// What is odd and does no harm.
-    pub(super) remarks: Vec<Finding>,
-    pub(super) counts: Counts,
-    pub(super) usage: Option<Usage>,
+    pub(super) warnings: Vec<Finding>,
+    pub(super) counts: RecordCounts,
+    pub(super) usage: Option<SessionUsage>,
     /// Whether a helper of the program talks here, on behalf of another session.
     pub(super) is_helper: bool,
-    pub(super) ills: Ills,
+    pub(super) defects: Defects,
 }
 
 /// What would be otherwise in a mended copy of the session.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ills {
+pub(super) struct Defects {
     /// Records whose parent is not there, or that are in a circle, and whom they are read after.
     pub(super) relinked: Vec<(u32, Option<u32>)>,
     /// Records whose id another has, and that other one.
-    pub(super) twice: Vec<(u32, u32)>,
+    pub(super) duplicates: Vec<(u32, u32)>,
     /// Calls that nobody answered, by the records that make them.
-    pub(super) unanswered: Vec<(u32, Key)>,
+    pub(super) unanswered: Vec<(u32, TextHash)>,
 }
 
 impl Survey {
     /// The last turn of the main line.
     pub(super) fn turns(&self) -> u64 {
-        self.woven.lines.first().and_then(|line| line.own.last()).map_or(0, |(_, turn)| *turn)
+        self.thread_tree.lines.first().and_then(|line| line.own.last()).map_or(0, |(_, turn)| *turn)
     }
 }
 
@@ -65,10 +65,10 @@ impl Survey {
 #[derive(Default)]
 pub(super) struct Surveyor {
     pub(super) survey: Survey,
-    ids: HashMap<Key, u32>,
+    ids: HashMap<TextHash, u32>,
     /// Calls that nobody has answered yet, and answers to calls that were not seen yet.
-    calls: HashMap<Key, Vec<u32>>,
-    answers: HashMap<Key, Vec<u32>>,
+    calls: HashMap<TextHash, Vec<u32>>,
+    answers: HashMap<TextHash, Vec<u32>>,
     quarantined: u64,
     /// What a helper was asked first, which names a session in which nobody else asks for anything.
     side_title: Option<String>,
@@ -83,11 +83,11 @@ pub(super) struct Surveyor {
 }
 
 /// A record while it is looked at.
-pub(super) struct Seen<'a> {
-    pub(super) tree: &'a Tree,
+pub(super) struct ScannedRecord<'a> {
+    pub(super) tree: &'a JsonTree,
     /// The same as text.
     pub(super) text: &'a str,
-    pub(super) at: At,
+    pub(super) at: RecordSpan,
     pub(super) line: Option<u64>,
 }
 
@@ -103,23 +103,23 @@ impl Surveyor {
         &mut self,
         store: &Arc<dyn Store>,
         file: u32,
-        mut each: impl FnMut(&mut Surveyor, &Seen<'_>),
-    ) -> Result<(), LayoutError> {
+        mut each: impl FnMut(&mut Surveyor, &ScannedRecord<'_>),
+    ) -> Result<(), SessionError> {
         let Some(path) = self.survey.files.get(file as usize).cloned() else { return Ok(()) };
-        let scan = Scan::new(StoreSource::open(store, &path)?, path.clone()).forward();
+        let scan = JsonlScan::new(StoreSource::open(store, &path)?, path.clone()).forward();
         for item in scan.map_err(StoreError::io("read", &path))? {
             match item.map_err(StoreError::io("read", &path))? {
-                Item::Finding(finding) => self.notice(finding),
-                Item::Record(record) => self.record(&path, file, &record, &mut each),
+                ScanItem::Finding(finding) => self.count_finding(finding),
+                ScanItem::Record(record) => self.record(&path, file, &record, &mut each),
             }
         }
         Ok(())
     }
 
     /// A finding of the scan: it stands for something that is no record, unless it only says where two met.
-    fn notice(&mut self, finding: Finding) {
+    fn count_finding(&mut self, finding: Finding) {
         match finding.code {
-            Code::GluedRecords => self.is_glued = true,
+            FindingCode::GluedRecords => self.is_glued = true,
             _ => self.quarantined += 1,
         }
         self.survey.findings.push(finding);
@@ -129,8 +129,8 @@ impl Surveyor {
         &mut self,
         path: &FilePath,
         file: u32,
-        record: &Record,
-        each: &mut impl FnMut(&mut Surveyor, &Seen<'_>),
+        record: &JsonlRecord,
+        each: &mut impl FnMut(&mut Surveyor, &ScannedRecord<'_>),
     ) {
         let glued = std::mem::take(&mut self.is_glued);
         let (line, offset) = (record.line, record.offset);
@@ -140,16 +140,16 @@ impl Surveyor {
         };
         let Some(text) = record.text() else {
             let message = format!("a record of {} bytes is too long to be shown", record.length);
-            return self.quarantine(refused(Code::TooLarge, message));
+            return self.quarantine(refused(FindingCode::TooLarge, message));
         };
         if !text.starts_with('{') {
             let message = "a record that is no object".to_owned();
-            return self.quarantine(refused(Code::BadRecord, message));
+            return self.quarantine(refused(FindingCode::BadRecord, message));
         }
         self.was_glued = glued;
-        let tree = Tree::known(text).opened();
-        let at = At { file, offset, length: record.length };
-        each(self, &Seen { tree: &tree, text, at, line });
+        let tree = JsonTree::from_trusted_str(text).into_expanded();
+        let at = RecordSpan { file, offset, length: record.length };
+        each(self, &ScannedRecord { tree: &tree, text, at, line });
     }
 
     /// Reports something that cannot be shown.
@@ -159,7 +159,7 @@ impl Surveyor {
     }
 
     /// Counts a record that was put right, and says how.
-    pub(super) fn repair(&mut self, node: u32, code: Code, message: String) {
+    pub(super) fn repair(&mut self, node: u32, code: FindingCode, message: String) {
         let finding = self.finding(node, code, message);
         self.survey.findings.push(finding);
         if let Some(node) = self.node(node) {
@@ -168,12 +168,12 @@ impl Surveyor {
     }
 
     /// Notes something odd about a record.
-    pub(super) fn remark(&mut self, node: u32, code: Code, message: String) {
+    pub(super) fn warn(&mut self, node: u32, code: FindingCode, message: String) {
         let finding = self.finding(node, code, message);
-        self.survey.remarks.push(finding);
+        self.survey.warnings.push(finding);
     }
 
-    fn finding(&self, node: u32, code: Code, message: String) -> Finding {
+    fn finding(&self, node: u32, code: FindingCode, message: String) -> Finding {
         let node = self.survey.nodes.get(node as usize);
         let file = node.and_then(|node| self.survey.files.get(node.at.file as usize));
         let file = file.or(self.survey.files.first()).cloned().unwrap_or_default();
@@ -189,23 +189,28 @@ impl Surveyor {
 
     /// The record with an id.
     pub(super) fn by_id(&self, id: &str) -> Option<u32> {
-        self.ids.get(&Key::of(id)).copied()
+        self.ids.get(&TextHash::of(id)).copied()
     }
 
-    pub(super) fn node(&mut self, number: u32) -> Option<&mut Node> {
+    pub(super) fn node(&mut self, number: u32) -> Option<&mut RecordNode> {
         self.survey.nodes.get_mut(number as usize)
     }
 
     /// Keeps a record, and returns its number. One whose id is taken stands apart.
-    pub(super) fn add(&mut self, seen: &Seen<'_>, look: &Look, parent: Parent) -> u32 {
+    pub(super) fn add(
+        &mut self,
+        seen: &ScannedRecord<'_>,
+        look: &RecordInfo,
+        parent: Parent,
+    ) -> u32 {
         let number = self.next_number();
         let is_repaired = std::mem::take(&mut self.was_glued);
-        self.survey.nodes.push(Node {
+        self.survey.nodes.push(RecordNode {
             at: seen.at,
             line: seen.line.and_then(|line| u32::try_from(line).ok()),
             order: number,
             parent,
-            placing: Placing::Chained,
+            placement: Placement::Chained,
             role: look.role,
             is_side: look.is_side,
             time: look.time,
@@ -214,7 +219,7 @@ impl Surveyor {
             is_repaired,
         });
         let of_line = if look.is_side { &mut self.side_title } else { &mut self.survey.title };
-        if look.role == Role::Prompt && of_line.is_none() {
+        if look.role == RecordRole::Prompt && of_line.is_none() {
             *of_line = look.drafts.first().and_then(|draft| title(&draft.text));
         }
         self.survey.created = earliest(self.survey.created, look.time);
@@ -226,20 +231,24 @@ impl Surveyor {
     /// Keeps a record under its id. A second record of the same id stands apart from the lines.
     pub(super) fn add_with_id(
         &mut self,
-        seen: &Seen<'_>,
-        look: &Look,
+        seen: &ScannedRecord<'_>,
+        look: &RecordInfo,
         parent: Parent,
         id: &str,
     ) -> u32 {
         let number = self.add(seen, look, parent);
-        match self.ids.get(&Key::of(id)).copied() {
+        match self.ids.get(&TextHash::of(id)).copied() {
             Some(first) => {
-                self.remark(number, Code::DuplicateId, format!("the id {id:?} is there already"));
+                self.warn(
+                    number,
+                    FindingCode::DuplicateId,
+                    format!("the id {id:?} is there already"),
+                );
                 self.set_apart(number, DUPLICATES);
-                self.survey.ills.twice.push((number, first));
-                self.forget_calls(number, look);
+                self.survey.defects.duplicates.push((number, first));
+                self.drop_calls(number, look);
             }
-            None => drop(self.ids.insert(Key::of(id), number)),
+            None => drop(self.ids.insert(TextHash::of(id), number)),
         }
         number
     }
@@ -247,7 +256,7 @@ impl Surveyor {
     /// Takes a record out of the lines.
     pub(super) fn set_apart(&mut self, number: u32, name: &'static str) {
         if let Some(node) = self.node(number) {
-            node.placing = Placing::Apart(name);
+            node.placement = Placement::Apart(name);
         }
     }
 
@@ -268,7 +277,12 @@ impl Surveyor {
     }
 
     /// Keeps something that is part of a record which is counted already.
-    pub(super) fn add_part(&mut self, seen: &Seen<'_>, look: &Look, parent: Parent) -> u32 {
+    pub(super) fn add_part(
+        &mut self,
+        seen: &ScannedRecord<'_>,
+        look: &RecordInfo,
+        parent: Parent,
+    ) -> u32 {
         let number = self.add(seen, look, parent);
         if let Some(node) = self.node(number) {
             node.is_part = true;
@@ -277,13 +291,13 @@ impl Surveyor {
     }
 
     /// The record that stands in a line where this one would: itself, a newer version, or the one before it.
-    fn standing(&self, number: u32) -> Option<u32> {
+    fn effective_record(&self, number: u32) -> Option<u32> {
         let mut number = number;
         for _ in 0..=self.survey.nodes.len() {
             let node = self.survey.nodes.get(number as usize)?;
             if let Some(&newer) = self.newer.get(&number) {
                 number = newer;
-            } else if node.placing == Placing::Chained {
+            } else if node.placement == Placement::Chained {
                 return Some(number);
             } else {
                 match node.parent {
@@ -296,13 +310,13 @@ impl Surveyor {
     }
 
     /// Notes which calls are open. Whoever answers may be written before whoever asks.
-    fn note_calls(&mut self, number: u32, look: &Look) {
+    fn note_calls(&mut self, number: u32, look: &RecordInfo) {
         for call in look.drafts.iter().filter_map(|draft| draft.call.as_ref()) {
             let (id, own, others) = match call {
-                Call::Made(id) => (id, &mut self.calls, &mut self.answers),
-                Call::Answered(id) => (id, &mut self.answers, &mut self.calls),
+                ToolCall::Made(id) => (id, &mut self.calls, &mut self.answers),
+                ToolCall::Answered(id) => (id, &mut self.answers, &mut self.calls),
             };
-            let key = Key::of(id);
+            let key = TextHash::of(id);
             if others.get_mut(&key).and_then(Vec::pop).is_none() {
                 own.entry(key).or_default().push(number);
             }
@@ -310,45 +324,45 @@ impl Surveyor {
     }
 
     /// Forgets what a second copy of a record calls or answers.
-    fn forget_calls(&mut self, number: u32, look: &Look) {
+    fn drop_calls(&mut self, number: u32, look: &RecordInfo) {
         for call in look.drafts.iter().filter_map(|draft| draft.call.as_ref()) {
             let (id, own) = match call {
-                Call::Made(id) => (id, &mut self.calls),
-                Call::Answered(id) => (id, &mut self.answers),
+                ToolCall::Made(id) => (id, &mut self.calls),
+                ToolCall::Answered(id) => (id, &mut self.answers),
             };
-            if let Some(open) = own.get_mut(&Key::of(id)) {
+            if let Some(open) = own.get_mut(&TextHash::of(id)) {
                 open.retain(|known| *known != number);
             }
         }
     }
 
     /// Puts the records into lines. The main line ends at `tip`, if that is known.
-    pub(super) fn finish(mut self, forks: Forks, tip: Option<u32>) -> Survey {
+    pub(super) fn finish(mut self, forks: ForkPolicy, tip: Option<u32>) -> Survey {
         let parents = self.parents();
-        let tip = tip.and_then(|tip| self.standing(tip));
-        let knot = |(node, parent): (&Node, &Option<u32>)| Knot {
+        let tip = tip.and_then(|tip| self.effective_record(tip));
+        let node = |(node, parent): (&RecordNode, &Option<u32>)| ThreadNode {
             parent: *parent,
             order: node.order,
-            placing: node.placing,
-            is_prompt: node.role == Role::Prompt,
-            is_message: node.role != Role::Link,
+            placement: node.placement,
+            is_prompt: node.role == RecordRole::Prompt,
+            is_message: node.role != RecordRole::Link,
             is_side: node.is_side,
         };
-        let knots: Vec<Knot> = self.survey.nodes.iter().zip(&parents).map(knot).collect();
-        self.survey.woven = weave(&knots, forks, tip);
-        for at in self.survey.woven.circles.clone() {
+        let nodes: Vec<ThreadNode> = self.survey.nodes.iter().zip(&parents).map(node).collect();
+        self.survey.thread_tree = linearize(&nodes, forks, tip);
+        for at in self.survey.thread_tree.cycles.clone() {
             let message = "its parents go round in a circle, and it is read as a beginning";
-            self.repair(at, Code::DanglingParent, message.to_owned());
-            self.survey.ills.relinked.push((at, None));
+            self.repair(at, FindingCode::DanglingParent, message.to_owned());
+            self.survey.defects.relinked.push((at, None));
         }
         self.report_calls();
         self.survey.title = self.survey.title.take().or(self.side_title.take());
         let records = self.survey.nodes.iter().filter(|node| !node.is_part);
-        let is_hidden = |node: &&Node| matches!(node.placing, Placing::Apart(_));
+        let is_hidden = |node: &&RecordNode| matches!(node.placement, Placement::Apart(_));
         let repaired = records.clone().filter(|node| node.is_repaired).count() as u64;
         let (count, hidden) = (records.clone().count(), records.filter(is_hidden).count());
         self.survey.counts =
-            Counts::of(count as u64 + self.extra, repaired, self.quarantined, hidden as u64);
+            RecordCounts::of(count as u64 + self.extra, repaired, self.quarantined, hidden as u64);
         self.survey
     }
 
@@ -361,9 +375,9 @@ impl Surveyor {
         for (number, node) in (0_u32..).zip(&self.survey.nodes) {
             let before = last.get_mut(usize::from(node.is_side));
             let parent = match node.parent {
-                _ if node.placing != Placing::Chained => None,
-                Parent::Nobody => None,
-                Parent::Number(number) => self.standing(number),
+                _ if node.placement != Placement::Chained => None,
+                Parent::Root => None,
+                Parent::Number(number) => self.effective_record(number),
                 Parent::Of(key) => self.ids.get(&key).copied().or_else(|| {
                     dangling.push(number);
                     before.as_deref().copied().flatten()
@@ -371,7 +385,7 @@ impl Surveyor {
             };
             parents.push(parent);
             if let Some(before) = before
-                && node.placing == Placing::Chained
+                && node.placement == Placement::Chained
             {
                 *before = Some(number);
             }
@@ -379,9 +393,9 @@ impl Surveyor {
         for number in dangling {
             let message =
                 "the record that it follows is not there; it is read after the one before";
-            self.repair(number, Code::DanglingParent, message.to_owned());
+            self.repair(number, FindingCode::DanglingParent, message.to_owned());
             let before = parents.get(number as usize).copied().flatten();
-            self.survey.ills.relinked.push((number, before));
+            self.survey.defects.relinked.push((number, before));
         }
         parents
     }
@@ -391,20 +405,20 @@ impl Surveyor {
         // A record of which there is a newer version need not have an answer.
         let stands = |at: &u32| {
             let node = self.survey.nodes.get(*at as usize);
-            node.is_some_and(|node| !matches!(node.placing, Placing::Apart(_)))
+            node.is_some_and(|node| !matches!(node.placement, Placement::Apart(_)))
         };
         for (key, calls) in &self.calls {
             for &at in calls.iter().filter(|at| stands(at)) {
                 odd.push((at, "a tool was called and never answered"));
-                self.survey.ills.unanswered.push((at, *key));
+                self.survey.defects.unanswered.push((at, *key));
             }
         }
         let answers = self.answers.values().flatten().copied().filter(stands);
         odd.extend(answers.map(|at| (at, "a tool answered that nobody called")));
         odd.sort_unstable();
-        self.survey.ills.unanswered.sort_unstable();
+        self.survey.defects.unanswered.sort_unstable();
         for (number, message) in odd {
-            self.remark(number, Code::OrphanCall, message.to_owned());
+            self.warn(number, FindingCode::OrphanCall, message.to_owned());
         }
     }
 }
@@ -437,14 +451,14 @@ pub(super) fn title(text: &str) -> Option<String> {
 }
 
 /// What a line is called, if it is called anything.
-pub(super) fn name_of(what: What) -> Option<&'static str> {
+pub(super) fn line_name(what: LineKind) -> Option<&'static str> {
     match what {
-        What::Apart(name) => Some(name),
-        What::Main | What::Branch | What::Side => None,
+        LineKind::Apart(name) => Some(name),
+        LineKind::Main | LineKind::Branch | LineKind::Side => None,
     }
 }
 
 /// Whether a value is an object.
-pub(super) fn is_object(tree: &Tree) -> bool {
-    tree.kind() == Kind::Object
+pub(super) fn is_object(tree: &JsonTree) -> bool {
+    tree.kind() == ValueKind::Object
 }

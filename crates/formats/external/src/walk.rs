@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::Fit;
-use everturn_json::finding::{Code, Finding};
+use super::Match;
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
-use everturn_session::layout::LayoutError;
-use everturn_store::disk::Kind;
+use everturn_session::format::SessionError;
+use everturn_store::disk::FileKind;
 use everturn_store::{OWN_DIR, Store, StoreError};
 
 /// The most directories that are looked at: whoever names a whole disk as a root is told so.
@@ -14,12 +14,12 @@ const MOST_DIRS: usize = 20_000;
 
 /// Files that may be sessions, and what could not be looked at.
 #[derive(Default)]
-pub(super) struct Walked {
-    pub(super) files: Vec<(FilePath, Fit)>,
+pub(super) struct WalkResult {
+    pub(super) files: Vec<(FilePath, Match)>,
     pub(super) findings: Vec<Finding>,
 }
 
-fn finding(file: &FilePath, code: Code, message: String) -> Finding {
+fn finding(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
@@ -34,21 +34,21 @@ fn is_in(path: &FilePath, dirs: &[&str]) -> bool {
 }
 
 /// Looks for files in a root, so many directories deep. Links in `homes` that lead out of the root are told about.
-pub(super) fn walk(
+pub(super) fn find_files(
     store: &Arc<dyn Store>,
     depth: usize,
     homes: &[&str],
     enters: impl Fn(&FilePath) -> bool,
-    fits: impl Fn(&FilePath) -> Fit,
-) -> Result<Walked, LayoutError> {
-    let mut walked = Walked::default();
+    fits: impl Fn(&FilePath) -> Match,
+) -> Result<WalkResult, SessionError> {
+    let mut walked = WalkResult::default();
     let mut waiting = vec![(FilePath::root(), 0)];
     let mut seen = 0;
     while let Some((dir, level)) = waiting.pop() {
         seen += 1;
         if seen > MOST_DIRS {
             let message = "there are too many directories here; name the one that has the sessions";
-            walked.findings.push(finding(&dir, Code::Unreadable, message.to_owned()));
+            walked.findings.push(finding(&dir, FindingCode::Unreadable, message.to_owned()));
             break;
         }
         let listing = match store.list(&dir) {
@@ -58,15 +58,15 @@ pub(super) fn walk(
             Err(error) if dir.is_root() => return Err(error.into()),
             Err(error) => {
                 let message =
-                    format!("cannot be read: {}", everturn_session::layout::chain(&error));
-                walked.findings.push(finding(&dir, Code::Unreadable, message));
+                    format!("cannot be read: {}", everturn_session::format::error_chain(&error));
+                walked.findings.push(finding(&dir, FindingCode::Unreadable, message));
                 continue;
             }
         };
         for entry in listing.entries {
             let path = dir.join(&entry.name);
             match entry.kind {
-                Kind::Dir
+                FileKind::Dir
                     if level < depth
                         && !entry.linked
                         && !is_passed_over(entry.name.as_str())
@@ -74,14 +74,18 @@ pub(super) fn walk(
                 {
                     waiting.push((path, level + 1));
                 }
-                Kind::File => match fits(&path) {
-                    Fit::No => {}
+                FileKind::File => match fits(&path) {
+                    Match::No => {}
                     fit => walked.files.push((path, fit)),
                 },
-                Kind::LinkOutside if is_in(&path, homes) => {
+                FileKind::LinkOutside if is_in(&path, homes) => {
                     let message = "is a link that leads out of the root, and is left alone; \
                                    everturn sources add PATH adds what it leads to";
-                    walked.findings.push(finding(&path, Code::LinkOutside, message.to_owned()));
+                    walked.findings.push(finding(
+                        &path,
+                        FindingCode::LinkOutside,
+                        message.to_owned(),
+                    ));
                 }
                 _ => {}
             }

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::dialect::Dialect;
 use super::error::GameError;
-use super::form::Form;
-use super::names::{Document, Status, archive as archive_path};
+use super::paths::{DocumentFile, GameStatus, archive as archive_path};
 use super::session::{Session, find};
 use super::writer::lock_with;
 use super::writer::turns::replace;
-use everturn_archive::Progress;
+use everturn_archive::PackProgress;
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::shelf::Shelf;
-use everturn_session::staging::staging_place;
-use everturn_session::trash::free_place;
+use everturn_session::archiver::Archiver;
+use everturn_session::staging::staging_path;
+use everturn_session::trash::allocate;
 use everturn_store::{Step, Store};
 
-pub use everturn_session::shelf::{Archived, Archiving};
+pub use everturn_session::archiver::{ArchiveOptions, ArchiveOutcome};
 
 /// Packs a completed session into `sessions/archives/<id>.tar.gz`.
 ///
@@ -26,16 +26,16 @@ pub use everturn_session::shelf::{Archived, Archiving};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use everturn_game::{Archiving, GameWriter, NewSession, archive, list, unarchive};
+/// use everturn_game::{ArchiveOptions, GameWriter, NewGame, archive, list, unarchive};
 /// use everturn_json::names::SessionId;
 /// use everturn_store::{MemoryStore, Store};
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 /// let now = "2026-01-01T10:00:00Z".parse()?;
 /// let id = SessionId::parse("session-abc123")?;
-/// let game = GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?;
+/// let game = GameWriter::create(Arc::clone(&store), &NewGame::new(id.clone()), now)?;
 /// game.complete(now)?;
-/// let how = Archiving::default();
+/// let how = ArchiveOptions::default();
 /// let done = archive(&store, &id, &how, now, &mut |_| {})?;
 /// assert_eq!(done.file.as_str(), "sessions/archives/session-abc123.tar.gz");
 /// assert!(list(&store)?.is_empty());
@@ -46,22 +46,22 @@ pub use everturn_session::shelf::{Archived, Archiving};
 pub fn archive(
     store: &Arc<dyn Store>,
     id: &SessionId,
-    how: &Archiving,
+    how: &ArchiveOptions,
     now: Timestamp,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Archived, GameError> {
+    progress: &mut dyn FnMut(PackProgress),
+) -> Result<ArchiveOutcome, GameError> {
     let file = archive_path(id)?;
-    let place = free_place(store, id, now)?;
-    let writer = lock_with(store, id, &[file.clone(), place.place()?])?;
+    let place = allocate(store, id, now)?;
+    let writer = lock_with(store, id, &[file.clone(), place.trash_path()?])?;
     let session = Session::open(Arc::clone(store), id)?;
-    session.must_be(&[Status::Completed], "completed")?;
+    session.must_be(&[GameStatus::Completed], "completed")?;
     session.writable_meta()?;
     if store.stat(&file)?.is_some() {
         return Err(GameError::Taken { id: id.clone(), place: file });
     }
     let (dir, trash) = (&session.dir, &place);
-    let shelf = Shelf { store, writer: &*writer, id, dir, file: &file, trash, how };
-    let archived: Archived = shelf.pack::<GameError>(progress)?;
+    let archiver = Archiver { store, writer: &*writer, id, dir, file: &file, trash, options: how };
+    let archived: ArchiveOutcome = archiver.pack::<GameError>(progress)?;
     writer.release()?;
     Ok(archived)
 }
@@ -73,22 +73,22 @@ pub fn archive(
 pub fn unarchive(
     store: &Arc<dyn Store>,
     id: &SessionId,
-    how: &Archiving,
+    how: &ArchiveOptions,
     now: Timestamp,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Archived, GameError> {
+    progress: &mut dyn FnMut(PackProgress),
+) -> Result<ArchiveOutcome, GameError> {
     let file = archive_path(id)?;
-    let place = free_place(store, id, now)?;
-    let writer = lock_with(store, id, &[file.clone(), place.place()?, staging_place(id)])?;
+    let place = allocate(store, id, now)?;
+    let writer = lock_with(store, id, &[file.clone(), place.trash_path()?, staging_path(id)])?;
     if let Some(status) = find(store, id)? {
         return Err(GameError::Taken { id: id.clone(), place: status.session(id) });
     }
     if store.stat(&file)?.is_none() {
         return Err(GameError::NoSession { id: id.clone() });
     }
-    let (dir, trash) = (&Status::Completed.session(id), &place);
-    let shelf = Shelf { store, writer: &*writer, id, dir, file: &file, trash, how };
-    let archived = shelf.unpack(|built| completed(store, id, built), progress)?;
+    let (dir, trash) = (&GameStatus::Completed.session(id), &place);
+    let archiver = Archiver { store, writer: &*writer, id, dir, file: &file, trash, options: how };
+    let archived = archiver.unpack(|built| completed(store, id, built), progress)?;
     let archived = archived.ok_or_else(|| GameError::damaged(&file, "there is no file in it"))?;
     writer.release()?;
     Ok(archived)
@@ -100,16 +100,16 @@ fn completed(
     id: &SessionId,
     dir: &FilePath,
 ) -> Result<Vec<Step>, GameError> {
-    let session = Session::open_in(Arc::clone(store), id, Status::Completed, dir.clone())?;
-    let status = Status::Completed.as_str();
+    let session = Session::open_in(Arc::clone(store), id, GameStatus::Completed, dir.clone())?;
+    let status = GameStatus::Completed.as_str();
     match session.meta {
         Some(mut meta)
-            if session.form == Form::Documented
+            if session.dialect == Dialect::Spec
                 && meta.check_version(id).is_ok()
                 && meta.text(&["status"]).as_deref() != Some(status) =>
         {
             meta.put(&["status"], status);
-            Ok(vec![replace(Document::Meta.in_dir(dir), meta.to_bytes())])
+            Ok(vec![replace(DocumentFile::Meta.in_dir(dir), meta.to_bytes())])
         }
         _ => Ok(Vec::new()),
     }

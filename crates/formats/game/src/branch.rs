@@ -1,34 +1,34 @@
 //! Other ways to go on: a new session from any turn, and the way back to an earlier one.
 
 mod copy;
-mod cut;
-mod tally;
+mod totals;
+mod truncation;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use self::cut::{Cut, Left, is_derived};
-pub(super) use self::tally::Tally;
+pub(super) use self::totals::TurnTotals;
+use self::truncation::{KeptPart, Truncation, is_derived};
+use super::dialect::Dialect;
 use super::error::GameError;
-use super::form::Form;
-use super::meta::{Meta, stamp};
-use super::names::{Document, Log, LogFile, Status, archive, below};
+use super::meta::{GameMeta, stamp};
+use super::paths::{DocumentFile, GameStatus, LogFile, LogKind, archive, join_names};
 use super::session::{Session, find};
-use super::state::State;
-use super::writer::turns::{program_files, replace};
-use super::writer::upkeep::write_states;
+use super::state::GameState;
+use super::writer::maintenance::write_states;
+use super::writer::turns::{replace, upstream_files};
 use super::writer::{lock, lock_with};
-use everturn_archive::Progress;
+use everturn_archive::PackProgress;
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::marks;
-use everturn_session::staging::{BATCH_BYTES, Staging, built, staging_place};
+use everturn_session::staging::{BATCH_BYTES, StagingDir, build_staged, staging_path};
 use everturn_store::{Step, Store, StoreError, Writer};
 
 /// How a session is branched.
 #[derive(Debug, Clone)]
-pub struct Branching {
+pub struct BranchOptions {
     /// The last turn that is kept; the last one of the session if nothing is said.
     pub turn: Option<u64>,
     /// The id of the new session. A [`rewind`] finds one if nothing is said.
@@ -37,23 +37,23 @@ pub struct Branching {
     pub batch: u64,
 }
 
-impl Branching {
+impl BranchOptions {
     /// A new session of this id, from this turn on.
     #[must_use]
-    pub fn new(id: SessionId, turn: u64) -> Branching {
-        Branching { turn: Some(turn), id: Some(id), batch: BATCH_BYTES }
+    pub fn new(id: SessionId, turn: u64) -> BranchOptions {
+        BranchOptions { turn: Some(turn), id: Some(id), batch: BATCH_BYTES }
     }
 
     /// Back to a turn; the new session, which keeps all turns, gets an id that is free.
     #[must_use]
-    pub fn back_to(turn: u64) -> Branching {
-        Branching { turn: Some(turn), id: None, batch: BATCH_BYTES }
+    pub fn rewind_to(turn: u64) -> BranchOptions {
+        BranchOptions { turn: Some(turn), id: None, batch: BATCH_BYTES }
     }
 }
 
 /// A new session that begins with the turns of another.
 #[derive(Debug, Clone)]
-pub struct Branched {
+pub struct GameFork {
     /// Its id.
     pub id: SessionId,
     /// The last turn it has.
@@ -64,7 +64,7 @@ pub struct Branched {
 
 /// A session that went back.
 #[derive(Debug, Clone)]
-pub struct Rewound {
+pub struct GameRewind {
     /// The turn that is the last one now.
     pub turn: u64,
     /// The session that has all turns as they were, paused.
@@ -75,16 +75,16 @@ pub struct Rewound {
 
 /// Why a branch was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BranchKind {
     Fork,
     Rewind,
 }
 
-impl Kind {
+impl BranchKind {
     fn as_str(self) -> &'static str {
         match self {
-            Kind::Fork => "fork",
-            Kind::Rewind => "rewind",
+            BranchKind::Fork => "fork",
+            BranchKind::Rewind => "rewind",
         }
     }
 }
@@ -97,20 +97,20 @@ impl Kind {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use everturn_game::{Branching, GameWriter, NewSession, Session, TurnInput, fork};
+/// use everturn_game::{BranchOptions, GameWriter, NewGame, Session, TurnInput, fork};
 /// use everturn_json::names::SessionId;
 /// use everturn_store::{MemoryStore, Store};
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 /// let now = "2026-01-01T10:00:00Z".parse()?;
 /// let id = SessionId::parse("session-abc123")?;
-/// let mut game = GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?;
+/// let mut game = GameWriter::create(Arc::clone(&store), &NewGame::new(id.clone()), now)?;
 /// for _ in 0..3 {
 ///     game.append(&TurnInput::new("player"), now)?;
 /// }
 /// game.close(now)?;
 /// let other = SessionId::parse("session-other")?;
-/// fork(&store, &id, &Branching::new(other.clone(), 2), now, &mut |_| {})?;
+/// fork(&store, &id, &BranchOptions::new(other.clone(), 2), now, &mut |_| {})?;
 /// assert_eq!(Session::open(Arc::clone(&store), &other)?.turn(), 2);
 /// assert_eq!(Session::open(store, &id)?.turn(), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -118,10 +118,10 @@ impl Kind {
 pub fn fork(
     store: &Arc<dyn Store>,
     id: &SessionId,
-    how: &Branching,
+    how: &BranchOptions,
     now: Timestamp,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Branched, GameError> {
+    progress: &mut dyn FnMut(PackProgress),
+) -> Result<GameFork, GameError> {
     let Some(new) = &how.id else {
         return Err(GameError::input("a fork needs the id of the new session"));
     };
@@ -129,11 +129,16 @@ pub fn fork(
     let session = Session::open(Arc::clone(store), id)?;
     let writer = lock_branch(&session, new)?;
     let turn = how.turn.unwrap_or(session.turn);
-    let branch = Branch { session: &session, id: new, kind: Kind::Fork, status: Status::Active };
+    let branch = BranchPlan {
+        session: &session,
+        id: new,
+        kind: BranchKind::Fork,
+        status: GameStatus::Active,
+    };
     let findings = branch.make(&*writer, turn, Vec::new(), how.batch, now, progress)?;
     writer.release()?;
     source.release()?;
-    Ok(Branched { id: new.clone(), turn, findings })
+    Ok(GameFork { id: new.clone(), turn, findings })
 }
 
 /// Takes a session back to an earlier turn, text and state together.
@@ -144,24 +149,28 @@ pub fn fork(
 pub fn rewind(
     store: &Arc<dyn Store>,
     id: &SessionId,
-    how: &Branching,
+    how: &BranchOptions,
     now: Timestamp,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Rewound, GameError> {
+    progress: &mut dyn FnMut(PackProgress),
+) -> Result<GameRewind, GameError> {
     let Some(turn) = how.turn else {
         return Err(GameError::input("a rewind needs the turn to go back to"));
     };
     let (session, name, writer) = lock_with_branch(store, id, how.id.as_ref())?;
-    session.must_be(&[Status::Active, Status::Paused], "active or paused")?;
+    session.must_be(&[GameStatus::Active, GameStatus::Paused], "active or paused")?;
     if turn == session.turn {
         return Err(GameError::input(format!("turn {turn} is the last one already")));
     }
-    let (steps, findings) = cut_back(&session, turn, now)?;
-    let branch =
-        Branch { session: &session, id: &name, kind: Kind::Rewind, status: Status::Paused };
+    let (steps, findings) = plan_truncation(&session, turn, now)?;
+    let branch = BranchPlan {
+        session: &session,
+        id: &name,
+        kind: BranchKind::Rewind,
+        status: GameStatus::Paused,
+    };
     branch.make(&*writer, session.turn, steps, how.batch, now, progress)?;
     writer.release()?;
-    Ok(Rewound { turn, branch: name, findings })
+    Ok(GameRewind { turn, branch: name, findings })
 }
 
 /// Becomes the one writer of a session and of a branch that is to be made of it, so that one commit can change both. A
@@ -178,10 +187,10 @@ fn lock_with_branch(
             Some(name) => name.clone(),
             None => branch_name(id, last, number)?,
         };
-        let own = Status::ALL.map(|status| status.session(id));
+        let own = GameStatus::ALL.map(|status| status.session(id));
         // The places of the branch come first, so that what is busy there is told apart from the session.
-        let mut scopes = Status::ALL.map(|status| status.session(&name)).to_vec();
-        scopes.push(staging_place(&name));
+        let mut scopes = GameStatus::ALL.map(|status| status.session(&name)).to_vec();
+        scopes.push(staging_path(&name));
         scopes.extend(own.iter().cloned());
         let writer = match store.lock(&scopes) {
             Ok(writer) => writer,
@@ -222,7 +231,7 @@ fn lock_branch(session: &Session, id: &SessionId) -> Result<Box<dyn Writer>, Gam
     if *id == session.id {
         return Err(GameError::Taken { id: id.clone(), place: session.dir.clone() });
     }
-    let writer = lock_with(&session.store, id, &[staging_place(id)])?;
+    let writer = lock_with(&session.store, id, &[staging_path(id)])?;
     must_be_free(session, id)?;
     Ok(writer)
 }
@@ -243,21 +252,22 @@ fn must_be_free(session: &Session, id: &SessionId) -> Result<(), GameError> {
 /// The files that follow from the logs: those of the state, the metadata, and marks of later turns.
 fn derived_files(
     session: &Session,
-    cut: &Cut,
+    cut: &Truncation,
     dir: &FilePath,
-    state: &State,
+    state: &GameState,
     now: Timestamp,
-    change: impl FnOnce(&mut Meta),
+    change: impl FnOnce(&mut GameMeta),
 ) -> Result<Vec<Step>, GameError> {
     let mut meta = session.writable_meta()?;
-    let mut steps = match session.form {
-        Form::Program => program_files(dir, state),
-        Form::Documented => {
+    let mut steps = match session.dialect {
+        Dialect::Upstream => upstream_files(dir, state),
+        Dialect::Spec => {
             let snapshot = cut.snapshot.map(|file| format!("snapshots/{}", file.render()));
             let snapshot_turn = cut.snapshot.map_or(0, |file| file.turn);
-            let tally = Tally::count(session, cut.turn, snapshot_turn)?;
+            let tally = TurnTotals::count(session, cut.turn, snapshot_turn)?;
             tally.note(&mut meta, cut.turn, state);
-            let turns = LogFile::current(Log::Turns, cut.current_turns()).render(Log::Turns);
+            let turns =
+                LogFile::current(LogKind::Turns, cut.current_turns()).render(LogKind::Turns);
             meta.put(&["files", "currentTurns"], &format!("turns/{turns}"));
             meta.put(&["files", "currentDeltas"], "deltas/deltas-current.jsonl");
             meta.put(&["files", "latestSnapshot"], &snapshot);
@@ -265,31 +275,31 @@ fn derived_files(
             write_states(dir, state, &state.texts(), cut.turn, &mut meta, now)?
         }
     };
-    let marked = marks::left(&session.store, &session.dir, cut.turn)?;
-    steps.extend(marked.map(|bytes| replace(marks::file(dir), bytes)));
+    let marked = marks::truncated_marks(&session.store, &session.dir, cut.turn)?;
+    steps.extend(marked.map(|bytes| replace(marks::marks_file(dir), bytes)));
     let before = meta.to_bytes();
     change(&mut meta);
     let bytes = meta.to_bytes();
-    if session.form == Form::Documented || bytes != before {
-        steps.push(replace(Document::Meta.in_dir(dir), bytes));
+    if session.dialect == Dialect::Spec || bytes != before {
+        steps.push(replace(DocumentFile::Meta.in_dir(dir), bytes));
     }
     Ok(steps)
 }
 
 /// The steps that cut a session back to a turn, and what was noticed while its state was worked out.
-fn cut_back(
+fn plan_truncation(
     session: &Session,
     turn: u64,
     now: Timestamp,
 ) -> Result<(Vec<Step>, Vec<Finding>), GameError> {
-    let cut = Cut::find(session, turn)?;
+    let cut = Truncation::find(session, turn)?;
     let moment = session.state_at(turn)?;
     let mut steps = derived_files(session, &cut, &session.dir, &moment.state, now, |_| {})?;
     for end in &cut.logs {
         let to = end.name.path(end.log, &session.dir);
         match end.left {
-            Left::All => {}
-            Left::Start(len) => {
+            KeptPart::All => {}
+            KeptPart::Start(len) => {
                 let mut bytes = session.store.read(&end.path, 0..len)?;
                 if bytes.last() != Some(&b'\n') {
                     bytes.push(b'\n');
@@ -299,7 +309,7 @@ fn cut_back(
                 }
                 steps.push(replace(to, bytes));
             }
-            Left::Nothing => steps.push(Step::Remove { path: end.path.clone() }),
+            KeptPart::Nothing => steps.push(Step::Remove { path: end.path.clone() }),
         }
     }
     for file in copy::files_of(session)? {
@@ -308,15 +318,15 @@ fn cut_back(
             steps.push(Step::Remove { path: file.path });
         }
     }
-    let indexes = below(&session.dir, &["indexes"]);
+    let indexes = join_names(&session.dir, &["indexes"]);
     if session.store.stat(&indexes)?.is_some() {
         steps.push(Step::Remove { path: indexes });
     }
-    Ok((tidy(steps), moment.findings))
+    Ok((drop_redundant_removals(steps), moment.findings))
 }
 
 /// Leaves out the removal of a file that gets a new content in the same commit.
-fn tidy(steps: Vec<Step>) -> Vec<Step> {
+fn drop_redundant_removals(steps: Vec<Step>) -> Vec<Step> {
     let written: Vec<FilePath> = steps
         .iter()
         .filter_map(|step| match step {
@@ -329,14 +339,14 @@ fn tidy(steps: Vec<Step>) -> Vec<Step> {
 }
 
 /// A session that is to be made from another.
-struct Branch<'a> {
+struct BranchPlan<'a> {
     session: &'a Session,
     id: &'a SessionId,
-    kind: Kind,
-    status: Status,
+    kind: BranchKind,
+    status: GameStatus,
 }
 
-impl Branch<'_> {
+impl BranchPlan<'_> {
     /// Makes it: unseen until the last commit, which does `with` as well, and durable when this returns.
     fn make(
         &self,
@@ -345,21 +355,21 @@ impl Branch<'_> {
         with: Vec<Step>,
         batch: u64,
         now: Timestamp,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(PackProgress),
     ) -> Result<Vec<Finding>, GameError> {
         let session = self.session;
         session.writable_meta()?;
-        let cut = Cut::find(session, turn)?;
+        let cut = Truncation::find(session, turn)?;
         let moment =
             if turn == session.turn { session.resume()? } else { session.state_at(turn)? };
-        let dir = staging_place(self.id);
-        let change = |meta: &mut Meta| self.describe(meta, turn, now);
+        let dir = staging_path(self.id);
+        let change = |meta: &mut GameMeta| self.describe(meta, turn, now);
         let last = derived_files(session, &cut, &dir, &moment.state, now, change)?;
         let copies = copy::plan(session, &cut, &dir, &last)?;
         let total = copies.iter().map(|copy| copy.len).sum();
-        built(&session.store, writer, self.id, || {
+        build_staged(&session.store, writer, self.id, || {
             let mut staging =
-                Staging::begin(&session.store, writer, self.id, batch, total, progress)?;
+                StagingDir::begin(&session.store, writer, self.id, batch, total, progress)?;
             for copy in &copies {
                 staging.copy(&copy.from, &copy.to, copy.len, copy.content)?;
             }
@@ -369,8 +379,8 @@ impl Branch<'_> {
     }
 
     /// What the metadata of the new session say about it.
-    fn describe(&self, meta: &mut Meta, turn: u64, now: Timestamp) {
-        if self.session.form == Form::Documented {
+    fn describe(&self, meta: &mut GameMeta, turn: u64, now: Timestamp) {
+        if self.session.dialect == Dialect::Spec {
             meta.put(&["sessionId"], self.id.as_str());
             meta.put(&["created"], &stamp(now));
             meta.put(&["status"], self.status.as_str());

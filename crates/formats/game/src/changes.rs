@@ -1,6 +1,6 @@
 //! Lines of the log of changes, in both forms.
 
-mod quick;
+mod fast_lines;
 #[cfg(test)]
 mod tests;
 
@@ -9,19 +9,20 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::form::Form;
+use super::dialect::Dialect;
 use super::state::Scope;
 use super::turn::millis;
 use everturn_value::delta::{
-    Delta, DeltaText, Op, Path, Spelling, parse_path, path_text, present, shared, write_fields,
+    Delta, DeltaOp, DeltaPath, DeltaText, PathNotation, parse_path, present, render_path,
+    shared_tree, write_fields,
 };
-use everturn_value::tree::{Kind, Node, Slice, Tree};
+use everturn_value::tree::{JsonTree, TextSlice, TreeNode, ValueKind};
 
-pub(crate) use quick::ChangeLine;
+pub(crate) use fast_lines::ChangeLine;
 
 /// Changes that belong together: one line of the log.
 #[derive(Debug, Clone)]
-pub struct Group {
+pub struct DeltaGroup {
     /// What they change.
     pub scope: Scope,
     /// The changes, in order.
@@ -30,7 +31,7 @@ pub struct Group {
 
 /// A line of the log of changes.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct ChangeRecord {
     /// Its id.
     pub id: String,
     /// The turn it belongs to.
@@ -40,9 +41,9 @@ pub struct Change {
     /// When it was made, in milliseconds.
     pub time: Option<i64>,
     /// What it changes.
-    pub group: Group,
+    pub group: DeltaGroup,
     /// Fields that are not ours, of a change that is to be written.
-    pub(crate) extra: Vec<(String, Tree)>,
+    pub(crate) extra: Vec<(String, JsonTree)>,
 }
 
 /// All fields that a line may have in either form.
@@ -78,9 +79,9 @@ struct ChangeText<'t> {
     created_parents: usize,
 }
 
-impl Change {
+impl ChangeRecord {
     /// Reads a line in either form.
-    pub(crate) fn parse(slice: &Slice) -> Result<Change, String> {
+    pub(crate) fn parse(slice: &TextSlice) -> Result<ChangeRecord, String> {
         let text: ChangeText<'_> =
             serde_json::from_str(slice.as_str()).map_err(|error| error.to_string())?;
         let group = match (&text.deltas, &text.operation) {
@@ -88,7 +89,7 @@ impl Change {
                 let scope = text.scope.as_deref().unwrap_or_default();
                 let scope = Scope::parse(scope).ok_or_else(|| format!("{scope:?} is no scope"))?;
                 let deltas = deltas.iter().map(|delta| delta.to_delta(slice));
-                Group { scope, deltas: deltas.collect::<Result<_, _>>()? }
+                DeltaGroup { scope, deltas: deltas.collect::<Result<_, _>>()? }
             }
             (None, Some(operation)) => text.flat(operation, slice)?,
             (None, None) => return Err("neither deltas nor an operation".to_owned()),
@@ -97,7 +98,7 @@ impl Change {
             None | Some("null") => None,
             Some(raw) => Some(millis(raw).ok_or_else(|| format!("{raw} is no time"))?),
         };
-        Ok(Change {
+        Ok(ChangeRecord {
             id: text.delta_id.unwrap_or_default().into_owned(),
             turn: text.turn_id,
             event: text.event_id.map(Cow::into_owned),
@@ -108,24 +109,24 @@ impl Change {
     }
 
     /// Which form a line has; nothing if it has neither.
-    pub(crate) fn form_of(line: &str) -> Option<Form> {
+    pub(crate) fn dialect_of(line: &str) -> Option<Dialect> {
         let text: ChangeText<'_> = serde_json::from_str(line).ok()?;
         match (text.deltas, text.operation) {
-            (Some(_), _) => Some(Form::Documented),
-            (None, Some(_)) => Some(Form::Program),
+            (Some(_), _) => Some(Dialect::Spec),
+            (None, Some(_)) => Some(Dialect::Upstream),
             (None, None) => None,
         }
     }
 
     /// The lines of this change, each with a newline.
-    pub(crate) fn write(&self, form: Form, cause: &str, out: &mut String) {
+    pub(crate) fn write(&self, form: Dialect, cause: &str, out: &mut String) {
         match form {
-            Form::Documented => self.write_group(out),
-            Form::Program => self.write_flat(cause, out),
+            Dialect::Spec => self.write_spec(out),
+            Dialect::Upstream => self.write_upstream(cause, out),
         }
     }
 
-    fn write_group(&self, out: &mut String) {
+    fn write_spec(&self, out: &mut String) {
         out.push_str("{\"deltaId\":");
         push_string(out, &self.id);
         out.push_str(&format!(",\"turnId\":{},\"eventId\":", self.turn));
@@ -147,7 +148,7 @@ impl Change {
     }
 
     /// One line for each change; `id` must leave room for a number at its end.
-    fn write_flat(&self, cause: &str, out: &mut String) {
+    fn write_upstream(&self, cause: &str, out: &mut String) {
         let (stem, first) = self.id.rsplit_once('-').unwrap_or((&self.id, "1"));
         let first: usize = first.parse().unwrap_or(1);
         let (target, prefix) = flat_target(self.group.scope);
@@ -164,8 +165,8 @@ impl Change {
                 flat_op(delta.op)
             ));
             let segments = delta.path.segments().iter().skip(prefix).cloned();
-            let path = Path::array(segments).spelled(Spelling::Array);
-            out.push_str(&format!(",\"path\":{}", path_text(&path)));
+            let path = DeltaPath::array(segments).with_notation(PathNotation::Array);
+            out.push_str(&format!(",\"path\":{}", render_path(&path)));
             let (previous, new) = flat_values(delta);
             if let Some(previous) = previous {
                 out.push_str(&format!(",\"previousValue\":{previous}"));
@@ -179,8 +180,8 @@ impl Change {
                 out.push_str(",\"eventId\":");
                 push_string(out, event);
             }
-            delta.write_notes(out);
-            if delta.op == Op::Pull && delta.positions.is_empty() {
+            delta.write_inverse_data(out);
+            if delta.op == DeltaOp::Pull && delta.positions.is_empty() {
                 // Otherwise nobody could tell that nothing was removed.
                 out.push_str(",\"positions\":[]");
             }
@@ -219,23 +220,23 @@ fn flat_target(scope: Scope) -> (&'static str, usize) {
     }
 }
 
-fn flat_op(op: Op) -> &'static str {
+fn flat_op(op: DeltaOp) -> &'static str {
     match op {
-        Op::Set => "set",
-        Op::Delete => "delete",
-        Op::Push => "append",
-        Op::Pull => "remove",
-        Op::Increment => "increment",
+        DeltaOp::Set => "set",
+        DeltaOp::Delete => "delete",
+        DeltaOp::Push => "append",
+        DeltaOp::Pull => "remove",
+        DeltaOp::Increment => "increment",
     }
 }
 
 /// The previous and the new value as the program writes them: of a sum, the total; nothing where there was nothing.
 fn flat_values(delta: &Delta) -> (Option<String>, Option<String>) {
-    let none = || (delta.op != Op::Set).then(|| "null".to_owned());
-    let previous = delta.previous.as_ref().map(Tree::to_line).or_else(none);
+    let none = || (delta.op != DeltaOp::Set).then(|| "null".to_owned());
+    let previous = delta.previous.as_ref().map(JsonTree::to_line).or_else(none);
     let new = match delta.op {
-        Op::Increment => delta.total(),
-        _ => delta.value.as_ref().map(Tree::to_line),
+        DeltaOp::Increment => delta.total(),
+        _ => delta.value.as_ref().map(JsonTree::to_line),
     };
     (previous, new)
 }
@@ -246,16 +247,16 @@ fn push_string(out: &mut String, text: &str) {
 
 impl ChangeText<'_> {
     /// A change in the form of the program.
-    fn flat(&self, operation: &str, slice: &Slice) -> Result<Group, String> {
+    fn flat(&self, operation: &str, slice: &TextSlice) -> Result<DeltaGroup, String> {
         let path = self.path.ok_or("a path is missing")?;
         let path = parse_path(path.get())?;
         let target = self.target.as_deref().unwrap_or_default();
         let (scope, prefix) = target_root(target)?;
-        let path = Path::array(
+        let path = DeltaPath::array(
             prefix.iter().map(|&key| Box::from(key)).chain(path.segments().iter().cloned()),
         );
-        let new = self.new_value.map(|raw| shared(slice, raw));
-        let previous = self.previous_value.map(|raw| shared(slice, raw));
+        let new = self.new_value.map(|raw| shared_tree(slice, raw));
+        let previous = self.previous_value.map(|raw| shared_tree(slice, raw));
         // Everturn notes the places of all that it removes; `null` is then a value like any other.
         let is_noted = self.positions.is_some();
         let value = || new.clone().ok_or_else(|| format!("{operation} without a new value"));
@@ -273,14 +274,14 @@ impl ChangeText<'_> {
             "delete" => Delta::delete(path),
             other => return Err(format!("{other:?} is no operation that is known")),
         };
-        let is_array = |tree: &Tree| tree.kind() == Kind::Array;
+        let is_array = |tree: &JsonTree| tree.kind() == ValueKind::Array;
         delta.previous = match delta.op {
-            Op::Push => previous.filter(|was| is_noted && is_array(was)),
-            Op::Pull if self.positions.as_ref().is_some_and(Vec::is_empty) => {
-                Some(Tree(Node::Array(Vec::new())))
+            DeltaOp::Push => previous.filter(|was| is_noted && is_array(was)),
+            DeltaOp::Pull if self.positions.as_ref().is_some_and(Vec::is_empty) => {
+                Some(JsonTree(TreeNode::Array(Vec::new())))
             }
-            Op::Pull => previous.filter(|was| (is_noted || new.is_some()) && is_array(was)),
-            Op::Set if operation == "create" || self.created_parents > 0 => {
+            DeltaOp::Pull => previous.filter(|was| (is_noted || new.is_some()) && is_array(was)),
+            DeltaOp::Set if operation == "create" || self.created_parents > 0 => {
                 previous.filter(|was| !was.is_null())
             }
             _ => previous,
@@ -288,7 +289,7 @@ impl ChangeText<'_> {
         delta.positions = self.positions.clone().unwrap_or_default();
         delta.member = self.position;
         delta.created = self.created_parents;
-        Ok(Group { scope, deltas: vec![delta] })
+        Ok(DeltaGroup { scope, deltas: vec![delta] })
     }
 }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::error::GameError;
-use super::names::{Document, Log, SESSIONS, Status, below};
+use super::paths::{DocumentFile, GameStatus, LogKind, SESSIONS, join_names};
 use super::session::{Session, find};
-use super::survey::{Facts, Place, Unreadable, survey};
-use everturn_archive::{Limits, Pieces, check};
-use everturn_json::finding::{Code, Finding};
+use super::survey::{GameLocation, SurveyResult, UnreadablePolicy, survey};
+use everturn_archive::{ArchiveLimits, StoreFileReader, check};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::watch::{Checked, Watch};
-use everturn_store::disk::Kind;
+use everturn_session::finding_sink::{CheckStats, FindingSink};
+use everturn_store::disk::FileKind;
 use everturn_store::{Store, StoreError, snapshot};
 
 /// Checks a session: every line, every document, and whether they fit together.
@@ -20,31 +20,31 @@ use everturn_store::{Store, StoreError, snapshot};
 pub fn check_session(
     store: &Arc<dyn Store>,
     id: &SessionId,
-    watch: &mut dyn Watch,
-) -> Result<Checked, GameError> {
+    watch: &mut dyn FindingSink,
+) -> Result<CheckStats, GameError> {
     let status = find(store, id)?.ok_or_else(|| GameError::NoSession { id: id.clone() })?;
-    let place = Place::of(&status.session(id));
+    let place = GameLocation::of(&status.session(id));
     Ok(check_dir(&snapshot(store, &place.anywhere())?, &place, watch)?.checked)
 }
 
 /// What checking a directory has looked at.
 #[derive(Debug, Default)]
-pub struct Looked {
-    pub checked: Checked,
+pub struct DirectoryCheck {
+    pub checked: CheckStats,
     /// The files that need not be looked at again.
     pub covered: BTreeSet<FilePath>,
 }
 
-impl Place {
+impl GameLocation {
     /// What the path of a session's directory tells.
-    pub fn of(dir: &FilePath) -> Place {
+    pub fn of(dir: &FilePath) -> GameLocation {
         let mut above = dir.ancestors();
         let name =
             |path: Option<FilePath>| path.and_then(|path| path.name()).map(|name| name.to_string());
         let (status, sessions) = (name(above.next()), name(above.next()));
-        let status = status.and_then(|status| Status::parse(&status));
+        let status = status.and_then(|status| GameStatus::parse(&status));
         let status = status.filter(|_| sessions.as_deref() == Some(SESSIONS));
-        Place { dir: dir.clone(), id: name(Some(dir.clone())), status }
+        GameLocation { dir: dir.clone(), id: name(Some(dir.clone())), status }
     }
 
     /// Every directory in which the session can be, this one first: pausing and resuming moves it.
@@ -52,8 +52,8 @@ impl Place {
         let mut dirs = vec![self.dir.clone()];
         let sessions = self.dir.ancestors().nth(1).filter(|_| self.status.is_some());
         if let (Some(sessions), Some(id)) = (sessions, &self.id) {
-            let others = Status::ALL.into_iter().filter(|status| Some(*status) != self.status);
-            dirs.extend(others.map(|status| below(&sessions, &[status.as_str(), id])));
+            let others = GameStatus::ALL.into_iter().filter(|status| Some(*status) != self.status);
+            dirs.extend(others.map(|status| join_names(&sessions, &[status.as_str(), id])));
         }
         dirs
     }
@@ -61,44 +61,45 @@ impl Place {
 
 /// Whether a directory is that of a session: by its place, or by what is in it.
 pub fn is_session_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, StoreError> {
-    if Place::of(dir).status.is_some() {
+    if GameLocation::of(dir).status.is_some() {
         return Ok(true);
     }
-    let is = |path: FilePath, kind: Kind| -> Result<bool, StoreError> {
+    let is = |path: FilePath, kind: FileKind| -> Result<bool, StoreError> {
         Ok(store.stat(&path)?.is_some_and(|stat| stat.kind == kind))
     };
-    Ok(is(Document::Meta.in_dir(dir), Kind::File)?
-        || (is(Document::World.in_dir(dir), Kind::File)?
-            && is(below(dir, &[Log::Turns.as_str()]), Kind::Dir)?))
+    Ok(is(DocumentFile::Meta.in_dir(dir), FileKind::File)?
+        || (is(DocumentFile::World.in_dir(dir), FileKind::File)?
+            && is(join_names(dir, &[LogKind::Turns.as_str()]), FileKind::Dir)?))
 }
 
 /// Checks the session in a directory.
 pub fn check_dir(
     store: &Arc<dyn Store>,
-    place: &Place,
-    watch: &mut dyn Watch,
-) -> Result<Looked, GameError> {
-    if let Some(looked) = no_directories(store, place, watch)? {
+    place: &GameLocation,
+    watch: &mut dyn FindingSink,
+) -> Result<DirectoryCheck, GameError> {
+    if let Some(looked) = check_blocked_directories(store, place, watch)? {
         return Ok(looked);
     }
     let session = open(store, place)?;
-    let Facts { checked, covered, .. } = survey(&session, place, Unreadable::Report, watch)?;
-    Ok(Looked { checked, covered })
+    let SurveyResult { checked, covered, .. } =
+        survey(&session, place, UnreadablePolicy::Report, watch)?;
+    Ok(DirectoryCheck { checked, covered })
 }
 
 /// Whether something stands where the session keeps files: then nothing else can be said about it.
-fn no_directories(
+fn check_blocked_directories(
     store: &Arc<dyn Store>,
-    place: &Place,
-    watch: &mut dyn Watch,
-) -> Result<Option<Looked>, GameError> {
-    let mut looked = Looked::default();
+    place: &GameLocation,
+    watch: &mut dyn FindingSink,
+) -> Result<Option<DirectoryCheck>, GameError> {
+    let mut looked = DirectoryCheck::default();
     for name in ["turns", "deltas", "snapshots", "scenes", "indexes"] {
-        let file = below(&place.dir, &[name]);
+        let file = join_names(&place.dir, &[name]);
         let Some(stat) = store.stat(&file)? else { continue };
-        if stat.kind == Kind::File {
+        if stat.kind == FileKind::File {
             let message = "it is no directory, though the session keeps files below it".to_owned();
-            let (line, offset, code) = (None, None, Code::Unreadable);
+            let (line, offset, code) = (None, None, FindingCode::Unreadable);
             let finding = Finding { file, line, offset, code, message };
             looked.checked.count(&finding);
             watch.finding(finding);
@@ -111,22 +112,22 @@ fn no_directories(
 pub fn check_archive(store: &Arc<dyn Store>, file: &FilePath) -> Option<Vec<Finding>> {
     let name = file.name()?;
     let id = SessionId::parse(name.as_str().strip_suffix(".tar.gz")?).ok()?;
-    if super::names::archive(&id).ok().as_ref() != Some(file) {
+    if super::paths::archive(&id).ok().as_ref() != Some(file) {
         return None;
     }
-    let looked = Pieces::open(&**store, file);
-    let looked = looked.and_then(|pieces| check(pieces, id.as_name(), &Limits::default()));
+    let looked = StoreFileReader::open(&**store, file);
+    let looked = looked.and_then(|pieces| check(pieces, id.as_name(), &ArchiveLimits::default()));
     let message = match looked {
         Ok(contents) if !contents.files.is_empty() => return Some(Vec::new()),
         Ok(_) => "there is no file in it".to_owned(),
         Err(error) => error.to_string(),
     };
-    let (file, line, offset, code) = (file.clone(), None, None, Code::Unreadable);
+    let (file, line, offset, code) = (file.clone(), None, None, FindingCode::Unreadable);
     Some(vec![Finding { file, line, offset, code, message }])
 }
 
 /// Opens a session for a look at it, whatever it is called.
-pub(crate) fn open(store: &Arc<dyn Store>, place: &Place) -> Result<Session, GameError> {
+pub(crate) fn open(store: &Arc<dyn Store>, place: &GameLocation) -> Result<Session, GameError> {
     let named = place.id.as_deref().and_then(|id| SessionId::parse(id).ok());
     let id = match named {
         Some(id) => id,
@@ -135,7 +136,7 @@ pub(crate) fn open(store: &Arc<dyn Store>, place: &Place) -> Result<Session, Gam
     Session::open_in(
         Arc::clone(store),
         &id,
-        place.status.unwrap_or(Status::Active),
+        place.status.unwrap_or(GameStatus::Active),
         place.dir.clone(),
     )
 }

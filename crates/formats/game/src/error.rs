@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use everturn_archive::ArchiveError;
 use everturn_json::names::{FilePath, NameError, SessionId};
-use everturn_session::repairs::RepairError;
+use everturn_session::repair::RepairError;
 use everturn_store::StoreError;
 use everturn_value::delta::DeltaError;
 
@@ -83,7 +83,7 @@ pub enum GameError {
         /// The session.
         id: SessionId,
         /// Its status.
-        status: super::Status,
+        status: super::GameStatus,
         /// What it would have to be.
         wanted: &'static str,
     },

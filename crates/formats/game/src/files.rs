@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use super::names::{Log, LogFile, SnapshotFile};
+use super::paths::{LogFile, LogKind, SnapshotFile};
 use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError};
 
 /// The files of a session's logs, and its snapshots.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Files {
+pub(crate) struct GameFiles {
     pub(crate) turns: Vec<(LogFile, FilePath)>,
     pub(crate) deltas: Vec<(LogFile, FilePath)>,
     pub(crate) snapshots: Vec<(SnapshotFile, FilePath)>,
 }
 
-impl Files {
+impl GameFiles {
     /// Looks into the directories of the session at `dir`.
-    pub(crate) fn list(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Files, StoreError> {
-        let log = |log: Log| -> Result<Vec<(LogFile, FilePath)>, StoreError> {
+    pub(crate) fn list(store: &Arc<dyn Store>, dir: &FilePath) -> Result<GameFiles, StoreError> {
+        let log = |log: LogKind| -> Result<Vec<(LogFile, FilePath)>, StoreError> {
             let place = log.dir(dir);
-            let names = names(store, &place)?;
+            let names = list_dir(store, &place)?;
             let mut files: Vec<(LogFile, FilePath)> = names
                 .into_iter()
                 .filter_map(|path| Some((LogFile::parse(log, path.name()?.as_str())?, path)))
@@ -28,23 +28,24 @@ impl Files {
             files.sort_by_key(|(file, _)| (file.last.is_none(), file.first, file.last));
             Ok(files)
         };
-        let mut snapshots: Vec<(SnapshotFile, FilePath)> = names(store, &SnapshotFile::dir(dir))?
-            .into_iter()
-            .filter_map(|path| Some((SnapshotFile::parse(path.name()?.as_str())?, path)))
-            .collect();
+        let mut snapshots: Vec<(SnapshotFile, FilePath)> =
+            list_dir(store, &SnapshotFile::dir(dir))?
+                .into_iter()
+                .filter_map(|path| Some((SnapshotFile::parse(path.name()?.as_str())?, path)))
+                .collect();
         snapshots.sort_by_key(|(file, _)| *file);
-        Ok(Files { turns: log(Log::Turns)?, deltas: log(Log::Deltas)?, snapshots })
+        Ok(GameFiles { turns: log(LogKind::Turns)?, deltas: log(LogKind::Deltas)?, snapshots })
     }
 
-    pub(crate) fn log(&self, log: Log) -> &[(LogFile, FilePath)] {
+    pub(crate) fn log(&self, log: LogKind) -> &[(LogFile, FilePath)] {
         match log {
-            Log::Turns => &self.turns,
-            Log::Deltas => &self.deltas,
+            LogKind::Turns => &self.turns,
+            LogKind::Deltas => &self.deltas,
         }
     }
 
     /// The files that may have lines about these turns, in order.
-    pub(crate) fn covering(&self, log: Log, first: u64, last: u64) -> Vec<FilePath> {
+    pub(crate) fn covering(&self, log: LogKind, first: u64, last: u64) -> Vec<FilePath> {
         let files = self.log(log);
         let may = |file: &LogFile| {
             file.first.is_none_or(|start| start <= last) && file.last.is_none_or(|end| end >= first)
@@ -69,9 +70,9 @@ impl Files {
     }
 
     /// The last turn that the name of a closed file tells.
-    pub(crate) fn last_closed(&self, log: Log) -> u64 {
+    pub(crate) fn last_closed(&self, log: LogKind) -> u64 {
         self.log(log).iter().filter_map(|(file, _)| file.last).max().unwrap_or(0)
     }
 }
 
-pub(crate) use everturn_session::trash::names;
+pub(crate) use everturn_session::trash::list_dir;

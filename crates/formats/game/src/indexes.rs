@@ -8,12 +8,12 @@
 //! added to it and taken out of it, in which order. So an index that was saved and read again goes on like one that
 //! was never saved, and like one that is made anew.
 
+mod counter;
 mod deltas;
 mod events;
 mod scenes;
-mod tally;
 mod text;
-mod thinned;
+mod thinned_list;
 mod turns;
 
 #[cfg(test)]
@@ -23,11 +23,11 @@ use std::fmt;
 
 use thiserror::Error;
 
-use deltas::Deltas;
-use events::Events;
-use scenes::Scenes;
-use text::{Fields, Page};
-use turns::Turns;
+use deltas::DeltaIndex;
+use events::EventIndex;
+use scenes::SceneIndex;
+use text::{IndexFields, IndexText};
+use turns::TurnIndex;
 
 /// The most bytes a text may have to be read as an index; no index that we write has half as many.
 const MOST_READ: usize = 1_000_000;
@@ -127,10 +127,10 @@ pub(crate) struct Indexes {
     session: String,
     /// The last turn that was added.
     through: u64,
-    turns: Turns,
-    scenes: Scenes,
-    events: Events,
-    deltas: Deltas,
+    turns: TurnIndex,
+    scenes: SceneIndex,
+    events: EventIndex,
+    deltas: DeltaIndex,
 }
 
 impl Indexes {
@@ -139,10 +139,10 @@ impl Indexes {
         Indexes {
             session: session.to_owned(),
             through: 0,
-            turns: Turns::new(),
-            scenes: Scenes::new(),
-            events: Events::new(),
-            deltas: Deltas::new(),
+            turns: TurnIndex::new(),
+            scenes: SceneIndex::new(),
+            events: EventIndex::new(),
+            deltas: DeltaIndex::new(),
         }
     }
 
@@ -208,7 +208,7 @@ impl Indexes {
     /// What the four files should hold.
     pub(crate) fn texts(&self) -> [(IndexKind, String); 4] {
         IndexKind::ALL.map(|kind| {
-            let mut page = Page::new();
+            let mut page = IndexText::new();
             page.text("sessionId", &self.session);
             match kind {
                 IndexKind::Turns => self.turns.write(&mut page, self.through),
@@ -226,20 +226,20 @@ impl Indexes {
         texts: &[T; 4],
     ) -> Result<Indexes, IndexError> {
         let [turns, scenes, events, deltas] = texts;
-        let open = |index, text: &T| Fields::open(index, session, text.as_ref());
+        let open = |index, text: &T| IndexFields::open(index, session, text.as_ref());
         let turn_fields = open(IndexKind::Turns, turns)?;
         let through = turn_fields.number("throughTurn")?;
-        let same_turn = |fields: Fields| match fields.number("throughTurn")? {
+        let same_turn = |fields: IndexFields| match fields.number("throughTurn")? {
             found if found == through => Ok(fields),
             found => Err(IndexError::Through { index: fields.index(), found, wanted: through }),
         };
         Ok(Indexes {
             session: session.to_owned(),
             through,
-            turns: Turns::read(&turn_fields, through)?,
-            scenes: Scenes::read(&open(IndexKind::Scenes, scenes).and_then(same_turn)?)?,
-            events: Events::read(&open(IndexKind::Events, events).and_then(same_turn)?)?,
-            deltas: Deltas::read(&open(IndexKind::Deltas, deltas).and_then(same_turn)?)?,
+            turns: TurnIndex::read(&turn_fields, through)?,
+            scenes: SceneIndex::read(&open(IndexKind::Scenes, scenes).and_then(same_turn)?)?,
+            events: EventIndex::read(&open(IndexKind::Events, events).and_then(same_turn)?)?,
+            deltas: DeltaIndex::read(&open(IndexKind::Deltas, deltas).and_then(same_turn)?)?,
         })
     }
 }

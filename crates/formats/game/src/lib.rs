@@ -11,26 +11,28 @@
 //! full. States and snapshots follow from the changes and are written now and then. So the state at any turn is
 //! that of a snapshot at or before it with the changes since then.
 //!
-//! Two forms of such directories are read, see [`Form`]; a session keeps the form it has.
+//! Two forms of such directories are read, see [`Dialect`]; a session keeps the form it has.
 //!
-//! A [`GameWriter`] appends turns and makes scenes, a [`Session`] reads them, a [`Moment`] is the state at a turn, and
-//! [`GameLayout`] shows all of it in the common view. The crate depends on `everturn-session` and what is below it.
+//! A [`GameWriter`] appends turns and makes scenes, a [`Session`] reads them, a [`StateAt`] is the state at a turn, and
+//! [`GameFormat`] shows all of it in the common view. The crate depends on `everturn-session` and what is below it.
 
 mod archive;
 mod branch;
 mod changes;
 mod check;
+mod derived;
+mod dialect;
 mod error;
 mod files;
-mod follow;
-mod form;
-mod gaps;
+mod format;
+mod history;
 mod indexes;
 mod lifecycle;
 mod log;
 mod meta;
 mod migrate;
-mod names;
+mod missing_segments;
+mod paths;
 mod repair;
 mod retention;
 mod scenes;
@@ -40,31 +42,29 @@ mod state;
 mod state_files;
 mod survey;
 mod trash;
-mod travel;
 mod turn;
 mod undo;
-mod view;
 mod writer;
 
-pub use archive::{Archived, Archiving, archive, unarchive};
-pub use branch::{Branched, Branching, Rewound, fork, rewind};
-pub use changes::{Change, Group};
+pub use archive::{ArchiveOptions, ArchiveOutcome, archive, unarchive};
+pub use branch::{BranchOptions, GameFork, GameRewind, fork, rewind};
+pub use changes::{ChangeRecord, DeltaGroup};
 pub use check::{check_archive, check_dir, check_session, is_session_dir};
+pub use dialect::Dialect;
 pub use error::GameError;
-pub use form::Form;
-pub use lifecycle::{Completed, Completing, complete, pause, plan_complete, resume};
-pub use meta::NewSession;
-pub use migrate::{Imported, Migration, Note};
-pub use names::Status;
-pub use repair::{Action, Repair, plan_repair, repair, undo_repair};
-pub use retention::{Keep, Retention, SnapshotEntry, retain};
+pub use format::GameFormat;
+pub use history::{Replay, ReplayFrame, StateAt};
+pub use lifecycle::{CompletionOutcome, CompletionPlan, complete, pause, plan_complete, resume};
+pub use meta::NewGame;
+pub use migrate::{ImportOutcome, Migration, MigrationNote};
+pub use paths::GameStatus;
+pub use repair::{RepairAction, RepairReport, plan_repair, repair, undo_repair};
+pub use retention::{KeepReason, SnapshotEntry, SnapshotRetention, retain};
 pub use scenes::{NewScene, SceneEnd};
 pub use session::{LogRows, Session, list};
-pub use snapshot::{Reason, Snapshot};
-pub use state::{Scope, State};
-pub use survey::Place;
-pub use trash::{PurgePlan, TrashName, Trashed, purge, restore, trash, trashed};
-pub use travel::{Frame, Moment, Replay};
+pub use snapshot::{Snapshot, SnapshotReason};
+pub use state::{GameState, Scope};
+pub use survey::GameLocation;
+pub use trash::{PurgePlan, TrashEntry, TrashName, purge, restore, trash, trashed};
 pub use turn::{TurnInput, TurnRecord};
-pub use view::GameLayout;
-pub use writer::{Appended, GameWriter};
+pub use writer::{GameWriter, TurnOutcome};

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::dialect::Dialect;
 use super::error::GameError;
-use super::form::Form;
 use super::meta::stamp;
-use super::names::{Document, SnapshotFile, Status};
-use super::retention::{Retention, SnapshotEntry};
+use super::paths::{DocumentFile, GameStatus, SnapshotFile};
+use super::retention::{SnapshotEntry, SnapshotRetention};
 use super::session::Session;
-use super::snapshot::Reason;
+use super::snapshot::SnapshotReason;
 use super::writer::turns::replace;
 use super::writer::{GameWriter, lock};
 use everturn_json::names::{FilePath, SessionId};
@@ -18,12 +18,12 @@ use everturn_store::{Durability, Step, Store};
 
 /// A session that is over.
 #[derive(Debug)]
-pub struct Completed {
+pub struct CompletionOutcome {
     /// What became of its snapshots.
-    pub snapshots: Option<Retention>,
+    pub snapshots: Option<SnapshotRetention>,
     /// Why its snapshots could not be put away. The session is completed all the same, and
     /// [`retain`](super::retain) puts them away later.
-    pub overdue: Option<GameError>,
+    pub deferred_error: Option<GameError>,
 }
 
 /// Pauses a session that is active: a snapshot is taken, and it waits to be resumed.
@@ -31,18 +31,18 @@ pub struct Completed {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use everturn_game::{GameWriter, NewSession, Session, Status, pause, resume};
+/// use everturn_game::{GameWriter, NewGame, Session, GameStatus, pause, resume};
 /// use everturn_json::names::SessionId;
 /// use everturn_store::{MemoryStore, Store};
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 /// let now = "2026-01-01T10:00:00Z".parse()?;
 /// let id = SessionId::parse("session-abc123")?;
-/// GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?.close(now)?;
+/// GameWriter::create(Arc::clone(&store), &NewGame::new(id.clone()), now)?.close(now)?;
 /// pause(&store, &id, now)?;
-/// assert_eq!(Session::open(Arc::clone(&store), &id)?.status(), Status::Paused);
+/// assert_eq!(Session::open(Arc::clone(&store), &id)?.status(), GameStatus::Paused);
 /// resume(&store, &id, now)?;
-/// assert_eq!(Session::open(store, &id)?.status(), Status::Active);
+/// assert_eq!(Session::open(store, &id)?.status(), GameStatus::Active);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn pause(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<(), GameError> {
@@ -53,69 +53,69 @@ pub fn pause(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<(
 pub fn resume(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<(), GameError> {
     let writer = lock(store, id)?;
     let session = Session::open(Arc::clone(store), id)?;
-    session.must_be(&[Status::Paused], "paused")?;
+    session.must_be(&[GameStatus::Paused], "paused")?;
     let mut meta = session.writable_meta()?;
     let mut steps = Vec::new();
-    if session.form == Form::Documented {
-        meta.put(&["status"], Status::Active.as_str());
+    if session.dialect == Dialect::Spec {
+        meta.put(&["status"], GameStatus::Active.as_str());
         meta.put(&["lastModified"], &stamp(now));
-        steps.push(replace(Document::Meta.in_dir(&session.dir), meta.to_bytes()));
+        steps.push(replace(DocumentFile::Meta.in_dir(&session.dir), meta.to_bytes()));
     }
-    steps.push(Step::Rename { from: session.dir, to: Status::Active.session(id) });
+    steps.push(Step::Rename { from: session.dir, to: GameStatus::Active.session(id) });
     writer.commit(steps, Durability::Synced)?;
     Ok(writer.release()?)
 }
 
 /// Completes a session that is active or paused: a snapshot is taken, and it is over.
 ///
-/// The snapshots that need not stay at hand are put away afterwards, see [`Retention`].
+/// The snapshots that need not stay at hand are put away afterwards, see [`SnapshotRetention`].
 pub fn complete(
     store: &Arc<dyn Store>,
     id: &SessionId,
     now: Timestamp,
-) -> Result<Completed, GameError> {
+) -> Result<CompletionOutcome, GameError> {
     let writer = lock(store, id)?;
     let session = Session::open(Arc::clone(store), id)?;
-    session.must_be(&[Status::Active, Status::Paused], "active or paused")?;
+    session.must_be(&[GameStatus::Active, GameStatus::Paused], "active or paused")?;
     GameWriter::with(session, writer)?.complete(now)
 }
 
 /// What completing a session would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Completing {
+pub struct CompletionPlan {
     /// Where the session would be.
     pub dir: FilePath,
     /// The snapshot that would be taken first, unless the last turn has one.
     pub snapshot: Option<String>,
     /// What would become of the snapshots, the new one among them.
-    pub snapshots: Retention,
+    pub snapshots: SnapshotRetention,
 }
 
 /// Says what [`complete`] would do, and changes nothing.
-pub fn plan_complete(store: &Arc<dyn Store>, id: &SessionId) -> Result<Completing, GameError> {
+pub fn plan_complete(store: &Arc<dyn Store>, id: &SessionId) -> Result<CompletionPlan, GameError> {
     let session = Session::open(Arc::clone(store), id)?;
-    session.must_be(&[Status::Active, Status::Paused], "active or paused")?;
+    session.must_be(&[GameStatus::Active, GameStatus::Paused], "active or paused")?;
     session.writable_meta()?;
     let mut snapshots = session.snapshots()?;
     let turn = session.turn;
     let has_one = |entry: &SnapshotEntry| entry.turn() == turn && entry.reason.is_some();
     let mut snapshot = None;
     if !snapshots.iter().any(has_one) {
-        let file = SnapshotFile { turn, program: session.form == Form::Program };
+        let file = SnapshotFile { turn, is_upstream: session.dialect == Dialect::Upstream };
         // One that cannot be read is written over.
         snapshots.retain(|entry| entry.file != file);
-        snapshots.push(SnapshotEntry { file, reason: Some(Reason::SessionEnd) });
+        snapshots.push(SnapshotEntry { file, reason: Some(SnapshotReason::SessionEnd) });
         snapshot = Some(file.id());
     }
-    let dir = Status::Completed.session(id);
-    Ok(Completing { dir, snapshot, snapshots: Retention::plan(&snapshots) })
+    let dir = GameStatus::Completed.session(id);
+    Ok(CompletionPlan { dir, snapshot, snapshots: SnapshotRetention::plan(&snapshots) })
 }
 
 impl Session {
     /// Fails unless the session has one of these statuses.
     pub(crate) fn must_be(
         &self,
-        statuses: &[Status],
+        statuses: &[GameStatus],
         wanted: &'static str,
     ) -> Result<(), GameError> {
         if statuses.contains(&self.status) {
@@ -128,29 +128,29 @@ impl Session {
 impl GameWriter {
     /// Pauses the session and gives it back, as [`pause`] does.
     pub fn pause(mut self, now: Timestamp) -> Result<(), GameError> {
-        self.rest(Status::Paused, now)?;
+        self.change_status(GameStatus::Paused, now)?;
         self.release()
     }
 
     /// Completes the session and gives it back, as [`complete`] does.
-    pub fn complete(mut self, now: Timestamp) -> Result<Completed, GameError> {
-        self.rest(Status::Completed, now)?;
+    pub fn complete(mut self, now: Timestamp) -> Result<CompletionOutcome, GameError> {
+        self.change_status(GameStatus::Completed, now)?;
         let completed = match self.retain() {
-            Ok(plan) => Completed { snapshots: Some(plan), overdue: None },
-            Err(error) => Completed { snapshots: None, overdue: Some(error) },
+            Ok(plan) => CompletionOutcome { snapshots: Some(plan), deferred_error: None },
+            Err(error) => CompletionOutcome { snapshots: None, deferred_error: Some(error) },
         };
         self.release()?;
         Ok(completed)
     }
 
     /// Brings everything up to the last turn and moves the session to its new place, in one commit.
-    fn rest(&mut self, status: Status, now: Timestamp) -> Result<(), GameError> {
-        let documented = self.session.form == Form::Documented;
+    fn change_status(&mut self, status: GameStatus, now: Timestamp) -> Result<(), GameError> {
+        let documented = self.session.dialect == Dialect::Spec;
         if documented {
             self.meta.put(&["status"], status.as_str());
         }
         let mut steps = match (self.has_snapshot()?, documented) {
-            (false, _) => self.snapshot_steps(&Reason::SessionEnd, documented, now)?.1,
+            (false, _) => self.snapshot_steps(&SnapshotReason::SessionEnd, documented, now)?.1,
             (true, true) => {
                 let mut steps = self.state_steps(now)?;
                 steps.extend(self.index_steps()?);
@@ -162,15 +162,15 @@ impl GameWriter {
         steps.push(Step::Rename { from: self.session.dir.clone(), to: to.clone() });
         self.commit(steps)?;
         (self.session.dir, self.session.status) = (to, status);
-        self.session.look_again();
+        self.session.invalidate_files();
         Ok(())
     }
 
     /// Whether there is a snapshot of the last turn that can be used; it may be the end of a scene, which
     /// should be remembered as such.
     fn has_snapshot(&self) -> Result<bool, GameError> {
-        let program = self.session.form == Form::Program;
-        let file = SnapshotFile { turn: self.session.turn, program };
+        let program = self.session.dialect == Dialect::Upstream;
+        let file = SnapshotFile { turn: self.session.turn, is_upstream: program };
         Ok(self.snapshot_of_turn(file, &file.path(&self.session.dir))?.is_some())
     }
 }

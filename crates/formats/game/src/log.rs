@@ -4,88 +4,88 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::error::GameError;
-use everturn_json::finding::{Code, Finding};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::json;
-use everturn_json::lines::{Forward, Item, Scan};
+use everturn_json::jsonl::{ForwardScan, JsonlScan, ScanItem};
 use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError, StoreSource};
-use everturn_value::tree::Slice;
+use everturn_value::tree::TextSlice;
 
 /// Files up to this size are read whole; larger ones in pieces.
 const WHOLE: u64 = 16 << 20;
 
 /// A line of a log that may be a record.
 #[derive(Debug, Clone)]
-pub(crate) struct Line {
-    pub(crate) slice: Slice,
+pub(crate) struct LogLine {
+    pub(crate) slice: TextSlice,
     /// Counted from 1.
     pub(crate) line: u64,
     pub(crate) offset: u64,
 }
 
 /// What reading a log yields.
-pub(crate) enum Piece<R> {
-    Row(R, Line),
+pub(crate) enum LogItem<R> {
+    Row(R, LogLine),
     Finding(Finding),
 }
 
 /// Reads the rows of one file; what is no row becomes a finding.
-pub(crate) struct Rows<R> {
+pub(crate) struct RecordLog<R> {
     file: FilePath,
-    content: Content,
-    parse: fn(&Slice) -> Result<R, String>,
+    content: LogSource,
+    parse: fn(&TextSlice) -> Result<R, String>,
     /// Which turns are wanted, by a glance at the line; lines that do not show theirs are always read.
     wanted: Range<u64>,
     /// What a line that is no single record turned out to be.
-    waiting: std::collections::VecDeque<Piece<R>>,
+    waiting: std::collections::VecDeque<LogItem<R>>,
 }
 
-enum Content {
+enum LogSource {
     /// All of it, and how far it was read: the byte, and lines before it.
     Whole {
         text: Arc<String>,
         at: usize,
         line: u64,
     },
-    Pieces(Box<Forward<StoreSource>>),
+    Pieces(Box<ForwardScan<StoreSource>>),
 }
 
-impl<R> Rows<R> {
+impl<R> RecordLog<R> {
     /// Begins to read a file that must be there.
     pub(crate) fn open(
         store: &Arc<dyn Store>,
         file: &FilePath,
         wanted: Range<u64>,
-        parse: fn(&Slice) -> Result<R, String>,
-    ) -> Result<Rows<R>, GameError> {
+        parse: fn(&TextSlice) -> Result<R, String>,
+    ) -> Result<RecordLog<R>, GameError> {
         let bytes = store.read(file, 0..WHOLE + 1)?;
         let whole = if bytes.len() as u64 <= WHOLE { String::from_utf8(bytes).ok() } else { None };
         let content = match whole {
-            Some(text) => Content::Whole { text: Arc::new(text), at: 0, line: 0 },
+            Some(text) => LogSource::Whole { text: Arc::new(text), at: 0, line: 0 },
             None => {
                 let source = StoreSource::open(store, file)?;
-                let scan = Scan::new(source, file.clone()).forward();
-                Content::Pieces(Box::new(scan.map_err(StoreError::io("read", file))?))
+                let scan = JsonlScan::new(source, file.clone()).forward();
+                LogSource::Pieces(Box::new(scan.map_err(StoreError::io("read", file))?))
             }
         };
         let waiting = std::collections::VecDeque::new();
-        Ok(Rows { file: file.clone(), content, parse, wanted, waiting })
+        Ok(RecordLog { file: file.clone(), content, parse, wanted, waiting })
     }
 
     /// The turn of the first line, if that shows at a glance and nothing was read yet.
     pub(crate) fn first_turn(&self) -> Option<u64> {
-        let Content::Whole { text, at: 0, .. } = &self.content else { return None };
-        glance(text.lines().next()?)
+        let LogSource::Whole { text, at: 0, .. } = &self.content else { return None };
+        peek_turn(text.lines().next()?)
     }
 
-    fn row(&self, line: Line) -> Piece<R> {
+    fn row(&self, line: LogLine) -> LogItem<R> {
         match (self.parse)(&line.slice) {
-            Ok(row) => Piece::Row(row, line),
-            Err(reason) => Piece::Finding(Finding {
+            Ok(row) => LogItem::Row(row, line),
+            Err(reason) => LogItem::Finding(Finding {
                 file: self.file.clone(),
                 line: Some(line.line),
                 offset: Some(line.offset),
-                code: Code::BadRecord,
+                code: FindingCode::BadRecord,
                 message: format!("a record that does not belong here: {reason}"),
             }),
         }
@@ -94,18 +94,18 @@ impl<R> Rows<R> {
     /// Looks closely at a line that is no record: glued records, a torn tail, bytes that are no JSON.
     fn examine(&mut self, text: &Arc<String>, span: Range<usize>, line: u64) {
         let part = text.get(span.clone()).unwrap_or_default();
-        let scan = Scan::new(part.as_bytes(), self.file.clone()).forward();
+        let scan = JsonlScan::new(part.as_bytes(), self.file.clone()).forward();
         // Reading from memory does not fail.
         let Ok(scan) = scan else { return };
         for item in scan.flatten() {
             let piece = match item {
-                Item::Record(record) => {
+                ScanItem::Record(record) => {
                     let start = span.start + usize::try_from(record.offset).unwrap_or_default();
                     let length = usize::try_from(record.length).unwrap_or_default();
-                    let slice = Slice::new(Arc::clone(text), start..start + length);
-                    self.row(Line { slice, line, offset: start as u64 })
+                    let slice = TextSlice::new(Arc::clone(text), start..start + length);
+                    self.row(LogLine { slice, line, offset: start as u64 })
                 }
-                Item::Finding(finding) => Piece::Finding(Finding {
+                ScanItem::Finding(finding) => LogItem::Finding(Finding {
                     line: Some(line),
                     offset: finding.offset.map(|offset| offset + span.start as u64),
                     ..finding
@@ -115,12 +115,12 @@ impl<R> Rows<R> {
         }
     }
 
-    fn next_whole(&mut self) -> Option<Piece<R>> {
+    fn next_whole(&mut self) -> Option<LogItem<R>> {
         loop {
-            let Content::Whole { text, at, line } = &mut self.content else { return None };
+            let LogSource::Whole { text, at, line } = &mut self.content else { return None };
             let start = *at;
             let rest = text.as_bytes().get(start..).filter(|rest| !rest.is_empty())?;
-            let length = json::find(rest, |byte| byte == b'\n');
+            let length = json::find_byte(rest, |byte| byte == b'\n');
             *at = start + length + 1;
             *line += 1;
             let (text, line) = (Arc::clone(text), *line);
@@ -128,7 +128,7 @@ impl<R> Rows<R> {
             if trimmed.is_empty() {
                 continue;
             }
-            if let Some(turn) = glance(trimmed)
+            if let Some(turn) = peek_turn(trimmed)
                 && !self.wanted.contains(&turn)
                 && trimmed.ends_with('}')
             {
@@ -138,9 +138,9 @@ impl<R> Rows<R> {
                 + text
                     .get(start..start + length)
                     .map_or(0, |line| line.len() - line.trim_ascii_start().len());
-            let slice = Slice::new(Arc::clone(&text), offset..offset + trimmed.len());
+            let slice = TextSlice::new(Arc::clone(&text), offset..offset + trimmed.len());
             if let Ok(row) = (self.parse)(&slice) {
-                return Some(Piece::Row(row, Line { slice, line, offset: offset as u64 }));
+                return Some(LogItem::Row(row, LogLine { slice, line, offset: offset as u64 }));
             }
             let end = (start + length + 1).min(text.len());
             self.examine(&text, start..end, line);
@@ -151,33 +151,33 @@ impl<R> Rows<R> {
     }
 }
 
-impl<R> Iterator for Rows<R> {
-    type Item = Result<Piece<R>, GameError>;
+impl<R> Iterator for RecordLog<R> {
+    type Item = Result<LogItem<R>, GameError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(piece) = self.waiting.pop_front() {
             return Some(Ok(piece));
         }
-        let Content::Pieces(scan) = &mut self.content else { return self.next_whole().map(Ok) };
+        let LogSource::Pieces(scan) = &mut self.content else { return self.next_whole().map(Ok) };
         loop {
             let record = match scan.next()? {
                 Err(error) => return Some(Err(StoreError::io("read", &self.file)(error).into())),
-                Ok(Item::Finding(finding)) => return Some(Ok(Piece::Finding(finding))),
-                Ok(Item::Record(record)) => record,
+                Ok(ScanItem::Finding(finding)) => return Some(Ok(LogItem::Finding(finding))),
+                Ok(ScanItem::Record(record)) => record,
             };
             let (line, offset) = (record.line.unwrap_or_default(), record.offset);
             let Some(text) = record.text() else {
                 let message =
                     format!("a record of {} bytes is too large to be used", record.length);
-                let (file, code) = (self.file.clone(), Code::BadRecord);
+                let (file, code) = (self.file.clone(), FindingCode::BadRecord);
                 let finding =
                     Finding { file, line: Some(line), offset: Some(offset), code, message };
-                return Some(Ok(Piece::Finding(finding)));
+                return Some(Ok(LogItem::Finding(finding)));
             };
-            if glance(text).is_some_and(|turn| !self.wanted.contains(&turn)) {
+            if peek_turn(text).is_some_and(|turn| !self.wanted.contains(&turn)) {
                 continue;
             }
-            return Some(Ok(self.row(Line { slice: Slice::whole(text), line, offset })));
+            return Some(Ok(self.row(LogLine { slice: TextSlice::from_text(text), line, offset })));
         }
     }
 }
@@ -191,19 +191,19 @@ pub(crate) fn first_turn(
     let text = str::from_utf8(&start).unwrap_or_else(|error| {
         start.get(..error.valid_up_to()).and_then(|good| str::from_utf8(good).ok()).unwrap_or("")
     });
-    Ok(glance(text))
+    Ok(peek_turn(text))
 }
 
 /// How much of a file tells the turn of its first line.
 const FIRST_BYTES: u64 = 1024;
 
 /// The turn of a line that begins as ours do, without reading all of it.
-pub(crate) fn glance(line: &str) -> Option<u64> {
+pub(crate) fn peek_turn(line: &str) -> Option<u64> {
     let rest = match line.strip_prefix("{\"turnId\":") {
         Some(rest) => rest,
         None => {
             let id = line.strip_prefix("{\"deltaId\":\"")?;
-            let end = json::find(id.as_bytes(), |byte| byte == b'"' || byte == b'\\');
+            let end = json::find_byte(id.as_bytes(), |byte| byte == b'"' || byte == b'\\');
             id.get(end..)?.strip_prefix("\",\"turnId\":")?
         }
     };

@@ -3,42 +3,42 @@
 use jiff::Timestamp;
 
 use super::error::GameError;
-use super::names::{Document, Status};
-use super::state::State;
+use super::paths::{DocumentFile, GameStatus};
+use super::state::GameState;
 use everturn_json::names::{FilePath, SessionId};
-use everturn_value::delta::{Delta, Path};
-use everturn_value::document::{self, Style};
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::document::{self, JsonStyle};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The version of the documents that this program writes.
 pub(crate) const VERSION: &str = "1.0.0";
 
 /// What a new session starts with.
 #[derive(Debug, Clone)]
-pub struct NewSession {
+pub struct NewGame {
     /// Its id.
     pub id: SessionId,
     /// How it is played: theme, difficulty, seed, model, whatever the game needs.
-    pub config: Tree,
+    pub config: JsonTree,
     /// The player's name.
     pub player_name: String,
     /// The id of the player's character.
     pub character: Option<String>,
     /// The world, or nothing for an empty one.
-    pub world: Option<Tree>,
+    pub world: Option<JsonTree>,
     /// The player's character, or nothing for one with a name only.
-    pub player: Option<Tree>,
+    pub player: Option<JsonTree>,
     /// Other fields of the metadata, which are kept.
-    pub extra: Vec<(String, Tree)>,
+    pub extra: Vec<(String, JsonTree)>,
 }
 
-impl NewSession {
+impl NewGame {
     /// A session about which nothing else is known.
     #[must_use]
-    pub fn new(id: SessionId) -> NewSession {
-        NewSession {
+    pub fn new(id: SessionId) -> NewGame {
+        NewGame {
             id,
-            config: Tree::object(),
+            config: JsonTree::object(),
             player_name: "Player".to_owned(),
             character: None,
             world: None,
@@ -48,8 +48,8 @@ impl NewSession {
     }
 
     /// The state at turn 0.
-    pub(crate) fn state(&self) -> Result<State, GameError> {
-        let short = super::names::short(self.id.as_str());
+    pub(crate) fn state(&self) -> Result<GameState, GameError> {
+        let short = super::paths::short(self.id.as_str());
         let skeleton = serde_json::json!({
             "locations": {"discovered": [], "generated": {}},
             "npcs": {}, "quests": {}, "aspects": [], "scheduledEvents": [],
@@ -63,7 +63,7 @@ impl NewSession {
             None => tree(&serde_json::json!({ "name": self.player_name })),
         };
         for (name, state) in [("the world", &world), ("the player", &player)] {
-            if state.kind() != Kind::Object {
+            if state.kind() != ValueKind::Object {
                 return Err(GameError::input(format!("{name} is {}, not an object", state.kind())));
             }
         }
@@ -75,21 +75,21 @@ impl NewSession {
         let character = self.character.clone().unwrap_or_else(|| format!("char-{short}"));
         let player =
             with_first(&player, &[("characterId", tree(&character)), ("sessionId", session)]);
-        Ok(State { world, player, scene: Tree::null(), npcs: None })
+        Ok(GameState { world, player, scene: JsonTree::null(), npcs: None })
     }
 }
 
 /// A tree of something that can always be written as JSON.
-pub(crate) fn tree<T: serde::Serialize + ?Sized>(value: &T) -> Tree {
-    Tree::from_value(value).unwrap_or_else(|_| Tree::null())
+pub(crate) fn tree<T: serde::Serialize + ?Sized>(value: &T) -> JsonTree {
+    JsonTree::from_value(value).unwrap_or_else(|_| JsonTree::null())
 }
 
 /// An object with these fields in front, unless it has them.
-fn with_first(object: &Tree, fields: &[(&str, Tree)]) -> Tree {
+fn with_first(object: &JsonTree, fields: &[(&str, JsonTree)]) -> JsonTree {
     let mut object = object.clone();
     for (at, (key, value)) in fields.iter().enumerate() {
-        if object.at(&[key]).is_none() {
-            let mut set = Delta::set(Path::array([*key]), value.clone());
+        if object.value_at(&[key]).is_none() {
+            let mut set = Delta::set(DeltaPath::array([*key]), value.clone());
             set.member = Some(at);
             put(&mut object, set);
         }
@@ -98,41 +98,41 @@ fn with_first(object: &Tree, fields: &[(&str, Tree)]) -> Tree {
 }
 
 /// Sets a field of a document that is known to be made of objects there.
-fn put(tree: &mut Tree, mut delta: Delta) {
+fn put(tree: &mut JsonTree, mut delta: Delta) {
     let done = delta.apply_in_place(tree);
     debug_assert!(done.is_ok(), "{done:?}");
 }
 
 /// The metadata of a session.
 #[derive(Debug, Clone)]
-pub(crate) struct Meta {
-    pub(crate) tree: Tree,
-    pub(crate) style: Style,
+pub(crate) struct GameMeta {
+    pub(crate) tree: JsonTree,
+    pub(crate) style: JsonStyle,
 }
 
-impl Meta {
+impl GameMeta {
     /// Reads the metadata; it must be an object.
-    pub(crate) fn parse(file: &FilePath, bytes: &[u8]) -> Result<Meta, GameError> {
+    pub(crate) fn parse(file: &FilePath, bytes: &[u8]) -> Result<GameMeta, GameError> {
         let document =
             document::Document::parse(bytes).map_err(|error| GameError::damaged(file, error))?;
-        let tree = Tree::parse(document.text().trim_start_matches('\u{feff}'))
+        let tree = JsonTree::parse(document.text().trim_start_matches('\u{feff}'))
             .map_err(|error| GameError::damaged(file, error))?;
-        if tree.kind() != Kind::Object {
+        if tree.kind() != ValueKind::Object {
             return Err(GameError::damaged(file, format!("it is {}, not an object", tree.kind())));
         }
-        Ok(Meta { tree, style: *document.style() })
+        Ok(GameMeta { tree, style: *document.style() })
     }
 
     /// The metadata of a session that begins.
-    pub(crate) fn new(session: &NewSession, now: Timestamp) -> Meta {
-        let short = super::names::short(session.id.as_str());
+    pub(crate) fn new(session: &NewGame, now: Timestamp) -> GameMeta {
+        let short = super::paths::short(session.id.as_str());
         let character = session.character.clone().unwrap_or_else(|| format!("char-{short}"));
         let value = serde_json::json!({
             "sessionId": session.id.as_str(),
             "version": VERSION,
             "created": stamp(now),
             "lastModified": stamp(now),
-            "status": Status::Active.as_str(),
+            "status": GameStatus::Active.as_str(),
             "config": {},
             "player": {"name": session.player_name, "characterId": character},
             "current": {
@@ -140,8 +140,8 @@ impl Meta {
                 "gameDay": null, "gameTimeOfDay": null,
             },
             "files": {
-                "worldState": Document::World.as_str(),
-                "playerState": Document::Player.as_str(),
+                "worldState": DocumentFile::World.as_str(),
+                "playerState": DocumentFile::Player.as_str(),
                 "currentScene": null,
                 "currentTurns": "turns/turns-0001-current.jsonl",
                 "currentDeltas": "deltas/deltas-current.jsonl",
@@ -154,15 +154,15 @@ impl Meta {
             },
             "stateFiles": {"turnId": 0, "checksums": {}},
         });
-        let mut meta = Meta { tree: tree(&value), style: Style::PRETTY_RAW };
+        let mut meta = GameMeta { tree: tree(&value), style: JsonStyle::PRETTY_RAW };
         meta.put_tree(&["config"], session.config.clone());
         for (key, value) in &session.extra {
-            match meta.tree.at(&[key]) {
+            match meta.tree.value_at(&[key]) {
                 None => meta.put_tree(&[key], value.clone()),
                 // What is given for an object of ours is added to it.
-                Some(own) if own.kind() == Kind::Object => {
+                Some(own) if own.kind() == ValueKind::Object => {
                     for (member, value) in value.children() {
-                        if own.at(&[&member]).is_none() {
+                        if own.value_at(&[&member]).is_none() {
                             meta.put_tree(&[key, &member], value);
                         }
                     }
@@ -174,19 +174,19 @@ impl Meta {
     }
 
     /// Counts the characters of the world.
-    pub(crate) fn note_characters(&mut self, state: &State) {
+    pub(crate) fn note_characters(&mut self, state: &GameState) {
         let count = state.world.len_at(&["npcs"]).unwrap_or(0);
         self.put(&["stats", "npcsEncountered"], &count);
     }
 
     /// Notes where the player is.
-    pub(crate) fn note_place(&mut self, state: &State) {
-        let place = state.player.at(&["location", "id"]).unwrap_or_else(Tree::null);
+    pub(crate) fn note_place(&mut self, state: &GameState) {
+        let place = state.player.value_at(&["location", "id"]).unwrap_or_else(JsonTree::null);
         self.put_tree(&["current", "locationId"], place);
     }
 
-    pub(crate) fn put_tree(&mut self, path: &[&str], value: Tree) {
-        put(&mut self.tree, Delta::set(Path::array(path.iter().copied()), value));
+    pub(crate) fn put_tree(&mut self, path: &[&str], value: JsonTree) {
+        put(&mut self.tree, Delta::set(DeltaPath::array(path.iter().copied()), value));
     }
 
     pub(crate) fn put<T: serde::Serialize + ?Sized>(&mut self, path: &[&str], value: &T) {

@@ -3,7 +3,7 @@
 //! Of the older design only a few names are known: `frames`, `checkpoints`, `worldState` and the player. So
 //! whatever looks like one of these is taken for it, and everything else is kept as it is: what a frame has
 //! besides stands in the field `frame` of its turn, and what the document has besides in the field `migratedFrom`
-//! of the metadata. Each such thing is told in a [`Note`].
+//! of the metadata. Each such thing is told in a [`MigrationNote`].
 
 mod checkpoints;
 mod deltas;
@@ -16,29 +16,29 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::dialect::Dialect;
 use super::error::GameError;
-use super::files::Files;
-use super::form::Form;
-use super::meta::{Meta, NewSession, stamp, tree};
-use super::names::{Document, Status, archive, below};
+use super::files::GameFiles;
+use super::meta::{GameMeta, NewGame, stamp, tree};
+use super::paths::{DocumentFile, GameStatus, archive, join_names};
 use super::session::{Session, find};
-use super::state::State;
-use super::survey::{Place, Unreadable, expected_metadata, survey};
+use super::state::GameState;
+use super::survey::{GameLocation, UnreadablePolicy, expected_metadata, survey};
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::repairs::mark;
-use everturn_session::watch::Watch;
-use everturn_store::{Durability, Expect, Secrecy, Step, Store, staging_dir};
+use everturn_session::finding_sink::FindingSink;
+use everturn_session::repair::content_mark;
+use everturn_store::{Durability, FileMode, Precondition, Step, Store, staging_dir};
 use everturn_value::document;
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
-use checkpoints::Checkpoint;
-use fields::Fields;
-use frames::Frames;
+use checkpoints::LegacyCheckpoints;
+use fields::LegacyFields;
+use frames::LegacyFrames;
 
 /// Something that has no place of its own in a session of today, and was kept elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct MigrationNote {
     /// Where it was in the old document, such as `frames.3.mood`.
     pub path: String,
     /// What became of it.
@@ -66,23 +66,23 @@ pub struct Migration {
     /// The id of the session.
     pub id: SessionId,
     /// Whether it is being played.
-    pub status: Status,
+    pub status: GameStatus,
     /// How many frames became turns.
     pub turns: u64,
     /// How many checkpoints became snapshots.
     pub snapshots: u64,
     /// What was kept elsewhere, or understood in a way that should be known.
-    pub notes: Vec<Note>,
+    pub notes: Vec<MigrationNote>,
     /// Tells the source from others.
     source: String,
-    meta: Meta,
+    meta: GameMeta,
     /// The files of the session by their names, without the metadata.
     files: BTreeMap<String, Vec<u8>>,
 }
 
 /// What an import did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Imported {
+pub enum ImportOutcome {
     /// There is a new session.
     New,
     /// The same source was imported before; nothing was changed.
@@ -101,29 +101,33 @@ impl Migration {
     ) -> Result<Migration, GameError> {
         let document = document::Document::parse(bytes)
             .map_err(|error| GameError::input(format!("this is no old session: {error}")))?;
-        let root = Tree::parse(document.text().trim_start_matches('\u{feff}'))
+        let root = JsonTree::parse(document.text().trim_start_matches('\u{feff}'))
             .map_err(|bad| GameError::input(format!("this is no old session: not JSON: {bad}")))?;
-        if root.kind() != Kind::Object {
+        if root.kind() != ValueKind::Object {
             let what = format!("this is no old session: it is {}, not an object", root.kind());
             return Err(GameError::input(what));
         }
-        let mut fields = Fields::of(&root, "");
+        let mut fields = LegacyFields::of(&root, "");
         if !fields.has(&["frames", "checkpoints", "worldState"]) {
             let what =
                 "this is no old session: it has neither frames nor checkpoints nor a worldState";
             return Err(GameError::input(what));
         }
-        let source = mark(bytes);
+        let source = content_mark(bytes);
         let id = session_id(&mut fields, id, &source)?;
         archive(&id)?;
         fields::migration(&id, source, fields, now)
     }
 
     /// Makes the session in a store, unseen until it is whole. The same source is imported once.
-    pub fn import(&self, store: &Arc<dyn Store>, now: Timestamp) -> Result<Imported, GameError> {
+    pub fn import(
+        &self,
+        store: &Arc<dyn Store>,
+        now: Timestamp,
+    ) -> Result<ImportOutcome, GameError> {
         let place = staging_dir().join(self.id.as_name());
         let mut scopes: Vec<FilePath> =
-            Status::ALL.iter().map(|status| status.session(&self.id)).collect();
+            GameStatus::ALL.iter().map(|status| status.session(&self.id)).collect();
         scopes.push(place.clone());
         let writer = store.lock(&scopes)?;
         let done = self.build(store, &place, &*writer, now);
@@ -139,9 +143,9 @@ impl Migration {
         place: &FilePath,
         writer: &dyn everturn_store::Writer,
         now: Timestamp,
-    ) -> Result<Imported, GameError> {
+    ) -> Result<ImportOutcome, GameError> {
         if let Some(status) = find(store, &self.id)? {
-            return self.already(store, status);
+            return self.find_existing(store, status);
         }
         let taken = archive(&self.id)?;
         if store.stat(&taken)?.is_some() {
@@ -164,29 +168,30 @@ impl Migration {
         if !steps.is_empty() {
             commit(steps)?;
         }
-        let meta = self.counted(store, place, now)?;
-        commit(vec![new_file(place, Document::Meta.as_str(), meta.to_bytes())])?;
+        let meta = self.counted_meta(store, place, now)?;
+        commit(vec![new_file(place, DocumentFile::Meta.as_str(), meta.to_bytes())])?;
         let to = self.status.session(&self.id);
         commit(vec![Step::Rename { from: place.clone(), to }])?;
-        Ok(Imported::New)
+        Ok(ImportOutcome::New)
     }
 
     /// The metadata, with what the files add up to.
-    fn counted(
+    fn counted_meta(
         &self,
         store: &Arc<dyn Store>,
         dir: &FilePath,
         now: Timestamp,
-    ) -> Result<Meta, GameError> {
+    ) -> Result<GameMeta, GameError> {
         let mut session =
-            Session::new(Arc::clone(store), &self.id, self.status, dir.clone(), Form::Documented);
+            Session::new(Arc::clone(store), &self.id, self.status, dir.clone(), Dialect::Spec);
         session.meta = Some(self.meta.clone());
         let id = Some(self.id.to_string());
-        let place = Place { dir: dir.clone(), id, status: Some(self.status) };
-        let facts = survey(&session, &place, Unreadable::Refuse, &mut Nobody)?;
+        let place = GameLocation { dir: dir.clone(), id, status: Some(self.status) };
+        let facts = survey(&session, &place, UnreadablePolicy::Refuse, &mut NullSink)?;
         let turn = facts.recount.last().unwrap_or(0);
         let mut meta = self.meta.clone();
-        for (path, value) in expected_metadata(&place, &Files::list(store, dir)?, &facts, turn) {
+        for (path, value) in expected_metadata(&place, &GameFiles::list(store, dir)?, &facts, turn)
+        {
             meta.put_tree(path, value);
         }
         meta.put(&["stats", "playTimeMs"], &facts.recount.played);
@@ -199,11 +204,15 @@ impl Migration {
     }
 
     /// Whether the session that is there came from the same source.
-    fn already(&self, store: &Arc<dyn Store>, status: Status) -> Result<Imported, GameError> {
+    fn find_existing(
+        &self,
+        store: &Arc<dyn Store>,
+        status: GameStatus,
+    ) -> Result<ImportOutcome, GameError> {
         let session = Session::open(Arc::clone(store), &self.id)?;
         let source = session.meta.as_ref().and_then(|meta| meta.text(&["migratedFrom", "source"]));
         if source.as_ref() == Some(&self.source) {
-            return Ok(Imported::Already);
+            return Ok(ImportOutcome::Already);
         }
         Err(GameError::Taken { id: self.id.clone(), place: status.session(&self.id) })
     }
@@ -211,13 +220,13 @@ impl Migration {
 
 fn new_file(place: &FilePath, name: &str, bytes: Vec<u8>) -> Step {
     let names: Vec<&str> = name.split('/').collect();
-    let file = below(place, &names);
-    Step::Replace { file, expect: Expect::Absent, bytes, secrecy: Secrecy::Usual }
+    let file = join_names(place, &names);
+    Step::Replace { file, expect: Precondition::Absent, bytes, mode: FileMode::Default }
 }
 
-struct Nobody;
+struct NullSink;
 
-impl Watch for Nobody {
+impl FindingSink for NullSink {
     fn finding(&mut self, _: Finding) {}
 
     fn file(&mut self, _: &FilePath) {}
@@ -225,7 +234,7 @@ impl Watch for Nobody {
 
 /// The id: the one asked for, the one the document has, or one that follows from its content.
 fn session_id(
-    fields: &mut Fields,
+    fields: &mut LegacyFields,
     asked: Option<&SessionId>,
     source: &str,
 ) -> Result<SessionId, GameError> {
@@ -249,12 +258,11 @@ fn session_id(
 /// The state of an old session, with the ids that states have today.
 fn state(
     id: &SessionId,
-    world: Option<Tree>,
-    player: Option<Tree>,
-    scene: Option<Tree>,
-) -> Result<State, GameError> {
-    let object = |tree: Option<Tree>| tree.filter(|tree| tree.kind() == Kind::Object);
-    let new =
-        NewSession { world: object(world), player: object(player), ..NewSession::new(id.clone()) };
-    Ok(State { scene: object(scene).unwrap_or_else(Tree::null), ..new.state()? })
+    world: Option<JsonTree>,
+    player: Option<JsonTree>,
+    scene: Option<JsonTree>,
+) -> Result<GameState, GameError> {
+    let object = |tree: Option<JsonTree>| tree.filter(|tree| tree.kind() == ValueKind::Object);
+    let new = NewGame { world: object(world), player: object(player), ..NewGame::new(id.clone()) };
+    Ok(GameState { scene: object(scene).unwrap_or_else(JsonTree::null), ..new.state()? })
 }

@@ -19,59 +19,63 @@ use jiff::Timestamp;
 
 use super::check::open;
 use super::error::GameError;
-use super::names::Status;
+use super::paths::GameStatus;
 use super::session::{Session, find};
-use super::survey::{Facts, Place, Unreadable, survey};
+use super::survey::{GameLocation, SurveyResult, UnreadablePolicy, survey};
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::repairs::{self, Keeper};
-use everturn_session::watch::Watch;
-use everturn_store::overlay::{Changes, Overlay};
+use everturn_session::finding_sink::FindingSink;
+use everturn_session::repair::{self, OriginalsBackup};
+use everturn_store::overlay::{FileChanges, OverlayStore};
 use everturn_store::{Store, Writer, trash_dir};
 
-pub use everturn_session::repairs::{Action, Repair};
+pub use everturn_session::repair::{RepairAction, RepairReport};
 
-use plan::Plan;
+use plan::GameRepairPlan;
 pub(super) use turns::lost_line;
 
 /// Says what a repair would do, and does nothing.
-pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<Repair, GameError> {
-    let Prepared { actions, findings, .. } = prepare(store, id, &trash_dir())?;
-    Ok(Repair { actions, findings, kept: None })
+pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<RepairReport, GameError> {
+    let PreparedRepair { actions, findings, .. } = prepare(store, id, &trash_dir())?;
+    Ok(RepairReport { actions, findings, originals: None })
 }
 
 /// What is known before anything is written.
-struct Prepared {
+struct PreparedRepair {
     /// The session as it is once its logs are mended.
     session: Session,
-    facts: Facts,
+    facts: SurveyResult,
     /// New contents of logs.
-    logs: Changes,
-    plan: Plan,
-    actions: Vec<Action>,
+    logs: FileChanges,
+    plan: GameRepairPlan,
+    actions: Vec<RepairAction>,
     /// What is wrong with the session as it is now.
     findings: Vec<Finding>,
 }
 
-fn prepare(store: &Arc<dyn Store>, id: &SessionId, kept: &FilePath) -> Result<Prepared, GameError> {
+fn prepare(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    kept: &FilePath,
+) -> Result<PreparedRepair, GameError> {
     let (place, session) = find_session(store, id)?;
-    let (facts, findings) = look(&session, &place)?;
-    let logs::Mended { files, actions } = logs::mend(&session, &facts, kept)?;
+    let (facts, findings) = survey_session(&session, &place)?;
+    let logs::RepairedLogs { files, actions } = logs::repair_logs(&session, &facts, kept)?;
     let (session, facts) = if files.is_empty() {
         (session, facts)
     } else {
-        let (place, session) = find_session(&over(store, files.clone()), id)?;
-        let (facts, _) = look(&session, &place)?;
+        let (place, session) = find_session(&overlay_store(store, files.clone()), id)?;
+        let (facts, _) = survey_session(&session, &place)?;
         (session, facts)
     };
-    let plan = Plan::of(&session, &facts)?;
+    let plan = GameRepairPlan::of(&session, &facts)?;
     let actions = plan.actions(&session, &facts, actions);
-    Ok(Prepared { session, facts, logs: files, plan, actions, findings })
+    Ok(PreparedRepair { session, facts, logs: files, plan, actions, findings })
 }
 
 /// The store as it will be.
-fn over(store: &Arc<dyn Store>, changes: Changes) -> Arc<dyn Store> {
-    Arc::new(Overlay::new(store, changes))
+fn overlay_store(store: &Arc<dyn Store>, changes: FileChanges) -> Arc<dyn Store> {
+    Arc::new(OverlayStore::new(store, changes))
 }
 
 /// Repairs a session. If a file cannot be read, nothing is changed.
@@ -79,22 +83,26 @@ fn over(store: &Arc<dyn Store>, changes: Changes) -> Arc<dyn Store> {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use everturn_game::{GameWriter, NewSession, repair};
+/// use everturn_game::{GameWriter, NewGame, repair};
 /// use everturn_json::names::SessionId;
 /// use everturn_store::{MemoryStore, Store};
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 /// let now = "2026-01-01T10:00:00Z".parse()?;
 /// let id = SessionId::parse("session-abc123")?;
-/// GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?.close(now)?;
+/// GameWriter::create(Arc::clone(&store), &NewGame::new(id.clone()), now)?.close(now)?;
 /// let done = repair(&store, &id, now)?;
 /// assert!(done.actions.is_empty(), "there is nothing to repair");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn repair(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<Repair, GameError> {
-    let trash = repairs::new_place(store, id, now)?;
+pub fn repair(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    now: Timestamp,
+) -> Result<RepairReport, GameError> {
+    let trash = repair::allocate_originals(store, id, now)?;
     let writer = store.lock(&[scopes(id), vec![trash.clone()]].concat())?;
-    let done = mend(store, id, &trash, &*writer, now);
+    let done = apply_repair(store, id, &trash, &*writer, now);
     // What went wrong first matters more than whether the lock could be given back.
     let released = writer.release();
     let done = done?;
@@ -102,36 +110,37 @@ pub fn repair(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<
     Ok(done)
 }
 
-fn mend(
+fn apply_repair(
     store: &Arc<dyn Store>,
     id: &SessionId,
     trash: &FilePath,
     writer: &dyn Writer,
     now: Timestamp,
-) -> Result<Repair, GameError> {
-    let Prepared { session, facts, logs, plan, actions, findings } = prepare(store, id, trash)?;
+) -> Result<RepairReport, GameError> {
+    let PreparedRepair { session, facts, logs, plan, actions, findings } =
+        prepare(store, id, trash)?;
     if actions.is_empty() {
-        return Ok(Repair { actions, findings, kept: None });
+        return Ok(RepairReport { actions, findings, originals: None });
     }
-    let mut keeper = Keeper::new(store, writer, trash, id, &actions, now);
+    let mut keeper = OriginalsBackup::new(store, writer, trash, id, &actions, now);
     for (file, bytes) in logs {
         match bytes {
             Some(bytes) => keeper.write(&file, bytes)?,
-            None => keeper.discard(&file),
+            None => keeper.move_away(&file),
         }
     }
     for file in &plan.trash {
-        keeper.discard(file);
+        keeper.move_away(file);
     }
-    snapshots::mend(&session, &facts, &plan, &mut keeper, now)?;
+    snapshots::repair_snapshots(&session, &facts, &plan, &mut keeper, now)?;
     // States and metadata follow from what there will be then, and are written with it.
-    let (place, session) = find_session(&over(store, keeper.pending()), id)?;
-    let (facts, _) = look(&session, &place)?;
-    states::mend(&session, &place, &facts, &mut keeper, now)?;
+    let (place, session) = find_session(&overlay_store(store, keeper.pending()), id)?;
+    let (facts, _) = survey_session(&session, &place)?;
+    states::repair_states(&session, &place, &facts, &mut keeper, now)?;
     keeper.flush()?;
     let (place, session) = find_session(store, id)?;
-    let (_, findings) = look(&session, &place)?;
-    Ok(Repair { actions, findings, kept: Some(trash.clone()) })
+    let (_, findings) = survey_session(&session, &place)?;
+    Ok(RepairReport { actions, findings, originals: Some(trash.clone()) })
 }
 
 /// Takes back the newest repair of a session that was not taken back yet: every file is again, byte for byte,
@@ -142,18 +151,21 @@ pub fn undo_repair(
     store: &Arc<dyn Store>,
     id: &SessionId,
     now: Timestamp,
-) -> Result<Repair, GameError> {
-    Ok(repairs::take_back(store, id, &scopes(id), now)?)
+) -> Result<RepairReport, GameError> {
+    Ok(repair::revert(store, id, &scopes(id), now)?)
 }
 
 /// Everywhere the session can be.
 fn scopes(id: &SessionId) -> Vec<FilePath> {
-    Status::ALL.iter().map(|status| status.session(id)).collect()
+    GameStatus::ALL.iter().map(|status| status.session(id)).collect()
 }
 
-fn find_session(store: &Arc<dyn Store>, id: &SessionId) -> Result<(Place, Session), GameError> {
+fn find_session(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+) -> Result<(GameLocation, Session), GameError> {
     let status = find(store, id)?.ok_or_else(|| GameError::NoSession { id: id.clone() })?;
-    let place = Place::of(&status.session(id));
+    let place = GameLocation::of(&status.session(id));
     let session = open(store, &place)?;
     if let Some(meta) = &session.meta {
         meta.check_version(id)?;
@@ -162,18 +174,21 @@ fn find_session(store: &Arc<dyn Store>, id: &SessionId) -> Result<(Place, Sessio
 }
 
 /// Looks at a session; what cannot be read is an error.
-fn look(session: &Session, place: &Place) -> Result<(Facts, Vec<Finding>), GameError> {
-    let mut found = Found(Vec::new());
-    let facts = survey(session, place, Unreadable::Refuse, &mut found)?;
+fn survey_session(
+    session: &Session,
+    place: &GameLocation,
+) -> Result<(SurveyResult, Vec<Finding>), GameError> {
+    let mut found = FindingCollector(Vec::new());
+    let facts = survey(session, place, UnreadablePolicy::Refuse, &mut found)?;
     Ok((facts, found.0))
 }
 
 /// How many findings are kept for whoever asked.
 const MOST_FINDINGS: usize = 10_000;
 
-struct Found(Vec<Finding>);
+struct FindingCollector(Vec<Finding>);
 
-impl Watch for Found {
+impl FindingSink for FindingCollector {
     fn finding(&mut self, finding: Finding) {
         if self.0.len() < MOST_FINDINGS {
             self.0.push(finding);

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use super::dialect::Dialect;
 use super::error::GameError;
-use super::form::Form;
-use super::names::{SnapshotFile, below};
+use super::paths::{SnapshotFile, join_names};
 use super::session::Session;
-use super::snapshot::Reason;
+use super::snapshot::SnapshotReason;
 use super::writer::{GameWriter, lock};
 use everturn_json::names::SessionId;
 use everturn_store::{Step, Store};
@@ -22,7 +22,7 @@ const SPACING: u64 = 100;
 pub struct SnapshotEntry {
     pub(crate) file: SnapshotFile,
     /// Why it was taken; nothing if it cannot be read.
-    pub reason: Option<Reason>,
+    pub reason: Option<SnapshotReason>,
 }
 
 impl SnapshotEntry {
@@ -41,7 +41,7 @@ impl SnapshotEntry {
 
 /// Why a snapshot stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
+pub enum KeepReason {
     /// It is the state before the first turn.
     Initial,
     /// A scene ended there.
@@ -54,43 +54,43 @@ pub enum Keep {
     Unreadable,
 }
 
-impl Keep {
+impl KeepReason {
     /// The same in words.
     #[must_use]
     pub fn why(self) -> &'static str {
         match self {
-            Keep::Initial => "it is the state before the first turn",
-            Keep::SceneEnd => "a scene ended there",
-            Keep::Recent => "it is one of the last ten",
-            Keep::Spacing => "otherwise more than 100 turns would lie between two",
-            Keep::Unreadable => "it cannot be read",
+            KeepReason::Initial => "it is the state before the first turn",
+            KeepReason::SceneEnd => "a scene ended there",
+            KeepReason::Recent => "it is one of the last ten",
+            KeepReason::Spacing => "otherwise more than 100 turns would lie between two",
+            KeepReason::Unreadable => "it cannot be read",
         }
     }
 }
 
 /// What becomes of the snapshots of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Retention {
+pub struct SnapshotRetention {
     /// Those that stay, and why.
-    pub keep: Vec<(SnapshotEntry, Keep)>,
+    pub keep: Vec<(SnapshotEntry, KeepReason)>,
     /// Those that go to `snapshots/archived/`.
     pub retire: Vec<SnapshotEntry>,
 }
 
-impl Retention {
+impl SnapshotRetention {
     /// Decides about snapshots, given in the order of their turns.
     ///
     /// The last ten stay, those of the start and of the ends of scenes, and so many others that never more
     /// than a hundred turns lie between two, unless there is no snapshot between them.
     #[must_use]
-    pub fn plan(snapshots: &[SnapshotEntry]) -> Retention {
+    pub fn plan(snapshots: &[SnapshotEntry]) -> SnapshotRetention {
         let readable: Vec<u64> = snapshots
             .iter()
             .filter(|snapshot| snapshot.reason.is_some())
             .map(SnapshotEntry::turn)
             .collect();
         let recent = readable.len().checked_sub(RECENT).and_then(|at| readable.get(at)).copied();
-        let mut plan = Retention::default();
+        let mut plan = SnapshotRetention::default();
         let mut kept: Option<u64> = None;
         for (at, snapshot) in snapshots.iter().enumerate() {
             let turn = snapshot.turn();
@@ -99,14 +99,14 @@ impl Retention {
                 kept.is_none_or(|kept| next.turn().saturating_sub(kept) > SPACING)
             };
             let why = match &snapshot.reason {
-                None => Some(Keep::Unreadable),
-                Some(Reason::Initial) => Some(Keep::Initial),
-                Some(Reason::SceneEnd) => Some(Keep::SceneEnd),
-                Some(_) if recent.is_none_or(|first| turn >= first) => Some(Keep::Recent),
-                Some(_) if next.is_none_or(far) => Some(Keep::Spacing),
+                None => Some(KeepReason::Unreadable),
+                Some(SnapshotReason::Initial) => Some(KeepReason::Initial),
+                Some(SnapshotReason::SceneEnd) => Some(KeepReason::SceneEnd),
+                Some(_) if recent.is_none_or(|first| turn >= first) => Some(KeepReason::Recent),
+                Some(_) if next.is_none_or(far) => Some(KeepReason::Spacing),
                 Some(_) => None,
             };
-            if why.is_some_and(|why| why != Keep::Unreadable) {
+            if why.is_some_and(|why| why != KeepReason::Unreadable) {
                 kept = Some(turn);
             }
             match why {
@@ -130,11 +130,11 @@ impl Session {
     }
 
     /// The steps that put snapshots away; one whose name is taken there stays.
-    fn retire(&self, plan: &Retention) -> Result<Vec<Step>, GameError> {
-        let archived = below(&SnapshotFile::dir(&self.dir), &["archived"]);
+    fn retire(&self, plan: &SnapshotRetention) -> Result<Vec<Step>, GameError> {
+        let archived = join_names(&SnapshotFile::dir(&self.dir), &["archived"]);
         let mut steps = Vec::new();
         for snapshot in &plan.retire {
-            let to = below(&archived, &[&snapshot.file.render()]);
+            let to = join_names(&archived, &[&snapshot.file.render()]);
             if self.store.stat(&to)?.is_none() {
                 steps.push(Step::Rename { from: snapshot.file.path(&self.dir), to });
             }
@@ -145,20 +145,20 @@ impl Session {
 
 impl GameWriter {
     /// Puts away the snapshots that need not stay at hand, in one commit, and says which.
-    pub fn retain(&mut self) -> Result<Retention, GameError> {
-        let plan = Retention::plan(&self.session.snapshots()?);
+    pub fn retain(&mut self) -> Result<SnapshotRetention, GameError> {
+        let plan = SnapshotRetention::plan(&self.session.snapshots()?);
         let mut steps = self.session.retire(&plan)?;
         if steps.is_empty() {
             return Ok(plan);
         }
-        if self.session.form == Form::Documented {
+        if self.session.dialect == Dialect::Spec {
             for snapshot in &plan.retire {
                 self.indexes()?.drop_snapshot(&snapshot.id());
             }
             steps.extend(self.index_steps()?);
         }
         self.commit(steps)?;
-        self.session.look_again();
+        self.session.invalidate_files();
         Ok(plan)
     }
 }
@@ -166,7 +166,7 @@ impl GameWriter {
 /// Puts away the snapshots of a session that need not stay at hand, and says which.
 ///
 /// They are moved to `snapshots/archived/`; nothing is removed. The state at every turn stays what it is.
-pub fn retain(store: &Arc<dyn Store>, id: &SessionId) -> Result<Retention, GameError> {
+pub fn retain(store: &Arc<dyn Store>, id: &SessionId) -> Result<SnapshotRetention, GameError> {
     let writer = lock(store, id)?;
     let session = Session::open(Arc::clone(store), id)?;
     let mut game = GameWriter::with(session, writer)?;
@@ -184,12 +184,12 @@ mod tests {
     fn check(snapshots: &str, kept: &str) {
         let entry = |text: &str| {
             let (turn, reason) = text.split_once(':').unwrap_or((text, "manual"));
-            let file = SnapshotFile { turn: turn.parse().unwrap(), program: false };
-            SnapshotEntry { file, reason: (reason != "bad").then(|| Reason::parse(reason)) }
+            let file = SnapshotFile { turn: turn.parse().unwrap(), is_upstream: false };
+            SnapshotEntry { file, reason: (reason != "bad").then(|| SnapshotReason::parse(reason)) }
         };
         let entries: Vec<SnapshotEntry> = snapshots.split_whitespace().map(entry).collect();
-        let plan = Retention::plan(&entries);
-        let word = |(entry, why): &(SnapshotEntry, Keep)| {
+        let plan = SnapshotRetention::plan(&entries);
+        let word = |(entry, why): &(SnapshotEntry, KeepReason)| {
             format!("{}{}", entry.turn(), &format!("{why:?}")[..1])
         };
         let words: Vec<String> = plan.keep.iter().map(word).collect();

@@ -3,14 +3,14 @@
 //! A scene begins with a change of the whole scope `scene`, and ends with changes of a few of its fields. So the
 //! scene at any turn follows from the changes, like everything else.
 
-use super::changes::Change;
+use super::changes::ChangeRecord;
 use super::error::GameError;
 use super::meta::tree;
 use super::state::Scope;
 use super::turn::{Event, TurnInput};
 use everturn_json::names::SceneId;
-use everturn_value::delta::{Delta, Op, Path};
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::delta::{Delta, DeltaOp, DeltaPath};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The types of events, and of state changes, that say where scenes begin and end.
 pub(crate) const START: &str = "scene_start";
@@ -24,21 +24,21 @@ pub struct NewScene {
     /// Its type: `exploration`, `social`, `conflict`, `travel`.
     pub kind: String,
     /// The place: an object with `id`, `name`, `description`.
-    pub location: Tree,
+    pub location: JsonTree,
     /// When it begins, in the time of the game.
-    pub started: Option<Tree>,
+    pub started: Option<JsonTree>,
     /// Its aspects, an array.
-    pub aspects: Tree,
+    pub aspects: JsonTree,
     /// Who is there, an array.
-    pub npcs: Tree,
+    pub npcs: JsonTree,
     /// Its zones, an array.
-    pub zones: Tree,
+    pub zones: JsonTree,
     /// The conflict, if there is one.
-    pub conflict: Tree,
+    pub conflict: JsonTree,
     /// What is known of it before it begins: an object with `majorEvents`, an array.
-    pub summary: Tree,
+    pub summary: JsonTree,
     /// Other fields, which are kept.
-    pub extra: Vec<(String, Tree)>,
+    pub extra: Vec<(String, JsonTree)>,
     /// What there is to read about its beginning.
     pub description: String,
 }
@@ -47,7 +47,7 @@ pub struct NewScene {
 #[derive(Debug, Clone, Default)]
 pub struct SceneEnd {
     /// When it ends, in the time of the game.
-    pub ended: Option<Tree>,
+    pub ended: Option<JsonTree>,
     /// How it ends, in a sentence.
     pub outcome: Option<String>,
     /// What mattered in it; added to what the summary has.
@@ -56,12 +56,12 @@ pub struct SceneEnd {
     pub description: String,
 }
 
-fn string(key: &str, value: &Tree) -> Result<String, GameError> {
+fn string(key: &str, value: &JsonTree) -> Result<String, GameError> {
     let text = value.string_at::<&str>(&[]);
     text.ok_or_else(|| GameError::input(format!("{key} is {}, not a string", value.kind())))
 }
 
-fn of_kind(key: &str, value: Tree, wanted: Kind) -> Result<Tree, GameError> {
+fn of_kind(key: &str, value: JsonTree, wanted: ValueKind) -> Result<JsonTree, GameError> {
     if value.kind() == wanted {
         return Ok(value);
     }
@@ -70,11 +70,11 @@ fn of_kind(key: &str, value: Tree, wanted: Kind) -> Result<Tree, GameError> {
 
 /// The scene that a change begins, if it does: one that comes back because a turn was taken back does not begin
 /// again.
-pub(crate) fn begun(change: &Change) -> Option<&Tree> {
+pub(crate) fn started_scene(change: &ChangeRecord) -> Option<&JsonTree> {
     if change.group.scope != Scope::Scene {
         return None;
     }
-    let whole = |delta: &&Delta| delta.op == Op::Set && delta.path.segments().is_empty();
+    let whole = |delta: &&Delta| delta.op == DeltaOp::Set && delta.path.segments().is_empty();
     let scene = change.group.deltas.iter().rfind(whole)?.value.as_ref()?;
     let first = scene.text_at(&["time", "turnRange", "0"]);
     let begins = first.is_none_or(|first| first == change.turn.to_string());
@@ -87,7 +87,7 @@ pub(crate) fn is_start(event: &Event) -> bool {
     event.kind == START
 }
 
-fn empty() -> Tree {
+fn empty() -> JsonTree {
     tree(&serde_json::json!([]))
 }
 
@@ -103,7 +103,7 @@ impl NewScene {
             aspects: empty(),
             npcs: empty(),
             zones: empty(),
-            conflict: Tree::null(),
+            conflict: JsonTree::null(),
             summary: tree(&serde_json::json!({"majorEvents": [], "outcomePreview": null})),
             extra: Vec::new(),
             description: String::new(),
@@ -113,8 +113,8 @@ impl NewScene {
     /// Reads a scene from one JSON object with the fields of a scene file.
     pub fn parse(text: &str) -> Result<NewScene, GameError> {
         let given =
-            Tree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
-        if given.kind() != Kind::Object {
+            JsonTree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
+        if given.kind() != ValueKind::Object {
             return Err(GameError::input(format!("a scene is an object, not {}", given.kind())));
         }
         let mut scene = NewScene::new("exploration");
@@ -125,20 +125,20 @@ impl NewScene {
                 "sceneId" => scene.id = Some(SceneId::parse(&string(&key, &value)?)?),
                 "type" => scene.kind = string(&key, &value)?,
                 "description" => scene.description = string(&key, &value)?,
-                "aspects" => scene.aspects = of_kind(&key, value, Kind::Array)?,
-                "npcsPresent" => scene.npcs = of_kind(&key, value, Kind::Array)?,
-                "zones" => scene.zones = of_kind(&key, value, Kind::Array)?,
+                "aspects" => scene.aspects = of_kind(&key, value, ValueKind::Array)?,
+                "npcsPresent" => scene.npcs = of_kind(&key, value, ValueKind::Array)?,
+                "zones" => scene.zones = of_kind(&key, value, ValueKind::Array)?,
                 "location" | "conflict" | "time" | "summary" if value.is_null() => {}
-                "location" => scene.location = of_kind(&key, value, Kind::Object)?,
-                "conflict" => scene.conflict = of_kind(&key, value, Kind::Object)?,
+                "location" => scene.location = of_kind(&key, value, ValueKind::Object)?,
+                "conflict" => scene.conflict = of_kind(&key, value, ValueKind::Object)?,
                 "time" => {
-                    let time = of_kind(&key, value, Kind::Object)?;
-                    scene.started = time.at(&["started"]).filter(|time| !time.is_null());
+                    let time = of_kind(&key, value, ValueKind::Object)?;
+                    scene.started = time.value_at(&["started"]).filter(|time| !time.is_null());
                 }
                 "summary" => {
-                    scene.summary = of_kind(&key, value, Kind::Object)?;
-                    if let Some(events) = scene.summary.at(&["majorEvents"]) {
-                        of_kind("summary.majorEvents", events, Kind::Array)?;
+                    scene.summary = of_kind(&key, value, ValueKind::Object)?;
+                    if let Some(events) = scene.summary.value_at(&["majorEvents"]) {
+                        of_kind("summary.majorEvents", events, ValueKind::Array)?;
                     }
                 }
                 _ => scene.extra.push((key, value)),
@@ -148,7 +148,13 @@ impl NewScene {
     }
 
     /// The document of the scene, which starts at `turn`.
-    pub(crate) fn document(&self, id: &SceneId, session: &str, turn: u64, time: &Tree) -> Tree {
+    pub(crate) fn document(
+        &self,
+        id: &SceneId,
+        session: &str,
+        turn: u64,
+        time: &JsonTree,
+    ) -> JsonTree {
         let mut document = tree(&serde_json::json!({
             "sceneId": id.as_str(),
             "sessionId": session,
@@ -156,14 +162,14 @@ impl NewScene {
             "status": "active",
         }));
         let started = self.started.as_ref().unwrap_or(time);
-        let mut add = |key: &str, value: Tree| {
-            drop(Delta::set(Path::array([key]), value).apply_in_place(&mut document));
+        let mut add = |key: &str, value: JsonTree| {
+            drop(Delta::set(DeltaPath::array([key]), value).apply_in_place(&mut document));
         };
         add("location", self.location.clone());
         let range =
             tree(&serde_json::json!({"started": null, "ended": null, "turnRange": [turn, null]}));
         let mut span = range;
-        drop(Delta::set(Path::array(["started"]), started.clone()).apply_in_place(&mut span));
+        drop(Delta::set(DeltaPath::array(["started"]), started.clone()).apply_in_place(&mut span));
         add("time", span);
         add("aspects", self.aspects.clone());
         add("npcsPresent", self.npcs.clone());
@@ -177,7 +183,7 @@ impl NewScene {
     }
 
     /// The turn in which the scene begins.
-    pub(crate) fn turn(&self, id: &SceneId, document: Tree) -> TurnInput {
+    pub(crate) fn turn(&self, id: &SceneId, document: JsonTree) -> TurnInput {
         let mut turn = TurnInput::new("gm");
         turn.scene = Some(id.to_string());
         let text = if self.description.is_empty() {
@@ -187,7 +193,7 @@ impl NewScene {
         };
         turn.events.push(tree(&serde_json::json!({"type": START, "description": text})));
         turn.state_changes.push(tree(&serde_json::json!({"type": START, "sceneId": id.as_str()})));
-        turn.changing(Scope::Scene, vec![Delta::set(Path::root(), document)])
+        turn.changing(Scope::Scene, vec![Delta::set(DeltaPath::root(), document)])
     }
 }
 
@@ -196,8 +202,8 @@ impl SceneEnd {
     /// the game.
     pub fn parse(text: &str) -> Result<SceneEnd, GameError> {
         let given =
-            Tree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
-        if given.kind() != Kind::Object {
+            JsonTree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
+        if given.kind() != ValueKind::Object {
             let found = given.kind();
             return Err(GameError::input(format!("the end of a scene is an object, not {found}")));
         }
@@ -207,7 +213,7 @@ impl SceneEnd {
                 .map_err(|_| GameError::input("events is not an array of strings"))?,
         };
         Ok(SceneEnd {
-            ended: given.at(&["ended"]).filter(|time| !time.is_null()),
+            ended: given.value_at(&["ended"]).filter(|time| !time.is_null()),
             outcome: given.string_at(&["outcome"]),
             events,
             description: given.string_at(&["description"]).unwrap_or_default(),
@@ -215,7 +221,7 @@ impl SceneEnd {
     }
 
     /// The turn in which the scene ends, which is number `turn`.
-    pub(crate) fn turn(&self, scene: &Tree, turn: u64, time: &Tree) -> TurnInput {
+    pub(crate) fn turn(&self, scene: &JsonTree, turn: u64, time: &JsonTree) -> TurnInput {
         let id = scene.string_at(&["sceneId"]).unwrap_or_default();
         let mut input = TurnInput::new("gm");
         input.scene = Some(id.clone());
@@ -235,8 +241,10 @@ impl SceneEnd {
     }
 
     /// The changes with which the scene ends.
-    pub(crate) fn deltas(&self, scene: &Tree, turn: u64, time: &Tree) -> Vec<Delta> {
-        let set = |path: &[&str], value: Tree| Delta::set(Path::array(path.iter().copied()), value);
+    pub(crate) fn deltas(&self, scene: &JsonTree, turn: u64, time: &JsonTree) -> Vec<Delta> {
+        let set = |path: &[&str], value: JsonTree| {
+            Delta::set(DeltaPath::array(path.iter().copied()), value)
+        };
         // Where nobody knows the time in the game, the turn says when it was: without anything the scene would
         // seem to go on.
         let ended = match self.ended.as_ref().unwrap_or(time) {
@@ -248,8 +256,11 @@ impl SceneEnd {
             set(&["time", "ended"], ended),
             set(&["time", "turnRange", "1"], tree(&turn)),
         ];
-        if scene.at(&["summary", "majorEvents"]).is_some_and(|list| list.kind() == Kind::Array) {
-            let path = || Path::dotted("summary.majorEvents");
+        if scene
+            .value_at(&["summary", "majorEvents"])
+            .is_some_and(|list| list.kind() == ValueKind::Array)
+        {
+            let path = || DeltaPath::dotted("summary.majorEvents");
             deltas.extend(self.events.iter().map(|event| Delta::push(path(), tree(event))));
         }
         let id = scene.string_at(&["sceneId"]).unwrap_or_default();

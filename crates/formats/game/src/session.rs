@@ -4,38 +4,38 @@ mod rows;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::changes::{Change, ChangeLine};
+use super::changes::{ChangeLine, ChangeRecord};
+use super::dialect::Dialect;
 use super::error::GameError;
-use super::files::{Files, names};
-use super::form::Form;
-use super::log::{Piece, Rows};
-use super::meta::Meta;
-use super::names::{Document, Log, LogFile, Status};
-use super::state::State;
+use super::files::{GameFiles, list_dir};
+use super::log::{LogItem, RecordLog};
+use super::meta::GameMeta;
+use super::paths::{DocumentFile, GameStatus, LogFile, LogKind};
+use super::state::GameState;
 use super::turn::TurnRecord;
 use everturn_json::checksum::checksum;
-use everturn_json::finding::{Code, Finding};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_store::{Store, StoreError};
-use everturn_value::tree::{Kind, Slice, Tree};
+use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
 
 pub use rows::LogRows;
-use rows::Superseded;
-pub(crate) use rows::{Found, OfTurn};
+use rows::SupersededLines;
+pub(crate) use rows::{HasTurn, LocatedRecord};
 
 /// A session that is read. It never writes, and never waits for whoever does.
 ///
 /// ```
 /// use std::sync::Arc;
 ///
-/// use everturn_game::{GameWriter, NewSession, Session, TurnInput};
+/// use everturn_game::{GameWriter, NewGame, Session, TurnInput};
 /// use everturn_json::names::SessionId;
 /// use everturn_store::{MemoryStore, Store};
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 /// let now = "2026-01-01T10:00:00Z".parse()?;
 /// let id = SessionId::parse("session-abc123")?;
-/// let mut game = GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?;
+/// let mut game = GameWriter::create(Arc::clone(&store), &NewGame::new(id.clone()), now)?;
 /// game.append(&TurnInput::parse(r#"{"actor": "gm", "narration": "It rains."}"#)?, now)?;
 /// let session = Session::open(store, &id)?;
 /// let told: Vec<String> =
@@ -46,15 +46,15 @@ pub(crate) use rows::{Found, OfTurn};
 pub struct Session {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) id: SessionId,
-    pub(crate) status: Status,
+    pub(crate) status: GameStatus,
     pub(crate) dir: FilePath,
-    pub(crate) form: Form,
+    pub(crate) dialect: Dialect,
     /// Nothing if there is none that can be used.
-    pub(crate) meta: Option<Meta>,
+    pub(crate) meta: Option<GameMeta>,
     /// The last turn.
     pub(crate) turn: u64,
     /// What the directories said when somebody last asked.
-    files: Mutex<Option<Arc<Files>>>,
+    files: Mutex<Option<Arc<GameFiles>>>,
     /// What was noticed when the session was opened.
     pub(crate) findings: Vec<Finding>,
 }
@@ -62,16 +62,16 @@ pub struct Session {
 /// What the state files show.
 pub(crate) struct StoredState {
     pub(crate) turn: u64,
-    pub(crate) state: State,
+    pub(crate) state: GameState,
     /// A file that is not the one that was written.
     pub(crate) touched: Option<FilePath>,
 }
 
 /// All sessions of a store, with their status, sorted by id.
-pub fn list(store: &Arc<dyn Store>) -> Result<Vec<(SessionId, Status)>, GameError> {
+pub fn list(store: &Arc<dyn Store>) -> Result<Vec<(SessionId, GameStatus)>, GameError> {
     let mut sessions = Vec::new();
-    for status in Status::ALL {
-        for path in names(store, &status.dir())? {
+    for status in GameStatus::ALL {
+        for path in list_dir(store, &status.dir())? {
             let id = path.name().and_then(|name| SessionId::parse(name.as_str()).ok());
             sessions.extend(id.map(|id| (id, status)));
         }
@@ -81,10 +81,13 @@ pub fn list(store: &Arc<dyn Store>) -> Result<Vec<(SessionId, Status)>, GameErro
 }
 
 /// Where the session is, if there is one.
-pub(crate) fn find(store: &Arc<dyn Store>, id: &SessionId) -> Result<Option<Status>, StoreError> {
-    for status in Status::ALL {
+pub(crate) fn find(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+) -> Result<Option<GameStatus>, StoreError> {
+    for status in GameStatus::ALL {
         let stat = store.stat(&status.session(id))?;
-        if stat.is_some_and(|stat| stat.kind == everturn_store::disk::Kind::Dir) {
+        if stat.is_some_and(|stat| stat.kind == everturn_store::disk::FileKind::Dir) {
             return Ok(Some(status));
         }
     }
@@ -102,18 +105,18 @@ impl Session {
     pub(crate) fn open_in(
         store: Arc<dyn Store>,
         id: &SessionId,
-        status: Status,
+        status: GameStatus,
         dir: FilePath,
     ) -> Result<Session, GameError> {
-        let file = Document::Meta.in_dir(&dir);
+        let file = DocumentFile::Meta.in_dir(&dir);
         let mut findings = Vec::new();
         let meta = match store.read(&file, 0..u64::MAX) {
-            Ok(bytes) => Meta::parse(&file, &bytes).map_err(|error| error.reason()),
+            Ok(bytes) => GameMeta::parse(&file, &bytes).map_err(|error| error.reason()),
             Err(StoreError::Missing { .. }) => Err("it is missing".to_owned()),
             Err(error) => return Err(error.into()),
         };
         let meta = meta.map_err(|message| {
-            let (line, offset, code) = (None, None, Code::BadMetadata);
+            let (line, offset, code) = (None, None, FindingCode::BadMetadata);
             findings.push(Finding { file, line, offset, code, message });
         });
         let mut session = Session {
@@ -121,14 +124,14 @@ impl Session {
             id: id.clone(),
             status,
             dir,
-            form: Form::Documented,
+            dialect: Dialect::Spec,
             meta: meta.ok(),
             turn: 0,
             files: Mutex::new(None),
             findings,
         };
-        session.form = session.detect_form()?;
-        session.turn = match session.meta.as_ref().and_then(Meta::turn) {
+        session.dialect = session.detect_dialect()?;
+        session.turn = match session.meta.as_ref().and_then(GameMeta::turn) {
             Some(turn) => turn,
             None => session.last_logged_turn()?,
         };
@@ -139,9 +142,9 @@ impl Session {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         id: &SessionId,
-        status: Status,
+        status: GameStatus,
         dir: FilePath,
-        form: Form,
+        form: Dialect,
     ) -> Session {
         let (meta, turn, findings) = (None, 0, Vec::new());
         Session {
@@ -149,7 +152,7 @@ impl Session {
             id: id.clone(),
             status,
             dir,
-            form,
+            dialect: form,
             meta,
             turn,
             files: Mutex::new(None),
@@ -165,7 +168,7 @@ impl Session {
 
     /// Whether it is being played.
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> GameStatus {
         self.status
     }
 
@@ -177,8 +180,8 @@ impl Session {
 
     /// Which shape it has.
     #[must_use]
-    pub fn form(&self) -> Form {
-        self.form
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// The last turn; 0 before the first one.
@@ -189,7 +192,7 @@ impl Session {
 
     /// The metadata, if there are any that can be read.
     #[must_use]
-    pub fn metadata(&self) -> Option<&Tree> {
+    pub fn metadata(&self) -> Option<&JsonTree> {
         self.meta.as_ref().map(|meta| &meta.tree)
     }
 
@@ -200,17 +203,17 @@ impl Session {
     }
 
     /// The metadata of a session that is to be written: ones that can be used, and are not of a later version.
-    pub(crate) fn writable_meta(&self) -> Result<Meta, GameError> {
-        if let (Form::Documented, Some(finding)) = (self.form, self.findings.first()) {
+    pub(crate) fn writable_meta(&self) -> Result<GameMeta, GameError> {
+        if let (Dialect::Spec, Some(finding)) = (self.dialect, self.findings.first()) {
             return Err(GameError::damaged(&finding.file, &finding.message));
         }
         let meta = match &self.meta {
             Some(meta) => meta.clone(),
-            None => Meta::parse(&self.dir, b"{}")?,
+            None => GameMeta::parse(&self.dir, b"{}")?,
         };
         meta.check_version(&self.id)?;
-        if self.form == Form::Documented && meta.turn().is_none() {
-            let file = Document::Meta.in_dir(&self.dir);
+        if self.dialect == Dialect::Spec && meta.turn().is_none() {
+            let file = DocumentFile::Meta.in_dir(&self.dir);
             return Err(GameError::damaged(&file, "it does not say which turn was the last"));
         }
         Ok(meta)
@@ -218,32 +221,32 @@ impl Session {
 
     /// The shape shows in the metadata, otherwise in the lines and names of the logs, and in a file that only the
     /// program writes.
-    fn detect_form(&self) -> Result<Form, GameError> {
-        let at = |key: &str| self.metadata().and_then(|meta| meta.at(&[key]));
+    fn detect_dialect(&self) -> Result<Dialect, GameError> {
+        let at = |key: &str| self.metadata().and_then(|meta| meta.value_at(&[key]));
         if at("current").is_some() || at("files").is_some() {
-            return Ok(Form::Documented);
+            return Ok(Dialect::Spec);
         }
         let files = self.files()?;
         for (_, path) in &files.deltas {
-            let rows = Rows::open(&self.store, path, 0..u64::MAX, |slice| Ok(slice.clone()))?;
+            let rows = RecordLog::open(&self.store, path, 0..u64::MAX, |slice| Ok(slice.clone()))?;
             for piece in rows {
-                if let Piece::Row(slice, _) = piece?
-                    && let Some(form) = Change::form_of(slice.as_str())
+                if let LogItem::Row(slice, _) = piece?
+                    && let Some(form) = ChangeRecord::dialect_of(slice.as_str())
                 {
                     return Ok(form);
                 }
             }
         }
-        let named = at("player").is_some_and(|player| player.kind() == Kind::String);
-        let npcs = self.store.stat(&Document::Npcs.in_dir(&self.dir))?;
+        let named = at("player").is_some_and(|player| player.kind() == ValueKind::String);
+        let npcs = self.store.stat(&DocumentFile::Npcs.in_dir(&self.dir))?;
         if at("startTime").is_some() || named || npcs.is_some() {
-            return Ok(Form::Program);
+            return Ok(Dialect::Upstream);
         }
         if at("version").is_some() {
-            return Ok(Form::Documented);
+            return Ok(Dialect::Spec);
         }
         let current = files.turns.iter().any(|(file, _)| file.last.is_none());
-        Ok(if files.turns.is_empty() || current { Form::Documented } else { Form::Program })
+        Ok(if files.turns.is_empty() || current { Dialect::Spec } else { Dialect::Upstream })
     }
 
     /// The highest number in the last file of turns that has any.
@@ -251,8 +254,8 @@ impl Session {
         let files = self.files()?;
         for (_, path) in files.turns.iter().rev() {
             let mut last = None;
-            for piece in Rows::open(&self.store, path, 0..u64::MAX, TurnRecord::parse)? {
-                if let Piece::Row(turn, _) = piece? {
+            for piece in RecordLog::open(&self.store, path, 0..u64::MAX, TurnRecord::parse)? {
+                if let LogItem::Row(turn, _) = piece? {
                     last = last.max(Some(turn.turn));
                 }
             }
@@ -265,12 +268,12 @@ impl Session {
     }
 
     /// Which files there are; remembered until [`Session::look_again`].
-    pub(crate) fn files(&self) -> Result<Arc<Files>, GameError> {
+    pub(crate) fn files(&self) -> Result<Arc<GameFiles>, GameError> {
         let mut known = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(files) = &*known {
             return Ok(Arc::clone(files));
         }
-        let files = Arc::new(Files::list(&self.store, &self.dir)?);
+        let files = Arc::new(GameFiles::list(&self.store, &self.dir)?);
         *known = Some(Arc::clone(&files));
         Ok(files)
     }
@@ -285,23 +288,23 @@ impl Session {
         last: u64,
     ) -> Result<LogRows<ChangeLine>, GameError> {
         let listed = self.files.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        if self.form == Form::Documented && !listed {
-            let file = LogFile::current(Log::Deltas, turn + 1).path(Log::Deltas, &self.dir);
+        if self.dialect == Dialect::Spec && !listed {
+            let file = LogFile::current(LogKind::Deltas, turn + 1).path(LogKind::Deltas, &self.dir);
             let wanted = turn + 1..last.saturating_add(1);
-            match Rows::open(&self.store, &file, wanted.clone(), ChangeLine::parse) {
+            match RecordLog::open(&self.store, &file, wanted.clone(), ChangeLine::parse) {
                 Ok(rows) if rows.first_turn().is_some_and(|first| first <= turn + 1) => {
                     let (store, files) = (Arc::clone(&self.store), Vec::new().into_iter());
                     let (rows, parse) =
                         (Some((Arc::new(file), rows)), ChangeLine::parse as fn(&_) -> _);
                     let (form, superseded, findings) =
-                        (self.form, Superseded::default(), Vec::new());
+                        (self.dialect, SupersededLines::default(), Vec::new());
                     return Ok(LogRows {
                         store,
                         files,
                         rows,
                         wanted,
                         parse,
-                        form,
+                        dialect: form,
                         superseded,
                         findings,
                     });
@@ -314,13 +317,13 @@ impl Session {
     }
 
     /// Forgets which files there are, because others may have appeared or got other names.
-    pub(crate) fn look_again(&self) {
+    pub(crate) fn invalidate_files(&self) {
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Reads a state file, and says whether it is another one than was written, as far as that can be told. One that
     /// is as it was written is known to be good.
-    fn read_state(&self, path: &FilePath, field: &str) -> Result<(Tree, bool), GameError> {
+    fn read_state(&self, path: &FilePath, field: &str) -> Result<(JsonTree, bool), GameError> {
         let bytes = self.store.read(path, 0..u64::MAX)?;
         let sum = format!("crc64:{:016x}", checksum(&[&bytes]));
         let text =
@@ -330,11 +333,11 @@ impl Session {
         let untouched = known.as_ref() == Some(&sum);
         if untouched && !text.ends_with('\n') && !text.starts_with('\u{feff}') {
             let end = text.len();
-            return Ok((Tree::trusted(text.into(), 0..end), false));
+            return Ok((JsonTree::from_trusted(text.into(), 0..end), false));
         }
         let text = text.trim_start_matches('\u{feff}');
-        let tree = Tree::parse(text).map_err(|bad| GameError::damaged(path, bad))?;
-        if tree.kind() != Kind::Object {
+        let tree = JsonTree::parse(text).map_err(|bad| GameError::damaged(path, bad))?;
+        if tree.kind() != ValueKind::Object {
             return Err(GameError::damaged(path, format!("it is {}, not an object", tree.kind())));
         }
         Ok((tree, known.is_some() && !untouched))
@@ -348,7 +351,7 @@ impl Session {
 
     /// The states as the files have them, and the turn they are of.
     pub(crate) fn stored_state(&self) -> Result<StoredState, GameError> {
-        let own = |document: Document| document.in_dir(&self.dir);
+        let own = |document: DocumentFile| document.in_dir(&self.dir);
         let mut touched = None;
         let mut read = |path: FilePath, field: &str| {
             let (tree, is_touched) = self.read_state(&path, field)?;
@@ -357,24 +360,24 @@ impl Session {
             }
             Ok::<_, GameError>(tree)
         };
-        let world = self.named_file("worldState").unwrap_or_else(|| own(Document::World));
-        let player = self.named_file("playerState").unwrap_or_else(|| own(Document::Player));
+        let world = self.named_file("worldState").unwrap_or_else(|| own(DocumentFile::World));
+        let player = self.named_file("playerState").unwrap_or_else(|| own(DocumentFile::Player));
         let world = read(world, "worldState")?;
         let player = read(player, "playerState")?;
         let scene = match self.named_file("currentScene") {
             Some(file) => read(file, "currentScene")?,
-            None => Tree::null(),
+            None => JsonTree::null(),
         };
-        let npcs = match self.form {
-            Form::Documented => None,
-            Form::Program => match read(own(Document::Npcs), "npcs") {
+        let npcs = match self.dialect {
+            Dialect::Spec => None,
+            Dialect::Upstream => match read(own(DocumentFile::Npcs), "npcs") {
                 Ok(npcs) => Some(npcs),
                 Err(GameError::Store(StoreError::Missing { .. })) => None,
                 Err(error) => return Err(error),
             },
         };
         let turn = self.meta.as_ref().and_then(|meta| meta.number(&["stateFiles", "turnId"]));
-        let state = State { world, player, scene, npcs };
+        let state = GameState { world, player, scene, npcs };
         // Whoever does not say which turn they show writes them with every turn.
         Ok(StoredState { turn: turn.unwrap_or(self.turn), state, touched })
     }
@@ -382,10 +385,10 @@ impl Session {
     /// The lines of a log about these turns, in the order of the files. A file that is missing is a finding.
     pub(crate) fn rows<R>(
         &self,
-        log: Log,
+        log: LogKind,
         first: u64,
         last: u64,
-        parse: fn(&Slice) -> Result<R, String>,
+        parse: fn(&TextSlice) -> Result<R, String>,
     ) -> Result<LogRows<R>, GameError> {
         let findings = self.missing_files(log, first, last)?;
         Ok(LogRows { findings, ..self.present_rows(log, first, last, parse)? })
@@ -394,17 +397,17 @@ impl Session {
     /// The same of the files that are there.
     fn present_rows<R>(
         &self,
-        log: Log,
+        log: LogKind,
         first: u64,
         last: u64,
-        parse: fn(&Slice) -> Result<R, String>,
+        parse: fn(&TextSlice) -> Result<R, String>,
     ) -> Result<LogRows<R>, GameError> {
         let files = self.files()?.covering(log, first, last);
         let store = Arc::clone(&self.store);
         let (wanted, files) = (first..last.saturating_add(1), files.into_iter());
-        let (form, findings) = (self.form, Vec::new());
-        let (rows, superseded) = (None, Superseded::default());
-        Ok(LogRows { store, files, rows, wanted, parse, form, superseded, findings })
+        let (form, findings) = (self.dialect, Vec::new());
+        let (rows, superseded) = (None, SupersededLines::default());
+        Ok(LogRows { store, files, rows, wanted, parse, dialect: form, superseded, findings })
     }
 
     /// The changes of a range of turns, as far as their files are there.
@@ -413,18 +416,18 @@ impl Session {
         first: u64,
         last: u64,
     ) -> Result<LogRows<ChangeLine>, GameError> {
-        self.present_rows(Log::Deltas, first, last, ChangeLine::parse)
+        self.present_rows(LogKind::Deltas, first, last, ChangeLine::parse)
     }
 
     /// The turns of a range, both ends included, with what was noticed on the way in
     /// [`LogRows::findings`].
     pub fn turns(&self, first: u64, last: u64) -> Result<LogRows<TurnRecord>, GameError> {
-        self.rows(Log::Turns, first, last, TurnRecord::parse)
+        self.rows(LogKind::Turns, first, last, TurnRecord::parse)
     }
 
     /// The changes of a range of turns, both ends included.
-    pub fn changes(&self, first: u64, last: u64) -> Result<LogRows<Change>, GameError> {
-        self.rows(Log::Deltas, first, last, Change::parse)
+    pub fn changes(&self, first: u64, last: u64) -> Result<LogRows<ChangeRecord>, GameError> {
+        self.rows(LogKind::Deltas, first, last, ChangeRecord::parse)
     }
 
     /// The same, to be applied.
@@ -433,6 +436,6 @@ impl Session {
         first: u64,
         last: u64,
     ) -> Result<LogRows<ChangeLine>, GameError> {
-        self.rows(Log::Deltas, first, last, ChangeLine::parse)
+        self.rows(LogKind::Deltas, first, last, ChangeLine::parse)
     }
 }

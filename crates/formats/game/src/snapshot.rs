@@ -7,16 +7,16 @@ use std::thread;
 use jiff::Timestamp;
 
 use super::meta::stamp;
-use super::names::SnapshotFile;
-use super::state::{State, Texts};
+use super::paths::SnapshotFile;
+use super::state::{GameState, StateTexts};
 use everturn_json::checksum::checksum;
 use everturn_json::json;
-use everturn_value::document::Style;
-use everturn_value::tree::{Key, Kind, Node, Slice, Tree, digest};
+use everturn_value::document::JsonStyle;
+use everturn_value::tree::{JsonTree, ObjectKey, TextSlice, TreeNode, ValueKind, digest};
 
 /// Why a snapshot was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub enum SnapshotReason {
     /// The session begins.
     Initial,
     /// A hundred turns have passed.
@@ -37,39 +37,39 @@ pub enum Reason {
     Other(String),
 }
 
-impl Reason {
+impl SnapshotReason {
     /// The word that files use.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
-            Reason::Initial => "initial",
-            Reason::CheckpointInterval => "checkpoint_interval",
-            Reason::DeltaThreshold => "delta_threshold",
-            Reason::SceneEnd => "scene_end",
-            Reason::ConflictEnd => "conflict_end",
-            Reason::SignificantEvent => "significant_event",
-            Reason::Manual => "manual",
-            Reason::SessionEnd => "session_end",
-            Reason::Other(other) => other,
+            SnapshotReason::Initial => "initial",
+            SnapshotReason::CheckpointInterval => "checkpoint_interval",
+            SnapshotReason::DeltaThreshold => "delta_threshold",
+            SnapshotReason::SceneEnd => "scene_end",
+            SnapshotReason::ConflictEnd => "conflict_end",
+            SnapshotReason::SignificantEvent => "significant_event",
+            SnapshotReason::Manual => "manual",
+            SnapshotReason::SessionEnd => "session_end",
+            SnapshotReason::Other(other) => other,
         }
     }
 
     /// The reason that files call so.
     #[must_use]
-    pub fn parse(word: &str) -> Reason {
+    pub fn parse(word: &str) -> SnapshotReason {
         [
-            Reason::Initial,
-            Reason::CheckpointInterval,
-            Reason::DeltaThreshold,
-            Reason::SceneEnd,
-            Reason::ConflictEnd,
-            Reason::SignificantEvent,
-            Reason::Manual,
-            Reason::SessionEnd,
+            SnapshotReason::Initial,
+            SnapshotReason::CheckpointInterval,
+            SnapshotReason::DeltaThreshold,
+            SnapshotReason::SceneEnd,
+            SnapshotReason::ConflictEnd,
+            SnapshotReason::SignificantEvent,
+            SnapshotReason::Manual,
+            SnapshotReason::SessionEnd,
         ]
         .into_iter()
         .find(|reason| reason.as_str() == word)
-        .unwrap_or_else(|| Reason::Other(word.to_owned()))
+        .unwrap_or_else(|| SnapshotReason::Other(word.to_owned()))
     }
 }
 
@@ -81,19 +81,19 @@ pub struct Snapshot {
     /// The turn.
     pub turn: u64,
     /// Why it was taken.
-    pub reason: Reason,
+    pub reason: SnapshotReason,
     /// The state.
-    pub state: State,
+    pub state: GameState,
     /// Whether it has checksums, so that it is known to be what was written.
     pub(crate) summed: bool,
 }
 
 /// What a snapshot says besides the state.
-pub(crate) struct Header<'a> {
+pub(crate) struct SnapshotHeader<'a> {
     pub(crate) file: SnapshotFile,
     pub(crate) session: &'a str,
     pub(crate) now: Timestamp,
-    pub(crate) reason: &'a Reason,
+    pub(crate) reason: &'a SnapshotReason,
     /// The snapshot before this one: its id and turn.
     pub(crate) from: Option<(String, u64)>,
     /// How many changes lie in between.
@@ -115,7 +115,7 @@ const SUMS: &str = "checksums";
 ///
 /// Each state has a checksum of its value, which no other spelling of the same value changes. The file has one
 /// of its bytes besides: while that one is right, nothing else needs to be computed to know that all is well.
-pub(crate) fn write(header: &Header<'_>, state: &State) -> (String, Texts) {
+pub(crate) fn write(header: &SnapshotHeader<'_>, state: &GameState) -> (String, StateTexts) {
     let (mut text, texts, mut sums) = thread::scope(|scope| {
         // The checksums take as long as the texts, and need nothing of them.
         let sums = scope.spawn(|| sums(state));
@@ -133,13 +133,13 @@ pub(crate) fn write(header: &Header<'_>, state: &State) -> (String, Texts) {
     (text, texts)
 }
 
-fn sums(state: &State) -> serde_json::Map<String, serde_json::Value> {
-    let sum = |(key, tree): (&str, &Tree)| (key.to_owned(), digest(tree).to_string().into());
+fn sums(state: &GameState) -> serde_json::Map<String, serde_json::Value> {
+    let sum = |(key, tree): (&str, &JsonTree)| (key.to_owned(), digest(tree).to_string().into());
     parts(state).into_iter().map(sum).collect()
 }
 
 /// All fields before the checksums.
-fn body(header: &Header<'_>, state: &State, texts: &Texts) -> String {
+fn body(header: &SnapshotHeader<'_>, state: &GameState, texts: &StateTexts) -> String {
     let first = header.from.as_ref().map_or(0, |(_, turn)| turn + 1).min(header.file.turn);
     let top = serde_json::json!({
         "snapshotId": header.file.id(),
@@ -163,7 +163,7 @@ fn body(header: &Header<'_>, state: &State, texts: &Texts) -> String {
 }
 
 fn pretty<T: serde::Serialize>(value: &T) -> String {
-    super::meta::tree(value).to_text(&Style::PRETTY_RAW)
+    super::meta::tree(value).to_text(&JsonStyle::PRETTY_RAW)
 }
 
 /// Adds a field to the text of an object; `text` is its value, on lines of its own.
@@ -173,7 +173,7 @@ fn push_member(out: &mut String, key: &str, text: &str) {
     out.push_str("\": ");
     let mut rest = text;
     while let Some((line, after)) =
-        rest.split_at_checked(json::find(rest.as_bytes(), |byte| byte == b'\n') + 1)
+        rest.split_at_checked(json::find_byte(rest.as_bytes(), |byte| byte == b'\n') + 1)
     {
         out.push_str(line);
         out.push_str("  ");
@@ -182,7 +182,7 @@ fn push_member(out: &mut String, key: &str, text: &str) {
     out.push_str(rest);
 }
 
-fn parts(state: &State) -> Vec<(&'static str, &Tree)> {
+fn parts(state: &GameState) -> Vec<(&'static str, &JsonTree)> {
     let mut parts = vec![(WORLD, &state.world), (PLAYER, &state.player)];
     parts.extend(state.npcs.as_ref().map(|npcs| (NPCS, npcs)));
     parts.push((SCENE, &state.scene));
@@ -200,12 +200,12 @@ fn sum_place(text: &str) -> Option<usize> {
 
 /// The text of a snapshot with checksums that are right, after something in it was replaced; nothing if it has none
 /// that could be wrong.
-pub(crate) fn made_true(text: &str) -> Option<String> {
-    let tree = Tree::parse(text.trim_start_matches('\u{feff}')).ok()?;
+pub(crate) fn with_valid_checksums(text: &str) -> Option<String> {
+    let tree = JsonTree::parse(text.trim_start_matches('\u{feff}')).ok()?;
     let mut text = text.to_owned();
     let from = text.rfind(&format!("\"{SUMS}\""))?;
     for key in [WORLD, PLAYER, NPCS, SCENE] {
-        let (Some(old), Some(part)) = (tree.string_at(&[SUMS, key]), tree.at(&[key])) else {
+        let (Some(old), Some(part)) = (tree.string_at(&[SUMS, key]), tree.value_at(&[key])) else {
             continue;
         };
         let new = digest(&part).to_string();
@@ -238,7 +238,7 @@ fn is_untouched(text: &str) -> bool {
 
 /// What a snapshot says about itself.
 #[derive(Debug, Clone)]
-pub(crate) struct Facts {
+pub(crate) struct SnapshotFacts {
     pub(crate) session: Option<String>,
     /// Whether the checksum of the whole file is there and wrong, while those of the states are right.
     pub(crate) edited: bool,
@@ -254,7 +254,7 @@ pub(crate) struct Facts {
 /// holds a real end of a line, and only the fields of the snapshot itself stand two spaces from the left.
 ///
 /// All but the world is small, so each field is found from the nearer end of the text.
-fn split(text: &Arc<String>) -> Option<Tree> {
+fn split(text: &Arc<String>) -> Option<JsonTree> {
     let mark = |key: &str| format!("\n  \"{key}\": ");
     let world = text.find(&mark(WORLD))?;
     let sums = text.rfind(&mark(SUMS))?;
@@ -262,13 +262,13 @@ fn split(text: &Arc<String>) -> Option<Tree> {
     let player = text.get(..scene)?.rfind(&mark(PLAYER))?;
     let npcs = text.get(player..scene)?.find(&mark(NPCS)).map(|at| player + at);
     let head = format!("{}}}", text.get(..world)?.strip_suffix(',')?);
-    let mut tree = Tree::parse(head).ok()?.opened();
-    let Node::Object(members) = &mut tree.0 else { return None };
+    let mut tree = JsonTree::parse(head).ok()?.into_expanded();
+    let TreeNode::Object(members) = &mut tree.0 else { return None };
     let mut put = |key: &str, start: usize, next: usize| {
         let start = start + mark(key).len();
         let value = text.get(start..next)?.strip_suffix(',')?;
-        let slice = Slice::new(Arc::clone(text), start..start + value.len());
-        members.insert(Key::new(key), Node::Text(slice));
+        let slice = TextSlice::new(Arc::clone(text), start..start + value.len());
+        members.insert(ObjectKey::new(key), TreeNode::Text(slice));
         Some(())
     };
     put(WORLD, world, player)?;
@@ -289,31 +289,33 @@ pub(crate) fn read(file: SnapshotFile, bytes: Vec<u8>) -> Result<Snapshot, Strin
 pub(crate) fn read_with_facts(
     file: SnapshotFile,
     bytes: Vec<u8>,
-) -> Result<(Snapshot, Facts), String> {
+) -> Result<(Snapshot, SnapshotFacts), String> {
     let text = Arc::new(String::from_utf8(bytes).map_err(|_| "it is not UTF-8")?);
     let untouched = is_untouched(&text);
     let tree = match untouched.then(|| split(&text)).flatten() {
         Some(tree) => tree,
-        None if untouched => Tree::trusted(Arc::clone(&text), 0..text.len()).opened(),
-        None => Tree::parse(text.as_str()).map_err(|bad| bad.to_string())?.opened(),
+        None if untouched => {
+            JsonTree::from_trusted(Arc::clone(&text), 0..text.len()).into_expanded()
+        }
+        None => JsonTree::parse(text.as_str()).map_err(|bad| bad.to_string())?.into_expanded(),
     };
-    if tree.kind() != Kind::Object {
+    if tree.kind() != ValueKind::Object {
         return Err(format!("it is {}, not an object", tree.kind()));
     }
     let turn = tree.text_at(&["turnId"]).and_then(|turn| turn.parse().ok()).unwrap_or(file.turn);
     if turn != file.turn {
         return Err(format!("it says that it is of turn {turn}"));
     }
-    let part = |key: &str| tree.at(&[key]);
+    let part = |key: &str| tree.value_at(&[key]);
     let needed = |key: &str| {
         part(key)
-            .filter(|part| part.kind() == Kind::Object)
+            .filter(|part| part.kind() == ValueKind::Object)
             .ok_or_else(|| format!("{key} is missing"))
     };
-    let state = State {
+    let state = GameState {
         world: needed(WORLD)?,
         player: needed(PLAYER)?,
-        scene: part(SCENE).unwrap_or_else(Tree::null),
+        scene: part(SCENE).unwrap_or_else(JsonTree::null),
         npcs: part(NPCS),
     };
     let mut summed = true;
@@ -328,13 +330,13 @@ pub(crate) fn read_with_facts(
             }
         }
     }
-    let reason = Reason::parse(&tree.string_at(&["reason"]).unwrap_or_default());
+    let reason = SnapshotReason::parse(&tree.string_at(&["reason"]).unwrap_or_default());
     let id = tree.string_at(&["snapshotId"]).unwrap_or_else(|| file.id());
     let number = |path: &[&str]| tree.text_at(path)?.parse().ok();
     let range = |at: &str| number(&["deltaAggregation", "turnRange", at]);
-    let facts = Facts {
+    let facts = SnapshotFacts {
         session: tree.string_at(&["sessionId"]),
-        edited: !untouched && tree.at(&["checksums", "file"]).is_some(),
+        edited: !untouched && tree.value_at(&["checksums", "file"]).is_some(),
         from: tree.string_at(&["deltaAggregation", "fromSnapshot"]),
         deltas: number(&["deltaAggregation", "deltasAggregated"]),
         range: range("0").zip(range("1")),
@@ -346,18 +348,18 @@ pub(crate) fn read_with_facts(
 mod tests {
     use super::*;
 
-    const FILE: SnapshotFile = SnapshotFile { turn: 200, program: false };
+    const FILE: SnapshotFile = SnapshotFile { turn: 200, is_upstream: false };
 
-    fn state(world: &str, npcs: Option<&str>) -> State {
-        let tree = |text: &str| Tree::parse(text).unwrap();
-        let (player, scene) = (tree(r#"{"name": "Vex"}"#), Tree::null());
-        State { world: tree(world), player, scene, npcs: npcs.map(tree) }
+    fn state(world: &str, npcs: Option<&str>) -> GameState {
+        let tree = |text: &str| JsonTree::parse(text).unwrap();
+        let (player, scene) = (tree(r#"{"name": "Vex"}"#), JsonTree::null());
+        GameState { world: tree(world), player, scene, npcs: npcs.map(tree) }
     }
 
-    fn text(state: &State) -> String {
-        let (now, reason) = (Timestamp::UNIX_EPOCH, &Reason::Manual);
+    fn text(state: &GameState) -> String {
+        let (now, reason) = (Timestamp::UNIX_EPOCH, &SnapshotReason::Manual);
         let from = Some(("snapshot-0100".to_owned(), 100));
-        let header = Header { file: FILE, session: "s", now, reason, from, deltas: 3 };
+        let header = SnapshotHeader { file: FILE, session: "s", now, reason, from, deltas: 3 };
         write(&header, state).0
     }
 
@@ -372,11 +374,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(text: &str, expect: &State, is_split: bool) {
+    fn check(text: &str, expect: &GameState, is_split: bool) {
         assert_eq!(split(&Arc::new(text.to_owned())).is_some(), is_split, "{text}");
         let found = read(FILE, text.as_bytes().to_vec()).unwrap();
         assert!(found.state.is_same(expect), "{text}");
-        assert_eq!((found.turn, found.reason, &*found.id), (200, Reason::Manual, "snapshot-0200"));
+        assert_eq!(
+            (found.turn, found.reason, &*found.id),
+            (200, SnapshotReason::Manual, "snapshot-0200")
+        );
     }
 
     #[test]
@@ -406,11 +411,11 @@ mod tests {
     fn checksums_are_made_true_after_a_change() {
         let changed = text(&state(r#"{"gold": "one"}"#, None)).replace("one", "[secret:x:11]");
         assert!(read(FILE, changed.clone().into_bytes()).is_err());
-        let mended = made_true(&changed).unwrap();
-        assert!(is_untouched(&mended));
-        check(&mended, &state(r#"{"gold": "[secret:x:11]"}"#, None), true);
+        let repaired = with_valid_checksums(&changed).unwrap();
+        assert!(is_untouched(&repaired));
+        check(&repaired, &state(r#"{"gold": "[secret:x:11]"}"#, None), true);
         // The checksums of the states are right, too, not only that of the file.
-        let spaced = mended.replace("\"gold\": ", "\"gold\":  ");
+        let spaced = repaired.replace("\"gold\": ", "\"gold\":  ");
         assert!(read(FILE, spaced.into_bytes()).is_ok());
     }
 

@@ -4,12 +4,12 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::changes::Group;
-use super::form::Form;
+use super::changes::DeltaGroup;
+use super::dialect::Dialect;
 use super::meta::stamp;
 use everturn_value::delta::{Delta, DeltaError, apply_group};
-use everturn_value::document::Style;
-use everturn_value::tree::Tree;
+use everturn_value::document::JsonStyle;
+use everturn_value::tree::JsonTree;
 
 /// The parts of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,7 +20,7 @@ pub enum Scope {
     Player,
     /// The scene that is being played.
     Scene,
-    /// Characters of their own file, in sessions of [`Form::Program`](super::Form::Program).
+    /// Characters of their own file, in sessions of [`Dialect::Upstream`](super::Dialect::Upstream).
     Npcs,
 }
 
@@ -54,27 +54,32 @@ impl fmt::Display for Scope {
 
 /// The state of a game at some turn.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct GameState {
     /// The world.
-    pub world: Tree,
+    pub world: JsonTree,
     /// The player's character.
-    pub player: Tree,
+    pub player: JsonTree,
     /// The scene, or `null` outside of scenes.
-    pub scene: Tree,
+    pub scene: JsonTree,
     /// Characters of their own file, if the session has one.
-    pub npcs: Option<Tree>,
+    pub npcs: Option<JsonTree>,
 }
 
-impl State {
+impl GameState {
     /// A state with nothing in it.
     #[must_use]
-    pub fn empty() -> State {
-        State { world: Tree::object(), player: Tree::object(), scene: Tree::null(), npcs: None }
+    pub fn empty() -> GameState {
+        GameState {
+            world: JsonTree::object(),
+            player: JsonTree::object(),
+            scene: JsonTree::null(),
+            npcs: None,
+        }
     }
 
     /// One part of it.
     #[must_use]
-    pub fn get(&self, scope: Scope) -> Option<&Tree> {
+    pub fn get(&self, scope: Scope) -> Option<&JsonTree> {
         match scope {
             Scope::World => Some(&self.world),
             Scope::Player => Some(&self.player),
@@ -85,38 +90,40 @@ impl State {
 
     /// The scene that is being played: the program keeps it inside the world.
     #[must_use]
-    pub fn scene_in(&self, form: Form) -> Tree {
+    pub fn scene_in(&self, form: Dialect) -> JsonTree {
         match form {
-            Form::Documented => self.scene.clone(),
-            Form::Program => self.world.at(&["currentScene"]).unwrap_or_else(Tree::null),
+            Dialect::Spec => self.scene.clone(),
+            Dialect::Upstream => {
+                self.world.value_at(&["currentScene"]).unwrap_or_else(JsonTree::null)
+            }
         }
     }
 
-    pub(crate) fn get_mut(&mut self, scope: Scope) -> &mut Tree {
+    pub(crate) fn get_mut(&mut self, scope: Scope) -> &mut JsonTree {
         match scope {
             Scope::World => &mut self.world,
             Scope::Player => &mut self.player,
             Scope::Scene => &mut self.scene,
-            Scope::Npcs => self.npcs.get_or_insert_with(Tree::object),
+            Scope::Npcs => self.npcs.get_or_insert_with(JsonTree::object),
         }
     }
 
     /// Applies the changes of one group, all or none.
-    pub fn apply(&mut self, group: &mut Group) -> Result<(), (usize, DeltaError)> {
+    pub fn apply(&mut self, group: &mut DeltaGroup) -> Result<(), (usize, DeltaError)> {
         apply_group(&mut group.deltas, self.get_mut(group.scope))
     }
 
     /// Takes back the changes of a group that was applied last.
-    pub fn take_back(&mut self, group: &Group) -> Result<(), DeltaError> {
+    pub fn revert(&mut self, group: &DeltaGroup) -> Result<(), DeltaError> {
         let mut back: Vec<Delta> =
             group.deltas.iter().rev().map(Delta::inverse).collect::<Result<_, _>>()?;
         apply_group(&mut back, self.get_mut(group.scope)).map_err(|(_, error)| error)
     }
 
     /// The text of each part, as its file has it.
-    pub(crate) fn texts(&self) -> Texts {
-        let text = |tree: &Tree| tree.to_text(&Style::PRETTY_RAW);
-        Texts {
+    pub(crate) fn texts(&self) -> StateTexts {
+        let text = |tree: &JsonTree| tree.to_text(&JsonStyle::PRETTY_RAW);
+        StateTexts {
             world: text(&self.world),
             player: text(&self.player),
             scene: text(&self.scene),
@@ -125,24 +132,24 @@ impl State {
     }
 
     /// Keeps all values in texts of their own, so that those of the logs they came from can go.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn detach_texts(&mut self) {
         let npcs = self.npcs.iter_mut();
         for tree in [&mut self.world, &mut self.player, &mut self.scene].into_iter().chain(npcs) {
-            if let Ok(own) = Tree::parse(tree.to_line()) {
+            if let Ok(own) = JsonTree::parse(tree.to_line()) {
                 *tree = own;
             }
         }
     }
 
     /// The same without the times at which the files were written.
-    pub(crate) fn unstamped(self) -> State {
-        State { world: unstamped(&self.world), player: unstamped(&self.player), ..self }
+    pub(crate) fn unstamped(self) -> GameState {
+        GameState { world: unstamped(&self.world), player: unstamped(&self.player), ..self }
     }
 
     /// Whether both are the same, but for the time at which the files were written.
     #[must_use]
-    pub fn is_same(&self, other: &State) -> bool {
-        let npcs = |state: &State| state.npcs.clone().unwrap_or_else(Tree::object);
+    pub fn is_same(&self, other: &GameState) -> bool {
+        let npcs = |state: &GameState| state.npcs.clone().unwrap_or_else(JsonTree::object);
         unstamped(&self.world).is_same(&unstamped(&other.world))
             && unstamped(&self.player).is_same(&unstamped(&other.player))
             && self.scene.is_same(&other.scene)
@@ -151,14 +158,14 @@ impl State {
 }
 
 /// The texts of a state.
-pub(crate) struct Texts {
+pub(crate) struct StateTexts {
     pub(crate) world: String,
     pub(crate) player: String,
     pub(crate) scene: String,
     pub(crate) npcs: Option<String>,
 }
 
-impl Texts {
+impl StateTexts {
     /// All of them, in the order in which snapshots have them.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
         let first = [&self.world, &self.player].into_iter();
@@ -205,11 +212,14 @@ pub(crate) fn stamped(text: &str, now: Timestamp) -> String {
 pub(crate) const STAMP: &str = "lastUpdated";
 
 /// A state without the time at which its file was written.
-pub(crate) fn unstamped(tree: &Tree) -> Tree {
+pub(crate) fn unstamped(tree: &JsonTree) -> JsonTree {
     let mut tree = tree.clone();
-    if tree.at(&[STAMP]).is_some() {
+    if tree.value_at(&[STAMP]).is_some() {
         // It was just seen to be there.
-        drop(Delta::delete(everturn_value::delta::Path::array([STAMP])).apply_in_place(&mut tree));
+        drop(
+            Delta::delete(everturn_value::delta::DeltaPath::array([STAMP]))
+                .apply_in_place(&mut tree),
+        );
     }
     tree
 }
@@ -221,10 +231,11 @@ mod tests {
     /// The time is the third field, or takes the place of the one that is there.
     #[track_caller]
     fn check(text: &str, expect: &str) {
-        let style = &Style::PRETTY_RAW;
-        let written = stamped(&Tree::parse(text).unwrap().to_text(style), Timestamp::UNIX_EPOCH);
-        assert_eq!(written, Tree::parse(&*written).unwrap().to_text(style), "{text}");
-        assert_eq!(Tree::parse(&*written).unwrap().to_line(), expect, "{text}");
+        let style = &JsonStyle::PRETTY_RAW;
+        let written =
+            stamped(&JsonTree::parse(text).unwrap().to_text(style), Timestamp::UNIX_EPOCH);
+        assert_eq!(written, JsonTree::parse(&*written).unwrap().to_text(style), "{text}");
+        assert_eq!(JsonTree::parse(&*written).unwrap().to_line(), expect, "{text}");
     }
 
     #[test]

@@ -3,25 +3,25 @@
 use jiff::Timestamp;
 
 use super::error::GameError;
-use super::meta::{Meta, tree};
-use super::names::{Document, scene_file};
-use super::state::{State, Texts, stamped};
+use super::meta::{GameMeta, tree};
+use super::paths::{DocumentFile, scene_file};
+use super::state::{GameState, StateTexts, stamped};
 use everturn_json::checksum::checksum;
 use everturn_json::names::SceneId;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// The files of the state after `turn`, by their names in the session's directory; the metadata name them and
 /// tell their checksums.
 pub(crate) fn state_files(
-    state: &State,
-    texts: &Texts,
+    state: &GameState,
+    texts: &StateTexts,
     turn: u64,
-    meta: &mut Meta,
+    meta: &mut GameMeta,
     now: Timestamp,
 ) -> Result<Vec<(String, Vec<u8>)>, GameError> {
     let mut parts = vec![
-        ("worldState", Document::World.as_str().to_owned(), stamped(&texts.world, now)),
-        ("playerState", Document::Player.as_str().to_owned(), stamped(&texts.player, now)),
+        ("worldState", DocumentFile::World.as_str().to_owned(), stamped(&texts.world, now)),
+        ("playerState", DocumentFile::Player.as_str().to_owned(), stamped(&texts.player, now)),
     ];
     match state.scene.string_at(&["sceneId"]) {
         Some(id) => {
@@ -29,7 +29,7 @@ pub(crate) fn state_files(
             parts.push(("currentScene", name, texts.scene.clone()));
         }
         // Otherwise a scene that was taken back would be there again when the session is opened.
-        None => meta.put_tree(&["files", "currentScene"], Tree::null()),
+        None => meta.put_tree(&["files", "currentScene"], JsonTree::null()),
     }
     let mut sums = serde_json::Map::new();
     let mut files = Vec::new();

@@ -1,38 +1,38 @@
 //! A look at a whole session: what is there, what it adds up to, and what is wrong with it.
 //!
 //! Everything is read once, in bounded memory: turns first, then the changes, with the snapshots and the states
-//! compared on the way. Whoever checks gets the findings, whoever repairs goes by the [`Facts`].
+//! compared on the way. Whoever checks gets the findings, whoever repairs goes by the [`SnapshotFacts`].
 
 mod changes;
+mod counters;
+mod directory;
 mod documents;
 mod metadata;
-mod places;
 mod scenes;
 mod snapshots;
-mod tally;
 mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::dialect::Dialect;
 use super::error::GameError;
-use super::files::Files;
-use super::form::Form;
-use super::log::Line;
-use super::meta::Meta;
-use super::names::{Log, SnapshotFile, Status};
+use super::files::GameFiles;
+use super::log::LogLine;
+use super::meta::GameMeta;
+use super::paths::{GameStatus, LogKind, SnapshotFile};
 use super::session::Session;
-use everturn_json::finding::{Code, Finding, Severity};
+use everturn_json::finding::{Finding, FindingCode, Severity};
 use everturn_json::names::FilePath;
-use everturn_session::watch::{Checked, Watch};
-use everturn_value::tree::{Digest, Tree};
+use everturn_session::finding_sink::{CheckStats, FindingSink};
+use everturn_value::tree::{JsonTree, ValueDigest};
 
+pub(crate) use counters::{SeenIds, TurnCounts, id_parts};
 pub(crate) use metadata::expected as expected_metadata;
-pub(crate) use tally::{Ids, Runs, id_parts};
 
 /// What to do about files that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unreadable {
+pub(crate) enum UnreadablePolicy {
     /// It is a finding, and the rest is looked at.
     Report,
     /// Nothing must be done on the strength of what is left.
@@ -41,7 +41,7 @@ pub(crate) enum Unreadable {
 
 /// What the lines of both logs add up to.
 #[derive(Debug, Default)]
-pub(crate) struct Recount {
+pub(crate) struct LogTotals {
     /// Lines of turns.
     pub(crate) turns: u64,
     pub(crate) events: u64,
@@ -49,28 +49,28 @@ pub(crate) struct Recount {
     /// Single changes.
     pub(crate) deltas: u64,
     /// How many events each turn has.
-    pub(crate) by_turn: Runs,
+    pub(crate) by_turn: TurnCounts,
     /// Turns whose events do not have the usual ids.
-    pub(crate) odd_turns: Runs,
+    pub(crate) odd_turns: TurnCounts,
     /// How many changes each turn has.
-    pub(crate) deltas_by_turn: Runs,
+    pub(crate) deltas_by_turn: TurnCounts,
     /// The turns in which scenes begin.
-    pub(crate) scene_starts: Runs,
+    pub(crate) scene_starts: TurnCounts,
     /// Time between turns that counts as played, in milliseconds.
     pub(crate) played: u64,
     pub(crate) last_time: Option<i64>,
     /// The scene and the time in the game of the turn with the highest number.
     pub(crate) scene: Option<String>,
-    pub(crate) game_time: Option<Tree>,
+    pub(crate) game_time: Option<JsonTree>,
     /// Ids of events that do not follow the usual form.
-    pub(crate) odd_events: Ids,
+    pub(crate) odd_events: SeenIds,
     /// The scenes that turns name, with the first line that does so.
     pub(crate) scenes_named: BTreeMap<String, Finding>,
     /// The highest turn of a change.
     pub(crate) last_change: u64,
 }
 
-impl Recount {
+impl LogTotals {
     /// The highest turn that has a line.
     pub(crate) fn last(&self) -> Option<u64> {
         self.by_turn.last()
@@ -79,25 +79,25 @@ impl Recount {
 
 /// The states as their files have them; those that cannot be used are missing.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Stored {
+pub(crate) struct SurveyedStates {
     /// The turn they are of, if the metadata say so.
     pub(crate) turn: Option<u64>,
-    pub(crate) world: Option<Tree>,
-    pub(crate) player: Option<Tree>,
-    pub(crate) scene: Option<Tree>,
-    pub(crate) npcs: Option<Tree>,
+    pub(crate) world: Option<JsonTree>,
+    pub(crate) player: Option<JsonTree>,
+    pub(crate) scene: Option<JsonTree>,
+    pub(crate) npcs: Option<JsonTree>,
     /// Whether they are, byte for byte, what was written.
     pub(crate) verified: bool,
 }
 
 /// What was learned about a session.
 #[derive(Debug, Default)]
-pub(crate) struct Facts {
-    pub(crate) recount: Recount,
-    pub(crate) stored: Stored,
+pub(crate) struct SurveyResult {
+    pub(crate) recount: LogTotals,
+    pub(crate) stored: SurveyedStates,
     /// The files that were looked at.
     pub(crate) covered: BTreeSet<FilePath>,
-    pub(crate) checked: Checked,
+    pub(crate) checked: CheckStats,
     /// Whether anything is wrong with the logs, or they do not lead to the states.
     pub(crate) wrong_logs: bool,
     /// Logs that have something besides one record on each line.
@@ -116,7 +116,7 @@ pub(crate) struct Facts {
     pub(crate) wrong_states: bool,
     /// The turn in which each scene of the changes begins, and what those that are over came to.
     pub(crate) scenes_begun: BTreeMap<String, u64>,
-    pub(crate) scenes_over: BTreeMap<String, Digest>,
+    pub(crate) scenes_over: BTreeMap<String, ValueDigest>,
     /// Scenes whose files are missing, cannot be used, or do not follow from the changes.
     pub(crate) wrong_scenes: BTreeSet<String>,
     pub(crate) stale_indexes: Vec<FilePath>,
@@ -129,35 +129,35 @@ pub(crate) struct Facts {
 
 /// Where a session is, as far as its path tells.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct GameLocation {
     pub(crate) dir: FilePath,
     pub(crate) id: Option<String>,
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<GameStatus>,
 }
 
 struct Survey<'a> {
     session: &'a Session,
-    place: &'a Place,
-    watch: &'a mut dyn Watch,
-    unreadable: Unreadable,
+    place: &'a GameLocation,
+    watch: &'a mut dyn FindingSink,
+    unreadable: UnreadablePolicy,
     /// Whether something could not be read, so that counts prove nothing.
     blind: bool,
-    meta: Option<&'a Meta>,
+    meta: Option<&'a GameMeta>,
     /// Whether it was made from another session, whose ids it then has.
     inherited: bool,
-    files: Arc<Files>,
-    facts: Facts,
+    files: Arc<GameFiles>,
+    facts: SurveyResult,
 }
 
 /// Looks at all of a session.
 pub(crate) fn survey(
     session: &Session,
-    place: &Place,
-    unreadable: Unreadable,
-    watch: &mut dyn Watch,
-) -> Result<Facts, GameError> {
+    place: &GameLocation,
+    unreadable: UnreadablePolicy,
+    watch: &mut dyn FindingSink,
+) -> Result<SurveyResult, GameError> {
     let meta = session.meta.as_ref();
-    let has = |key: &str| meta.is_some_and(|meta| meta.tree.at(&[key]).is_some());
+    let has = |key: &str| meta.is_some_and(|meta| meta.tree.value_at(&[key]).is_some());
     let mut survey = Survey {
         session,
         place,
@@ -167,12 +167,12 @@ pub(crate) fn survey(
         meta,
         inherited: has("lineage") || has("migratedFrom"),
         files: session.files()?,
-        facts: Facts::default(),
+        facts: SurveyResult::default(),
     };
     if let Some(Err(newer)) = meta.map(|meta| meta.check_version(&session.id)) {
         survey.note(
-            &super::names::Document::Meta.in_dir(&session.dir),
-            Code::NewerVersion,
+            &super::paths::DocumentFile::Meta.in_dir(&session.dir),
+            FindingCode::NewerVersion,
             newer.to_string(),
         );
         return Ok(survey.facts);
@@ -181,33 +181,40 @@ pub(crate) fn survey(
     survey.turns()?;
     survey.states()?;
     survey.changes()?;
-    if session.form == Form::Documented {
+    if session.dialect == Dialect::Spec {
         survey.scene_files()?;
         survey.indexes()?;
         survey.compare_metadata()?;
     }
-    survey.places()?;
+    survey.check_directory()?;
     Ok(survey.facts)
 }
 
 impl Survey<'_> {
     fn report(&mut self, finding: Finding) {
-        let in_log = |log: Log| finding.file.is_within(&log.dir(&self.session.dir));
-        let differs = matches!(finding.code, Code::SnapshotDiffers | Code::StateDiffers);
-        let is_log = in_log(Log::Turns) || in_log(Log::Deltas);
+        let in_log = |log: LogKind| finding.file.is_within(&log.dir(&self.session.dir));
+        let differs =
+            matches!(finding.code, FindingCode::SnapshotDiffers | FindingCode::StateDiffers);
+        let is_log = in_log(LogKind::Turns) || in_log(LogKind::Deltas);
         self.facts.wrong_logs |= differs || is_log && finding.code.severity() == Severity::Finding;
         self.facts.checked.count(&finding);
         self.watch.finding(finding);
     }
 
     /// Reports something about a file as a whole.
-    fn note(&mut self, file: &FilePath, code: Code, message: impl Into<String>) {
+    fn note(&mut self, file: &FilePath, code: FindingCode, message: impl Into<String>) {
         let (file, message) = (file.clone(), message.into());
         self.report(Finding { file, line: None, offset: None, code, message });
     }
 
     /// Reports something about a line.
-    fn note_line(&mut self, file: &FilePath, line: &Line, code: Code, message: impl Into<String>) {
+    fn note_line(
+        &mut self,
+        file: &FilePath,
+        line: &LogLine,
+        code: FindingCode,
+        message: impl Into<String>,
+    ) {
         self.report(at_line(file, line, code, message));
     }
 
@@ -219,7 +226,7 @@ impl Survey<'_> {
     ) -> Result<Option<T>, GameError> {
         match result {
             Ok(value) => Ok(Some(value)),
-            Err(error) if self.unreadable == Unreadable::Report => {
+            Err(error) if self.unreadable == UnreadablePolicy::Report => {
                 self.blind = true;
                 let reason = match &error {
                     GameError::Store(everturn_store::StoreError::Io { source, .. }) => {
@@ -227,7 +234,7 @@ impl Survey<'_> {
                     }
                     other => other.to_string(),
                 };
-                self.note(file, Code::Unreadable, format!("cannot be read: {reason}"));
+                self.note(file, FindingCode::Unreadable, format!("cannot be read: {reason}"));
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -243,7 +250,12 @@ impl Survey<'_> {
 }
 
 /// A finding about a line.
-fn at_line(file: &FilePath, line: &Line, code: Code, message: impl Into<String>) -> Finding {
+fn at_line(
+    file: &FilePath,
+    line: &LogLine,
+    code: FindingCode,
+    message: impl Into<String>,
+) -> Finding {
     let (line, offset) = (Some(line.line), Some(line.offset));
     Finding { file: file.clone(), line, offset, code, message: message.into() }
 }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::error::GameError;
-use super::names::{Status, archive};
+use super::paths::{GameStatus, archive};
 use super::session::{Session, find};
 use super::writer::lock_with;
 use everturn_json::names::{FilePath, NameError, SessionId};
-use everturn_session::trash::{self as common, TrashError, free_place, throw_away};
+use everturn_session::trash::{self as common, TrashError, allocate, move_to_trash};
 use everturn_store::{Durability, Store};
 
-pub use everturn_session::trash::{TrashName, Trashed};
+pub use everturn_session::trash::{TrashEntry, TrashName};
 
 /// Where a session may be.
-fn homes(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
-    let dirs = Status::ALL.iter().map(|status| status.session(id));
+fn candidate_paths(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
+    let dirs = GameStatus::ALL.iter().map(|status| status.session(id));
     Ok(dirs.chain([archive(id)?]).collect())
 }
 
@@ -38,14 +38,14 @@ impl From<TrashError> for GameError {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use everturn_game::{GameWriter, NewSession, list, restore, trash, trashed};
+/// use everturn_game::{GameWriter, NewGame, list, restore, trash, trashed};
 /// use everturn_json::names::SessionId;
 /// use everturn_store::{MemoryStore, Store};
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 /// let now = "2026-01-01T10:00:00Z".parse()?;
 /// let id = SessionId::parse("session-abc123")?;
-/// GameWriter::create(Arc::clone(&store), &NewSession::new(id.clone()), now)?.close(now)?;
+/// GameWriter::create(Arc::clone(&store), &NewGame::new(id.clone()), now)?.close(now)?;
 /// let gone = trash(&store, &id, now)?;
 /// assert_eq!(gone.name.to_string(), "20260101T100000Z-session-abc123");
 /// assert_eq!(trashed(&store)?, [gone.clone()]);
@@ -54,10 +54,14 @@ impl From<TrashError> for GameError {
 /// assert_eq!(list(&store)?.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn trash(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<Trashed, GameError> {
-    let place = free_place(store, id, now)?;
+pub fn trash(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    now: Timestamp,
+) -> Result<TrashEntry, GameError> {
+    let place = allocate(store, id, now)?;
     let archived = archive(id)?;
-    let writer = lock_with(store, id, &[archived.clone(), place.place()?])?;
+    let writer = lock_with(store, id, &[archived.clone(), place.trash_path()?])?;
     let path = match find(store, id)? {
         Some(status) => {
             let session = Session::open(Arc::clone(store), id)?;
@@ -69,38 +73,38 @@ pub fn trash(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<T
         None if store.stat(&archived)?.is_some() => archived,
         None => return Err(GameError::NoSession { id: id.clone() }),
     };
-    let (trashed, step) = throw_away(&place, &path)?;
+    let (trashed, step) = move_to_trash(&place, &path)?;
     writer.commit(vec![step], Durability::Synced)?;
     writer.release()?;
     Ok(trashed)
 }
 
 /// What is in the trash, oldest first.
-pub fn trashed(store: &Arc<dyn Store>) -> Result<Vec<Trashed>, GameError> {
-    Ok(common::trashed(store, homes)?)
+pub fn trashed(store: &Arc<dyn Store>) -> Result<Vec<TrashEntry>, GameError> {
+    Ok(common::list_entries(store, candidate_paths)?)
 }
 
 /// Puts something back where it belongs. Its session must not exist anywhere else meanwhile.
-pub fn restore(store: &Arc<dyn Store>, name: &TrashName) -> Result<Trashed, GameError> {
-    Ok(common::restore(store, name, homes)?)
+pub fn restore(store: &Arc<dyn Store>, name: &TrashName) -> Result<TrashEntry, GameError> {
+    Ok(common::restore(store, name, candidate_paths)?)
 }
 
 /// What a [`purge`] would remove for good. Asking for this is asking for the first time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgePlan {
     /// What would be removed, and how many bytes it has.
-    pub entries: Vec<(Trashed, u64)>,
+    pub entries: Vec<(TrashEntry, u64)>,
 }
 
 impl PurgePlan {
     /// Looks at what is in the trash under these names. Nothing is changed.
     pub fn new(store: &Arc<dyn Store>, names: &[TrashName]) -> Result<PurgePlan, GameError> {
-        Ok(PurgePlan { entries: common::sizes(store, names, homes)? })
+        Ok(PurgePlan { entries: common::entry_sizes(store, names, candidate_paths)? })
     }
 }
 
 /// Removes for good what a plan says, in one commit. Calling this is asking for the second time: what has
 /// changed since the plan was made is not removed, and neither is anything else.
 pub fn purge(store: &Arc<dyn Store>, plan: &PurgePlan) -> Result<(), GameError> {
-    Ok(common::purge(store, &plan.entries, homes)?)
+    Ok(common::purge(store, &plan.entries, candidate_paths)?)
 }

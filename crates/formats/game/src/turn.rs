@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::changes::Group;
+use super::changes::DeltaGroup;
+use super::dialect::Dialect;
 use super::error::GameError;
-use super::form::Form;
 use super::state::Scope;
-use everturn_value::delta::{Delta, present, shared};
-use everturn_value::tree::{Kind, Slice, Tree};
+use everturn_value::delta::{Delta, present, shared_tree};
+use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
 
 /// The field of a turn or a change in which a repair says what it did.
 pub(crate) const OWN: &str = "everturn";
@@ -41,24 +41,24 @@ pub struct TurnInput {
     /// The time in milliseconds; otherwise that of the clock.
     pub time: Option<i64>,
     /// The time in the game; otherwise that of the turn before.
-    pub game_time: Option<Tree>,
+    pub game_time: Option<JsonTree>,
     /// What the actor did.
-    pub actions: Vec<Tree>,
+    pub actions: Vec<JsonTree>,
     /// What happened.
-    pub events: Vec<Tree>,
+    pub events: Vec<JsonTree>,
     /// What the turn says has changed, in words of the game.
-    pub state_changes: Vec<Tree>,
+    pub state_changes: Vec<JsonTree>,
     /// What changes.
     pub groups: Vec<GroupInput>,
     /// Other fields, which are kept.
-    pub extra: Vec<(String, Tree)>,
+    pub extra: Vec<(String, JsonTree)>,
 }
 
 /// Changes of one scope that are to be stored.
 #[derive(Debug, Clone)]
 pub struct GroupInput {
     /// What changes, and how.
-    pub group: Group,
+    pub group: DeltaGroup,
     /// The id of the change, if the caller wants to be sure of it.
     pub id: Option<String>,
     /// The event that causes it: its id.
@@ -70,12 +70,12 @@ pub struct GroupInput {
     /// The time in milliseconds; otherwise that of the turn.
     pub time: Option<i64>,
     /// Other fields, which are kept.
-    pub extra: Vec<(String, Tree)>,
+    pub extra: Vec<(String, JsonTree)>,
 }
 
 impl GroupInput {
     /// Changes of which nothing else is known.
-    fn new(group: Group) -> GroupInput {
+    fn new(group: DeltaGroup) -> GroupInput {
         let (id, event_id, event, turn, time) = (None, None, None, None, None);
         GroupInput { group, id, event_id, event, turn, time, extra: Vec::new() }
     }
@@ -102,14 +102,15 @@ impl TurnInput {
     /// Adds changes of one scope.
     #[must_use]
     pub fn changing(mut self, scope: Scope, deltas: Vec<Delta>) -> TurnInput {
-        self.groups.push(GroupInput::new(Group { scope, deltas }));
+        self.groups.push(GroupInput::new(DeltaGroup { scope, deltas }));
         self
     }
 
     /// Reads a turn from one JSON object.
     pub fn parse(text: &str) -> Result<TurnInput, GameError> {
-        let tree = Tree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
-        if tree.kind() != Kind::Object {
+        let tree =
+            JsonTree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
+        if tree.kind() != ValueKind::Object {
             return Err(GameError::input(format!("a turn is an object, not {}", tree.kind())));
         }
         let mut input = TurnInput::new("");
@@ -133,40 +134,40 @@ impl TurnInput {
         if input.actor.is_empty() {
             return Err(GameError::input("a turn needs an actor, such as \"player\" or \"gm\""));
         }
-        if let Some(event) = input.events.iter().find(|event| event.kind() != Kind::Object) {
+        if let Some(event) = input.events.iter().find(|event| event.kind() != ValueKind::Object) {
             return Err(GameError::input(format!("an event is an object, not {}", event.kind())));
         }
         Ok(input)
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(key: &str, value: &Tree) -> Result<T, GameError> {
+fn read<T: serde::de::DeserializeOwned>(key: &str, value: &JsonTree) -> Result<T, GameError> {
     let read = serde_json::from_str(&value.to_line());
     read.map_err(|error| GameError::input(format!("{key}: {error}")))
 }
 
-fn elements(key: &str, value: &Tree) -> Result<Vec<Tree>, GameError> {
+fn elements(key: &str, value: &JsonTree) -> Result<Vec<JsonTree>, GameError> {
     match value.kind() {
-        Kind::Array => Ok(value.children().into_iter().map(|(_, element)| element).collect()),
-        Kind::Null => Ok(Vec::new()),
+        ValueKind::Array => Ok(value.children().into_iter().map(|(_, element)| element).collect()),
+        ValueKind::Null => Ok(Vec::new()),
         other => Err(GameError::input(format!("{key} is {other}, not an array"))),
     }
 }
 
-fn group(tree: &Tree) -> Result<GroupInput, GameError> {
-    let name: String = read("scope", &tree.at(&["scope"]).unwrap_or_else(Tree::null))
+fn group(tree: &JsonTree) -> Result<GroupInput, GameError> {
+    let name: String = read("scope", &tree.value_at(&["scope"]).unwrap_or_else(JsonTree::null))
         .map_err(|_| GameError::input("each entry of deltas needs a scope and its own deltas"))?;
     let scope = Scope::parse(&name).ok_or_else(|| {
         GameError::input(format!("{name:?} is no scope; there are world, player and scene"))
     })?;
-    let deltas = elements("deltas", &tree.at(&["deltas"]).unwrap_or_else(Tree::null))?;
+    let deltas = elements("deltas", &tree.value_at(&["deltas"]).unwrap_or_else(JsonTree::null))?;
     let deltas = deltas.iter().enumerate().map(|(at, delta)| {
         let number = at + 1;
         let bad = |reason| GameError::input(format!("change {number} of scope {name}: {reason}"));
         Delta::parse(&delta.to_line()).map(asked).map_err(bad)
     });
     let deltas = deltas.collect::<Result<_, _>>()?;
-    let mut input = GroupInput::new(Group { scope, deltas });
+    let mut input = GroupInput::new(DeltaGroup { scope, deltas });
     for (key, value) in tree.children() {
         match key.as_str() {
             "scope" | "deltas" => {}
@@ -198,15 +199,15 @@ pub struct TurnRecord {
     /// When, in milliseconds.
     pub time: Option<i64>,
     /// The whole line.
-    pub raw: Tree,
+    pub raw: JsonTree,
     /// The parts of it that are read most; nothing if they must be looked for.
-    told: Option<Told>,
+    narrative: Option<TurnNarrative>,
 }
 
 /// What a turn tells, as it stands in the line.
 #[derive(Debug, Clone)]
-struct Told {
-    narration: Option<Tree>,
+struct TurnNarrative {
+    narration: Option<JsonTree>,
     events: Vec<Event>,
 }
 
@@ -226,7 +227,7 @@ struct TurnText<'t> {
 /// kind.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ToldText<'t> {
+struct NarratedTurnText<'t> {
     turn_id: u64,
     #[serde(borrow, default)]
     actor: Option<Cow<'t, str>>,
@@ -242,13 +243,13 @@ struct ToldText<'t> {
 
 impl TurnRecord {
     /// Reads a line in either form.
-    pub(crate) fn parse(slice: &Slice) -> Result<TurnRecord, String> {
+    pub(crate) fn parse(slice: &TextSlice) -> Result<TurnRecord, String> {
         let line = slice.as_str();
-        let (text, told) = match serde_json::from_str::<ToldText<'_>>(line) {
-            Ok(ToldText { turn_id, actor, scene_id, timestamp, narration, events }) => {
+        let (text, told) = match serde_json::from_str::<NarratedTurnText<'_>>(line) {
+            Ok(NarratedTurnText { turn_id, actor, scene_id, timestamp, narration, events }) => {
                 let events = events.unwrap_or_default().into_iter().map(Event::from);
-                let narration = narration.map(|raw| shared(slice, raw));
-                let told = Told { narration, events: events.collect() };
+                let narration = narration.map(|raw| shared_tree(slice, raw));
+                let told = TurnNarrative { narration, events: events.collect() };
                 (TurnText { turn_id, actor, scene_id, timestamp }, Some(told))
             }
             Err(_) => {
@@ -261,18 +262,18 @@ impl TurnRecord {
             actor: text.actor.unwrap_or_default().into_owned(),
             scene: text.scene_id.map(Cow::into_owned),
             time: text.timestamp.and_then(|raw| millis(raw.get())),
-            raw: Tree(everturn_value::tree::Node::Text(slice.clone())),
-            told,
+            raw: JsonTree(everturn_value::tree::TreeNode::Text(slice.clone())),
+            narrative: told,
         })
     }
 
     /// The events of the turn.
     #[must_use]
     pub fn events(&self) -> Cow<'_, [Event]> {
-        match &self.told {
+        match &self.narrative {
             Some(told) => Cow::Borrowed(&told.events),
             None => {
-                let list = self.raw.at(&["events"]).map(|list| list.children());
+                let list = self.raw.value_at(&["events"]).map(|list| list.children());
                 list.unwrap_or_default().iter().map(|(_, event)| Event::of(event)).collect()
             }
         }
@@ -282,7 +283,7 @@ impl TurnRecord {
     #[must_use]
     pub fn text(&self) -> String {
         const HERE: &[&str] = &[];
-        let narration = match &self.told {
+        let narration = match &self.narrative {
             Some(told) => told.narration.as_ref().and_then(|text| text.string_at(HERE)),
             None => self.raw.string_at(&["narration"]),
         };
@@ -298,11 +299,12 @@ impl TurnRecord {
     /// The text with that of other records of the same turn, which a repair has put into this one.
     fn with_twins(&self, mut text: String) -> String {
         let twins = match &self.raw.0 {
-            everturn_value::tree::Node::Text(slice) if !slice.as_str().contains(OWN) => None,
-            _ => self.raw.at(&[OWN, "also"]),
+            everturn_value::tree::TreeNode::Text(slice) if !slice.as_str().contains(OWN) => None,
+            _ => self.raw.value_at(&[OWN, "also"]),
         };
         for (_, twin) in twins.map(|twins| twins.children()).unwrap_or_default() {
-            let events = twin.at(&["events"]).map(|events| events.children()).unwrap_or_default();
+            let events =
+                twin.value_at(&["events"]).map(|events| events.children()).unwrap_or_default();
             let told = events.iter().map(|(_, event)| Event::of(event).description);
             for told in twin.string_at(&["narration"]).into_iter().chain(told) {
                 if !told.is_empty() {
@@ -348,7 +350,7 @@ impl From<EventText> for Event {
 }
 
 impl Event {
-    pub(crate) fn of(tree: &Tree) -> Event {
+    pub(crate) fn of(tree: &JsonTree) -> Event {
         let text = |key: &str| tree.string_at(&[key]).unwrap_or_default();
         Event {
             id: text("eventId"),
@@ -389,21 +391,21 @@ pub(crate) fn millis(raw: &str) -> Option<i64> {
 }
 
 /// What the engine decides about a turn.
-pub(crate) struct TurnLine<'a> {
+pub(crate) struct TurnLineWriter<'a> {
     pub(crate) turn: u64,
     pub(crate) scene: Option<&'a str>,
     pub(crate) time: i64,
-    pub(crate) game_time: Option<&'a Tree>,
+    pub(crate) game_time: Option<&'a JsonTree>,
     /// The ids of the events, in their order.
     pub(crate) events: &'a [String],
 }
 
-impl TurnLine<'_> {
+impl TurnLineWriter<'_> {
     /// The line, with its newline.
-    pub(crate) fn write(&self, input: &TurnInput, form: Form) -> String {
-        let mut line = Line::new();
+    pub(crate) fn write(&self, input: &TurnInput, form: Dialect) -> String {
+        let mut line = LineBuilder::new();
         line.field("turnId", &self.turn.to_string());
-        if form == Form::Program {
+        if form == Dialect::Upstream {
             line.field("turnNumber", &self.turn.to_string());
             line.string("actor", &input.actor);
         }
@@ -411,24 +413,24 @@ impl TurnLine<'_> {
             Some(scene) => line.string("sceneId", scene),
             None => line.field("sceneId", "null"),
         }
-        if form == Form::Documented {
+        if form == Dialect::Spec {
             line.string("actor", &input.actor);
         }
         line.field("timestamp", &self.time.to_string());
-        let game_time = self.game_time.map_or_else(|| "null".to_owned(), Tree::to_line);
+        let game_time = self.game_time.map_or_else(|| "null".to_owned(), JsonTree::to_line);
         line.field("gameTime", &game_time);
-        if form == Form::Documented || !input.actions.is_empty() {
+        if form == Dialect::Spec || !input.actions.is_empty() {
             line.list("actions", &input.actions);
         }
-        let events: Vec<Tree> = (1..)
+        let events: Vec<JsonTree> = (1..)
             .zip(input.events.iter().zip(self.events))
             .map(|(sequence, (event, id))| self.event(event, id, sequence, input, form))
             .collect();
         line.list("events", &events);
-        if form == Form::Documented || !input.state_changes.is_empty() {
+        if form == Dialect::Spec || !input.state_changes.is_empty() {
             line.list("stateChanges", &input.state_changes);
         }
-        let is_own = |key: &str| form == Form::Program && key == "turnNumber";
+        let is_own = |key: &str| form == Dialect::Upstream && key == "turnNumber";
         for (key, value) in input.extra.iter().filter(|(key, _)| !is_own(key)) {
             line.field(key, &value.to_line());
         }
@@ -436,22 +438,29 @@ impl TurnLine<'_> {
     }
 
     /// An event with its id first.
-    fn event(&self, event: &Tree, id: &str, sequence: u64, input: &TurnInput, form: Form) -> Tree {
-        let mut line = Line::new();
+    fn event(
+        &self,
+        event: &JsonTree,
+        id: &str,
+        sequence: u64,
+        input: &TurnInput,
+        form: Dialect,
+    ) -> JsonTree {
+        let mut line = LineBuilder::new();
         line.string("eventId", id);
-        if form == Form::Program {
+        if form == Dialect::Upstream {
             line.field("turnId", &self.turn.to_string());
             line.field("sequence", &sequence.to_string());
         }
         let own = |key: &str| {
-            key == "eventId" || (form == Form::Program && matches!(key, "turnId" | "sequence"))
+            key == "eventId" || (form == Dialect::Upstream && matches!(key, "turnId" | "sequence"))
         };
-        let fields: Vec<(String, Tree)> =
+        let fields: Vec<(String, JsonTree)> =
             event.children().into_iter().filter(|(key, _)| !own(key)).collect();
         for (key, value) in &fields {
             line.field(key, &value.to_line());
         }
-        if form == Form::Program {
+        if form == Dialect::Upstream {
             let has = |key: &str| fields.iter().any(|(field, _)| field == key);
             if !has("actor") {
                 line.string("actor", &input.actor);
@@ -461,16 +470,16 @@ impl TurnLine<'_> {
             }
         }
         let text = line.close();
-        Tree(everturn_value::tree::Node::Text(Slice::whole(text)))
+        JsonTree(everturn_value::tree::TreeNode::Text(TextSlice::from_text(text)))
     }
 }
 
 /// An object that is written on one line, field by field.
-struct Line(String);
+struct LineBuilder(String);
 
-impl Line {
-    fn new() -> Line {
-        Line("{".to_owned())
+impl LineBuilder {
+    fn new() -> LineBuilder {
+        LineBuilder("{".to_owned())
     }
 
     fn field(&mut self, key: &str, json: &str) {
@@ -486,8 +495,8 @@ impl Line {
         self.field(key, &serde_json::to_string(text).unwrap_or_default());
     }
 
-    fn list(&mut self, key: &str, list: &[Tree]) {
-        let texts: Vec<String> = list.iter().map(Tree::to_line).collect();
+    fn list(&mut self, key: &str, list: &[JsonTree]) {
+        let texts: Vec<String> = list.iter().map(JsonTree::to_line).collect();
         self.field(key, &format!("[{}]", texts.join(",")));
     }
 

@@ -2,16 +2,16 @@
 
 use jiff::Timestamp;
 
-use super::changes::{Change, Group};
+use super::changes::{ChangeRecord, DeltaGroup};
+use super::dialect::Dialect;
 use super::error::GameError;
-use super::form::Form;
 use super::meta::tree;
-use super::state::State;
+use super::state::GameState;
 use super::turn::{TurnInput, TurnRecord};
-use super::writer::turns::Source;
-use super::writer::{Appended, GameWriter};
+use super::writer::turns::TurnSource;
+use super::writer::{GameWriter, TurnOutcome};
 use everturn_value::delta::DeltaError;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 impl GameWriter {
     /// Takes back the last `count` turns: a new turn makes the state what it was before them.
@@ -21,14 +21,14 @@ impl GameWriter {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use everturn_game::{GameWriter, NewSession, TurnInput};
+    /// use everturn_game::{GameWriter, NewGame, TurnInput};
     /// use everturn_json::names::SessionId;
     /// use everturn_store::{MemoryStore, Store};
     ///
     /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     /// let now = "2026-01-01T10:00:00Z".parse()?;
     /// let id = SessionId::parse("session-abc123")?;
-    /// let mut game = GameWriter::create(store, &NewSession::new(id), now)?;
+    /// let mut game = GameWriter::create(store, &NewGame::new(id), now)?;
     /// let before = game.state().clone();
     /// let turn = r#"{"actor": "player", "deltas": [
     ///     {"scope": "player", "deltas": [{"op": "set", "path": "hp", "value": 3}]}]}"#;
@@ -39,7 +39,7 @@ impl GameWriter {
     /// assert_eq!(game.state().player.text_at(&["hp"]).as_deref(), Some("3"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn undo(&mut self, count: u64, now: Timestamp) -> Result<Appended, GameError> {
+    pub fn undo(&mut self, count: u64, now: Timestamp) -> Result<TurnOutcome, GameError> {
         let last = self.session.turn;
         let turns = last.saturating_sub(self.session.first_turn()?);
         if count == 0 {
@@ -50,7 +50,7 @@ impl GameWriter {
         }
         let target = last - count;
         let mut input = TurnInput::new("system");
-        for group in self.way_back_to(target)? {
+        for group in self.inverse_to(target)? {
             input = input.changing(group.scope, group.deltas);
         }
         let first = target + 1;
@@ -63,12 +63,12 @@ impl GameWriter {
             .state_changes
             .push(tree(&serde_json::json!({"type": "undo", "turns": [first, last]})));
         let turn = self.turn_line(target)?;
-        let game_time = turn.as_ref().and_then(|turn| turn.raw.at(&["gameTime"]));
-        input.game_time = Some(game_time.unwrap_or_else(Tree::null));
-        if self.session.form == Form::Program {
+        let game_time = turn.as_ref().and_then(|turn| turn.raw.value_at(&["gameTime"]));
+        input.game_time = Some(game_time.unwrap_or_else(JsonTree::null));
+        if self.session.dialect == Dialect::Upstream {
             input.scene = turn.and_then(|turn| turn.scene);
         }
-        self.append_from(Source::Undo, &input, now)
+        self.append_from(TurnSource::Undo, &input, now)
     }
 
     /// The line of a turn; of several, the last.
@@ -77,12 +77,12 @@ impl GameWriter {
     }
 
     /// The changes that lead from the present state to that after `target`, as they must be made.
-    fn way_back_to(&self, target: u64) -> Result<Vec<Group>, GameError> {
+    fn inverse_to(&self, target: u64) -> Result<Vec<DeltaGroup>, GameError> {
         let rows = self.session.changes(target + 1, self.session.turn)?;
-        let changes: Vec<Change> = rows.collect::<Result<_, _>>()?;
+        let changes: Vec<ChangeRecord> = rows.collect::<Result<_, _>>()?;
         let mut state = self.state.clone();
         let no_way = |reason: String| GameError::NoState { turn: target, reason };
-        let groups = take_back(&mut state, &changes)
+        let groups = revert_changes(&mut state, &changes)
             .map_err(|(id, error)| no_way(format!("change {id} cannot be taken back: {error}")))?;
         if !state.is_same(&self.session.state_at(target)?.state) {
             return Err(no_way("the changes since then do not lead back to it".to_owned()));
@@ -92,19 +92,19 @@ impl GameWriter {
 }
 
 /// Takes back all of `changes`, the last one first, and says how; fails with the one that cannot be.
-fn take_back<'c>(
-    state: &mut State,
-    changes: &'c [Change],
-) -> Result<Vec<Group>, (&'c str, DeltaError)> {
-    let mut groups: Vec<Group> = Vec::new();
+fn revert_changes<'c>(
+    state: &mut GameState,
+    changes: &'c [ChangeRecord],
+) -> Result<Vec<DeltaGroup>, (&'c str, DeltaError)> {
+    let mut groups: Vec<DeltaGroup> = Vec::new();
     for change in changes.iter().rev() {
         let scope = change.group.scope;
         for delta in change.group.deltas.iter().rev() {
-            let back = state.way_back(scope, delta).map_err(|error| (change.id.as_str(), error))?;
+            let back = state.inverse(scope, delta).map_err(|error| (change.id.as_str(), error))?;
             back.apply(state.get_mut(scope)).map_err(|error| (change.id.as_str(), error))?;
             match groups.last_mut().filter(|group| group.scope == scope) {
                 Some(group) => group.deltas.push(back),
-                None => groups.push(Group { scope, deltas: vec![back] }),
+                None => groups.push(DeltaGroup { scope, deltas: vec![back] }),
             }
         }
     }

@@ -2,35 +2,35 @@
 
 mod create;
 pub(super) mod indexing;
-mod lost;
+mod lost_turn;
+pub(super) mod maintenance;
 mod scenes;
 pub(super) mod turns;
-pub(super) mod upkeep;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::changes::ChangeLine;
+use super::dialect::Dialect;
 use super::error::GameError;
-use super::form::Form;
 use super::indexes::Indexes;
-use super::log::{Piece, Rows};
-use super::meta::Meta;
-use super::names::{Log, Status};
+use super::log::{LogItem, RecordLog};
+use super::meta::GameMeta;
+use super::paths::{GameStatus, LogKind};
 use super::scenes::{NewScene, SceneEnd};
-use super::session::{OfTurn, Session};
-use super::snapshot::Reason;
-use super::state::State;
+use super::session::{HasTurn, Session};
+use super::snapshot::SnapshotReason;
+use super::state::GameState;
 use super::turn::TurnRecord;
-use everturn_json::finding::{Code, Finding};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SceneId, SessionId};
-use everturn_store::{Durability, Receipt, Step, Store, StoreError, Writer};
-use everturn_value::delta::{Delta, Path};
-use everturn_value::tree::{Kind, Tree};
+use everturn_store::{CommitReceipt, Durability, Step, Store, StoreError, Writer};
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::tree::{JsonTree, ValueKind};
 
+pub(crate) use maintenance::SNAPSHOT_TURNS;
 pub(crate) use turns::LONGEST_PAUSE;
-pub(crate) use upkeep::SNAPSHOT_TURNS;
 
 /// How many turns, and how many bytes, a file of a log takes before the next one is begun.
 pub(crate) const TURNS_PER_FILE: u64 = 100;
@@ -41,14 +41,14 @@ pub(crate) const BYTES_PER_FILE: u64 = 1 << 20;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use everturn_game::{GameWriter, NewSession, Scope, TurnInput};
+/// use everturn_game::{GameWriter, NewGame, Scope, TurnInput};
 /// use everturn_json::names::SessionId;
 /// use everturn_store::{MemoryStore, Store};
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 /// let now = "2026-01-01T10:00:00Z".parse()?;
 /// let id = SessionId::parse("session-abc123")?;
-/// let mut game = GameWriter::create(store, &NewSession::new(id), now)?;
+/// let mut game = GameWriter::create(store, &NewGame::new(id), now)?;
 /// let turn = r#"{"actor": "player", "events": [{"type": "move", "description": "You go."}],
 ///     "deltas": [{"scope": "world", "deltas": [{"op": "set", "path": "npcs.luna.trust", "value": 5}]}]}"#;
 /// let done = game.append(&TurnInput::parse(turn)?, now)?;
@@ -60,16 +60,16 @@ pub(crate) const BYTES_PER_FILE: u64 = 1 << 20;
 pub struct GameWriter {
     pub(super) session: Session,
     pub(super) writer: Box<dyn Writer>,
-    pub(super) meta: Meta,
-    pub(super) state: State,
+    pub(super) meta: GameMeta,
+    pub(super) state: GameState,
     /// The turn that the state files show.
     pub(super) state_turn: u64,
-    turns: Tape,
-    deltas: Tape,
+    turns: LogSegment,
+    deltas: LogSegment,
     /// When the last turn was, in milliseconds.
     last_time: Option<i64>,
     /// The time in the game.
-    game_time: Tree,
+    game_time: JsonTree,
     /// The indexes up to the last turn, once somebody has needed them.
     indexes: Option<Indexes>,
     findings: Vec<Finding>,
@@ -77,7 +77,7 @@ pub struct GameWriter {
 
 /// The file at the end of a log.
 #[derive(Debug, Clone, Copy)]
-struct Tape {
+struct LogSegment {
     /// The first turn it is about.
     first: u64,
     bytes: u64,
@@ -85,7 +85,7 @@ struct Tape {
 
 /// What became of a turn.
 #[derive(Debug, Clone)]
-pub struct Appended {
+pub struct TurnOutcome {
     /// The number that the turn got.
     pub turn: u64,
     /// The ids of its events.
@@ -96,7 +96,7 @@ pub struct Appended {
     pub findings: Vec<Finding>,
     /// Why states, snapshots or indexes could not be written although they were due. The turn is safe, and
     /// they are tried again with the next one.
-    pub overdue: Option<GameError>,
+    pub deferred_error: Option<GameError>,
 }
 
 /// Becomes the one writer of a session, whatever its status is or becomes.
@@ -110,7 +110,7 @@ pub(crate) fn lock_with(
     id: &SessionId,
     others: &[FilePath],
 ) -> Result<Box<dyn Writer>, StoreError> {
-    let own = Status::ALL.iter().map(|status| status.session(id));
+    let own = GameStatus::ALL.iter().map(|status| status.session(id));
     let scopes: Vec<FilePath> = own.chain(others.iter().cloned()).collect();
     store.lock(&scopes)
 }
@@ -120,7 +120,7 @@ impl GameWriter {
     pub fn open(store: Arc<dyn Store>, id: &SessionId) -> Result<GameWriter, GameError> {
         let writer = lock(&store, id)?;
         let session = Session::open(store, id)?;
-        if session.status != Status::Active {
+        if session.status != GameStatus::Active {
             let (id, status, wanted) = (id.clone(), session.status, "active");
             return Err(GameError::Status { id, status, wanted });
         }
@@ -133,11 +133,11 @@ impl GameWriter {
         writer: Box<dyn Writer>,
     ) -> Result<GameWriter, GameError> {
         let mut meta = session.writable_meta()?;
-        session.must_have_logs()?;
+        session.require_logs()?;
         let logged = session.last_logged_turn()?;
-        let is_torn = session.form == Form::Documented && logged + 1 == session.turn;
+        let is_torn = session.dialect == Dialect::Spec && logged + 1 == session.turn;
         if logged != session.turn && !is_torn {
-            let file = super::names::Document::Meta.in_dir(&session.dir);
+            let file = super::paths::DocumentFile::Meta.in_dir(&session.dir);
             let reason = format!(
                 "it says that turn {} was the last, but the log of turns ends with {logged}",
                 session.turn
@@ -145,30 +145,36 @@ impl GameWriter {
             return Err(GameError::damaged(&file, reason));
         }
         let moment = session.resume()?;
-        let is_doubtful =
-            |finding: &&Finding| matches!(finding.code, Code::MissingFile | Code::StateDiffers);
+        let is_doubtful = |finding: &&Finding| {
+            matches!(finding.code, FindingCode::MissingFile | FindingCode::StateDiffers)
+        };
         if let Some(finding) = moment.findings.iter().find(is_doubtful) {
             return Err(GameError::damaged(&finding.file, &finding.message));
         }
-        let (turns, deltas) = (tape(&session, Log::Turns)?, tape(&session, Log::Deltas)?);
+        let (turns, deltas) =
+            (last_segment(&session, LogKind::Turns)?, last_segment(&session, LogKind::Deltas)?);
         let last = last_row(&session)?;
-        let told = last.as_ref().and_then(|turn| turn.raw.at(&["gameTime"]));
+        let told = last.as_ref().and_then(|turn| turn.raw.value_at(&["gameTime"]));
         let game_time = told.unwrap_or_else(|| noted_game_time(&meta));
-        let state = match session.form {
-            Form::Documented => moment.state.unstamped(),
-            Form::Program => moment.state,
+        let state = match session.dialect {
+            Dialect::Spec => moment.state.unstamped(),
+            Dialect::Upstream => moment.state,
         };
         let stored = meta.number(&["stateFiles", "turnId"]).unwrap_or(session.turn);
-        match session.form {
+        match session.dialect {
             // From the first turn on that is written now, the files show an earlier one.
-            Form::Documented => {
-                if meta.tree.at(&["stateFiles"]).is_none_or(|own| own.kind() != Kind::Object) {
-                    meta.put_tree(&["stateFiles"], Tree::object());
+            Dialect::Spec => {
+                if meta
+                    .tree
+                    .value_at(&["stateFiles"])
+                    .is_none_or(|own| own.kind() != ValueKind::Object)
+                {
+                    meta.put_tree(&["stateFiles"], JsonTree::object());
                 }
                 meta.put(&["stateFiles", "turnId"], &stored);
                 session.meta = Some(meta.clone());
             }
-            Form::Program => {
+            Dialect::Upstream => {
                 meta.put(&["current", "sceneId"], &last.and_then(|turn| turn.scene));
             }
         }
@@ -188,7 +194,7 @@ impl GameWriter {
             findings: moment.findings,
         };
         if is_torn {
-            game.tell_lost()?;
+            game.restore_lost_line()?;
         }
         Ok(game)
     }
@@ -213,7 +219,7 @@ impl GameWriter {
 
     /// The state after the last turn.
     #[must_use]
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &GameState {
         &self.state
     }
 
@@ -228,14 +234,14 @@ impl GameWriter {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use everturn_game::{GameWriter, NewScene, NewSession, SceneEnd};
+    /// use everturn_game::{GameWriter, NewScene, NewGame, SceneEnd};
     /// use everturn_json::names::SessionId;
     /// use everturn_store::{MemoryStore, Store};
     ///
     /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     /// let now = "2026-01-01T10:00:00Z".parse()?;
     /// let id = SessionId::parse("session-abc123")?;
-    /// let mut game = GameWriter::create(store, &NewSession::new(id), now)?;
+    /// let mut game = GameWriter::create(store, &NewGame::new(id), now)?;
     /// let (scene, begun) = game.start_scene(&NewScene::new("exploration"), now)?;
     /// assert_eq!((scene.as_str(), begun.turn), ("scene-001", 1));
     /// assert_eq!(game.end_scene(&SceneEnd::default(), now)?.turn, 2);
@@ -245,7 +251,7 @@ impl GameWriter {
         &mut self,
         scene: &NewScene,
         now: Timestamp,
-    ) -> Result<(SceneId, Appended), GameError> {
+    ) -> Result<(SceneId, TurnOutcome), GameError> {
         let id = match &scene.id {
             Some(id) => id.clone(),
             None => self.next_scene_id(now)?,
@@ -265,13 +271,13 @@ impl GameWriter {
     }
 
     /// Ends the scene that is going on.
-    pub fn end_scene(&mut self, end: &SceneEnd, now: Timestamp) -> Result<Appended, GameError> {
+    pub fn end_scene(&mut self, end: &SceneEnd, now: Timestamp) -> Result<TurnOutcome, GameError> {
         let Some(mut scene) = self.active_scene() else {
             return Err(GameError::input("there is no scene that could end"));
         };
-        if let Some(id) = self.scene_id().filter(|_| scene.at(&["sceneId"]).is_none()) {
+        if let Some(id) = self.scene_id().filter(|_| scene.value_at(&["sceneId"]).is_none()) {
             // The program does not keep it in the scene.
-            let own = Delta::set(Path::array(["sceneId"]), super::meta::tree(&id));
+            let own = Delta::set(DeltaPath::array(["sceneId"]), super::meta::tree(&id));
             drop(own.apply(&mut scene));
         }
         let mut turn = end.turn(&scene, self.turn() + 1, &self.game_time);
@@ -282,13 +288,13 @@ impl GameWriter {
     }
 
     /// The scene that is going on.
-    fn active_scene(&self) -> Option<Tree> {
-        let scene = self.state.scene_in(self.session.form);
+    fn active_scene(&self) -> Option<JsonTree> {
+        let scene = self.state.scene_in(self.session.dialect);
         let status = scene.string_at(&["status"]);
-        let is_active = match (status.as_deref(), self.session.form) {
-            (status, Form::Documented) => status == Some("active"),
-            (status, Form::Program) => {
-                scene.kind() == Kind::Object && status.is_none_or(|status| status == "active")
+        let is_active = match (status.as_deref(), self.session.dialect) {
+            (status, Dialect::Spec) => status == Some("active"),
+            (status, Dialect::Upstream) => {
+                scene.kind() == ValueKind::Object && status.is_none_or(|status| status == "active")
             }
         };
         is_active.then_some(scene)
@@ -296,16 +302,16 @@ impl GameWriter {
 
     /// The id of the scene that came last.
     pub(crate) fn scene_id(&self) -> Option<String> {
-        let scene = self.state.scene_in(self.session.form);
+        let scene = self.state.scene_in(self.session.dialect);
         let own = scene.string_at(&["sceneId"]);
-        match self.session.form {
-            Form::Documented => own,
-            Form::Program => own.or_else(|| self.meta.text(&["current", "sceneId"])),
+        match self.session.dialect {
+            Dialect::Spec => own,
+            Dialect::Upstream => own.or_else(|| self.meta.text(&["current", "sceneId"])),
         }
     }
 
     fn next_scene_id(&self, now: Timestamp) -> Result<SceneId, GameError> {
-        if self.session.form == Form::Program {
+        if self.session.dialect == Dialect::Upstream {
             // There the time tells them apart.
             let mut ids = (now.as_millisecond()..).map(|time| format!("scene-{time}"));
             let free = ids.find(|id| self.scene_id().as_ref() != Some(id));
@@ -314,8 +320,8 @@ impl GameWriter {
         let mut count = self.meta.number(&["stats", "totalScenes"]).unwrap_or(0);
         loop {
             count += 1;
-            let id = SceneId::parse(&super::names::scene_name(count))?;
-            let place = super::names::scene_path(&self.session.dir, &id)?;
+            let id = SceneId::parse(&super::paths::scene_name(count))?;
+            let place = super::paths::scene_path(&self.session.dir, &id)?;
             if self.session.store.stat(&place)?.is_none() {
                 return Ok(id);
             }
@@ -324,7 +330,7 @@ impl GameWriter {
 
     /// Takes a snapshot now.
     pub fn snapshot(&mut self, now: Timestamp) -> Result<String, GameError> {
-        self.take_snapshot(&Reason::Manual, false, now)
+        self.take_snapshot(&SnapshotReason::Manual, false, now)
     }
 
     /// Writes what is due and gives the session back.
@@ -339,17 +345,17 @@ impl GameWriter {
         Ok(self.writer.release()?)
     }
 
-    pub(super) fn commit(&self, steps: Vec<Step>) -> Result<Receipt, StoreError> {
+    pub(super) fn commit(&self, steps: Vec<Step>) -> Result<CommitReceipt, StoreError> {
         self.writer.commit(steps, Durability::Synced)
     }
 }
 
 /// The row of the last turn, if it is there.
 fn last_row(session: &Session) -> Result<Option<TurnRecord>, GameError> {
-    let (first, last) = match session.form {
-        Form::Documented => (session.turn, session.turn),
+    let (first, last) = match session.dialect {
+        Dialect::Spec => (session.turn, session.turn),
         // Numbers may have started again.
-        Form::Program => {
+        Dialect::Upstream => {
             (session.turn.saturating_sub(1) / TURNS_PER_FILE * TURNS_PER_FILE + 1, u64::MAX - 1)
         }
     };
@@ -357,18 +363,18 @@ fn last_row(session: &Session) -> Result<Option<TurnRecord>, GameError> {
 }
 
 /// The time in the game as far as the metadata tell it.
-fn noted_game_time(meta: &Meta) -> Tree {
-    let noted = |key: &str| meta.tree.at(&["current", key]).unwrap_or_else(Tree::null);
+fn noted_game_time(meta: &GameMeta) -> JsonTree {
+    let noted = |key: &str| meta.tree.value_at(&["current", key]).unwrap_or_else(JsonTree::null);
     let (day, time) = (noted("gameDay"), noted("gameTimeOfDay"));
     if day.is_null() && time.is_null() {
-        return Tree::null();
+        return JsonTree::null();
     }
     let text = format!("{{\"day\":{},\"timeOfDay\":{}}}", day.to_line(), time.to_line());
-    Tree::parse(text).unwrap_or_else(|_| Tree::null())
+    JsonTree::parse(text).unwrap_or_else(|_| JsonTree::null())
 }
 
 /// The end of a log as the files have it.
-fn tape(session: &Session, log: Log) -> Result<Tape, GameError> {
+fn last_segment(session: &Session, log: LogKind) -> Result<LogSegment, GameError> {
     let files = session.files()?;
     let last = files.log(log).last().filter(|(file, _)| file.last.is_none());
     let bytes = match last {
@@ -376,19 +382,19 @@ fn tape(session: &Session, log: Log) -> Result<Tape, GameError> {
         None => 0,
     };
     if let Some(first) = last.and_then(|(file, _)| file.first) {
-        return Ok(Tape { first, bytes });
+        return Ok(LogSegment { first, bytes });
     }
     // While a file has no lines, its first turn moves on as if it were renamed each time it would be full.
     let mut begun = None;
     if let Some((_, path)) = last {
-        for piece in Rows::open(&session.store, path, 0..u64::MAX, ChangeLine::parse)? {
-            if let Piece::Row(change, _) = piece? {
-                begun = Some(change.of_turn());
+        for piece in RecordLog::open(&session.store, path, 0..u64::MAX, ChangeLine::parse)? {
+            if let LogItem::Row(change, _) = piece? {
+                begun = Some(change.turn_number());
                 break;
             }
         }
     }
     let first = files.last_closed(log).max(session.first_turn()?) + 1;
     let passed = begun.unwrap_or(session.turn + 1).saturating_sub(first);
-    Ok(Tape { first: first + passed / TURNS_PER_FILE * TURNS_PER_FILE, bytes })
+    Ok(LogSegment { first: first + passed / TURNS_PER_FILE * TURNS_PER_FILE, bytes })
 }

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::error::LinggenError;
-use super::names::{SessionFile, session_dir};
-use super::session::{Lineage, Session, SessionPlace};
+use super::paths::{SessionFile, session_dir};
+use super::session::{Lineage, Session, SessionLocation};
 use super::writer::{create, free_id, meta_text};
 use everturn_json::names::SessionId;
 use everturn_session::marks;
-use everturn_store::disk::Kind;
-use everturn_store::{Durability, Expect, Fingerprint, Secrecy, Step, Store, read_if_there};
+use everturn_store::disk::FileKind;
+use everturn_store::{Durability, FileMode, Fingerprint, Precondition, Step, Store, read_optional};
 
 /// What became of a branch.
 #[derive(Debug, Clone)]
-pub struct Branched {
+pub struct LinggenFork {
     /// The new session.
-    pub place: SessionPlace,
+    pub place: SessionLocation,
     /// The last message that both share.
     pub turn: u64,
 }
@@ -25,56 +25,56 @@ pub struct Branched {
 /// Makes a session, beside another one, that has its messages up to `turn`, or all of them.
 pub fn fork(
     store: &Arc<dyn Store>,
-    parent: &SessionPlace,
+    parent: &SessionLocation,
     turn: Option<u64>,
     id: Option<SessionId>,
     now: Timestamp,
-) -> Result<Branched, LinggenError> {
-    let cut = Cut::at(store, parent, turn)?;
-    let place = beside(store, parent, id, now)?;
+) -> Result<LinggenFork, LinggenError> {
+    let cut = Truncation::at(store, parent, turn)?;
+    let place = sibling_session(store, parent, id, now)?;
     let writer = store.lock(&[parent.dir.clone(), place.dir.clone()])?;
     // Between the look and the lock somebody may have written.
-    let cut = if turn.is_none() { Cut::at(store, parent, turn)? } else { cut };
+    let cut = if turn.is_none() { Truncation::at(store, parent, turn)? } else { cut };
     let steps = copy(store, parent, &place, "fork", &cut, Some(&cut.head), now)?;
     writer.commit(steps, Durability::Synced)?;
     writer.release()?;
-    Ok(Branched { place, turn: cut.turn })
+    Ok(LinggenFork { place, turn: cut.turn })
 }
 
 /// Returns to a message. The session as it was becomes a branch, with the same commit, so nothing is lost.
 pub fn rewind(
     store: &Arc<dyn Store>,
-    session: &SessionPlace,
+    session: &SessionLocation,
     turn: u64,
     now: Timestamp,
-) -> Result<Branched, LinggenError> {
-    let place = beside(store, session, None, now)?;
+) -> Result<LinggenFork, LinggenError> {
+    let place = sibling_session(store, session, None, now)?;
     let writer = store.lock(&[session.dir.clone(), place.dir.clone()])?;
-    let cut = Cut::at(store, session, Some(turn))?;
+    let cut = Truncation::at(store, session, Some(turn))?;
     let mut steps = copy(store, session, &place, "rewind", &cut, None, now)?;
     if let Some(before) = &cut.before
         && cut.head.len() != before.len()
     {
         let file = SessionFile::Messages.of(&session.dir);
-        let expect = Expect::Content(Fingerprint::of(before));
-        steps.push(Step::Replace { file, expect, bytes: cut.head, secrecy: Secrecy::Usual });
-        if let Some(bytes) = marks::left(store, &session.dir, turn)? {
-            let (file, expect) = (marks::file(&session.dir), Expect::Anything);
-            steps.push(Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual });
+        let expect = Precondition::Content(Fingerprint::of(before));
+        steps.push(Step::Replace { file, expect, bytes: cut.head, mode: FileMode::Default });
+        if let Some(bytes) = marks::truncated_marks(store, &session.dir, turn)? {
+            let (file, expect) = (marks::marks_file(&session.dir), Precondition::Anything);
+            steps.push(Step::Replace { file, expect, bytes, mode: FileMode::Default });
         }
     }
     writer.commit(steps, Durability::Synced)?;
     writer.release()?;
-    Ok(Branched { place, turn: cut.turn })
+    Ok(LinggenFork { place, turn: cut.turn })
 }
 
 /// Where a new session goes that belongs to another one.
-fn beside(
+fn sibling_session(
     store: &Arc<dyn Store>,
-    session: &SessionPlace,
+    session: &SessionLocation,
     id: Option<SessionId>,
     now: Timestamp,
-) -> Result<SessionPlace, LinggenError> {
+) -> Result<SessionLocation, LinggenError> {
     let sessions = session.dir.parent().unwrap_or_default();
     let id = match id {
         Some(id) => id,
@@ -84,23 +84,23 @@ fn beside(
     if store.stat(&dir)?.is_some() {
         return Err(LinggenError::Taken { id: id.to_string(), path: dir });
     }
-    Ok(SessionPlace { id, dir })
+    Ok(SessionLocation { id, dir })
 }
 
 /// The messages of a session up to one of them.
-struct Cut {
+struct Truncation {
     turn: u64,
     /// All of the file, and its start; nothing, if there is none.
     before: Option<Vec<u8>>,
     head: Vec<u8>,
 }
 
-impl Cut {
+impl Truncation {
     fn at(
         store: &Arc<dyn Store>,
-        place: &SessionPlace,
+        place: &SessionLocation,
         turn: Option<u64>,
-    ) -> Result<Cut, LinggenError> {
+    ) -> Result<Truncation, LinggenError> {
         let session = Session::open(Arc::clone(store), place)?;
         let (mut last, mut end) = (0, 0);
         for row in session.rows()? {
@@ -113,7 +113,7 @@ impl Cut {
         if let Some(turn) = turn.filter(|turn| *turn > last) {
             return Err(LinggenError::NoTurn { turn, last });
         }
-        let before = read_if_there(store, &SessionFile::Messages.of(&place.dir))?;
+        let before = read_optional(store, &SessionFile::Messages.of(&place.dir))?;
         let bytes = before.as_deref().unwrap_or_default();
         let end = usize::try_from(end).unwrap_or(usize::MAX);
         let mut head = bytes.get(..end).unwrap_or(bytes).to_vec();
@@ -121,24 +121,24 @@ impl Cut {
             let crlf = bytes.get(end..).unwrap_or_default().starts_with(b"\r\n");
             head.extend_from_slice(if crlf { b"\r\n" } else { b"\n" });
         }
-        Ok(Cut { turn: turn.unwrap_or(last), before, head })
+        Ok(Truncation { turn: turn.unwrap_or(last), before, head })
     }
 }
 
 /// The steps that make a copy of a session, with these messages or, without any, with all of them.
 fn copy(
     store: &Arc<dyn Store>,
-    session: &SessionPlace,
-    to: &SessionPlace,
+    session: &SessionLocation,
+    to: &SessionLocation,
     kind: &str,
-    cut: &Cut,
+    cut: &Truncation,
     messages: Option<&Vec<u8>>,
     now: Timestamp,
 ) -> Result<Vec<Step>, LinggenError> {
     let opened = Session::open(Arc::clone(store), session)?;
     let mut yaml = match opened.meta() {
         Some(meta) => meta.yaml.clone(),
-        None => meta_text(&to.id, &opened.made_up_title()?.unwrap_or_default(), now)?,
+        None => meta_text(&to.id, &opened.derived_title()?.unwrap_or_default(), now)?,
     };
     yaml.set("id", &to.id.as_str().into())?;
     yaml.set("created_at", &now.as_second().into())?;
@@ -150,10 +150,12 @@ fn copy(
     let own = [SessionFile::Meta, SessionFile::Messages, SessionFile::Lineage];
     for entry in store.list(&session.dir)?.entries {
         let is_own = own.iter().any(|file| file.as_str() == entry.name.as_str());
-        if entry.kind == Kind::File && !entry.linked && !is_own {
+        if entry.kind == FileKind::File && !entry.linked && !is_own {
             let bytes = store.read(&session.dir.join(&entry.name), 0..u64::MAX)?;
             let left = match messages {
-                Some(_) if entry.name.as_str() == marks::FILE => marks::cut(&bytes, cut.turn),
+                Some(_) if entry.name.as_str() == marks::FILE => {
+                    marks::truncate_marks(&bytes, cut.turn)
+                }
                 _ => None,
             };
             steps.push(create(to.dir.join(&entry.name), left.unwrap_or(bytes)));

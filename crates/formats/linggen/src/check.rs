@@ -7,18 +7,18 @@ use super::encoding::ProjectPath;
 use super::error::LinggenError;
 use super::messages::finding;
 use super::missions::missions;
-use super::names::{ProjectPart, SessionFile};
+use super::paths::{ProjectPart, SessionFile};
 use super::project::{about, read_project};
 use super::runs::runs;
-use super::session::{Meta, Session, SessionPlace};
-use everturn_json::finding::{Code, Finding};
+use super::session::{Session, SessionLocation, SessionMeta};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
+use everturn_session::finding_sink::FindingSink;
 use everturn_session::marks;
-use everturn_session::watch::Watch;
 use everturn_store::Store;
 
 /// What was looked at, and what is wrong with it.
-pub struct Checked {
+pub struct SessionCheck {
     pub files: BTreeSet<FilePath>,
     /// How many good records there are.
     pub records: u64,
@@ -28,11 +28,11 @@ pub struct Checked {
 impl Session {
     /// Everything that is wrong with the session.
     pub fn check(&self) -> Result<Vec<Finding>, LinggenError> {
-        Ok(self.look()?.1)
+        Ok(self.count_and_check()?.1)
     }
 
     /// How many records there are, and what is wrong.
-    fn look(&self) -> Result<(u64, Vec<Finding>), LinggenError> {
+    fn count_and_check(&self) -> Result<(u64, Vec<Finding>), LinggenError> {
         let mut findings = self.findings().to_vec();
         let file = self.file(SessionFile::Messages);
         let (mut records, mut rows) = (0, self.rows()?);
@@ -45,17 +45,17 @@ impl Session {
             }
         }
         findings.append(&mut rows.findings);
-        findings.extend(marks::findings(&self.store, &self.place().dir, records)?);
+        findings.extend(marks::check_marks(&self.store, &self.place().dir, records)?);
         let meta = self.file(SessionFile::Meta);
-        for what in self.meta().map(Meta::lacks).unwrap_or_default() {
-            findings.push(about(&meta, Code::BadMetadata, what));
+        for what in self.meta().map(SessionMeta::lacks).unwrap_or_default() {
+            findings.push(about(&meta, FindingCode::BadMetadata, what));
         }
         match self.lineage() {
             Ok(lineage) => {
                 findings.extend(lineage.and_then(|lineage| self.missing(&lineage.parent)));
             }
             Err(LinggenError::Damaged { file, reason }) => {
-                findings.push(about(&file, Code::BadMetadata, reason));
+                findings.push(about(&file, FindingCode::BadMetadata, reason));
             }
             Err(error) => return Err(error),
         }
@@ -70,7 +70,7 @@ impl Session {
         let message = format!("it was made from {parent}, which is not there");
         there
             .is_none()
-            .then(|| about(&self.file(SessionFile::Lineage), Code::MissingParent, message))
+            .then(|| about(&self.file(SessionFile::Lineage), FindingCode::MissingParent, message))
     }
 }
 
@@ -78,22 +78,22 @@ impl Session {
 pub fn check_dir(
     store: &Arc<dyn Store>,
     dir: &FilePath,
-    watch: &mut dyn Watch,
-) -> Result<Checked, LinggenError> {
-    let Some(place) = SessionPlace::of(dir) else {
+    watch: &mut dyn FindingSink,
+) -> Result<SessionCheck, LinggenError> {
+    let Some(place) = SessionLocation::of(dir) else {
         return Err(LinggenError::NoSession { id: dir.to_string() });
     };
     let session = Session::open(Arc::clone(store), &place)?;
     let mut files = BTreeSet::new();
     let own = [SessionFile::Meta, SessionFile::Messages].map(|file| session.file(file));
-    for file in own.into_iter().chain([marks::file(dir)]) {
+    for file in own.into_iter().chain([marks::marks_file(dir)]) {
         if store.stat(&file)?.is_some() {
             watch.file(&file);
             files.insert(file);
         }
     }
-    let (records, findings) = session.look()?;
-    Ok(Checked { files, records, findings })
+    let (records, findings) = session.count_and_check()?;
+    Ok(SessionCheck { files, records, findings })
 }
 
 /// Whether a directory is that of a project.
@@ -115,8 +115,8 @@ pub fn check_project(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Findi
         Ok(project) => project,
         Err(LinggenError::Damaged { file, reason }) => {
             // Documents that are no JSON are reported by themselves.
-            if super::stored::Stored::read(store, &file).is_ok() {
-                findings.push(about(&file, Code::BadMetadata, reason));
+            if super::document::JsonDocument::read(store, &file).is_ok() {
+                findings.push(about(&file, FindingCode::BadMetadata, reason));
             }
             return Ok(findings);
         }
@@ -125,19 +125,20 @@ pub fn check_project(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Findi
     let info = ProjectPart::Info.of(dir);
     let Some(path) = &project.path else {
         let what = format!("nothing says whose directory this is; {CLAIM}");
-        findings.push(about(&info, Code::NoProject, what));
+        findings.push(about(&info, FindingCode::NoProject, what));
         return Ok(findings);
     };
-    if !project.is_at_home() {
+    if !project.is_in_own_dir() {
         let what = format!("it says {path}, which would have another directory; {CLAIM}");
-        findings.push(about(&info, Code::NoProject, what));
+        findings.push(about(&info, FindingCode::NoProject, what));
     }
-    let said = super::stored::Stored::read(store, &info)?.and_then(|info| info.string("path"));
+    let said =
+        super::document::JsonDocument::read(store, &info)?.and_then(|info| info.string("path"));
     let is_other = |said: &String| ProjectPath::parse(said).map_or(true, |said| said != *path);
     if let Some(said) = said.filter(is_other) {
         let message =
             format!("another program wrote {said:?} here, but the directory belongs to {path}");
-        findings.push(about(&info, Code::WrongPlace, message));
+        findings.push(about(&info, FindingCode::WrongPlace, message));
     }
     let is_own = |repo: &str| {
         let repo = repo.trim_end_matches('/');
@@ -147,10 +148,10 @@ pub fn check_project(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Findi
         let repo = run.value.get("repo_path").and_then(|repo| repo.as_str()).unwrap_or_default();
         if !repo.is_empty() && !is_own(repo) {
             let message = format!("it belongs to {repo}, and the directory to {path}");
-            findings.push(about(&run.file, Code::WrongPlace, message));
+            findings.push(about(&run.file, FindingCode::WrongPlace, message));
         }
     }
-    let unreadable = |finding: &Finding| finding.code != Code::BadDocument;
+    let unreadable = |finding: &Finding| finding.code != FindingCode::BadDocument;
     findings.extend(missions(store, dir)?.findings.into_iter().filter(unreadable));
     Ok(findings)
 }

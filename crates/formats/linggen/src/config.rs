@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 use thiserror::Error;
 use toml_edit::{DocumentMut, Item, TableLike};
 
-use everturn_settings::config::Schema;
+use everturn_settings::config::ConfigSchema;
 
 /// What decides where a configuration is looked for.
 #[derive(Debug, Clone, Copy)]
@@ -102,21 +102,21 @@ pub enum TomlError {
 /// A TOML file. What is not changed stays as it is written.
 ///
 /// ```
-/// use everturn_linggen::Toml;
+/// use everturn_linggen::TomlDocument;
 ///
-/// let mut toml = Toml::parse(b"# ours\n[server]\nport = 9898 # usual\n")?;
+/// let mut toml = TomlDocument::parse(b"# ours\n[server]\nport = 9898 # usual\n")?;
 /// toml.set("server.port", &7777.into())?;
 /// assert_eq!(toml.text(), "# ours\n[server]\nport = 7777 # usual\n");
 /// # Ok::<(), everturn_linggen::TomlError>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Toml {
+pub struct TomlDocument {
     document: DocumentMut,
 }
 
-impl Toml {
+impl TomlDocument {
     /// Reads a file.
-    pub fn parse(bytes: &[u8]) -> Result<Toml, TomlError> {
+    pub fn parse(bytes: &[u8]) -> Result<TomlDocument, TomlError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| TomlError::NotUtf8 { at: error.valid_up_to() })?;
         // The whole message of the parser quotes the line, which may hold a key.
@@ -127,7 +127,7 @@ impl Toml {
                 reason: format!("line {line}: {}", error.message().replace('\n', " ")),
             }
         })?;
-        Ok(Toml { document })
+        Ok(TomlDocument { document })
     }
 
     /// The whole text.
@@ -168,7 +168,7 @@ impl Toml {
     }
 }
 
-impl Toml {
+impl TomlDocument {
     /// Takes a key away. Tells whether it was there.
     pub fn remove(&mut self, key: &str) -> bool {
         let (groups, last) = key.rsplit_once('.').unwrap_or(("", key));
@@ -232,7 +232,7 @@ fn to_toml(value: &Value) -> Option<toml_edit::Value> {
 
 /// What the configuration may hold: whatever its programs understand. What was changed while one ran is laid over it
 /// key by key.
-pub const SCHEMA: Schema = Schema {
+pub const SCHEMA: ConfigSchema = ConfigSchema {
     version: 0,
     defaults: "{}",
     environment: &[],
@@ -246,7 +246,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use everturn_settings::config::{Config, Layer};
+    use everturn_settings::config::{Config, ConfigLayer};
 
     fn search(named: Option<&'static str>) -> ConfigSearch<'static> {
         ConfigSearch { named, current_dir: "/w", home: "/h/.linggen/", user_home: "/h" }
@@ -296,8 +296,12 @@ mod tests {
     fn settings_are_laid_over_key_by_key() {
         let mut config = Config::new(&SCHEMA);
         let base = json!({"server": {"port": 1, "host": "a"}, "models": [{"id": "x"}]});
-        config.add_settings(Layer::Global, "base", base);
-        config.add_settings(Layer::Runtime, "over", json!({"server": {"port": 2}, "models": []}));
+        config.add_settings(ConfigLayer::Global, "base", base);
+        config.add_settings(
+            ConfigLayer::Runtime,
+            "over",
+            json!({"server": {"port": 2}, "models": []}),
+        );
         let expect = json!({"server": {"port": 2, "host": "a"}, "models": []});
         assert_eq!(config.merged(), expect);
         assert_eq!(config.explain("server.port")[0].place, "over");
@@ -308,7 +312,7 @@ mod tests {
         reason = "tables of arguments read better without ampersands"
     )]
     fn set(text: &str, key: &str, value: Value, expect: &str) {
-        let mut toml = Toml::parse(text.as_bytes()).unwrap();
+        let mut toml = TomlDocument::parse(text.as_bytes()).unwrap();
         toml.set(key, &value).unwrap();
         assert_eq!(toml.text(), expect, "{text:?}");
     }
@@ -330,13 +334,16 @@ mod tests {
             "[[models]]\nid = \"a\"\n\n[server]\nport = 1\nhost = \"h\"\n",
         );
         set("s = { p = 1, q = 2 }\n", "s.p", json!(3), "s = { p = 3, q = 2 }\n");
-        let mut toml = Toml::parse(b"# c\n[s]\np = 1 # d\nq = 2\n").unwrap();
+        let mut toml = TomlDocument::parse(b"# c\n[s]\np = 1 # d\nq = 2\n").unwrap();
         assert!(toml.remove("s.p") && !toml.remove("s.p") && !toml.remove("x.y"));
         assert_eq!(toml.text(), "# c\n[s]\nq = 2\n");
         for (text, key) in [("a = 1\n", "a.b"), ("[a]\n", "a"), ("", "a..b"), ("", "")] {
-            assert!(Toml::parse(text.as_bytes()).unwrap().set(key, &json!(1)).is_err(), "{key:?}");
+            assert!(
+                TomlDocument::parse(text.as_bytes()).unwrap().set(key, &json!(1)).is_err(),
+                "{key:?}"
+            );
         }
-        assert!(Toml::parse(b"").unwrap().set("a", &json!(null)).is_err());
+        assert!(TomlDocument::parse(b"").unwrap().set("a", &json!(null)).is_err());
     }
 
     #[test]
@@ -344,10 +351,11 @@ mod tests {
         let text = "t = 2026-01-01T10:00:00Z\nf = 1.5\ni = inf\nb = true\n[[m]]\nid = 'a'\n[g.h]\nx = {y = [1]}\n";
         let expect = json!({"t": "2026-01-01T10:00:00Z", "f": 1.5, "i": "inf", "b": true, "m": [{"id": "a"}],
             "g": {"h": {"x": {"y": [1]}}}});
-        assert_eq!(Toml::parse(text.as_bytes()).unwrap().value(), expect);
-        let error = Toml::parse(b"[models]\napi_key = \"sk-secret\n").unwrap_err().to_string();
+        assert_eq!(TomlDocument::parse(text.as_bytes()).unwrap().value(), expect);
+        let error =
+            TomlDocument::parse(b"[models]\napi_key = \"sk-secret\n").unwrap_err().to_string();
         assert!(error.contains("line 2") && !error.contains("sk-secret"), "{error}");
         let deep = format!("a = {}1{}\n", "[".repeat(5000), "]".repeat(5000));
-        assert!(Toml::parse(deep.as_bytes()).is_err());
+        assert!(TomlDocument::parse(deep.as_bytes()).is_err());
     }
 }

@@ -1,10 +1,15 @@
 //! The keys of model providers: `credentials.json`, by the ids of the models, which only its owner may read.
 
-use everturn_secrets::secrets::Shape;
+use everturn_secrets::vault::VaultFormat;
 
 /// What the file looks like: `{"model": {"api_key": "…"}}`.
-pub const CREDENTIALS: Shape =
-    Shape { file: "credentials.json", version: None, entries: None, fixed: &[], secret: "api_key" };
+pub const CREDENTIALS: VaultFormat = VaultFormat {
+    file: "credentials.json",
+    version: None,
+    entries: None,
+    fixed: &[],
+    secret: "api_key",
+};
 
 /// The variable that holds the key of a model, if nothing else does.
 ///

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::error::LinggenError;
-use super::runs::Daemon;
+use super::runs::DaemonState;
 use everturn_json::names::FilePath;
-use everturn_store::{Store, read_if_there};
+use everturn_store::{Store, read_optional};
 
 /// What `ling.pid` says, and whether it is so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,11 +23,11 @@ pub enum PidFile {
 impl PidFile {
     /// What that means for runs that have not ended. A number that cannot be read proves nothing.
     #[must_use]
-    pub fn daemon(&self) -> Daemon {
+    pub fn daemon(&self) -> DaemonState {
         match self {
-            PidFile::Alive(_) => Daemon::Alive,
-            PidFile::Stale(_) => Daemon::Gone,
-            PidFile::Missing | PidFile::Damaged(_) => Daemon::Unknown,
+            PidFile::Alive(_) => DaemonState::Alive,
+            PidFile::Stale(_) => DaemonState::Gone,
+            PidFile::Missing | PidFile::Damaged(_) => DaemonState::Unknown,
         }
     }
 }
@@ -35,7 +35,7 @@ impl PidFile {
 /// The file.
 #[must_use]
 pub fn pid_file() -> FilePath {
-    FilePath::root().below("ling.pid")
+    FilePath::root().join_static("ling.pid")
 }
 
 /// Reads `ling.pid`; `alive` tells whether there is a process of that number.
@@ -43,7 +43,7 @@ pub fn read_pid(
     store: &Arc<dyn Store>,
     alive: impl FnOnce(u32) -> bool,
 ) -> Result<PidFile, LinggenError> {
-    let Some(bytes) = read_if_there(store, &pid_file())? else { return Ok(PidFile::Missing) };
+    let Some(bytes) = read_optional(store, &pid_file())? else { return Ok(PidFile::Missing) };
     let text = String::from_utf8_lossy(&bytes);
     Ok(match text.trim().parse::<u32>() {
         Ok(pid) if pid > 0 && alive(pid) => PidFile::Alive(pid),

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::yaml::YamlError;
 use everturn_json::names::{FilePath, NameError};
-use everturn_session::repairs::RepairError;
+use everturn_session::repair::RepairError;
 use everturn_store::StoreError;
 use everturn_value::document::EditError;
 

@@ -17,8 +17,8 @@
 //! The root of the store is the home itself. A message is one commit of one line; everything else is a document
 //! that is changed in place, so that what people and programs wrote there stays.
 //!
-//! A [`ProjectPath`] leads to the directory of a project, a [`Session`] reads messages, a [`SessionWriter`] appends them, and
-//! [`LinggenLayout`] shows all of it in the common view. The crate depends on `everturn-session`, `everturn-settings` and
+//! A [`ProjectPath`] leads to the directory of a project, a [`Session`] reads messages, a [`LinggenWriter`] appends them, and
+//! [`LinggenFormat`] shows all of it in the common view. The crate depends on `everturn-session`, `everturn-settings` and
 //! `everturn-secrets`.
 
 mod branch;
@@ -27,58 +27,60 @@ mod config;
 mod content;
 mod credentials;
 mod daemon;
+mod document;
 mod encoding;
 mod error;
-mod layout;
+mod format;
 mod logs;
 mod messages;
 mod missions;
-mod names;
-mod newer;
 mod overrides;
+mod paths;
 mod permissions;
 mod plan;
 mod project;
 mod repair;
 mod runs;
+mod schema_v2;
 mod session;
 mod specs;
-mod stored;
 mod writer;
 mod yaml;
 
-pub use branch::{Branched, fork, rewind};
-pub use config::{ConfigSearch, SCHEMA, Toml, TomlError};
+pub use branch::{LinggenFork, fork, rewind};
+pub use config::{ConfigSearch, SCHEMA, TomlDocument, TomlError};
 pub use content::parts;
 pub use credentials::{CREDENTIALS, key_variable};
 pub use daemon::{PidFile, pid_file, read_pid};
 pub use encoding::{ProjectDir, ProjectPath};
 pub use error::LinggenError;
-pub use layout::LinggenLayout;
-pub use logs::{LOG_DAYS, OldLogs, logs, plan_old_logs, remove_old_logs};
-pub use messages::{Message, Row, Rows};
-pub use missions::{Mission, MissionAgent, Missions, clear_mission, missions, set_mission};
-pub use names::{LogName, LogSpelling, MissionName, RunId, new_session_id};
-pub use newer::{
-    ScheduledMission, SessionPermission, mission_runs, scheduled_missions, session_permission,
-};
+pub use format::LinggenFormat;
+pub use logs::{ExpiredLogs, LOG_DAYS, logs, plan_expired_logs, remove_expired_logs};
+pub use messages::{Message, MessageReader, MessageRow};
+pub use missions::{Mission, MissionAgent, MissionListing, clear_mission, missions, set_mission};
 pub use overrides::{AgentOverride, read_override, remove_override, set_override};
+pub use paths::{LogName, LogSpelling, MissionName, RunId, new_session_id};
 pub use permissions::{allow, allowed, revoke};
 pub use plan::{
-    Mark, Plan, PlanItem, PlanStatus, check_plans, create_plan, edit_plan, is_plans_dir, plans,
+    ItemMark, Plan, PlanItem, PlanStatus, check_plans, create_plan, edit_plan, is_plans_dir, plans,
     read_plan, slug,
 };
 pub use project::{
-    Project, Projects, Rehome, find_project, open_project, plan_rehome, projects, rehome,
+    Project, ProjectListing, RehomePlan, find_project, open_project, plan_rehome, projects, rehome,
 };
 pub use repair::{plan_repair, repair, undo_repair};
 pub use runs::{
-    Daemon, LONGEST_RUN, NewRun, Run, RunStatus, begin_run, children, end_run, read_run, run_ids,
-    runs,
+    DaemonState, LONGEST_RUN, NewRun, Run, RunStatus, begin_run, child_runs, end_run, read_run,
+    run_ids, runs,
 };
-pub use session::{Lineage, Meta, Session, SessionPlace, auto_title, is_session_dir, sessions};
-pub use specs::{Source, Spec, SpecDir, SpecKind, Specs, front_matter, specs};
-pub use writer::{Appended, Cleared, NewSession, SessionWriter, clear};
-pub use yaml::{Yaml, YamlError, scalar};
+pub use schema_v2::{
+    ScheduledMission, SessionPermission, mission_runs, scheduled_missions, session_permission,
+};
+pub use session::{
+    Lineage, Session, SessionLocation, SessionMeta, auto_title, is_session_dir, sessions,
+};
+pub use specs::{Spec, SpecDir, SpecKind, SpecListing, SpecSource, front_matter, specs};
+pub use writer::{AppendReceipt, ClearOutcome, LinggenWriter, NewLinggenSession, clear_messages};
+pub use yaml::{YamlDocument, YamlError, scalar};
 
 pub use check::{check_dir, check_project, is_project_dir};

@@ -8,9 +8,9 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
 use super::error::LinggenError;
-use super::names::{LogName, logs_dir};
+use super::paths::{LogName, logs_dir};
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::repairs::{free_place, kept};
+use everturn_session::repair::{allocate_originals_for, original_path};
 use everturn_store::{Durability, Step, Store, StoreError};
 
 /// How many days of logs programs keep if nobody says otherwise.
@@ -34,7 +34,7 @@ pub fn logs(store: &Arc<dyn Store>) -> Result<Vec<(LogName, FilePath)>, LinggenE
 
 /// Logs that are older than so many days.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OldLogs {
+pub struct ExpiredLogs {
     /// The first day whose log stays.
     pub since: Date,
     /// What goes.
@@ -42,31 +42,32 @@ pub struct OldLogs {
 }
 
 /// Says which logs are older than `days`, today included, and does nothing.
-pub fn plan_old_logs(
+pub fn plan_expired_logs(
     store: &Arc<dyn Store>,
     days: u16,
     now: Timestamp,
-) -> Result<OldLogs, LinggenError> {
+) -> Result<ExpiredLogs, LinggenError> {
     let today = now.to_zoned(TimeZone::UTC).date();
     let since = today.checked_sub(i64::from(days.max(1) - 1).days());
     let since = since.map_err(|error| LinggenError::input(error.to_string()))?;
     let old = logs(store)?.into_iter().filter(|(log, _)| log.date < since);
-    Ok(OldLogs { since, files: old.map(|(_, file)| file).collect() })
+    Ok(ExpiredLogs { since, files: old.map(|(_, file)| file).collect() })
 }
 
 /// Moves the logs of a plan to the trash, in one commit. Tells where they are then.
-pub fn remove_old_logs(
+pub fn remove_expired_logs(
     store: &Arc<dyn Store>,
-    plan: &OldLogs,
+    plan: &ExpiredLogs,
     now: Timestamp,
 ) -> Result<Option<FilePath>, LinggenError> {
     if plan.files.is_empty() {
         return Ok(None);
     }
-    let trash = free_place(store, &SessionId::parse("logs")?, "old", now)?;
+    let trash = allocate_originals_for(store, &SessionId::parse("logs")?, "old", now)?;
     let scopes: Vec<FilePath> = plan.files.iter().chain([&trash]).cloned().collect();
     let writer = store.lock(&scopes)?;
-    let away = |file: &FilePath| Step::Rename { from: file.clone(), to: kept(&trash, file) };
+    let away =
+        |file: &FilePath| Step::Rename { from: file.clone(), to: original_path(&trash, file) };
     writer.commit(plan.files.iter().map(away).collect(), Durability::Synced)?;
     writer.release()?;
     Ok(Some(trash))

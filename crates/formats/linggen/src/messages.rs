@@ -9,21 +9,21 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::error::LinggenError;
-use everturn_json::finding::{Code, Finding};
-use everturn_json::lines::{Forward, Item, Record, Reverse, Scan};
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::jsonl::{ForwardScan, JsonlRecord, JsonlScan, ReverseScan, ScanItem};
 use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError, StoreSource};
-use everturn_value::document::{Style, one_line};
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::document::{JsonStyle, render_line};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The fields that programs want of each message, in their order.
-const FIELDS: [(&str, Kind); 6] = [
-    ("agent_id", Kind::String),
-    ("from_id", Kind::String),
-    ("to_id", Kind::String),
-    ("content", Kind::String),
-    ("timestamp", Kind::Number),
-    ("is_observation", Kind::Bool),
+const FIELDS: [(&str, ValueKind); 6] = [
+    ("agent_id", ValueKind::String),
+    ("from_id", ValueKind::String),
+    ("to_id", ValueKind::String),
+    ("content", ValueKind::String),
+    ("timestamp", ValueKind::Number),
+    ("is_observation", ValueKind::Bool),
 ];
 
 /// The person at the keyboard.
@@ -78,8 +78,8 @@ impl Message {
     /// ```
     pub fn parse(text: &str) -> Result<Message, LinggenError> {
         let wrong = |what: String| LinggenError::input(what);
-        let tree =
-            Tree::parse(text).map_err(|bad| wrong(format!("the message is not JSON: {bad}")))?;
+        let tree = JsonTree::parse(text)
+            .map_err(|bad| wrong(format!("the message is not JSON: {bad}")))?;
         let value = tree.to_value().map_err(|error| wrong(format!("the message: {error}")))?;
         let Value::Object(mut fields) = value else {
             return Err(wrong(format!("a message is an object, not {}", tree.kind())));
@@ -131,7 +131,7 @@ impl Message {
         for (key, value) in &self.other {
             fields.entry(key.clone()).or_insert_with(|| value.clone());
         }
-        let line = one_line(&fields, &Style::COMPACT);
+        let line = render_line(&fields, &JsonStyle::COMPACT);
         let mut line = line.map_err(|error| LinggenError::input(error.to_string()))?;
         line.push('\n');
         Ok(line.into_bytes())
@@ -140,7 +140,7 @@ impl Message {
 
 /// A record of the file.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct MessageRow {
     /// Its number, counted from 1, if the file is read from its start.
     pub number: Option<u64>,
     /// The line it stands on, if the file is read from its start.
@@ -150,10 +150,10 @@ pub struct Row {
     /// How many bytes it has.
     pub length: u64,
     /// The record, unless it is too long to be held.
-    pub tree: Option<Tree>,
+    pub tree: Option<JsonTree>,
 }
 
-impl Row {
+impl MessageRow {
     /// Why programs pass over this record, if they do.
     pub(crate) fn lacks(&self) -> Option<String> {
         lacking(self.tree.as_ref()?)
@@ -161,88 +161,98 @@ impl Row {
 
     /// When it was said.
     pub(crate) fn time(&self) -> Option<Timestamp> {
-        let seconds = self.tree.as_ref()?.at(&["timestamp"])?.to_line().parse().ok()?;
+        let seconds = self.tree.as_ref()?.value_at(&["timestamp"])?.to_line().parse().ok()?;
         Timestamp::from_second(seconds).ok()
     }
 }
 
 /// Why programs pass over a record, if they do.
-pub(crate) fn lacking(tree: &Tree) -> Option<String> {
-    if tree.kind() != Kind::Object {
+pub(crate) fn lacking(tree: &JsonTree) -> Option<String> {
+    if tree.kind() != ValueKind::Object {
         return Some(format!("a message is an object, not {}", tree.kind()));
     }
-    FIELDS.iter().find_map(|(key, kind)| match tree.at(&[key]).map(|value| value.kind()) {
+    FIELDS.iter().find_map(|(key, kind)| match tree.value_at(&[key]).map(|value| value.kind()) {
         Some(found) if found == *kind => None,
         Some(found) => Some(format!("{key} is {found}, not {kind}")),
         None => Some(format!("it has no {key}")),
     })
 }
 
-enum Content {
+enum MessageSource {
     Nothing,
-    Forward(Box<Forward<StoreSource>>),
-    Backward(Box<Reverse<StoreSource>>),
+    Forward(Box<ForwardScan<StoreSource>>),
+    Backward(Box<ReverseScan<StoreSource>>),
 }
 
 /// The records of a file of messages, one after the other.
-pub struct Rows {
+pub struct MessageReader {
     file: FilePath,
-    content: Content,
+    content: MessageSource,
     number: u64,
     /// What was noticed so far.
     pub findings: Vec<Finding>,
 }
 
-impl Rows {
+impl MessageReader {
     /// Reads from the start. A file that does not exist has no records.
-    pub(crate) fn forward(store: &Arc<dyn Store>, file: &FilePath) -> Result<Rows, StoreError> {
-        let scan = Rows::scan(store, file)?;
-        let forward = scan.map(Scan::forward).transpose().map_err(StoreError::io("read", file))?;
-        let content = forward.map_or(Content::Nothing, |scan| Content::Forward(Box::new(scan)));
-        Ok(Rows { file: file.clone(), content, number: 0, findings: Vec::new() })
+    pub(crate) fn forward(
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<MessageReader, StoreError> {
+        let scan = MessageReader::scan(store, file)?;
+        let forward =
+            scan.map(JsonlScan::forward).transpose().map_err(StoreError::io("read", file))?;
+        let content =
+            forward.map_or(MessageSource::Nothing, |scan| MessageSource::Forward(Box::new(scan)));
+        Ok(MessageReader { file: file.clone(), content, number: 0, findings: Vec::new() })
     }
 
     /// Reads from the end, which costs no more than what is read.
-    pub(crate) fn backward(store: &Arc<dyn Store>, file: &FilePath) -> Result<Rows, StoreError> {
-        let scan = Rows::scan(store, file)?;
-        let reverse = scan.map(Scan::reverse).transpose().map_err(StoreError::io("read", file))?;
-        let content = reverse.map_or(Content::Nothing, |scan| Content::Backward(Box::new(scan)));
-        Ok(Rows { file: file.clone(), content, number: 0, findings: Vec::new() })
+    pub(crate) fn backward(
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<MessageReader, StoreError> {
+        let scan = MessageReader::scan(store, file)?;
+        let reverse =
+            scan.map(JsonlScan::reverse).transpose().map_err(StoreError::io("read", file))?;
+        let content =
+            reverse.map_or(MessageSource::Nothing, |scan| MessageSource::Backward(Box::new(scan)));
+        Ok(MessageReader { file: file.clone(), content, number: 0, findings: Vec::new() })
     }
 
     fn scan(
         store: &Arc<dyn Store>,
         file: &FilePath,
-    ) -> Result<Option<Scan<StoreSource>>, StoreError> {
+    ) -> Result<Option<JsonlScan<StoreSource>>, StoreError> {
         match StoreSource::open(store, file) {
             Err(StoreError::Missing { .. }) => Ok(None),
-            source => Ok(Some(Scan::new(source?, file.clone()))),
+            source => Ok(Some(JsonlScan::new(source?, file.clone()))),
         }
     }
 
-    fn row(&mut self, record: &Record) -> Row {
+    fn row(&mut self, record: &JsonlRecord) -> MessageRow {
         self.number += 1;
-        let from_start = matches!(self.content, Content::Forward(_));
-        let Record { line, offset, length, .. } = *record;
-        let tree = record.text().map(Tree::known);
-        Row { number: from_start.then_some(self.number), line, offset, length, tree }
+        let from_start = matches!(self.content, MessageSource::Forward(_));
+        let JsonlRecord { line, offset, length, .. } = *record;
+        let tree = record.text().map(JsonTree::from_trusted_str);
+        MessageRow { number: from_start.then_some(self.number), line, offset, length, tree }
     }
 }
 
-impl Iterator for Rows {
-    type Item = Result<Row, LinggenError>;
+impl Iterator for MessageReader {
+    type Item = Result<MessageRow, LinggenError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let item = match &mut self.content {
-                Content::Nothing => return None,
-                Content::Forward(scan) => scan.next()?,
-                Content::Backward(scan) => scan.next()?,
+                MessageSource::Nothing => return None,
+                MessageSource::Forward(scan) => scan.next()?,
+                MessageSource::Backward(scan) => scan.next()?,
             };
             match item {
                 Err(error) => return Some(Err(StoreError::io("read", &self.file)(error).into())),
-                Ok(Item::Finding(finding)) => self.findings.push(finding),
-                Ok(Item::Record(record)) => return Some(Ok(self.row(&record))),
+                Ok(ScanItem::Finding(finding)) => self.findings.push(finding),
+                Ok(ScanItem::Record(record)) => return Some(Ok(self.row(&record))),
             }
         }
     }
@@ -258,10 +268,10 @@ pub(crate) fn count_records(
         return Ok(0);
     }
     let bytes = store.read(file, part)?;
-    let scan = Scan::new(bytes.as_slice(), file.clone()).largest_text(0).forward();
+    let scan = JsonlScan::new(bytes.as_slice(), file.clone()).largest_text(0).forward();
     let mut count = 0;
     for item in scan.map_err(StoreError::io("read", file))? {
-        if let Item::Record(_) = item.map_err(StoreError::io("read", file))? {
+        if let ScanItem::Record(_) = item.map_err(StoreError::io("read", file))? {
             count += 1;
         }
     }
@@ -269,7 +279,7 @@ pub(crate) fn count_records(
 }
 
 /// What is wrong with a record, as a finding.
-pub(crate) fn finding(file: &FilePath, row: &Row, message: String) -> Finding {
+pub(crate) fn finding(file: &FilePath, row: &MessageRow, message: String) -> Finding {
     let (line, offset) = (row.line, Some(row.offset));
-    Finding { file: file.clone(), line, offset, code: Code::BadRecord, message }
+    Finding { file: file.clone(), line, offset, code: FindingCode::BadRecord, message }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::document::JsonDocument;
 use super::error::LinggenError;
-use super::names::{MissionName, ProjectPart};
+use super::paths::{MissionName, ProjectPart};
 use super::project::about;
-use super::stored::Stored;
-use everturn_json::finding::{Code, Finding};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, Name};
-use everturn_store::{Durability, Secrecy, Step, Store, StoreError};
+use everturn_store::{Durability, FileMode, Step, Store, StoreError};
 
 /// A mission.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,14 +56,14 @@ impl MissionAgent {
 
 /// All missions of a project, the newest first, and what is wrong with some of them.
 #[derive(Debug, Clone, Default)]
-pub struct Missions {
+pub struct MissionListing {
     /// The missions.
     pub missions: Vec<Mission>,
     /// What could not be read, or makes no sense.
     pub findings: Vec<Finding>,
 }
 
-impl Missions {
+impl MissionListing {
     /// The mission that counts: the newest that says so.
     #[must_use]
     pub fn active(&self) -> Option<&Mission> {
@@ -93,7 +93,7 @@ fn files(store: &Arc<dyn Store>, project: &FilePath) -> Result<Vec<FilePath>, Li
     Ok(files)
 }
 
-fn mission(stored: &Stored) -> Mission {
+fn mission(stored: &JsonDocument) -> Mission {
     let seconds = stored.get("created_at").and_then(|seconds| seconds.as_i64());
     let agents = stored.get("agents");
     let agents = agents.as_ref().and_then(Value::as_array).into_iter().flatten();
@@ -111,13 +111,13 @@ fn read_all(
     store: &Arc<dyn Store>,
     project: &FilePath,
     findings: &mut Vec<Finding>,
-) -> Result<Vec<Stored>, LinggenError> {
+) -> Result<Vec<JsonDocument>, LinggenError> {
     let mut all = Vec::new();
     for file in files(store, project)? {
-        match Stored::read(store, &file) {
+        match JsonDocument::read(store, &file) {
             Ok(stored) => all.extend(stored),
             Err(LinggenError::Damaged { file, reason }) => {
-                findings.push(about(&file, Code::BadDocument, reason));
+                findings.push(about(&file, FindingCode::BadDocument, reason));
             }
             Err(error) => return Err(error),
         }
@@ -126,13 +126,16 @@ fn read_all(
 }
 
 /// All missions of a project.
-pub fn missions(store: &Arc<dyn Store>, project: &FilePath) -> Result<Missions, LinggenError> {
-    let mut found = Missions::default();
+pub fn missions(
+    store: &Arc<dyn Store>,
+    project: &FilePath,
+) -> Result<MissionListing, LinggenError> {
+    let mut found = MissionListing::default();
     let all = read_all(store, project, &mut found.findings)?;
     found.missions = all.iter().map(mission).collect();
     for extra in found.missions.iter().filter(|mission| mission.active).skip(1) {
         let message = "a newer mission is active, too; the newer one counts";
-        found.findings.push(about(&extra.file, Code::WrongMetadata, message));
+        found.findings.push(about(&extra.file, FindingCode::WrongMetadata, message));
     }
     Ok(found)
 }
@@ -148,7 +151,7 @@ fn end_all(
         if mission.active {
             ended = ended.or(Some(mission));
             stored.set("active", &false)?;
-            steps.push(stored.step(Secrecy::Usual));
+            steps.push(stored.step(FileMode::Default));
         }
     }
     Ok((steps, ended))
@@ -183,9 +186,9 @@ pub fn set_mission(
     }
     let agents: Vec<Value> = agents.iter().map(MissionAgent::value).collect();
     let value = json!({"text": text, "created_at": second, "active": true, "agents": agents});
-    let stored = Stored::new(&file, &value)?;
+    let stored = JsonDocument::new(&file, &value)?;
     let set = mission(&stored);
-    steps.push(stored.step(Secrecy::Usual));
+    steps.push(stored.step(FileMode::Default));
     writer.commit(steps, Durability::Synced)?;
     writer.release()?;
     Ok(set)

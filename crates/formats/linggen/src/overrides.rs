@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::document::JsonDocument;
 use super::error::LinggenError;
-use super::names::{ProjectPart, file_name};
-use super::stored::Stored;
+use super::paths::{ProjectPart, file_name};
 use everturn_json::names::FilePath;
-use everturn_store::{Durability, Secrecy, Step, Store};
+use everturn_store::{Durability, FileMode, Step, Store};
 
 /// How an agent of a project differs from its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub fn read_override(
     project: &FilePath,
     agent: &str,
 ) -> Result<Option<AgentOverride>, LinggenError> {
-    let Some(stored) = Stored::read(store, &file(project, agent)?)? else { return Ok(None) };
+    let Some(stored) = JsonDocument::read(store, &file(project, agent)?)? else { return Ok(None) };
     Ok(Some(AgentOverride {
         agent_id: stored.string("agent_id").unwrap_or_else(|| agent.to_owned()),
         idle_prompt: stored.string("idle_prompt"),
@@ -48,7 +48,7 @@ pub fn set_override(
     let file = file(project, &change.agent_id)?;
     let writer = store.lock(std::slice::from_ref(&file))?;
     let AgentOverride { agent_id, idle_prompt, idle_interval_secs } = change;
-    let stored = match Stored::read(store, &file)? {
+    let stored = match JsonDocument::read(store, &file)? {
         Some(mut stored) => {
             stored.set("agent_id", agent_id)?;
             stored.set("idle_prompt", idle_prompt)?;
@@ -59,10 +59,10 @@ pub fn set_override(
             let value = json!({
                 "agent_id": agent_id, "idle_prompt": idle_prompt, "idle_interval_secs": idle_interval_secs,
             });
-            Stored::new(&file, &value)?
+            JsonDocument::new(&file, &value)?
         }
     };
-    writer.commit(vec![stored.step(Secrecy::Usual)], Durability::Synced)?;
+    writer.commit(vec![stored.step(FileMode::Default)], Durability::Synced)?;
     Ok(writer.release()?)
 }
 

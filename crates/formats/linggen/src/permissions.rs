@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::document::JsonDocument;
 use super::error::LinggenError;
-use super::stored::Stored;
 use everturn_json::names::FilePath;
-use everturn_store::{Durability, Secrecy, Store};
-use everturn_value::document::Segment;
+use everturn_store::{Durability, FileMode, Store};
+use everturn_value::document::PathSegment;
 
 const ALLOWS: &str = "tool_allows";
 
 fn file() -> FilePath {
-    FilePath::root().below("permissions.json")
+    FilePath::root().join_static("permissions.json")
 }
 
-fn allows(stored: &Stored) -> Result<Vec<String>, LinggenError> {
+fn allows(stored: &JsonDocument) -> Result<Vec<String>, LinggenError> {
     match stored.get(ALLOWS) {
         None => Ok(Vec::new()),
         Some(Value::Array(tools)) if tools.iter().all(Value::is_string) => {
@@ -29,7 +29,7 @@ fn allows(stored: &Stored) -> Result<Vec<String>, LinggenError> {
 
 /// The tools that are allowed, in the order of the file.
 pub fn allowed(store: &Arc<dyn Store>) -> Result<Vec<String>, LinggenError> {
-    match Stored::read(store, &file())? {
+    match JsonDocument::read(store, &file())? {
         Some(stored) => allows(&stored),
         None => Ok(Vec::new()),
     }
@@ -46,14 +46,14 @@ fn check(tool: &str) -> Result<(), LinggenError> {
 pub fn allow(store: &Arc<dyn Store>, tool: &str) -> Result<bool, LinggenError> {
     check(tool)?;
     let writer = store.lock(&[file()])?;
-    let mut stored = Stored::read_or_new(store, &file())?;
+    let mut stored = JsonDocument::read_or_new(store, &file())?;
     let known = allows(&stored)?.iter().any(|known| known == tool);
     if !known {
         match stored.get(ALLOWS) {
-            Some(_) => stored.edit().push(&[Segment::Key(ALLOWS)], tool)?,
+            Some(_) => stored.edit().push(&[PathSegment::Key(ALLOWS)], tool)?,
             None => stored.set(ALLOWS, &[tool])?,
         }
-        writer.commit(vec![stored.step(Secrecy::Usual)], Durability::Synced)?;
+        writer.commit(vec![stored.step(FileMode::Default)], Durability::Synced)?;
     }
     writer.release()?;
     Ok(!known)
@@ -63,12 +63,12 @@ pub fn allow(store: &Arc<dyn Store>, tool: &str) -> Result<bool, LinggenError> {
 pub fn revoke(store: &Arc<dyn Store>, tool: &str) -> Result<bool, LinggenError> {
     let writer = store.lock(&[file()])?;
     let mut removed = false;
-    if let Some(mut stored) = Stored::read(store, &file())? {
+    if let Some(mut stored) = JsonDocument::read(store, &file())? {
         while let Some(at) = allows(&stored)?.iter().position(|known| known == tool) {
-            removed |= stored.edit().remove(&[Segment::Key(ALLOWS), Segment::Index(at)])?;
+            removed |= stored.edit().remove(&[PathSegment::Key(ALLOWS), PathSegment::Index(at)])?;
         }
         if removed {
-            writer.commit(vec![stored.step(Secrecy::Usual)], Durability::Synced)?;
+            writer.commit(vec![stored.step(FileMode::Default)], Durability::Synced)?;
         }
     }
     writer.release()?;

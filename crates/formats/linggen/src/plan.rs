@@ -11,13 +11,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::error::LinggenError;
-use super::names::{file_name, plans_dir};
+use super::paths::{file_name, plans_dir};
 use super::project::about;
-use everturn_json::finding::{Code, Finding};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
-use everturn_store::disk::Kind;
+use everturn_store::disk::FileKind;
 use everturn_store::{
-    Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, read_if_there,
+    Durability, FileMode, Fingerprint, Precondition, Step, Store, StoreError, read_optional,
 };
 
 pub use slug::slug;
@@ -65,7 +65,7 @@ impl PlanStatus {
 
 /// How an item stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
+pub enum ItemMark {
     /// `[ ]`
     Pending,
     /// `[~]`
@@ -76,18 +76,19 @@ pub enum Mark {
     Skipped,
 }
 
-impl Mark {
+impl ItemMark {
     /// Every mark there is.
-    pub const ALL: [Mark; 4] = [Mark::Pending, Mark::InProgress, Mark::Done, Mark::Skipped];
+    pub const ALL: [ItemMark; 4] =
+        [ItemMark::Pending, ItemMark::InProgress, ItemMark::Done, ItemMark::Skipped];
 
     /// The character between the brackets.
     #[must_use]
     pub fn character(self) -> char {
         match self {
-            Mark::Pending => ' ',
-            Mark::InProgress => '~',
-            Mark::Done => 'x',
-            Mark::Skipped => '-',
+            ItemMark::Pending => ' ',
+            ItemMark::InProgress => '~',
+            ItemMark::Done => 'x',
+            ItemMark::Skipped => '-',
         }
     }
 
@@ -95,15 +96,15 @@ impl Mark {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Mark::Pending => "pending",
-            Mark::InProgress => "in_progress",
-            Mark::Done => "done",
-            Mark::Skipped => "skipped",
+            ItemMark::Pending => "pending",
+            ItemMark::InProgress => "in_progress",
+            ItemMark::Done => "done",
+            ItemMark::Skipped => "skipped",
         }
     }
 }
 
-impl fmt::Display for Mark {
+impl fmt::Display for ItemMark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -113,7 +114,7 @@ impl fmt::Display for Mark {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanItem {
     /// How it stands.
-    pub mark: Mark,
+    pub mark: ItemMark,
     /// What is to be done.
     pub title: String,
     /// What else is said about it: all lines of it.
@@ -127,12 +128,12 @@ pub struct PlanItem {
 /// A plan.
 ///
 /// ```
-/// use everturn_linggen::{Mark, Plan, PlanStatus};
+/// use everturn_linggen::{ItemMark, Plan, PlanStatus};
 ///
-/// let text = "# Plan: Menu\n\n**Status:** approved\n**Origin:** user\n\n- [ ] Look\n  at it\n- [ ] Mend\n";
+/// let text = "# Plan: Menu\n\n**Status:** approved\n**FileOrigin:** user\n\n- [ ] Look\n  at it\n- [ ] CopyRepair\n";
 /// let mut plan = Plan::parse(text);
 /// assert_eq!(plan.items()[0].description, "at it");
-/// plan.mark(1, Mark::Done)?;
+/// plan.mark(1, ItemMark::Done)?;
 /// plan.set_status(&PlanStatus::Executing)?;
 /// assert_eq!(plan.text(), text.replace("[ ] Look", "[x] Look").replace("approved", "executing"));
 /// # Ok::<(), everturn_linggen::LinggenError>(())
@@ -197,7 +198,7 @@ impl Plan {
     }
 
     /// Marks an item, counted from 1.
-    pub fn mark(&mut self, number: usize, mark: Mark) -> Result<(), LinggenError> {
+    pub fn mark(&mut self, number: usize, mark: ItemMark) -> Result<(), LinggenError> {
         let item = number.checked_sub(1).and_then(|at| self.items.get(at));
         let item = item.ok_or_else(|| {
             let count = self.items.len();
@@ -278,7 +279,7 @@ pub fn plans(store: &Arc<dyn Store>) -> Result<Vec<String>, LinggenError> {
 /// Reads a plan, if there is one of this name.
 pub fn read_plan(store: &Arc<dyn Store>, name: &str) -> Result<Option<Plan>, LinggenError> {
     let file = file(name)?;
-    let Some(bytes) = read_if_there(store, &file)? else { return Ok(None) };
+    let Some(bytes) = read_optional(store, &file)? else { return Ok(None) };
     let text = String::from_utf8(bytes).map_err(|error| {
         LinggenError::damaged(&file, format!("not UTF-8: {}", error.utf8_error()))
     })?;
@@ -300,8 +301,8 @@ pub fn edit_plan(
     change(&mut plan)?;
     let bytes = plan.text().as_bytes().to_vec();
     if Fingerprint::of(&bytes) != before {
-        let expect = Expect::Content(before);
-        let step = Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual };
+        let expect = Precondition::Content(before);
+        let step = Step::Replace { file, expect, bytes, mode: FileMode::Default };
         writer.commit(vec![step], Durability::Synced)?;
     }
     writer.release()?;
@@ -333,7 +334,7 @@ pub fn create_plan(store: &Arc<dyn Store>, plan: &Plan) -> Result<String, Lingge
 pub fn is_plans_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, LinggenError> {
     let named = dir.name().is_some_and(|name| name.as_str() == "plans");
     let Some(home) = dir.parent().filter(|_| named) else { return Ok(false) };
-    Ok(store.stat(&home.below("projects"))?.is_some())
+    Ok(store.stat(&home.join_static("projects"))?.is_some())
 }
 
 /// What is wrong with the plans in a directory.
@@ -341,17 +342,17 @@ pub fn check_plans(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Finding
     let mut findings = Vec::new();
     for entry in store.list(dir)?.entries {
         let file = dir.join(&entry.name);
-        if entry.kind != Kind::File || !entry.name.as_str().ends_with(".md") {
+        if entry.kind != FileKind::File || !entry.name.as_str().ends_with(".md") {
             continue;
         }
         let Ok(text) = String::from_utf8(store.read(&file, 0..u64::MAX)?) else {
-            findings.push(about(&file, Code::NotUtf8, "it is not UTF-8"));
+            findings.push(about(&file, FindingCode::NotUtf8, "it is not UTF-8"));
             continue;
         };
         let plan = Plan::parse(&text);
         if plan.summary().is_none() && plan.items().is_empty() {
             let message = "it has neither the title nor the items of a plan";
-            findings.push(about(&file, Code::BadDocument, message));
+            findings.push(about(&file, FindingCode::BadDocument, message));
         }
     }
     Ok(findings)

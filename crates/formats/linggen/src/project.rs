@@ -11,16 +11,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::document::JsonDocument;
 use super::encoding::{ProjectDir, ProjectPath};
 use super::error::LinggenError;
-use super::names::{ProjectPart, projects_dir};
-use super::stored::Stored;
-use everturn_json::finding::{Code, Finding};
+use super::paths::{ProjectPart, projects_dir};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
-use everturn_store::disk::Kind;
-use everturn_store::{Durability, Secrecy, Step, Store, StoreError};
+use everturn_store::disk::FileKind;
+use everturn_store::{Durability, FileMode, Step, Store, StoreError};
 
-pub use rehome::{Rehome, plan_rehome, rehome};
+pub use rehome::{RehomePlan, plan_rehome, rehome};
 
 /// A project's directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Project {
 
 impl Project {
     /// Whether its directory is one that its path, or one that it had before, is given.
-    pub(crate) fn is_at_home(&self) -> bool {
+    pub(crate) fn is_in_own_dir(&self) -> bool {
         let dir = self.dir.name().map(|name| ProjectDir::parse(name.as_str()).encoded);
         let Some(dir) = dir else { return true };
         let formerly = self.formerly.iter().filter_map(|path| ProjectPath::parse(path).ok());
@@ -58,14 +58,14 @@ pub(crate) fn is_encoded(path: &ProjectPath, dir: &str) -> bool {
 
 /// All projects of a home, and what is wrong with some of them.
 #[derive(Debug, Clone, Default)]
-pub struct Projects {
+pub struct ProjectListing {
     /// The projects, by the names of their directories.
     pub projects: Vec<Project>,
     /// What could not be read or makes no sense.
     pub findings: Vec<Finding>,
 }
 
-pub(crate) fn about(file: &FilePath, code: Code, message: impl Into<String>) -> Finding {
+pub(crate) fn about(file: &FilePath, code: FindingCode, message: impl Into<String>) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message: message.into() }
 }
 
@@ -89,15 +89,15 @@ pub(crate) fn dirs_in(
     };
     for (name, reason) in listing.refused {
         let message = format!("holds {name:?}, which is left alone: {reason}");
-        findings.push(about(dir, Code::BadName, message));
+        findings.push(about(dir, FindingCode::BadName, message));
     }
     let mut dirs = Vec::with_capacity(listing.entries.len());
     for entry in listing.entries {
         match entry.kind {
-            Kind::Dir => dirs.push(dir.join(&entry.name)),
-            Kind::LinkOutside => {
+            FileKind::Dir => dirs.push(dir.join(&entry.name)),
+            FileKind::LinkOutside => {
                 let message = "is a link that leads out of the home, and is left alone";
-                findings.push(about(&dir.join(&entry.name), Code::LinkOutside, message));
+                findings.push(about(&dir.join(&entry.name), FindingCode::LinkOutside, message));
             }
             _ => {}
         }
@@ -106,14 +106,14 @@ pub(crate) fn dirs_in(
 }
 
 /// Every project of a home. One that cannot be read does not hide the others.
-pub fn projects(store: &Arc<dyn Store>) -> Result<Projects, LinggenError> {
-    let mut found = Projects::default();
+pub fn projects(store: &Arc<dyn Store>) -> Result<ProjectListing, LinggenError> {
+    let mut found = ProjectListing::default();
     for dir in project_dirs(store, &mut found.findings)? {
         match read_project(store, &dir) {
             Ok(project) => found.projects.push(project),
             Err(LinggenError::Damaged { file, reason }) => {
-                found.findings.push(about(&file, Code::BadMetadata, reason));
-                found.projects.push(nameless(dir));
+                found.findings.push(about(&file, FindingCode::BadMetadata, reason));
+                found.projects.push(unnamed_project(dir));
             }
             Err(error) => return Err(error),
         }
@@ -126,14 +126,14 @@ pub fn projects(store: &Arc<dyn Store>) -> Result<Projects, LinggenError> {
     for (at, project) in found.projects.iter().enumerate() {
         if let Some(other) = twice(at, project) {
             let message = format!("{} says that it belongs to the same project", other.dir);
-            findings.push(about(&project.dir, Code::SessionTwice, message));
+            findings.push(about(&project.dir, FindingCode::SessionTwice, message));
         }
     }
     found.findings.append(&mut findings);
     Ok(found)
 }
 
-pub(crate) fn nameless(dir: FilePath) -> Project {
+pub(crate) fn unnamed_project(dir: FilePath) -> Project {
     let name = dir.name().map(|name| name.to_string()).unwrap_or_default();
     Project { dir, path: None, name, opened: None, formerly: Vec::new() }
 }
@@ -143,19 +143,19 @@ pub(crate) fn read_project(
     store: &Arc<dyn Store>,
     dir: &FilePath,
 ) -> Result<Project, LinggenError> {
-    let mut project = nameless(dir.clone());
-    let path_in = |stored: &Stored| -> Result<Option<ProjectPath>, LinggenError> {
+    let mut project = unnamed_project(dir.clone());
+    let path_in = |stored: &JsonDocument| -> Result<Option<ProjectPath>, LinggenError> {
         let Some(path) = stored.string("path") else { return Ok(None) };
         let parsed = ProjectPath::parse(&path);
         parsed.map(Some).map_err(|error| LinggenError::damaged(&stored.file, error))
     };
-    if let Some(info) = Stored::read(store, &ProjectPart::Info.of(dir))? {
+    if let Some(info) = JsonDocument::read(store, &ProjectPart::Info.of(dir))? {
         project.path = path_in(&info)?;
         project.name = info.string("name").unwrap_or(project.name);
         let seconds = info.get("added_at").and_then(|seconds| seconds.as_i64());
         project.opened = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
     }
-    if let Some(owner) = Stored::read(store, &ProjectPart::Owner.of(dir))? {
+    if let Some(owner) = JsonDocument::read(store, &ProjectPart::Owner.of(dir))? {
         if let Some(path) = path_in(&owner)? {
             if project.path.as_ref() != Some(&path) {
                 path.name().clone_into(&mut project.name);
@@ -171,7 +171,7 @@ pub(crate) fn read_project(
 }
 
 /// Where a project is, or would be.
-pub(crate) enum Home {
+pub(crate) enum ProjectLocation {
     /// There.
     Is(Project),
     /// Nowhere; this directory is free.
@@ -181,26 +181,29 @@ pub(crate) enum Home {
 }
 
 /// Looks for the directory of a project.
-pub(crate) fn locate(store: &Arc<dyn Store>, path: &ProjectPath) -> Result<Home, LinggenError> {
+pub(crate) fn locate(
+    store: &Arc<dyn Store>,
+    path: &ProjectPath,
+) -> Result<ProjectLocation, LinggenError> {
     let encoded = path.encoded()?.to_string();
     let mut home = None;
     for number in 1_u32.. {
         let dir = projects_dir().join(&ProjectDir { encoded: encoded.clone(), number }.name()?);
         if store.stat(&dir)?.is_none() {
-            home = home.or(Some(Home::Free(dir)));
+            home = home.or(Some(ProjectLocation::Free(dir)));
             break;
         }
         let project = read_project(store, &dir)?;
         match &project.path {
-            Some(owner) if owner == path => return Ok(Home::Is(project)),
+            Some(owner) if owner == path => return Ok(ProjectLocation::Is(project)),
             Some(_) => {}
-            None => home = home.or(Some(Home::Unclaimed(dir))),
+            None => home = home.or(Some(ProjectLocation::Unclaimed(dir))),
         }
     }
     // It may be in a directory with another name, as when that was made for a path with a trailing slash.
     let mut others = projects(store)?.projects.into_iter();
     if let Some(project) = others.find(|project| project.path.as_ref() == Some(path)) {
-        return Ok(Home::Is(project));
+        return Ok(ProjectLocation::Is(project));
     }
     home.ok_or_else(|| LinggenError::input(format!("there is no room for the project {path}")))
 }
@@ -211,8 +214,8 @@ pub fn find_project(
     path: &ProjectPath,
 ) -> Result<Option<Project>, LinggenError> {
     Ok(match locate(store, path)? {
-        Home::Is(project) => Some(project),
-        Home::Free(_) | Home::Unclaimed(_) => None,
+        ProjectLocation::Is(project) => Some(project),
+        ProjectLocation::Free(_) | ProjectLocation::Unclaimed(_) => None,
     })
 }
 
@@ -245,9 +248,9 @@ pub fn open_project(
     let mut tries = 0;
     loop {
         let (dir, steps) = match locate(store, path)? {
-            Home::Is(project) => return Ok(project),
-            Home::Unclaimed(dir) => (dir.clone(), vec![info(path, &dir, now)?]),
-            Home::Free(dir) => {
+            ProjectLocation::Is(project) => return Ok(project),
+            ProjectLocation::Unclaimed(dir) => (dir.clone(), vec![info(path, &dir, now)?]),
+            ProjectLocation::Free(dir) => {
                 let mut steps = vec![info(path, &dir, now)?];
                 steps.extend(claim_first(store, path, &dir)?);
                 (dir, steps)
@@ -271,7 +274,7 @@ pub fn open_project(
 /// The step that says whose directory it is.
 fn info(path: &ProjectPath, dir: &FilePath, now: Timestamp) -> Result<Step, LinggenError> {
     let value = json!({"path": path.as_str(), "name": path.name(), "added_at": now.as_second()});
-    Ok(Stored::new(&ProjectPart::Info.of(dir), &value)?.step(Secrecy::Usual))
+    Ok(JsonDocument::new(&ProjectPart::Info.of(dir), &value)?.step(FileMode::Default))
 }
 
 /// If a project does not get the directory that other programs would give it, the one that has it is noted there,
@@ -287,6 +290,6 @@ fn claim_first(
         return Ok(None);
     }
     let Some(owner) = read_project(store, &first)?.path else { return Ok(None) };
-    let note = Stored::new(&file, &json!({"path": owner.as_str()}))?;
-    Ok(Some(note.step(Secrecy::Usual)))
+    let note = JsonDocument::new(&file, &json!({"path": owner.as_str()}))?;
+    Ok(Some(note.step(FileMode::Default)))
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::document::JsonDocument;
 use super::error::LinggenError;
-use super::names::{ProjectPart, RunId, file_name};
+use super::paths::{ProjectPart, RunId, file_name};
 use super::project::about;
-use super::stored::Stored;
-use everturn_json::finding::{Code, Finding};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
-use everturn_store::{Durability, Secrecy, Store, StoreError};
+use everturn_store::{Durability, FileMode, Store, StoreError};
 
 /// How a run stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub struct Run {
 
 /// What is known of the program that runs agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Daemon {
+pub enum DaemonState {
     /// Nothing.
     Unknown,
     /// It is alive.
@@ -96,11 +96,11 @@ pub const LONGEST_RUN: i64 = 24 * 60 * 60;
 impl Run {
     /// Why a run that says it is running is not, if so: its program is gone, or it began too long ago.
     #[must_use]
-    pub fn stale(&self, daemon: Daemon, now: Timestamp) -> Option<String> {
+    pub fn stale(&self, daemon: DaemonState, now: Timestamp) -> Option<String> {
         if self.status != RunStatus::Running {
             return None;
         }
-        if daemon == Daemon::Gone {
+        if daemon == DaemonState::Gone {
             return Some("the program that ran it is gone".to_owned());
         }
         let seconds = self.started.map(|started| now.as_second() - started.as_second());
@@ -140,7 +140,7 @@ pub fn read_run(
     id: &str,
 ) -> Result<Option<Run>, LinggenError> {
     let file = run_file(project, id)?;
-    let Some(stored) = Stored::read(store, &file)? else { return Ok(None) };
+    let Some(stored) = JsonDocument::read(store, &file)? else { return Ok(None) };
     let time = |key: &str| {
         let seconds = stored.get(key)?.as_i64()?;
         Timestamp::from_second(seconds).ok()
@@ -170,7 +170,7 @@ pub fn runs(
         match read_run(store, project, &id) {
             Ok(run) => runs.extend(run),
             Err(LinggenError::Damaged { file, reason }) => {
-                findings.push(about(&file, Code::BadDocument, reason));
+                findings.push(about(&file, FindingCode::BadDocument, reason));
             }
             Err(error) => return Err(error),
         }
@@ -180,7 +180,7 @@ pub fn runs(
 }
 
 /// The runs that a run began, oldest first. Runs that began before it are not opened.
-pub fn children(
+pub fn child_runs(
     store: &Arc<dyn Store>,
     project: &FilePath,
     parent: &str,
@@ -241,7 +241,7 @@ pub fn begin_run(
             "started_at": now.as_second(),
             "ended_at": null,
         });
-        let step = Stored::new(&file, &value)?.step(Secrecy::Usual);
+        let step = JsonDocument::new(&file, &value)?.step(FileMode::Default);
         let writer = store.lock(&[file])?;
         match writer.commit(vec![step], Durability::Synced) {
             // Another run of the same agent began in the same instant.
@@ -265,11 +265,11 @@ pub fn end_run(
 ) -> Result<(), LinggenError> {
     let file = run_file(project, id)?;
     let writer = store.lock(std::slice::from_ref(&file))?;
-    let Some(mut stored) = Stored::read(store, &file)? else {
+    let Some(mut stored) = JsonDocument::read(store, &file)? else {
         return Err(LinggenError::input(format!("there is no run {id}")));
     };
     stored.set("status", status.as_str())?;
     stored.set("ended_at", &now.as_second())?;
-    writer.commit(vec![stored.step(Secrecy::Usual)], Durability::Synced)?;
+    writer.commit(vec![stored.step(FileMode::Default)], Durability::Synced)?;
     Ok(writer.release()?)
 }

@@ -5,37 +5,37 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::document::JsonDocument;
 use super::error::LinggenError;
-use super::messages::{Row, Rows, USER};
-use super::names::{ProjectPart, SessionFile, flat_sessions_dir, session_dir, session_time};
+use super::messages::{MessageReader, MessageRow, USER};
+use super::paths::{ProjectPart, SessionFile, flat_sessions_dir, session_dir, session_time};
 use super::project::{about, dirs_in, project_dirs};
-use super::stored::Stored;
-use super::yaml::Yaml;
-use everturn_json::finding::{Code, Finding};
+use super::yaml::YamlDocument;
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
-use everturn_store::{Expect, Fingerprint, Secrecy, Step, Store, read_if_there};
+use everturn_store::{FileMode, Fingerprint, Precondition, Step, Store, read_optional};
 
 /// Where a session is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SessionPlace {
+pub struct SessionLocation {
     /// Its id: the name of its directory.
     pub id: SessionId,
     /// Its directory.
     pub dir: FilePath,
 }
 
-impl SessionPlace {
+impl SessionLocation {
     /// The session of this id in a project's directory, whether or not it is there.
     #[must_use]
-    pub fn in_project(project: &FilePath, id: SessionId) -> SessionPlace {
+    pub fn in_project(project: &FilePath, id: SessionId) -> SessionLocation {
         let dir = session_dir(&ProjectPart::Sessions.of(project), &id);
-        SessionPlace { id, dir }
+        SessionLocation { id, dir }
     }
 
     /// The session in a directory.
-    pub(crate) fn of(dir: &FilePath) -> Option<SessionPlace> {
+    pub(crate) fn of(dir: &FilePath) -> Option<SessionLocation> {
         let id = SessionId::parse(dir.name()?.as_str()).ok()?;
-        Some(SessionPlace { id, dir: dir.clone() })
+        Some(SessionLocation { id, dir: dir.clone() })
     }
 }
 
@@ -43,7 +43,9 @@ impl SessionPlace {
 ///
 /// No file is opened: a directory whose name is that of a session is one, and others are if they have messages or
 /// metadata.
-pub fn sessions(store: &Arc<dyn Store>) -> Result<(Vec<SessionPlace>, Vec<Finding>), LinggenError> {
+pub fn sessions(
+    store: &Arc<dyn Store>,
+) -> Result<(Vec<SessionLocation>, Vec<Finding>), LinggenError> {
     let (mut places, mut findings) = (Vec::new(), Vec::new());
     let mut dirs = vec![flat_sessions_dir()];
     for project in project_dirs(store, &mut findings)? {
@@ -55,16 +57,16 @@ pub fn sessions(store: &Arc<dyn Store>) -> Result<(Vec<SessionPlace>, Vec<Findin
             // One project that cannot be looked at does not hide the others.
             Err(LinggenError::Store(error)) => {
                 let message =
-                    format!("cannot be read: {}", everturn_session::layout::chain(&error));
-                findings.push(about(&dir, Code::Unreadable, message));
+                    format!("cannot be read: {}", everturn_session::format::error_chain(&error));
+                findings.push(about(&dir, FindingCode::Unreadable, message));
                 continue;
             }
             Err(error) => return Err(error),
         };
         for session in found {
-            let Some(place) = SessionPlace::of(&session) else {
+            let Some(place) = SessionLocation::of(&session) else {
                 let message = "is no name for a session, and is left alone";
-                findings.push(about(&session, Code::BadName, message));
+                findings.push(about(&session, FindingCode::BadName, message));
                 continue;
             };
             if session_time(place.id.as_str()).is_some() || is_session(store, &session)? {
@@ -92,7 +94,7 @@ pub fn is_session_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, Li
     };
     let Some(sessions) = dir.parent() else { return Ok(false) };
     Ok(named(Some(&sessions), ProjectPart::Sessions.as_str())
-        && SessionPlace::of(dir).is_some()
+        && SessionLocation::of(dir).is_some()
         && is_session(store, dir)?)
 }
 
@@ -111,18 +113,18 @@ impl Lineage {
     pub(crate) fn step(&self, dir: &FilePath) -> Result<Step, LinggenError> {
         let Lineage { parent, turn, kind } = self;
         let value = json!({"lineage": {"parent": parent, "turn": turn, "kind": kind}});
-        Ok(Stored::new(&SessionFile::Lineage.of(dir), &value)?.step(Secrecy::Usual))
+        Ok(JsonDocument::new(&SessionFile::Lineage.of(dir), &value)?.step(FileMode::Default))
     }
 }
 
 /// What a session says about itself.
 #[derive(Debug, Clone)]
-pub struct Meta {
-    pub(crate) yaml: Yaml,
+pub struct SessionMeta {
+    pub(crate) yaml: YamlDocument,
     before: Fingerprint,
 }
 
-impl Meta {
+impl SessionMeta {
     /// What people call the session.
     #[must_use]
     pub fn title(&self) -> Option<String> {
@@ -162,48 +164,51 @@ impl Meta {
         let mut yaml = self.yaml.clone();
         let file = SessionFile::Meta.of(dir);
         yaml.set("title", &title.into()).map_err(|error| LinggenError::damaged(&file, error))?;
-        let (expect, bytes) = (Expect::Content(self.before), yaml.text().as_bytes().to_vec());
-        Ok(Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual })
+        let (expect, bytes) = (Precondition::Content(self.before), yaml.text().as_bytes().to_vec());
+        Ok(Step::Replace { file, expect, bytes, mode: FileMode::Default })
     }
 }
 
 /// A session that is read. It never writes, and never waits for whoever does.
 pub struct Session {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) place: SessionPlace,
-    meta: Option<Meta>,
+    pub(crate) place: SessionLocation,
+    meta: Option<SessionMeta>,
     findings: Vec<Finding>,
 }
 
 impl Session {
     /// Opens a session. One without metadata, or with metadata that cannot be read, opens, too, and says so.
-    pub fn open(store: Arc<dyn Store>, place: &SessionPlace) -> Result<Session, LinggenError> {
+    pub fn open(store: Arc<dyn Store>, place: &SessionLocation) -> Result<Session, LinggenError> {
         let file = SessionFile::Meta.of(&place.dir);
         let mut session = Session { store, place: place.clone(), meta: None, findings: Vec::new() };
         let mut note =
-            |code: Code, message: String| session.findings.push(about(&file, code, message));
-        match read_if_there(&session.store, &file)? {
-            Some(bytes) => match Yaml::from_bytes(&bytes) {
+            |code: FindingCode, message: String| session.findings.push(about(&file, code, message));
+        match read_optional(&session.store, &file)? {
+            Some(bytes) => match YamlDocument::from_bytes(&bytes) {
                 // After a power cut a file may have no length; it is not metadata that say nothing.
                 Ok(yaml) if yaml.values().is_empty() => {
-                    note(Code::BadMetadata, "it is empty".to_owned());
+                    note(FindingCode::BadMetadata, "it is empty".to_owned());
                 }
                 Ok(yaml) => {
                     if let Some(id) = yaml.string("id").filter(|id| id != place.id.as_str()) {
-                        note(Code::WrongPlace, format!("it says that it is {id:?}"));
+                        note(FindingCode::WrongPlace, format!("it says that it is {id:?}"));
                     }
-                    session.meta = Some(Meta { yaml, before: Fingerprint::of(&bytes) });
+                    session.meta = Some(SessionMeta { yaml, before: Fingerprint::of(&bytes) });
                 }
-                Err(error) => note(Code::BadMetadata, error.to_string()),
+                Err(error) => note(FindingCode::BadMetadata, error.to_string()),
             },
             None if session.store.stat(&SessionFile::Messages.of(&place.dir))?.is_some() => {
                 note(
-                    Code::NoMetadata,
+                    FindingCode::NoMetadata,
                     "it is missing; programs do not list the session".to_owned(),
                 );
             }
             None if session.store.stat(&place.dir)?.is_some() => {
-                note(Code::NoMetadata, "it is missing, and there are no messages".to_owned());
+                note(
+                    FindingCode::NoMetadata,
+                    "it is missing, and there are no messages".to_owned(),
+                );
             }
             None => return Err(LinggenError::NoSession { id: place.id.to_string() }),
         }
@@ -212,13 +217,13 @@ impl Session {
 
     /// Where it is.
     #[must_use]
-    pub fn place(&self) -> &SessionPlace {
+    pub fn place(&self) -> &SessionLocation {
         &self.place
     }
 
     /// What it says about itself, unless that is missing or damaged.
     #[must_use]
-    pub fn meta(&self) -> Option<&Meta> {
+    pub fn meta(&self) -> Option<&SessionMeta> {
         self.meta.as_ref()
     }
 
@@ -233,13 +238,13 @@ impl Session {
     }
 
     /// Its messages, from the first on.
-    pub fn rows(&self) -> Result<Rows, LinggenError> {
-        Ok(Rows::forward(&self.store, &self.file(SessionFile::Messages))?)
+    pub fn rows(&self) -> Result<MessageReader, LinggenError> {
+        Ok(MessageReader::forward(&self.store, &self.file(SessionFile::Messages))?)
     }
 
     /// Its messages, from the last on.
-    pub fn rows_back(&self) -> Result<Rows, LinggenError> {
-        Ok(Rows::backward(&self.store, &self.file(SessionFile::Messages))?)
+    pub fn rows_back(&self) -> Result<MessageReader, LinggenError> {
+        Ok(MessageReader::backward(&self.store, &self.file(SessionFile::Messages))?)
     }
 
     /// How many messages it has, and where the last one ends.
@@ -254,7 +259,7 @@ impl Session {
 
     /// When it was made: as its metadata say, or its id, or its first message.
     pub fn created(&self) -> Result<Option<Timestamp>, LinggenError> {
-        let told = self.meta.as_ref().and_then(Meta::created);
+        let told = self.meta.as_ref().and_then(SessionMeta::created);
         if let Some(time) = told.or_else(|| session_time(self.place.id.as_str())) {
             return Ok(Some(time));
         }
@@ -272,9 +277,9 @@ impl Session {
     }
 
     /// What it would be called if its metadata did not say.
-    pub(crate) fn made_up_title(&self) -> Result<Option<String>, LinggenError> {
+    pub(crate) fn derived_title(&self) -> Result<Option<String>, LinggenError> {
         for row in self.rows()? {
-            if let Some(text) = said_by_user(&row?) {
+            if let Some(text) = user_text(&row?) {
                 return Ok(Some(auto_title(&text)));
             }
         }
@@ -284,7 +289,7 @@ impl Session {
     /// Where it comes from, if it is a branch.
     pub fn lineage(&self) -> Result<Option<Lineage>, LinggenError> {
         let file = self.file(SessionFile::Lineage);
-        let Some(stored) = Stored::read(&self.store, &file)? else { return Ok(None) };
+        let Some(stored) = JsonDocument::read(&self.store, &file)? else { return Ok(None) };
         let lineage = stored.get("lineage").unwrap_or_default();
         let text = |key: &str| lineage.get(key).and_then(Value::as_str).map(str::to_owned);
         let turn = lineage.get("turn").and_then(Value::as_u64);
@@ -296,7 +301,7 @@ impl Session {
 }
 
 /// What the user said in a message, if it is one of the user's.
-fn said_by_user(row: &Row) -> Option<String> {
+fn user_text(row: &MessageRow) -> Option<String> {
     let tree = row.tree.as_ref()?;
     tree.string_at(&["from_id"]).filter(|from| from == USER)?;
     tree.string_at(&["content"]).filter(|content| !content.trim().is_empty())

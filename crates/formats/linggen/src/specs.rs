@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use super::error::LinggenError;
 use super::project::about;
-use super::yaml::{Yaml, YamlError};
-use everturn_json::finding::{Code, Finding};
+use super::yaml::{YamlDocument, YamlError};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
-use everturn_store::disk::Kind;
+use everturn_store::disk::FileKind;
 use everturn_store::{Store, StoreError};
 
 /// What is looked for.
@@ -33,7 +33,7 @@ impl SpecKind {
 
 /// Whose directory something was found in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum SpecSource {
     /// The home.
     Global,
     /// The home of a program with the same kind of skills.
@@ -45,7 +45,7 @@ pub enum Source {
 /// A directory to look into.
 pub struct SpecDir {
     /// Whose it is.
-    pub source: Source,
+    pub source: SpecSource,
     /// The store that has it.
     pub store: Arc<dyn Store>,
     /// Where it is there.
@@ -66,14 +66,14 @@ pub struct Spec {
     /// What comes after.
     pub body: String,
     /// Whose it is.
-    pub source: Source,
+    pub source: SpecSource,
     /// Where it was found.
     pub file: FilePath,
 }
 
 /// What was found, by id, and what is wrong with the rest.
 #[derive(Debug, Clone, Default)]
-pub struct Specs {
+pub struct SpecListing {
     /// The agents or skills.
     pub specs: BTreeMap<String, Spec>,
     /// What could not be used.
@@ -107,17 +107,17 @@ pub fn front_matter(text: &str) -> (Option<&str>, &str) {
 }
 
 /// Looks for agents or skills. Of several with the same id, the one in the last directory counts.
-pub fn specs(kind: SpecKind, dirs: &[SpecDir]) -> Result<Specs, LinggenError> {
-    let mut found = Specs::default();
+pub fn specs(kind: SpecKind, dirs: &[SpecDir]) -> Result<SpecListing, LinggenError> {
+    let mut found = SpecListing::default();
     for dir in dirs {
         for file in files(kind, dir, &mut found.findings)? {
             let Ok(text) = String::from_utf8(dir.store.read(&file, 0..u64::MAX)?) else {
-                found.findings.push(about(&file, Code::NotUtf8, "it is not UTF-8"));
+                found.findings.push(about(&file, FindingCode::NotUtf8, "it is not UTF-8"));
                 continue;
             };
             match read(kind, dir.source, &file, &text) {
                 Ok(spec) => drop(found.specs.insert(spec.id.clone(), spec)),
-                Err(reason) => found.findings.push(about(&file, Code::BadMetadata, reason)),
+                Err(reason) => found.findings.push(about(&file, FindingCode::BadMetadata, reason)),
             }
         }
     }
@@ -137,14 +137,14 @@ fn files(
     for entry in listing.entries {
         let path = dir.dir.join(&entry.name);
         match entry.kind {
-            Kind::File if entry.name.as_str().ends_with(".md") => files.push(path),
-            Kind::Dir if kind == SpecKind::Skill => {
-                let inner = path.below("SKILL.md");
+            FileKind::File if entry.name.as_str().ends_with(".md") => files.push(path),
+            FileKind::Dir if kind == SpecKind::Skill => {
+                let inner = path.join_static("SKILL.md");
                 files.extend(dir.store.stat(&inner)?.map(|_| inner));
             }
-            Kind::LinkOutside => {
+            FileKind::LinkOutside => {
                 let message = "is a link that leads out of the root, and is left alone";
-                findings.push(about(&path, Code::LinkOutside, message));
+                findings.push(about(&path, FindingCode::LinkOutside, message));
             }
             _ => {}
         }
@@ -152,10 +152,10 @@ fn files(
     Ok(files)
 }
 
-fn read(kind: SpecKind, source: Source, file: &FilePath, text: &str) -> Result<Spec, String> {
+fn read(kind: SpecKind, source: SpecSource, file: &FilePath, text: &str) -> Result<Spec, String> {
     let (yaml, body) = front_matter(text);
     let yaml = yaml.ok_or("it has no lines of --- around its fields")?;
-    let yaml = Yaml::parse(yaml).map_err(|error: YamlError| error.to_string())?;
+    let yaml = YamlDocument::parse(yaml).map_err(|error: YamlError| error.to_string())?;
     let missing = |key: &&&str| yaml.values().get(**key).is_none_or(Value::is_null);
     if let Some(key) = kind.required().iter().find(missing) {
         return Err(format!("it has no {key}"));

@@ -6,30 +6,31 @@ use jiff::Timestamp;
 
 use super::error::LinggenError;
 use super::messages::{Message, USER, count_records};
-use super::names::{SessionFile, new_session_id};
-use super::session::{Meta, Session, SessionPlace, auto_title};
-use super::yaml::Yaml;
+use super::paths::{SessionFile, new_session_id};
+use super::session::{Session, SessionLocation, SessionMeta, auto_title};
+use super::yaml::YamlDocument;
 use everturn_json::checksum::checksum;
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SessionId};
-use everturn_session::layout::LayoutError;
-use everturn_session::marks::Marks;
+use everturn_session::format::SessionError;
+use everturn_session::marks::MarkDocument;
 use everturn_store::{
-    At, Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError, Writer, read_if_there,
+    AppendAt, Durability, FileMode, Fingerprint, Precondition, Step, Store, StoreError, Writer,
+    read_optional,
 };
 
 /// What a new session starts with.
 #[derive(Debug, Clone, Default)]
-pub struct NewSession {
+pub struct NewLinggenSession {
     /// Its id; without one, it is made from the time.
     pub id: Option<SessionId>,
     /// What people call it; without one, its first message decides.
     pub title: String,
 }
 
-/// What became of a message. [`SessionWriter::number`] tells its number.
+/// What became of a message. [`LinggenWriter::number`] tells its number.
 #[derive(Debug, Clone)]
-pub struct Appended {
+pub struct AppendReceipt {
     /// Its first byte in the file.
     pub offset: u64,
     /// How many bytes its line has.
@@ -40,7 +41,7 @@ pub struct Appended {
 
 /// What became of messages that were cleared away.
 #[derive(Debug, Clone)]
-pub struct Cleared {
+pub struct ClearOutcome {
     /// How many there were.
     pub messages: u64,
     /// Where they are now; nowhere, if there were none.
@@ -52,31 +53,31 @@ pub struct Cleared {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use everturn_linggen::{Message, NewSession, ProjectPath, SessionWriter, open_project};
+/// use everturn_linggen::{Message, NewLinggenSession, ProjectPath, LinggenWriter, open_project};
 /// use everturn_store::{MemoryStore, Store};
 ///
 /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 /// let now = "2026-01-01T10:00:00Z".parse()?;
 /// let project = open_project(&store, &ProjectPath::parse("/srv/site")?, now)?;
-/// let session = SessionWriter::create(&store, &project.dir, &NewSession::default(), now)?;
+/// let session = LinggenWriter::create(&store, &project.dir, &NewLinggenSession::default(), now)?;
 /// let appended = session.append(&Message::from_user("ling", "Fix the menu"), now)?;
 /// assert_eq!(session.number(&appended)?, 1);
 /// session.release()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct SessionWriter {
+pub struct LinggenWriter {
     store: Arc<dyn Store>,
-    place: SessionPlace,
+    place: SessionLocation,
     writer: Box<dyn Writer>,
     /// How many records end before a byte of the file, once somebody has asked.
-    counted: Mutex<Option<Counted>>,
+    counted: Mutex<Option<RecordCount>>,
     /// The metadata, as long as they have no title.
-    untitled: Mutex<Option<Meta>>,
+    untitled: Mutex<Option<SessionMeta>>,
     findings: Vec<Finding>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Counted {
+struct RecordCount {
     end: u64,
     records: u64,
 }
@@ -105,19 +106,19 @@ pub(crate) fn free_id(
     Err(LinggenError::input(format!("there is no id left for a session in {sessions}")))
 }
 
-impl SessionWriter {
+impl LinggenWriter {
     /// Makes a session in a project's directory.
     pub fn create(
         store: &Arc<dyn Store>,
         project: &FilePath,
-        new: &NewSession,
+        new: &NewLinggenSession,
         now: Timestamp,
-    ) -> Result<SessionWriter, LinggenError> {
+    ) -> Result<LinggenWriter, LinggenError> {
         let id = match &new.id {
             Some(id) => id.clone(),
-            None => free_id(store, &super::names::ProjectPart::Sessions.of(project), now)?,
+            None => free_id(store, &super::paths::ProjectPart::Sessions.of(project), now)?,
         };
-        let place = SessionPlace::in_project(project, id);
+        let place = SessionLocation::in_project(project, id);
         let taken = || LinggenError::Taken { id: place.id.to_string(), path: place.dir.clone() };
         let writer = store.lock(std::slice::from_ref(&place.dir))?;
         if store.stat(&place.dir)?.is_some() {
@@ -132,32 +133,32 @@ impl SessionWriter {
             Err(StoreError::Taken { .. }) => return Err(taken()),
             done => drop(done?),
         }
-        SessionWriter::opened(store, place, writer)
+        LinggenWriter::opened(store, place, writer)
     }
 
     /// Opens a session to write to it. Fails with [`StoreError::Busy`] while somebody else does.
     pub fn open(
         store: &Arc<dyn Store>,
-        place: &SessionPlace,
-    ) -> Result<SessionWriter, LinggenError> {
+        place: &SessionLocation,
+    ) -> Result<LinggenWriter, LinggenError> {
         let writer = store.lock(std::slice::from_ref(&place.dir))?;
-        SessionWriter::opened(store, place.clone(), writer)
+        LinggenWriter::opened(store, place.clone(), writer)
     }
 
     fn opened(
         store: &Arc<dyn Store>,
-        place: SessionPlace,
+        place: SessionLocation,
         writer: Box<dyn Writer>,
-    ) -> Result<SessionWriter, LinggenError> {
+    ) -> Result<LinggenWriter, LinggenError> {
         let session = Session::open(Arc::clone(store), &place)?;
         let untitled = Mutex::new(session.meta().filter(|meta| meta.title().is_none()).cloned());
         let (counted, findings) = (Mutex::new(None), session.findings().to_vec());
-        Ok(SessionWriter { store: Arc::clone(store), place, writer, counted, untitled, findings })
+        Ok(LinggenWriter { store: Arc::clone(store), place, writer, counted, untitled, findings })
     }
 
     /// Where the session is.
     #[must_use]
-    pub fn place(&self) -> &SessionPlace {
+    pub fn place(&self) -> &SessionLocation {
         &self.place
     }
 
@@ -173,22 +174,22 @@ impl SessionWriter {
         Ok(self.count(&mut counted)?.records)
     }
 
-    fn count(&self, counted: &mut Option<Counted>) -> Result<Counted, LinggenError> {
+    fn count(&self, counted: &mut Option<RecordCount>) -> Result<RecordCount, LinggenError> {
         if let Some(known) = counted {
             return Ok(*known);
         }
         let session = Session::open(Arc::clone(&self.store), &self.place)?;
         let (records, end) = session.count()?;
-        Ok(*counted.insert(Counted { end, records }))
+        Ok(*counted.insert(RecordCount { end, records }))
     }
 
     /// Adds a message. When it returns, the message is safe.
     ///
     /// Other programs may add theirs at the same time: lines are never cut or glued, whoever was first.
-    pub fn append(&self, message: &Message, now: Timestamp) -> Result<Appended, LinggenError> {
+    pub fn append(&self, message: &Message, now: Timestamp) -> Result<AppendReceipt, LinggenError> {
         let lines = message.line(now)?;
         let (file, length) = (SessionFile::Messages.of(&self.place.dir), lines.len() as u64);
-        let append = Step::Append { file, at: At::End, lines };
+        let append = Step::Append { file, at: AppendAt::End, lines };
         let titled = match message.from_id.as_str() {
             USER if !message.content.trim().is_empty() => locked(&self.untitled).take(),
             _ => None,
@@ -205,11 +206,11 @@ impl SessionWriter {
             done => done?,
         };
         let offset = receipt.appended.first().copied().unwrap_or_default();
-        Ok(Appended { offset, length, findings: receipt.findings })
+        Ok(AppendReceipt { offset, length, findings: receipt.findings })
     }
 
     /// The number of a message that was appended: its place among the records of the file.
-    pub fn number(&self, appended: &Appended) -> Result<u64, LinggenError> {
+    pub fn number(&self, appended: &AppendReceipt) -> Result<u64, LinggenError> {
         let file = SessionFile::Messages.of(&self.place.dir);
         let mut counted = locked(&self.counted);
         let known = self.count(&mut counted)?;
@@ -221,7 +222,7 @@ impl SessionWriter {
         }
         let between = count_records(&self.store, &file, known.end..start)?;
         let records = known.records + between + 1;
-        *counted = Some(Counted { end, records });
+        *counted = Some(RecordCount { end, records });
         Ok(records)
     }
 
@@ -238,8 +239,8 @@ impl SessionWriter {
     }
 
     /// The marks of the session.
-    pub(crate) fn marks(&self) -> Result<Marks, LayoutError> {
-        Marks::open(&self.store, &self.place.dir)
+    pub(crate) fn marks(&self) -> Result<MarkDocument, SessionError> {
+        MarkDocument::open(&self.store, &self.place.dir)
     }
 
     /// Makes a change to a file of the session.
@@ -254,42 +255,46 @@ impl SessionWriter {
 }
 
 /// Takes all messages away from a session: they are kept in the trash, and none of them is lost.
-pub fn clear(
+pub fn clear_messages(
     store: &Arc<dyn Store>,
-    place: &SessionPlace,
+    place: &SessionLocation,
     now: Timestamp,
-) -> Result<Cleared, LinggenError> {
-    let kept = everturn_session::repairs::free_place(store, &place.id, "cleared", now)?;
+) -> Result<ClearOutcome, LinggenError> {
+    let kept = everturn_session::repair::allocate_originals_for(store, &place.id, "cleared", now)?;
     let writer = store.lock(&[place.dir.clone(), kept.clone()])?;
     let session = Session::open(Arc::clone(store), place)?;
     let (messages, _) = session.count()?;
     let file = SessionFile::Messages.of(&place.dir);
-    let bytes = read_if_there(store, &file)?.unwrap_or_default();
+    let bytes = read_optional(store, &file)?.unwrap_or_default();
     if bytes.is_empty() {
         writer.release()?;
-        return Ok(Cleared { messages: 0, kept: None });
+        return Ok(ClearOutcome { messages: 0, kept: None });
     }
-    let expect = Expect::Content(Fingerprint::of(&bytes));
-    let copy = everturn_session::repairs::kept(&kept, &file);
+    let expect = Precondition::Content(Fingerprint::of(&bytes));
+    let copy = everturn_session::repair::original_path(&kept, &file);
     let steps = vec![
         create(copy.clone(), bytes),
-        Step::Replace { file, expect, bytes: Vec::new(), secrecy: Secrecy::Usual },
+        Step::Replace { file, expect, bytes: Vec::new(), mode: FileMode::Default },
     ];
     writer.commit(steps, Durability::Synced)?;
     writer.release()?;
-    Ok(Cleared { messages, kept: Some(copy) })
+    Ok(ClearOutcome { messages, kept: Some(copy) })
 }
 
 /// The metadata of a new session, as programs write them.
-pub(crate) fn meta_text(id: &SessionId, title: &str, now: Timestamp) -> Result<Yaml, LinggenError> {
+pub(crate) fn meta_text(
+    id: &SessionId,
+    title: &str,
+    now: Timestamp,
+) -> Result<YamlDocument, LinggenError> {
     let fields = [
         ("id", id.as_str().into()),
         ("title", title.into()),
         ("created_at", now.as_second().into()),
     ];
-    Ok(Yaml::new(fields)?)
+    Ok(YamlDocument::new(fields)?)
 }
 
 pub(crate) fn create(file: FilePath, bytes: Vec<u8>) -> Step {
-    Step::Replace { file, expect: Expect::Absent, bytes, secrecy: Secrecy::Usual }
+    Step::Replace { file, expect: Precondition::Absent, bytes, mode: FileMode::Default }
 }

@@ -1,7 +1,7 @@
 //! YAML files that people edit: read by `saphyr-parser`, changed without disturbing what did not change, and
 //! written as the program behind these files writes them.
 //!
-//! A [`Yaml`] is the text of the file and what its outermost mapping says. Setting a key replaces just its value,
+//! A [`YamlDocument`] is the text of the file and what its outermost mapping says. Setting a key replaces just its value,
 //! so comments, the order of keys, unknown fields and the way they are quoted survive.
 
 mod read;
@@ -51,7 +51,7 @@ pub enum YamlError {
 
 /// A key of the outermost mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Field {
+pub(super) struct YamlField {
     pub(super) key: String,
     /// Where the key ends: its colon is the next thing.
     pub(super) key_end: usize,
@@ -62,9 +62,9 @@ pub(super) struct Field {
 /// A YAML file whose outermost value is a mapping.
 ///
 /// ```
-/// use everturn_linggen::Yaml;
+/// use everturn_linggen::YamlDocument;
 ///
-/// let mut yaml = Yaml::parse("id: sess-1 # ours\ntitle: 'a: b'\n")?;
+/// let mut yaml = YamlDocument::parse("id: sess-1 # ours\ntitle: 'a: b'\n")?;
 /// assert_eq!(yaml.string("title").as_deref(), Some("a: b"));
 /// yaml.set("title", &"Fix login".into())?;
 /// yaml.set("created_at", &1_700_000_000.into())?;
@@ -72,31 +72,38 @@ pub(super) struct Field {
 /// # Ok::<(), everturn_linggen::YamlError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Yaml {
+pub struct YamlDocument {
     text: String,
     values: Map<String, Value>,
-    fields: Vec<Field>,
+    fields: Vec<YamlField>,
     /// Where keys may be added; nowhere, if the mapping is written in braces.
     end: Option<usize>,
 }
 
-impl Yaml {
+impl YamlDocument {
     /// Reads a text. An empty one is a mapping without keys.
-    pub fn parse(text: &str) -> Result<Yaml, YamlError> {
+    pub fn parse(text: &str) -> Result<YamlDocument, YamlError> {
         let read = read::read(text)?;
-        Ok(Yaml { text: text.to_owned(), values: read.values, fields: read.fields, end: read.end })
+        Ok(YamlDocument {
+            text: text.to_owned(),
+            values: read.values,
+            fields: read.fields,
+            end: read.end,
+        })
     }
 
     /// Reads bytes, which must be UTF-8.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Yaml, YamlError> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<YamlDocument, YamlError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| YamlError::NotUtf8 { at: error.valid_up_to() })?;
-        Yaml::parse(text)
+        YamlDocument::parse(text)
     }
 
     /// A new mapping with these keys, in their order.
-    pub fn new<'k>(fields: impl IntoIterator<Item = (&'k str, Value)>) -> Result<Yaml, YamlError> {
-        let mut yaml = Yaml::parse("")?;
+    pub fn new<'k>(
+        fields: impl IntoIterator<Item = (&'k str, Value)>,
+    ) -> Result<YamlDocument, YamlError> {
+        let mut yaml = YamlDocument::parse("")?;
         for (key, value) in fields {
             yaml.set(key, &value)?;
         }
@@ -160,7 +167,7 @@ impl Yaml {
                 text.insert_str(end, &self.new_line(end, &line));
             }
         }
-        let changed = Yaml::parse(&text)?;
+        let changed = YamlDocument::parse(&text)?;
         // Whatever else the file says must still be said.
         let same = |(name, value): (&String, &Value)| {
             name == key || changed.values.get(name) == Some(value)
@@ -183,11 +190,11 @@ impl Yaml {
     }
 
     /// Takes keys out that come again later, with the lines of their values.
-    pub(crate) fn without_repeats(&self) -> Option<Yaml> {
+    pub(crate) fn without_repeats(&self) -> Option<YamlDocument> {
         if self.repeated().is_empty() {
             return Some(self.clone());
         }
-        let start = |field: &Field| {
+        let start = |field: &YamlField| {
             let before = self.text.get(..field.key_end).unwrap_or_default();
             before.rfind('\n').map_or(0, |at| at + 1)
         };
@@ -201,7 +208,7 @@ impl Yaml {
                 text.push_str(self.text.get(*start..end)?);
             }
         }
-        let once = Yaml::parse(&text).ok()?;
+        let once = YamlDocument::parse(&text).ok()?;
         (once.values == self.values && once.repeated().is_empty()).then_some(once)
     }
 
@@ -225,7 +232,7 @@ mod tests {
         reason = "tables of arguments read better without ampersands"
     )]
     fn read(text: &str, expect: Value) {
-        let yaml = Yaml::parse(text).unwrap();
+        let yaml = YamlDocument::parse(text).unwrap();
         assert_eq!(Value::Object(yaml.values().clone()), expect, "{text:?}");
         assert_eq!(yaml.text(), text);
     }
@@ -233,10 +240,10 @@ mod tests {
     #[test]
     fn keys_that_are_there_twice_are_told_and_taken_out() {
         let check = |text: &str, repeated: &[&str], once: Option<&str>| {
-            let yaml = Yaml::parse(text).unwrap();
+            let yaml = YamlDocument::parse(text).unwrap();
             assert_eq!(yaml.repeated(), repeated, "{text:?}");
             let found = yaml.without_repeats();
-            assert_eq!(found.as_ref().map(Yaml::text), once, "{text:?}");
+            assert_eq!(found.as_ref().map(YamlDocument::text), once, "{text:?}");
         };
         check("a: 1\nb: 2\n", &[], Some("a: 1\nb: 2\n"));
         check("# c\na: 1\nb:\n- x\na: 2\n", &["a"], Some("# c\nb:\n- x\na: 2\n"));
@@ -278,13 +285,16 @@ mod tests {
     #[test]
     fn what_is_no_mapping_is_refused() {
         for text in ["- a\n", "just words", "a: [1\n", "a: b: c\n", "a: *nobody\n", "\"open"] {
-            assert!(Yaml::parse(text).is_err(), "{text:?}");
+            assert!(YamlDocument::parse(text).is_err(), "{text:?}");
         }
         let deep = format!("a: {}1{}\n", "[".repeat(5000), "]".repeat(5000));
-        assert!(Yaml::parse(&deep).is_err());
+        assert!(YamlDocument::parse(&deep).is_err());
         let bomb = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n";
-        assert!(Yaml::parse(bomb).is_err(), "what refers to containers can grow without end");
-        assert_eq!(Yaml::from_bytes(b"a: \xff\n"), Err(YamlError::NotUtf8 { at: 3 }));
+        assert!(
+            YamlDocument::parse(bomb).is_err(),
+            "what refers to containers can grow without end"
+        );
+        assert_eq!(YamlDocument::from_bytes(b"a: \xff\n"), Err(YamlError::NotUtf8 { at: 3 }));
     }
 
     #[expect(
@@ -292,7 +302,7 @@ mod tests {
         reason = "tables of arguments read better without ampersands"
     )]
     fn set(text: &str, key: &str, value: Value, expect: &str) {
-        let mut yaml = Yaml::parse(text).unwrap();
+        let mut yaml = YamlDocument::parse(text).unwrap();
         yaml.set(key, &value).unwrap();
         assert_eq!(yaml.text(), expect, "{text:?}");
     }
@@ -331,7 +341,7 @@ mod tests {
     fn a_change_that_would_disturb_others_is_refused() {
         let cases = [("{a: 1}\n", "b"), ("a: [1]\n", "a"), ("a: &x b\nc: *x\n", "a")];
         for (text, key) in cases {
-            let mut yaml = Yaml::parse(text).unwrap();
+            let mut yaml = YamlDocument::parse(text).unwrap();
             assert!(yaml.set(key, &json!("new")).is_err(), "{text:?}");
             assert_eq!(yaml.text(), text);
         }

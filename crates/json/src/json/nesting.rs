@@ -4,7 +4,7 @@ use super::Container;
 
 /// A stack of bits, so that a million levels take 125 kB.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Nesting {
+pub(super) struct NestingStack {
     depth: usize,
     /// The levels below the last one, 64 to a word; a set bit is an object.
     words: Vec<u64>,
@@ -12,7 +12,7 @@ pub(super) struct Nesting {
     top: u64,
 }
 
-impl Nesting {
+impl NestingStack {
     pub(super) fn depth(&self) -> usize {
         self.depth
     }
@@ -54,7 +54,7 @@ mod tests {
         let kind = |level: usize| {
             if level.is_multiple_of(3) { Container::Object } else { Container::Array }
         };
-        let mut nesting = Nesting::default();
+        let mut nesting = NestingStack::default();
         for levels in [1, 63, 64, 65, 128, 129, 1000] {
             for level in 0..levels {
                 nesting.push(kind(level));

@@ -2,8 +2,8 @@
 
 use std::mem;
 
-use super::nesting::Nesting;
-use super::{Bad, Reason, string_part};
+use super::nesting::NestingStack;
+use super::{JsonError, JsonErrorKind, find_string_special};
 
 /// The most containers that may be open at once; their bits take 2 MiB.
 pub const MAX_DEPTH: usize = 1 << 24;
@@ -19,7 +19,7 @@ pub enum Container {
 
 /// How far the bytes fed so far have brought the scanner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum ScanProgress {
     /// Every byte was used and the value may go on.
     More,
     /// The value is complete; so many bytes of the last chunk belong to it.
@@ -30,7 +30,7 @@ pub enum Progress {
 
 /// What the bytes fed so far are, if no more come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum Completeness {
     /// Nothing, or only white space.
     Empty,
     /// A whole value.
@@ -42,12 +42,12 @@ pub enum Ending {
 /// Someone who wants to know the places of what the scanner passes.
 ///
 /// All places are bytes counted from the first one fed. `()` wants to know nothing.
-pub trait Visit {
+pub trait TokenVisitor {
     /// A container starts here.
-    fn opened(&mut self, _container: Container, _start: u64) {}
+    fn container_opened(&mut self, _container: Container, _start: u64) {}
 
     /// The innermost open container ends before this byte.
-    fn closed(&mut self, _end: u64) {}
+    fn container_closed(&mut self, _end: u64) {}
 
     /// A key of the innermost object, with its quotes.
     fn key(&mut self, _start: u64, _end: u64) {}
@@ -58,11 +58,11 @@ pub trait Visit {
     fn scalar(&mut self, _start: u64, _end: u64) {}
 }
 
-impl Visit for () {}
+impl TokenVisitor for () {}
 
 /// What may come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ScannerState {
     /// A value.
     Value,
     /// A value, or the end of an array that has none yet.
@@ -79,7 +79,7 @@ enum State {
     Escape,
     /// So many more hexadecimal digits.
     Hex(u8),
-    Number(Number),
+    Number(NumberState),
     /// The rest of `true`, `false` or `null`.
     Word,
     /// Nothing: the value is complete.
@@ -88,7 +88,7 @@ enum State {
 
 /// The last thing seen of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Number {
+enum NumberState {
     Minus,
     /// A zero at the front, which no digit may follow.
     Zero,
@@ -100,27 +100,38 @@ enum Number {
     ExponentDigits,
 }
 
-impl Number {
+impl NumberState {
     /// The state after `byte`, if the number can go on with it.
-    fn after(self, byte: u8) -> Option<Number> {
+    fn after(self, byte: u8) -> Option<NumberState> {
         match (self, byte) {
-            (Number::Minus, b'0') => Some(Number::Zero),
-            (Number::Minus, b'1'..=b'9') | (Number::Integer, b'0'..=b'9') => Some(Number::Integer),
-            (Number::Zero | Number::Integer, b'.') => Some(Number::Point),
-            (Number::Point | Number::Fraction, b'0'..=b'9') => Some(Number::Fraction),
-            (Number::Zero | Number::Integer | Number::Fraction, b'e' | b'E') => {
-                Some(Number::Exponent)
+            (NumberState::Minus, b'0') => Some(NumberState::Zero),
+            (NumberState::Minus, b'1'..=b'9') | (NumberState::Integer, b'0'..=b'9') => {
+                Some(NumberState::Integer)
             }
-            (Number::Exponent, b'+' | b'-') => Some(Number::ExponentSign),
-            (Number::Exponent | Number::ExponentSign | Number::ExponentDigits, b'0'..=b'9') => {
-                Some(Number::ExponentDigits)
+            (NumberState::Zero | NumberState::Integer, b'.') => Some(NumberState::Point),
+            (NumberState::Point | NumberState::Fraction, b'0'..=b'9') => {
+                Some(NumberState::Fraction)
             }
+            (NumberState::Zero | NumberState::Integer | NumberState::Fraction, b'e' | b'E') => {
+                Some(NumberState::Exponent)
+            }
+            (NumberState::Exponent, b'+' | b'-') => Some(NumberState::ExponentSign),
+            (
+                NumberState::Exponent | NumberState::ExponentSign | NumberState::ExponentDigits,
+                b'0'..=b'9',
+            ) => Some(NumberState::ExponentDigits),
             _ => None,
         }
     }
 
     fn may_end(self) -> bool {
-        matches!(self, Number::Zero | Number::Integer | Number::Fraction | Number::ExponentDigits)
+        matches!(
+            self,
+            NumberState::Zero
+                | NumberState::Integer
+                | NumberState::Fraction
+                | NumberState::ExponentDigits
+        )
     }
 }
 
@@ -132,17 +143,17 @@ fn is_escape(byte: &u8) -> bool {
 /// Finds the end of one JSON value in bytes that come in pieces.
 ///
 /// ```
-/// use everturn_json::json::{Ending, Progress, Scanner};
+/// use everturn_json::json::{Completeness, ScanProgress, Scanner};
 ///
 /// let mut scanner = Scanner::new();
-/// assert_eq!(scanner.feed(br#" {"a": [1, "#), Ok(Progress::More));
-/// assert_eq!(scanner.finish(), Ending::Incomplete);
-/// assert_eq!(scanner.feed(b"2]} and more"), Ok(Progress::End(3)));
+/// assert_eq!(scanner.feed(br#" {"a": [1, "#), Ok(ScanProgress::More));
+/// assert_eq!(scanner.finish(), Completeness::Incomplete);
+/// assert_eq!(scanner.feed(b"2]} and more"), Ok(ScanProgress::End(3)));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Scanner {
-    state: State,
-    nesting: Nesting,
+    state: ScannerState,
+    nesting: NestingStack,
     /// Whether a newline between tokens is white space or the end of the text.
     newlines: bool,
     /// Whether the string that is being read is a key.
@@ -153,7 +164,7 @@ pub struct Scanner {
     token: u64,
     /// How many bytes were used before the current chunk.
     offset: u64,
-    failed: Option<Bad>,
+    failed: Option<JsonError>,
 }
 
 impl Default for Scanner {
@@ -167,8 +178,8 @@ impl Scanner {
     #[must_use]
     pub fn new() -> Scanner {
         Scanner {
-            state: State::Value,
-            nesting: Nesting::default(),
+            state: ScannerState::Value,
+            nesting: NestingStack::default(),
             newlines: true,
             in_key: false,
             word: &[],
@@ -180,7 +191,7 @@ impl Scanner {
 
     /// A scanner for a value that must lie on one line: a newline inside it is an error.
     #[must_use]
-    pub fn in_line() -> Scanner {
+    pub fn single_line() -> Scanner {
         Scanner { newlines: false, ..Scanner::new() }
     }
 
@@ -192,73 +203,86 @@ impl Scanner {
     }
 
     /// Takes the next bytes. After the end of the value, or an error, nothing more is taken.
-    pub fn feed(&mut self, chunk: &[u8]) -> Result<Progress, Bad> {
+    pub fn feed(&mut self, chunk: &[u8]) -> Result<ScanProgress, JsonError> {
         self.feed_with(chunk, &mut ())
     }
 
     /// Takes the next bytes and tells `visit` what is in them.
-    pub fn feed_with<V: Visit>(&mut self, chunk: &[u8], visit: &mut V) -> Result<Progress, Bad> {
+    pub fn feed_with<V: TokenVisitor>(
+        &mut self,
+        chunk: &[u8],
+        visit: &mut V,
+    ) -> Result<ScanProgress, JsonError> {
         if let Some(bad) = self.failed {
             return Err(bad);
         }
         let mut used = 0;
         while let Some(rest) = chunk.get(used..)
             && let Some(&byte) = rest.first()
-            && self.state != State::Done
+            && self.state != ScannerState::Done
         {
             let place = self.offset + used as u64;
             let step = match self.state {
-                State::Text => self.text(rest, place, visit),
-                State::Number(number) => self.number(number, rest, place, visit),
+                ScannerState::Text => self.text(rest, place, visit),
+                ScannerState::Number(number) => self.number(number, rest, place, visit),
                 _ => self.token(byte, place, visit).map(|()| 1),
             };
             match step {
                 Ok(step) => used += step,
                 Err(reason) => {
-                    let bad = Bad { at: place, reason };
+                    let bad = JsonError { at: place, reason };
                     self.failed = Some(bad);
                     return Err(bad);
                 }
             }
         }
         self.offset += used as u64;
-        Ok(if self.state == State::Done { Progress::End(used) } else { Progress::More })
+        Ok(if self.state == ScannerState::Done {
+            ScanProgress::End(used)
+        } else {
+            ScanProgress::More
+        })
     }
 
     /// What there is if no more bytes come.
     #[must_use]
-    pub fn finish(&self) -> Ending {
+    pub fn finish(&self) -> Completeness {
         if self.failed.is_some() {
-            return Ending::Incomplete;
+            return Completeness::Incomplete;
         }
         match self.state {
-            State::Done => Ending::Complete,
-            State::Number(number) if number.may_end() && self.nesting.depth() == 0 => {
-                Ending::Complete
+            ScannerState::Done => Completeness::Complete,
+            ScannerState::Number(number) if number.may_end() && self.nesting.depth() == 0 => {
+                Completeness::Complete
             }
-            State::Value if self.nesting.depth() == 0 => Ending::Empty,
-            _ => Ending::Incomplete,
+            ScannerState::Value if self.nesting.depth() == 0 => Completeness::Empty,
+            _ => Completeness::Incomplete,
         }
     }
 
     /// The reason to give when the text ends here although the value is not complete.
     #[must_use]
-    pub fn unfinished(&self) -> Reason {
+    pub fn unfinished(&self) -> JsonErrorKind {
         let place = match self.state {
-            State::Text | State::Escape | State::Hex(_) => "inside a string",
-            State::Number(_) => "inside a number",
-            State::Word => "inside a word",
+            ScannerState::Text | ScannerState::Escape | ScannerState::Hex(_) => "inside a string",
+            ScannerState::Number(_) => "inside a number",
+            ScannerState::Word => "inside a word",
             _ if self.nesting.is_in_object() => "inside an object",
             _ if self.nesting.depth() > 0 => "inside an array",
             _ => "before any value",
         };
-        Reason::Unfinished { place }
+        JsonErrorKind::Unfinished { place }
     }
 
     /// Passes the ordinary bytes of a string, and its closing quote or a backslash.
     #[inline]
-    fn text<V: Visit>(&mut self, rest: &[u8], place: u64, visit: &mut V) -> Result<usize, Reason> {
-        let run = string_part(rest);
+    fn text<V: TokenVisitor>(
+        &mut self,
+        rest: &[u8],
+        place: u64,
+        visit: &mut V,
+    ) -> Result<usize, JsonErrorKind> {
+        let run = find_string_special(rest);
         match rest.get(run) {
             None => Ok(run),
             Some(b'"') => {
@@ -267,20 +291,20 @@ impl Scanner {
             }
             Some(b'\\') if rest.get(run + 1).is_some_and(is_escape) => Ok(run + 2),
             Some(b'\\') => {
-                self.state = State::Escape;
+                self.state = ScannerState::Escape;
                 Ok(run + 1)
             }
             // The error belongs to the byte after the run, so the run is passed first.
             Some(_) if run > 0 => Ok(run),
-            Some(&byte) => Err(Reason::Control { byte }),
+            Some(&byte) => Err(JsonErrorKind::Control { byte }),
         }
     }
 
-    fn close_text<V: Visit>(&mut self, end: u64, visit: &mut V) {
+    fn close_text<V: TokenVisitor>(&mut self, end: u64, visit: &mut V) {
         if self.in_key {
             visit.key(self.token, end);
             self.in_key = false;
-            self.state = State::Colon;
+            self.state = ScannerState::Colon;
         } else {
             visit.scalar(self.token, end);
             self.state = self.after_value();
@@ -288,13 +312,13 @@ impl Scanner {
     }
 
     /// Passes what follows of a number.
-    fn number<V: Visit>(
+    fn number<V: TokenVisitor>(
         &mut self,
-        mut number: Number,
+        mut number: NumberState,
         rest: &[u8],
         place: u64,
         visit: &mut V,
-    ) -> Result<usize, Reason> {
+    ) -> Result<usize, JsonErrorKind> {
         for (passed, &byte) in rest.iter().enumerate() {
             match number.after(byte) {
                 Some(next) => number = next,
@@ -305,30 +329,37 @@ impl Scanner {
                 }
                 // As in a string, the error belongs to the byte, so what comes before it is passed first.
                 None if passed > 0 => {
-                    self.state = State::Number(number);
+                    self.state = ScannerState::Number(number);
                     return Ok(passed);
                 }
-                None => return Err(Reason::Unexpected { byte, wanted: "a digit" }),
+                None => return Err(JsonErrorKind::Unexpected { byte, wanted: "a digit" }),
             }
         }
-        self.state = State::Number(number);
+        self.state = ScannerState::Number(number);
         Ok(rest.len())
     }
 
     /// Passes one byte outside of numbers and of the ordinary parts of strings.
-    fn token<V: Visit>(&mut self, byte: u8, place: u64, visit: &mut V) -> Result<(), Reason> {
+    fn token<V: TokenVisitor>(
+        &mut self,
+        byte: u8,
+        place: u64,
+        visit: &mut V,
+    ) -> Result<(), JsonErrorKind> {
         self.state = match (self.state, byte) {
-            (State::Escape, byte) if is_escape(&byte) => State::Text,
-            (State::Escape, b'u') => State::Hex(4),
-            (State::Hex(left), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+            (ScannerState::Escape, byte) if is_escape(&byte) => ScannerState::Text,
+            (ScannerState::Escape, b'u') => ScannerState::Hex(4),
+            (ScannerState::Hex(left), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 if left > 1 {
-                    State::Hex(left - 1)
+                    ScannerState::Hex(left - 1)
                 } else {
-                    State::Text
+                    ScannerState::Text
                 }
             }
-            (State::Escape | State::Hex(_), byte) => return Err(Reason::Escape { byte }),
-            (State::Word, byte) => match self.word {
+            (ScannerState::Escape | ScannerState::Hex(_), byte) => {
+                return Err(JsonErrorKind::Escape { byte });
+            }
+            (ScannerState::Word, byte) => match self.word {
                 [next, rest @ ..] if byte == *next => {
                     self.word = rest;
                     if !rest.is_empty() {
@@ -337,78 +368,96 @@ impl Scanner {
                     visit.scalar(self.token, place + 1);
                     self.after_value()
                 }
-                _ => return Err(Reason::Unexpected { byte, wanted: "a value" }),
+                _ => return Err(JsonErrorKind::Unexpected { byte, wanted: "a value" }),
             },
             (state, b' ' | b'\t' | b'\r') => state,
             (state, b'\n') if self.newlines => state,
-            (State::FirstElement, b']') | (State::FirstKey, b'}') => self.close(place, visit),
-            (State::Value | State::FirstElement, _) => self.open(byte, place, visit)?,
-            (State::FirstKey | State::Key, b'"') => {
+            (ScannerState::FirstElement, b']') | (ScannerState::FirstKey, b'}') => {
+                self.close(place, visit)
+            }
+            (ScannerState::Value | ScannerState::FirstElement, _) => {
+                self.open(byte, place, visit)?
+            }
+            (ScannerState::FirstKey | ScannerState::Key, b'"') => {
                 self.token = place;
                 self.in_key = true;
-                State::Text
+                ScannerState::Text
             }
-            (State::Colon, b':') => State::Value,
-            (State::AfterValue, b',') if self.nesting.is_in_object() => State::Key,
-            (State::AfterValue, b'}') if self.nesting.is_in_object() => self.close(place, visit),
-            (State::AfterValue, b',') => State::Value,
-            (State::AfterValue, b']') if !self.nesting.is_in_object() => self.close(place, visit),
+            (ScannerState::Colon, b':') => ScannerState::Value,
+            (ScannerState::AfterValue, b',') if self.nesting.is_in_object() => ScannerState::Key,
+            (ScannerState::AfterValue, b'}') if self.nesting.is_in_object() => {
+                self.close(place, visit)
+            }
+            (ScannerState::AfterValue, b',') => ScannerState::Value,
+            (ScannerState::AfterValue, b']') if !self.nesting.is_in_object() => {
+                self.close(place, visit)
+            }
             (state, byte) => {
-                return Err(Reason::Unexpected { byte, wanted: self.wanted(state) });
+                return Err(JsonErrorKind::Unexpected { byte, wanted: self.expected_token(state) });
             }
         };
         Ok(())
     }
 
     /// The first byte of a value.
-    fn open<V: Visit>(&mut self, byte: u8, place: u64, visit: &mut V) -> Result<State, Reason> {
+    fn open<V: TokenVisitor>(
+        &mut self,
+        byte: u8,
+        place: u64,
+        visit: &mut V,
+    ) -> Result<ScannerState, JsonErrorKind> {
         self.token = place;
         Ok(match byte {
-            b'{' | b'[' if self.nesting.depth() >= MAX_DEPTH => return Err(Reason::TooDeep),
+            b'{' | b'[' if self.nesting.depth() >= MAX_DEPTH => return Err(JsonErrorKind::TooDeep),
             b'{' => {
                 self.nesting.push(Container::Object);
-                visit.opened(Container::Object, place);
-                State::FirstKey
+                visit.container_opened(Container::Object, place);
+                ScannerState::FirstKey
             }
             b'[' => {
                 self.nesting.push(Container::Array);
-                visit.opened(Container::Array, place);
-                State::FirstElement
+                visit.container_opened(Container::Array, place);
+                ScannerState::FirstElement
             }
-            b'"' => State::Text,
-            b'-' => State::Number(Number::Minus),
-            b'0' => State::Number(Number::Zero),
-            b'1'..=b'9' => State::Number(Number::Integer),
+            b'"' => ScannerState::Text,
+            b'-' => ScannerState::Number(NumberState::Minus),
+            b'0' => ScannerState::Number(NumberState::Zero),
+            b'1'..=b'9' => ScannerState::Number(NumberState::Integer),
             b't' => self.begin_word(b"rue"),
             b'f' => self.begin_word(b"alse"),
             b'n' => self.begin_word(b"ull"),
-            _ => return Err(Reason::Unexpected { byte, wanted: self.wanted(self.state) }),
+            _ => {
+                return Err(JsonErrorKind::Unexpected {
+                    byte,
+                    wanted: self.expected_token(self.state),
+                });
+            }
         })
     }
 
-    fn begin_word(&mut self, rest: &'static [u8]) -> State {
+    fn begin_word(&mut self, rest: &'static [u8]) -> ScannerState {
         self.word = rest;
-        State::Word
+        ScannerState::Word
     }
 
-    fn close<V: Visit>(&mut self, place: u64, visit: &mut V) -> State {
+    fn close<V: TokenVisitor>(&mut self, place: u64, visit: &mut V) -> ScannerState {
         self.nesting.pop();
-        visit.closed(place + 1);
+        visit.container_closed(place + 1);
         self.after_value()
     }
 
-    fn after_value(&self) -> State {
-        if self.nesting.depth() == 0 { State::Done } else { State::AfterValue }
+    fn after_value(&self) -> ScannerState {
+        if self.nesting.depth() == 0 { ScannerState::Done } else { ScannerState::AfterValue }
     }
 
-    fn wanted(&self, state: State) -> &'static str {
+    fn expected_token(&self, state: ScannerState) -> &'static str {
         match state {
-            State::FirstElement => "a value or `]`",
-            State::FirstKey => "a key or `}`",
-            State::Key => "a key",
-            State::Colon => "`:`",
-            State::AfterValue if self.nesting.is_in_object() => "`,` or `}`",
-            State::AfterValue => "`,` or `]`",
+            ScannerState::FirstElement => "a value or `]`",
+            ScannerState::FirstKey => "a key or `}`",
+            ScannerState::Key => "a key",
+            ScannerState::Colon => "`:`",
+            ScannerState::AfterValue if self.nesting.is_in_object() => "`,` or `}`",
+            ScannerState::AfterValue => "`,` or `]`",
             _ => "a value",
         }
     }

@@ -5,13 +5,13 @@ use proptest::prelude::*;
 use super::*;
 
 /// Feeds `text` in pieces of `size` and gives what came of it, with the place of the end.
-fn run(text: &[u8], size: usize) -> Result<(Ending, u64), Bad> {
+fn run(text: &[u8], size: usize) -> Result<(Completeness, u64), JsonError> {
     let mut scanner = Scanner::new();
     let mut used = 0;
     for chunk in text.chunks(size) {
         match scanner.feed(chunk)? {
-            Progress::More => used += chunk.len() as u64,
-            Progress::End(last) => {
+            ScanProgress::More => used += chunk.len() as u64,
+            ScanProgress::End(last) => {
                 used += last as u64;
                 break;
             }
@@ -20,7 +20,7 @@ fn run(text: &[u8], size: usize) -> Result<(Ending, u64), Bad> {
     Ok((scanner.finish(), used))
 }
 
-fn check(text: &str, expect: Result<(Ending, u64), u64>) {
+fn check(text: &str, expect: Result<(Completeness, u64), u64>) {
     for size in [1, 2, 3, 7, text.len().max(1)] {
         let got = run(text.as_bytes(), size).map_err(|bad| bad.at);
         assert_eq!(got, expect, "{text:?} in pieces of {size}");
@@ -29,14 +29,14 @@ fn check(text: &str, expect: Result<(Ending, u64), u64>) {
 
 #[test]
 fn a_value_ends_where_its_grammar_ends() {
-    check(r#"{"a":[1,2,{"b":null}]}"#, Ok((Ending::Complete, 22)));
-    check(" [] x", Ok((Ending::Complete, 3)));
-    check("{}{}", Ok((Ending::Complete, 2)));
-    check("true false", Ok((Ending::Complete, 4)));
-    check("\"a\\u12aF\\n\" ", Ok((Ending::Complete, 11)));
-    check("-0.5E+10,", Ok((Ending::Complete, 8)));
-    check("12", Ok((Ending::Complete, 2)));
-    check("01", Ok((Ending::Complete, 1)));
+    check(r#"{"a":[1,2,{"b":null}]}"#, Ok((Completeness::Complete, 22)));
+    check(" [] x", Ok((Completeness::Complete, 3)));
+    check("{}{}", Ok((Completeness::Complete, 2)));
+    check("true false", Ok((Completeness::Complete, 4)));
+    check("\"a\\u12aF\\n\" ", Ok((Completeness::Complete, 11)));
+    check("-0.5E+10,", Ok((Completeness::Complete, 8)));
+    check("12", Ok((Completeness::Complete, 2)));
+    check("01", Ok((Completeness::Complete, 1)));
 }
 
 #[test]
@@ -45,10 +45,10 @@ fn a_value_that_could_go_on_is_incomplete() {
         "{", "[", "[1", "[1,", "{\"a", "{\"a\"", "{\"a\":", "\"\\", "\"\\u00", "-", "1.", "1e",
         "nul",
     ] {
-        check(text, Ok((Ending::Incomplete, text.len() as u64)));
+        check(text, Ok((Completeness::Incomplete, text.len() as u64)));
     }
-    check("", Ok((Ending::Empty, 0)));
-    check(" \r\n\t", Ok((Ending::Empty, 4)));
+    check("", Ok((Completeness::Empty, 0)));
+    check(" \r\n\t", Ok((Completeness::Empty, 4)));
 }
 
 #[test]
@@ -90,10 +90,10 @@ fn an_error_stays_until_the_scanner_is_reset() {
     let mut scanner = Scanner::new();
     let bad = scanner.feed(b"[x").unwrap_err();
     assert_eq!(scanner.feed(b"1]"), Err(bad));
-    assert_eq!(scanner.finish(), Ending::Incomplete);
+    assert_eq!(scanner.finish(), Completeness::Incomplete);
     scanner.reset();
-    assert_eq!(scanner.feed(b"1]"), Ok(Progress::End(1)));
-    assert_eq!(scanner.feed(b"]"), Ok(Progress::End(0)));
+    assert_eq!(scanner.feed(b"1]"), Ok(ScanProgress::End(1)));
+    assert_eq!(scanner.feed(b"]"), Ok(ScanProgress::End(0)));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn nothing_of_one_value_is_left_for_the_next() {
             let mut scanner = Scanner::new();
             scanner.feed(left.as_bytes()).unwrap();
             scanner.reset();
-            let end = Ok(Progress::End(next.len()));
+            let end = Ok(ScanProgress::End(next.len()));
             assert_eq!(scanner.feed(next.as_bytes()), end, "{left} before {next}");
         }
     }
@@ -112,20 +112,20 @@ fn nothing_of_one_value_is_left_for_the_next() {
 #[test]
 fn a_newline_inside_a_value_is_an_error_on_a_line_only() {
     let text = b"{\"a\":\n1}";
-    assert_eq!(Scanner::new().feed(text), Ok(Progress::End(8)));
-    assert_eq!(Scanner::in_line().feed(text).unwrap_err().at, 5);
+    assert_eq!(Scanner::new().feed(text), Ok(ScanProgress::End(8)));
+    assert_eq!(Scanner::single_line().feed(text).unwrap_err().at, 5);
 }
 
 #[test]
 fn nesting_is_deep_but_not_without_bounds() {
     for depth in [10_000, 1_000_000] {
         let text = ["[".repeat(depth), "]".repeat(depth)].concat();
-        assert_eq!(run(text.as_bytes(), 65_536), Ok((Ending::Complete, 2 * depth as u64)));
+        assert_eq!(run(text.as_bytes(), 65_536), Ok((Completeness::Complete, 2 * depth as u64)));
         let text = ["{\"a\":".repeat(depth), "1".to_owned(), "}".repeat(depth)].concat();
-        assert_eq!(run(text.as_bytes(), 65_536), Ok((Ending::Complete, text.len() as u64)));
+        assert_eq!(run(text.as_bytes(), 65_536), Ok((Completeness::Complete, text.len() as u64)));
     }
     let bad = run(&vec![b'['; MAX_DEPTH + 1], 65_536).unwrap_err();
-    assert_eq!(bad, Bad { at: MAX_DEPTH as u64, reason: Reason::TooDeep });
+    assert_eq!(bad, JsonError { at: MAX_DEPTH as u64, reason: JsonErrorKind::TooDeep });
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn serde_takes(text: &str) -> bool {
 /// Whether the scanner takes `text`, all of it, for JSON.
 fn scanner_takes(text: &str, size: usize) -> bool {
     match run(text.as_bytes(), size) {
-        Ok((Ending::Complete, end)) => {
+        Ok((Completeness::Complete, end)) => {
             let rest = &text[usize::try_from(end).unwrap()..];
             rest.bytes().all(|byte| b" \t\r\n".contains(&byte))
         }

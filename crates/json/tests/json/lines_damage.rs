@@ -2,22 +2,22 @@
 
 #![cfg(test)]
 
-use everturn_json::finding::{Code, Finding};
-use everturn_json::lines::{Forward, Item, Record, Scan, Tail};
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::jsonl::{FileTail, ForwardScan, JsonlRecord, JsonlScan, ScanItem};
 use everturn_json::names::FilePath;
 
-fn scan(bytes: &[u8]) -> Forward<&[u8]> {
-    Scan::new(bytes, FilePath::parse("log.jsonl").unwrap()).forward().unwrap()
+fn scan(bytes: &[u8]) -> ForwardScan<&[u8]> {
+    JsonlScan::new(bytes, FilePath::parse("log.jsonl").unwrap()).forward().unwrap()
 }
 
 /// Everything a scan yields, after a check that no byte was lost.
-fn read(bytes: &[u8]) -> (Vec<Record>, Vec<Finding>, Tail) {
+fn read(bytes: &[u8]) -> (Vec<JsonlRecord>, Vec<Finding>, FileTail) {
     let mut scan = scan(bytes);
     let (mut records, mut findings) = (Vec::new(), Vec::new());
     for item in &mut scan {
         match item.unwrap() {
-            Item::Record(record) => records.push(record),
-            Item::Finding(finding) => findings.push(finding),
+            ScanItem::Record(record) => records.push(record),
+            ScanItem::Finding(finding) => findings.push(finding),
         }
     }
     let summary = scan.summary();
@@ -29,7 +29,7 @@ fn read(bytes: &[u8]) -> (Vec<Record>, Vec<Finding>, Tail) {
         "bytes are missing from the sums for {}",
         bytes.escape_ascii()
     );
-    assert_eq!(Tail::examine(bytes).unwrap(), scan.tail());
+    assert_eq!(FileTail::examine(bytes).unwrap(), scan.tail());
     (records, findings, scan.tail())
 }
 
@@ -38,11 +38,11 @@ fn shown(bytes: &[u8]) -> Vec<String> {
     let place = |line: Option<u64>, offset: u64| format!("{}@{offset}", line.unwrap());
     scan(bytes)
         .map(|item| match item.unwrap() {
-            Item::Record(record) => {
+            ScanItem::Record(record) => {
                 assert_eq!(record.length, record.text().unwrap().len() as u64);
                 format!("{} {}", place(record.line, record.offset), record.text().unwrap())
             }
-            Item::Finding(finding) => {
+            ScanItem::Finding(finding) => {
                 format!("{} {}", place(finding.line, finding.offset.unwrap()), finding.code)
             }
         })
@@ -194,7 +194,7 @@ fn file_of(records: &[String]) -> Vec<u8> {
     records.iter().flat_map(|record| [record.as_bytes(), b"\n"].concat()).collect()
 }
 
-fn texts(found: &[Record]) -> Vec<&str> {
+fn texts(found: &[JsonlRecord]) -> Vec<&str> {
     found.iter().map(|record| record.text().unwrap()).collect()
 }
 
@@ -212,8 +212,8 @@ fn t01_a_cut_at_any_byte_of_the_last_record_loses_that_record_only() {
             assert_eq!(tail.newline_missing, cut == whole.len() - 1);
         } else {
             assert_eq!(texts(&found), records[..4], "cut at {cut}");
-            let codes: Vec<Code> = findings.iter().map(|finding| finding.code).collect();
-            assert_eq!(codes, [Code::TornTail], "cut at {cut}");
+            let codes: Vec<FindingCode> = findings.iter().map(|finding| finding.code).collect();
+            assert_eq!(codes, [FindingCode::TornTail], "cut at {cut}");
             assert_eq!((findings[0].line, findings[0].offset), (Some(5), Some(last as u64)));
             assert_eq!(tail.good_end, last as u64);
             assert_eq!(tail.torn.unwrap().span.length, (cut - last) as u64);
@@ -253,7 +253,7 @@ fn t02_corrupt_lines_in_the_middle_cost_only_themselves() {
         expect.dedup();
         let reported: Vec<u64> = findings.iter().map(|finding| finding.line.unwrap()).collect();
         assert_eq!(reported, expect, "round {round}");
-        assert!(findings.iter().all(|finding| finding.code == Code::BadLine));
+        assert!(findings.iter().all(|finding| finding.code == FindingCode::BadLine));
         assert!(tail.is_clean());
     }
 }
@@ -269,7 +269,7 @@ fn t03_glued_records_are_all_recovered_wherever_they_are() {
             let (found, findings, tail) = read(&file_of(&lines));
             assert_eq!(texts(&found), records, "{count} glued from {first} on");
             assert_eq!(findings.len(), 1);
-            assert_eq!(findings[0].code, Code::GluedRecords);
+            assert_eq!(findings[0].code, FindingCode::GluedRecords);
             assert_eq!(findings[0].line, Some(first as u64 + 1));
             assert!(tail.is_clean());
         }
@@ -282,13 +282,13 @@ fn a_scan_may_start_at_any_line() {
     let bytes = file_of(&records);
     let offset = (records[0].len() + 1) as u64;
     let start = |offset, line| {
-        Scan::new(bytes.as_slice(), FilePath::root())
+        JsonlScan::new(bytes.as_slice(), FilePath::root())
             .start_at(offset, line)
             .forward()
             .unwrap()
             .map(|item| match item.unwrap() {
-                Item::Record(record) => (record.line, record.offset),
-                Item::Finding(finding) => panic!("{finding}"),
+                ScanItem::Record(record) => (record.line, record.offset),
+                ScanItem::Finding(finding) => panic!("{finding}"),
             })
             .collect::<Vec<_>>()
     };

@@ -4,8 +4,8 @@
 
 use std::io;
 
-use everturn_json::finding::Code;
-use everturn_json::lines::{Item, Record, Scan, Source, Tail, Text};
+use everturn_json::finding::FindingCode;
+use everturn_json::jsonl::{ByteSource, FileTail, JsonlRecord, JsonlScan, RecordText, ScanItem};
 use everturn_json::names::FilePath;
 
 /// A record that is one long string, between two short records.
@@ -18,7 +18,7 @@ struct LongLine {
 
 const BEFORE: &[u8] = b"{\"a\":1}\n{\"text\":\"";
 
-impl Source for LongLine {
+impl ByteSource for LongLine {
     fn len(&self) -> io::Result<u64> {
         Ok(BEFORE.len() as u64 + self.length + self.after.len() as u64)
     }
@@ -37,14 +37,14 @@ impl Source for LongLine {
     }
 }
 
-fn items(source: impl Source) -> Vec<Item> {
-    Scan::new(source, FilePath::root()).forward().unwrap().map(Result::unwrap).collect()
+fn items(source: impl ByteSource) -> Vec<ScanItem> {
+    JsonlScan::new(source, FilePath::root()).forward().unwrap().map(Result::unwrap).collect()
 }
 
-fn record(item: &Item) -> &Record {
+fn record(item: &ScanItem) -> &JsonlRecord {
     match item {
-        Item::Record(record) => record,
-        Item::Finding(finding) => panic!("{finding}"),
+        ScanItem::Record(record) => record,
+        ScanItem::Finding(finding) => panic!("{finding}"),
     }
 }
 
@@ -55,7 +55,7 @@ fn a_record_of_100_mb_is_checked_and_yielded_without_its_text() {
     assert_eq!(found.len(), 3);
     assert_eq!(record(&found[0]).text(), Some("{\"a\":1}"));
     let large = record(&found[1]);
-    assert_eq!(large.text, Text::Large);
+    assert_eq!(large.text, RecordText::Large);
     assert_eq!((large.line, large.offset, large.length), (Some(2), 8, 100_000_011));
     assert_eq!(record(&found[2]).text(), Some("{\"b\":2}"));
 }
@@ -63,10 +63,10 @@ fn a_record_of_100_mb_is_checked_and_yielded_without_its_text() {
 #[test]
 fn a_long_record_is_read_backwards_too() {
     let source = LongLine { length: 3_000_000, after: b"\"}\n{\"b\":2}\n" };
-    let scan = Scan::new(&source, FilePath::root()).largest_text(1_000_000).reverse().unwrap();
-    let found: Vec<Item> = scan.map(Result::unwrap).collect();
+    let scan = JsonlScan::new(&source, FilePath::root()).largest_text(1_000_000).reverse().unwrap();
+    let found: Vec<ScanItem> = scan.map(Result::unwrap).collect();
     assert_eq!(found.len(), 3);
-    assert_eq!(record(&found[1]).text, Text::Large);
+    assert_eq!(record(&found[1]).text, RecordText::Large);
     assert_eq!((record(&found[1]).offset, record(&found[1]).length), (8, 3_000_011));
 }
 
@@ -74,15 +74,15 @@ fn a_long_record_is_read_backwards_too() {
 fn a_mistake_at_the_end_of_a_long_record_is_seen() {
     let source = LongLine { length: 3_000_000, after: b"\x01\"}\n{\"b\":2}\n" };
     let found = items(&source);
-    let Item::Finding(finding) = &found[1] else { panic!("no finding") };
-    assert_eq!(finding.code, Code::BadLine);
+    let ScanItem::Finding(finding) = &found[1] else { panic!("no finding") };
+    assert_eq!(finding.code, FindingCode::BadLine);
     assert!(finding.message.ends_with("at byte 3000017"), "{}", finding.message);
     assert_eq!(record(&found[2]).text(), Some("{\"b\":2}"));
 }
 
 #[test]
 fn a_long_torn_record_is_measured() {
-    let tail = Tail::examine(&LongLine { length: 3_000_000, after: b"" }).unwrap();
+    let tail = FileTail::examine(&LongLine { length: 3_000_000, after: b"" }).unwrap();
     assert_eq!((tail.good_end, tail.newline_missing), (8, false));
     assert_eq!(tail.torn.unwrap().span.length, 3_000_009);
 }
@@ -91,11 +91,12 @@ fn a_long_torn_record_is_measured() {
 fn the_text_is_held_up_to_the_length_that_was_set() {
     let length = |largest| {
         let bytes = b"[1234]\n".as_slice();
-        let mut scan = Scan::new(bytes, FilePath::root()).largest_text(largest).forward().unwrap();
+        let mut scan =
+            JsonlScan::new(bytes, FilePath::root()).largest_text(largest).forward().unwrap();
         record(&scan.next().unwrap().unwrap()).text.clone()
     };
-    assert_eq!(length(6), Text::Whole("[1234]".to_owned()));
-    assert_eq!(length(5), Text::Large);
+    assert_eq!(length(6), RecordText::Whole("[1234]".to_owned()));
+    assert_eq!(length(5), RecordText::Large);
 }
 
 #[test]
@@ -115,7 +116,7 @@ struct Breaks {
     how: fn() -> io::Result<usize>,
 }
 
-impl Source for Breaks {
+impl ByteSource for Breaks {
     fn len(&self) -> io::Result<u64> {
         Ok(self.bytes.len() as u64)
     }
@@ -136,7 +137,7 @@ fn breaks(how: fn() -> io::Result<usize>) -> Breaks {
 #[test]
 fn a_failing_read_is_an_error_and_not_the_end() {
     let source = breaks(|| Err(io::Error::other("the disk is on fire")));
-    let mut scan = Scan::new(&source, FilePath::root()).chunk(16).forward().unwrap();
+    let mut scan = JsonlScan::new(&source, FilePath::root()).chunk(16).forward().unwrap();
     let mut good = 0;
     let error = loop {
         match scan.next().expect("the error came before the end") {
@@ -148,7 +149,7 @@ fn a_failing_read_is_an_error_and_not_the_end() {
     assert_eq!(good, 10);
     assert!(scan.next().is_none());
 
-    let mut scan = Scan::new(&source, FilePath::root()).chunk(16).reverse().unwrap();
+    let mut scan = JsonlScan::new(&source, FilePath::root()).chunk(16).reverse().unwrap();
     let error = scan.find_map(Result::err).expect("the error came before the start");
     assert_eq!(error.to_string(), "the disk is on fire");
     assert!(scan.next().is_none());
@@ -158,7 +159,7 @@ fn a_failing_read_is_an_error_and_not_the_end() {
 fn an_interrupted_read_is_tried_again() {
     struct Interrupted(std::cell::Cell<bool>);
 
-    impl Source for Interrupted {
+    impl ByteSource for Interrupted {
         fn len(&self) -> io::Result<u64> {
             Ok(3)
         }
@@ -177,8 +178,8 @@ fn an_interrupted_read_is_tried_again() {
 #[test]
 fn a_file_that_became_shorter_is_an_error() {
     let source = breaks(|| Ok(0));
-    let result: io::Result<Vec<Item>> =
-        Scan::new(&source, FilePath::root()).chunk(16).forward().unwrap().collect();
+    let result: io::Result<Vec<ScanItem>> =
+        JsonlScan::new(&source, FilePath::root()).chunk(16).forward().unwrap().collect();
     let error = result.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     assert!(error.to_string().ends_with("at byte 80"), "{error}");
@@ -188,7 +189,7 @@ fn a_file_that_became_shorter_is_an_error() {
 fn what_is_appended_during_a_scan_is_left_for_the_next_one() {
     struct Grows(std::cell::Cell<u64>);
 
-    impl Source for Grows {
+    impl ByteSource for Grows {
         fn len(&self) -> io::Result<u64> {
             Ok(self.0.get())
         }

@@ -2,45 +2,45 @@
 
 #![cfg(test)]
 
-use everturn_json::lines::{Item, Scan, Summary, Tail};
+use everturn_json::jsonl::{FileTail, JsonlScan, ScanItem, ScanSummary};
 use everturn_json::names::FilePath;
 use proptest::prelude::*;
 
-fn without_line(item: Item) -> Item {
+fn without_line(item: ScanItem) -> ScanItem {
     match item {
-        Item::Record(mut record) => {
+        ScanItem::Record(mut record) => {
             record.line = None;
-            Item::Record(record)
+            ScanItem::Record(record)
         }
-        Item::Finding(mut finding) => {
+        ScanItem::Finding(mut finding) => {
             finding.line = None;
-            Item::Finding(finding)
+            ScanItem::Finding(finding)
         }
     }
 }
 
-fn forward(bytes: &[u8], chunk: usize) -> (Vec<Item>, Summary, Tail) {
-    let mut scan = Scan::new(bytes, FilePath::root()).chunk(chunk).forward().unwrap();
+fn forward(bytes: &[u8], chunk: usize) -> (Vec<ScanItem>, ScanSummary, FileTail) {
+    let mut scan = JsonlScan::new(bytes, FilePath::root()).chunk(chunk).forward().unwrap();
     let items = scan.by_ref().map(|item| without_line(item.unwrap())).collect();
     (items, scan.summary(), scan.tail())
 }
 
-fn reverse(bytes: &[u8], chunk: usize) -> (Vec<Item>, Summary, Tail) {
-    let mut scan = Scan::new(bytes, FilePath::root()).chunk(chunk).reverse().unwrap();
-    let mut items: Vec<Item> = scan.by_ref().map(Result::unwrap).collect();
+fn reverse(bytes: &[u8], chunk: usize) -> (Vec<ScanItem>, ScanSummary, FileTail) {
+    let mut scan = JsonlScan::new(bytes, FilePath::root()).chunk(chunk).reverse().unwrap();
+    let mut items: Vec<ScanItem> = scan.by_ref().map(Result::unwrap).collect();
     items.reverse();
     (items, scan.summary(), scan.tail())
 }
 
 fn check(bytes: &[u8]) {
     let whole = forward(bytes, bytes.len().max(1));
-    let Summary { record_bytes, reported_bytes, blank_bytes, .. } = whole.1;
+    let ScanSummary { record_bytes, reported_bytes, blank_bytes, .. } = whole.1;
     assert_eq!(record_bytes + reported_bytes + blank_bytes, bytes.len() as u64);
     for chunk in [1, 2, 3, 7, 64, bytes.len().max(1)] {
         assert_eq!(forward(bytes, chunk), whole, "{} by {chunk}", bytes.escape_ascii());
         assert_eq!(reverse(bytes, chunk), whole, "{} back by {chunk}", bytes.escape_ascii());
     }
-    assert_eq!(Tail::examine(bytes).unwrap(), whole.2);
+    assert_eq!(FileTail::examine(bytes).unwrap(), whole.2);
 }
 
 fn piece() -> impl Strategy<Value = Vec<u8>> {
@@ -91,7 +91,7 @@ proptest! {
     ) {
         let mut bytes = pieces.concat();
         let (before, ..) = forward(&bytes, 64);
-        let tail = Tail::examine(bytes.as_slice()).unwrap();
+        let tail = FileTail::examine(bytes.as_slice()).unwrap();
         bytes.truncate(usize::try_from(tail.good_end).unwrap());
         if tail.newline_missing {
             bytes.push(b'\n');
@@ -99,14 +99,14 @@ proptest! {
         let offset = bytes.len() as u64;
         bytes.extend_from_slice(b"{\"next\":1}\n");
         let (after, _, end) = forward(&bytes, 64);
-        let kept = |items: &[Item]| -> Vec<Item> {
+        let kept = |items: &[ScanItem]| -> Vec<ScanItem> {
             items.iter().filter(|item| match item {
-                Item::Record(_) => true,
-                Item::Finding(finding) => finding.offset.unwrap() < tail.good_end,
+                ScanItem::Record(_) => true,
+                ScanItem::Finding(finding) => finding.offset.unwrap() < tail.good_end,
             }).cloned().collect()
         };
         let (mut before, after) = (kept(&before), kept(&after));
-        let Some(Item::Record(last)) = after.last() else { panic!("the record is not the last item") };
+        let Some(ScanItem::Record(last)) = after.last() else { panic!("the record is not the last item") };
         assert_eq!((last.offset, last.text()), (offset, Some("{\"next\":1}")));
         before.push(after.last().unwrap().clone());
         assert_eq!(after, before);
@@ -131,12 +131,12 @@ fn the_last_records_cost_only_their_own_bytes() {
     use std::cell::Cell;
     use std::io;
 
-    use everturn_json::lines::Source;
+    use everturn_json::jsonl::ByteSource;
 
     /// Refuses to read anything but its last 64 KiB.
     struct EndOnly<'b>(&'b [u8], Cell<u64>);
 
-    impl Source for EndOnly<'_> {
+    impl ByteSource for EndOnly<'_> {
         fn len(&self) -> io::Result<u64> {
             Ok(1 << 40)
         }
@@ -152,13 +152,13 @@ fn the_last_records_cost_only_their_own_bytes() {
     let bytes: Vec<u8> =
         (0..100_000).flat_map(|n| format!("{{\"n\":{n}}}\n").into_bytes()).collect();
     let source = EndOnly(&bytes, Cell::new(0));
-    let last: Vec<String> = Scan::new(&source, FilePath::root())
+    let last: Vec<String> = JsonlScan::new(&source, FilePath::root())
         .reverse()
         .unwrap()
         .take(3)
         .map(|item| match item.unwrap() {
-            Item::Record(record) => record.text().unwrap().to_owned(),
-            Item::Finding(finding) => panic!("{finding}"),
+            ScanItem::Record(record) => record.text().unwrap().to_owned(),
+            ScanItem::Finding(finding) => panic!("{finding}"),
         })
         .collect();
     assert_eq!(last, ["{\"n\":99999}", "{\"n\":99998}", "{\"n\":99997}"]);

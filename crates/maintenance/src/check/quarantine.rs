@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use everturn_json::finding::{Code, Finding};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
-use everturn_session::layout::LayoutError;
+use everturn_session::format::SessionError;
 use everturn_session::quarantine::{QuarantinedPiece, quarantined};
 use everturn_store::disk::Disk;
 use everturn_store::{Store, StoreError};
@@ -43,8 +43,9 @@ pub(super) fn findings(
         }
     }
     // What recovery itself says names a file that is not there yet.
-    let is_told =
-        |finding: &Finding| finding.code == Code::ChangedByOthers && coming.contains(&finding.file);
+    let is_told = |finding: &Finding| {
+        finding.code == FindingCode::ChangedByOthers && coming.contains(&finding.file)
+    };
     let mut findings: Vec<Finding> = recovery.into_iter().filter(|one| !is_told(one)).collect();
     findings.append(&mut told);
     Ok(findings)
@@ -54,10 +55,10 @@ pub(super) fn findings(
 fn of_session(store: &Arc<dyn Store>, start: &FilePath) -> HashSet<FilePath> {
     let mut found = HashSet::new();
     for layout in registry::ALL {
-        let looked = || -> Result<Vec<FilePath>, LayoutError> {
-            let places = layout.places(store)?.places;
+        let looked = || -> Result<Vec<FilePath>, SessionError> {
+            let places = layout.locate(store)?.sessions;
             match places.iter().find(|place| place.path == *start) {
-                Some(place) => Ok(layout.belongings(store, place)?.quarantined(store)?),
+                Some(place) => Ok(layout.session_files(store, place)?.quarantined_files(store)?),
                 None => Ok(Vec::new()),
             }
         };

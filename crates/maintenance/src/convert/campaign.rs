@@ -2,36 +2,36 @@
 
 use serde_json::Value;
 
-use super::record::Records;
-use super::report::Report;
-use super::story::{Story, Told};
-use super::{Draft, Own};
-use everturn_campaign::{RowTold, ToldCampaign, ToldTurn};
+use super::record::RecordSource;
+use super::report::ConversionReport;
+use super::source_session::{SourceEntry, SourceSession};
+use super::{OwnTarget, SessionDraft};
+use everturn_campaign::{RecordedCampaign, RecordedTurn, RowSource};
 use everturn_json::names::SessionId;
-use everturn_session::layout::LayoutError;
-use everturn_session::view::{Kind, Place};
-use everturn_value::tree::Tree;
+use everturn_session::format::SessionError;
+use everturn_session::model::{EntryKind, SessionRef};
+use everturn_value::tree::JsonTree;
 
-pub(super) struct Campaign;
+pub(super) struct CampaignTarget;
 
 /// The one part of the state that campaigns have.
 const SCOPE: &str = "campaign";
 
-impl Own for Campaign {
+impl OwnTarget for CampaignTarget {
     fn write(
         &self,
-        story: &Story,
-        records: Records<'_>,
-        draft: &Draft,
-        _report: &mut Report,
-    ) -> Result<Place, LayoutError> {
+        story: &SourceSession,
+        records: RecordSource<'_>,
+        draft: &SessionDraft,
+        _report: &mut ConversionReport,
+    ) -> Result<SessionRef, SessionError> {
         let created = story.created.unwrap_or(draft.now);
         let mut time = created;
-        let mut turns: Vec<ToldTurn> = Vec::new();
+        let mut turns: Vec<RecordedTurn> = Vec::new();
         let mut turn_of = Vec::new();
-        let (mut rest, rows): (&[String], Vec<&[Told]>) = match records {
-            Records::Carrying(carried) => (carried, rows(&story.entries).collect()),
-            Records::Original => (&[], story.records().collect()),
+        let (mut rest, rows): (&[String], Vec<&[SourceEntry]>) = match records {
+            RecordSource::Carrying(carried) => (carried, rows(&story.entries).collect()),
+            RecordSource::Original => (&[], story.records().collect()),
         };
         for row in rows {
             let (mine, others) = rest.split_at_checked(row.len()).unwrap_or((rest, &[]));
@@ -40,19 +40,21 @@ impl Own for Campaign {
             turn_of.extend(row.iter().map(|_| turns.len() as u64 + 1));
             let as_it_was = || row.first().and_then(|told| told.raw.clone());
             let row_told = match records {
-                Records::Carrying(_) => {
-                    RowTold::Anew(format!("{{\"entries\":[{}]}}", mine.join(",")))
+                RecordSource::Carrying(_) => {
+                    RowSource::Generated(format!("{{\"entries\":[{}]}}", mine.join(",")))
                 }
-                Records::Original => RowTold::AsItWas(as_it_was().unwrap_or_else(Tree::null)),
+                RecordSource::Original => {
+                    RowSource::Verbatim(as_it_was().unwrap_or_else(JsonTree::null))
+                }
             };
-            let said = |wanted: fn(&Kind) -> bool| {
+            let said = |wanted: fn(&EntryKind) -> bool| {
                 let texts = row.iter().map(|told| &told.entry).filter(|entry| wanted(&entry.kind));
                 texts.map(|entry| entry.text.as_str()).collect::<Vec<&str>>().join("\n\n")
             };
             let changes = row.iter().flat_map(|told| &told.changes).filter(|_| draft.states);
-            turns.push(ToldTurn {
+            turns.push(RecordedTurn {
                 time,
-                user_input: said(|kind| *kind == Kind::User),
+                user_input: said(|kind| *kind == EntryKind::User),
                 text: said(is_answer),
                 row: row_told,
                 deltas: changes.map(|change| change.delta.clone()).collect(),
@@ -60,15 +62,16 @@ impl Own for Campaign {
         }
         let id = SessionId::parse(&draft.id)?;
         let document = story.state.as_ref().filter(|_| draft.states);
-        let document = document.and_then(|state| state.at(&[SCOPE]));
+        let document = document.and_then(|state| state.value_at(&[SCOPE]));
         let goal = story.title.clone().filter(|_| document.is_none());
-        let path = ToldCampaign { id, created, goal, document, turns }.create(&draft.store)?;
+        let path = RecordedCampaign { id, created, goal, document, turns }.create(&draft.store)?;
         draft.put_marks(story, records, &path, |at| turn_of.get(at).copied().unwrap_or(0))?;
-        Ok(Place { id: draft.id.clone(), path })
+        Ok(SessionRef { id: draft.id.clone(), path })
     }
 
-    fn takes_states(&self, story: &Story) -> bool {
-        let document = story.state.as_ref().and_then(|state| state.at(&[SCOPE])?.to_value().ok());
+    fn takes_states(&self, story: &SourceSession) -> bool {
+        let document =
+            story.state.as_ref().and_then(|state| state.value_at(&[SCOPE])?.to_value().ok());
         let has = |key: &str| document.as_ref().is_some_and(|document| document.get(key).is_some());
         let mut changes = story.entries.iter().flat_map(|told| &told.changes);
         document.as_ref().is_some_and(Value::is_object)
@@ -78,17 +81,17 @@ impl Own for Campaign {
     }
 }
 
-fn is_answer(kind: &Kind) -> bool {
-    matches!(kind, Kind::Narrator | Kind::Assistant | Kind::Npc)
+fn is_answer(kind: &EntryKind) -> bool {
+    matches!(kind, EntryKind::Narrator | EntryKind::Assistant | EntryKind::Npc)
 }
 
 /// The entries of each row: what the player says begins one, and so does another turn of somebody who has spoken.
-fn rows(entries: &[Told]) -> impl Iterator<Item = &[Told]> {
+fn rows(entries: &[SourceEntry]) -> impl Iterator<Item = &[SourceEntry]> {
     let mut spoken = false;
     entries.chunk_by(move |before, next| {
         spoken |= is_answer(&before.entry.kind);
         let begins =
-            next.entry.kind == Kind::User || spoken && next.entry.turn != before.entry.turn;
+            next.entry.kind == EntryKind::User || spoken && next.entry.turn != before.entry.turn;
         spoken &= !begins;
         !begins
     })

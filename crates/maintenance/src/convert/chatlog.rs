@@ -5,39 +5,39 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::record::Records;
-use super::report::{Fate, Report};
-use super::story::{Chat, Story, Told};
-use super::{Draft, Own};
+use super::record::RecordSource;
+use super::report::{ConversionReport, Disposition};
+use super::source_session::{ChatDocument, SourceEntry, SourceSession};
+use super::{OwnTarget, SessionDraft};
 use everturn_chatlog::import;
-use everturn_session::layout::LayoutError;
-use everturn_session::view::carried::MEMBER;
-use everturn_session::view::{Entry, Kind, Mark, MarkKind, Place};
-use everturn_value::document::Style;
-use everturn_value::tree::Tree;
+use everturn_session::format::SessionError;
+use everturn_session::model::carried::MEMBER;
+use everturn_session::model::{Entry, EntryKind, Mark, MarkKind, SessionRef};
+use everturn_value::document::JsonStyle;
+use everturn_value::tree::JsonTree;
 
-pub(super) struct Chatlog;
+pub(super) struct ChatLogTarget;
 
-impl Own for Chatlog {
+impl OwnTarget for ChatLogTarget {
     fn write(
         &self,
-        story: &Story,
-        records: Records<'_>,
-        draft: &Draft,
-        report: &mut Report,
-    ) -> Result<Place, LayoutError> {
+        story: &SourceSession,
+        records: RecordSource<'_>,
+        draft: &SessionDraft,
+        report: &mut ConversionReport,
+    ) -> Result<SessionRef, SessionError> {
         let created = story.created.unwrap_or(draft.now);
         let mut ids = HashSet::new();
         let mut time = created;
         let names: Vec<String> =
             story.entries.iter().map(|told| free_id(&mut ids, &told.entry)).collect();
         let mut free = names.iter();
-        let messages = records.lines(story, |Told { entry, .. }| {
+        let messages = records.lines(story, |SourceEntry { entry, .. }| {
             time = entry.time.unwrap_or(time);
             message(entry, free.next().map_or("", String::as_str), time)
         });
-        if let (Records::Original, Some(chat)) = (records, &story.chat) {
-            return as_it_was(story, chat, &messages, draft);
+        if let (RecordSource::Original, Some(chat)) = (records, &story.chat) {
+            return restore_original(story, chat, &messages, draft);
         }
         let player =
             story.entries.iter().find(|told| message_type(&told.entry.kind) == "protagonist");
@@ -72,21 +72,21 @@ impl Own for Chatlog {
     }
 }
 
-fn put(draft: &Draft, text: &str) -> Result<Place, LayoutError> {
-    let tree = Tree::parse(text).map_err(|bad| LayoutError::request(bad.to_string()))?;
-    let text = tree.to_text(&Style::PRETTY_RAW_LINE);
+fn put(draft: &SessionDraft, text: &str) -> Result<SessionRef, SessionError> {
+    let tree = JsonTree::parse(text).map_err(|bad| SessionError::request(bad.to_string()))?;
+    let text = tree.to_text(&JsonStyle::PRETTY_RAW_LINE);
     let made = import(&draft.store, text.as_bytes(), Some(&draft.id))?;
-    Ok(Place { id: made.id, path: made.path })
+    Ok(SessionRef { id: made.id, path: made.path })
 }
 
 /// A chat log that was one before: what it said of itself, its messages and its states stand where they stood.
-fn as_it_was(
-    story: &Story,
-    chat: &Chat,
+fn restore_original(
+    story: &SourceSession,
+    chat: &ChatDocument,
     messages: &[String],
-    draft: &Draft,
-) -> Result<Place, LayoutError> {
-    let snapshots: Vec<String> = chat.snapshots.iter().map(Tree::to_line).collect();
+    draft: &SessionDraft,
+) -> Result<SessionRef, SessionError> {
+    let snapshots: Vec<String> = chat.snapshots.iter().map(JsonTree::to_line).collect();
     let lists = [("messages", messages.join(",")), ("tool_snapshots", snapshots.join(","))];
     let mut members = Vec::new();
     for (key, value) in chat.about.children() {
@@ -138,7 +138,7 @@ fn message(entry: &Entry, id: &str, time: Timestamp) -> Value {
 }
 
 /// Bookmarks and narrative markers. Each is at a message.
-fn marks(story: &Story, ids: &[String], report: &mut Report) -> (Value, Value) {
+fn marks(story: &SourceSession, ids: &[String], report: &mut ConversionReport) -> (Value, Value) {
     let (mut bookmarks, mut markers) = (Vec::new(), Vec::new());
     for mark in &story.marks {
         let by_entry =
@@ -146,13 +146,13 @@ fn marks(story: &Story, ids: &[String], report: &mut Report) -> (Value, Value) {
         let at = mark.entry.as_ref().and_then(by_entry).or_else(|| story.position(mark.turn));
         let Some(message) = at.or((!ids.is_empty()).then_some(0)).and_then(|at| ids.get(at)) else {
             let why = "there is no message that it could be at";
-            report.note(format!("mark {:?}", mark.name), Fate::Dropped, why);
+            report.note(format!("mark {:?}", mark.name), Disposition::Dropped, why);
             continue;
         };
         let kind = kind(mark);
         if mark.entry.as_ref() != Some(message) {
             let why = "a mark of a chat log is at a message, the first of its turn";
-            report.note(format!("mark {:?}", mark.name), Fate::Changed, why);
+            report.note(format!("mark {:?}", mark.name), Disposition::Changed, why);
         }
         let mut value = json!({
             "id": mark.id, "type": kind, "name": mark.name, "description": mark.description,
@@ -163,7 +163,7 @@ fn marks(story: &Story, ids: &[String], report: &mut Report) -> (Value, Value) {
         }
         if kind != mark.kind.as_str() {
             let why = format!("the kind {} becomes {kind}", mark.kind);
-            report.note(format!("mark {:?}", mark.name), Fate::Changed, why);
+            report.note(format!("mark {:?}", mark.name), Disposition::Changed, why);
         }
         match (mark.kind == MarkKind::Bookmark, &mut value) {
             (true, Value::Object(fields)) => {
@@ -185,12 +185,12 @@ fn kind(mark: &Mark) -> &str {
 }
 
 /// The type of message that comes closest to a kind of entry.
-fn message_type(kind: &Kind) -> &'static str {
+fn message_type(kind: &EntryKind) -> &'static str {
     match kind {
-        Kind::User => "protagonist",
-        Kind::Narrator | Kind::Assistant => "narrator",
-        Kind::Npc => "npc",
-        Kind::Ooc => "ooc",
+        EntryKind::User => "protagonist",
+        EntryKind::Narrator | EntryKind::Assistant => "narrator",
+        EntryKind::Npc => "npc",
+        EntryKind::Ooc => "ooc",
         _ => "system",
     }
 }

@@ -3,19 +3,21 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::calls::tool_name;
-use super::native::{Native, Setting, Written, left_out, stamp, uuid, uuid_of};
-use super::record::object;
-use super::story::{Story, Told};
-use everturn_session::view::Kind;
+use super::native::{
+    NativeContext, NativeFile, NativeTarget, format_time, omission_reason, uuid, uuid_of,
+};
+use super::record::parse_object;
+use super::source_session::{SourceEntry, SourceSession};
+use super::tool_calls::tool_name;
+use everturn_session::model::EntryKind;
 
-pub(super) struct Claude;
+pub(super) struct ClaudeCodeTarget;
 
 /// The version of the program whose records these are like.
 const VERSION: &str = "2.0.0";
 
-impl Native for Claude {
-    fn id(&self, asked: Option<&str>, story: &Story) -> Result<String, String> {
+impl NativeTarget for ClaudeCodeTarget {
+    fn id(&self, asked: Option<&str>, story: &SourceSession) -> Result<String, String> {
         uuid_of(asked, story)
     }
 
@@ -23,14 +25,15 @@ impl Native for Claude {
         format!("{id}.jsonl")
     }
 
-    fn write(&self, story: &Story, setting: &Setting) -> Written {
-        let (time, done) = (setting.start, Written::default());
-        let mut chain = Chain { setting, last: None, time, open: 0, message: String::new(), done };
+    fn write(&self, story: &SourceSession, setting: &NativeContext) -> NativeFile {
+        let (time, done) = (setting.start, NativeFile::default());
+        let mut chain =
+            MessageChain { setting, last: None, time, open: 0, message: String::new(), done };
         let pairs = story.pairs().uninterrupted(story.entries.iter().map(|told| &told.entry));
         for (at, told) in story.entries.iter().enumerate() {
             chain.add(told, pairs.partner(at).map(|other| at.min(other)));
         }
-        let mut done = Written { pairs, placed: true, ..chain.done };
+        let mut done = NativeFile { pairs, placed: true, ..chain.done };
         if let Some(title) = &story.title {
             done.lines.push(json!({
                 "type": "custom-title", "customTitle": title, "sessionId": setting.id,
@@ -41,8 +44,8 @@ impl Native for Claude {
     }
 }
 
-struct Chain<'s> {
-    setting: &'s Setting,
+struct MessageChain<'s> {
+    setting: &'s NativeContext,
     /// The record before.
     last: Option<String>,
     time: Timestamp,
@@ -50,16 +53,16 @@ struct Chain<'s> {
     open: usize,
     /// The id of the last message of the model.
     message: String,
-    done: Written,
+    done: NativeFile,
 }
 
-impl Chain<'_> {
+impl MessageChain<'_> {
     /// Adds an entry. Of a call and its answer, `pair` is the place of the call.
-    fn add(&mut self, told: &Told, pair: Option<usize>) {
+    fn add(&mut self, told: &SourceEntry, pair: Option<usize>) {
         let entry = &told.entry;
         self.time = entry.time.unwrap_or(self.time);
         if let Some(why) =
-            left_out(entry).filter(|_| entry.kind != Kind::ToolResult || pair.is_none())
+            omission_reason(entry).filter(|_| entry.kind != EntryKind::ToolResult || pair.is_none())
         {
             self.done.fates.push(Err(why));
             return;
@@ -67,7 +70,7 @@ impl Chain<'_> {
         let text = entry.text.as_str();
         let tool = pair.map(|pair| format!("toolu_{pair:024}"));
         match (&entry.kind, tool) {
-            (Kind::ToolCall, Some(id)) => {
+            (EntryKind::ToolCall, Some(id)) => {
                 let (name, input) = tool_call(told);
                 let reads = format!("{name} {input}");
                 let block = json!({"type": "tool_use", "id": id, "name": name, "input": input});
@@ -75,23 +78,26 @@ impl Chain<'_> {
                 self.open += 1;
                 self.done.fates.push(Ok(reads));
             }
-            (Kind::ToolResult, Some(id)) => {
+            (EntryKind::ToolResult, Some(id)) => {
                 let block = json!({"type": "tool_result", "tool_use_id": id, "content": text});
-                let mut fields = said("user", &json!([block]));
+                let mut fields = message_fields("user", &json!([block]));
                 fields.insert("toolUseResult".to_owned(), text.into());
                 self.push("user", fields);
                 self.open = self.open.saturating_sub(1);
                 self.done.keep(entry);
             }
-            (Kind::User, _) => {
-                self.push("user", said("user", &text.into()));
+            (EntryKind::User, _) => {
+                self.push("user", message_fields("user", &text.into()));
                 self.done.keep(entry);
             }
-            (Kind::Assistant | Kind::Narrator | Kind::Npc | Kind::ToolCall, _) => {
+            (
+                EntryKind::Assistant | EntryKind::Narrator | EntryKind::Npc | EntryKind::ToolCall,
+                _,
+            ) => {
                 self.assistant(&json!({"type": "text", "text": text}), "end_turn");
                 self.done.keep(entry);
             }
-            (kind, _) if *kind == Kind::thinking() => {
+            (kind, _) if *kind == EntryKind::thinking() => {
                 let why = "a thought without the signature of its model is refused";
                 self.done.fates.push(Err(why));
             }
@@ -134,19 +140,19 @@ impl Chain<'_> {
         if let Value::Object(fields) = &mut line {
             fields.extend(rest);
             fields.insert("uuid".to_owned(), id.as_str().into());
-            fields.insert("timestamp".to_owned(), stamp(self.time).into());
+            fields.insert("timestamp".to_owned(), format_time(self.time).into());
         }
         self.done.lines.push(line);
         self.last = Some(id);
     }
 }
 
-fn said(role: &str, content: &Value) -> Map<String, Value> {
+fn message_fields(role: &str, content: &Value) -> Map<String, Value> {
     Map::from_iter([("message".to_owned(), json!({"role": role, "content": content}))])
 }
 
 /// The name of a tool as models may write it, and an object that it is called with.
-fn tool_call(told: &Told) -> (String, Value) {
+fn tool_call(told: &SourceEntry) -> (String, Value) {
     let (name, arguments) = told.call.split(&told.entry.text);
-    (tool_name(name), object(arguments).unwrap_or_else(|| json!({"input": arguments})))
+    (tool_name(name), parse_object(arguments).unwrap_or_else(|| json!({"input": arguments})))
 }

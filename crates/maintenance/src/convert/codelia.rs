@@ -5,76 +5,78 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::calls::{Pairs, tool_name};
-use super::record::Records;
-use super::report::{Fate, Report};
-use super::story::{Story, Told};
-use super::{Draft, Own};
-use everturn_codelia::Home;
+use super::record::RecordSource;
+use super::report::{ConversionReport, Disposition};
+use super::source_session::{SourceEntry, SourceSession};
+use super::tool_calls::{CallPairs, tool_name};
+use super::{OwnTarget, SessionDraft};
+use everturn_codelia::CodeliaHome;
 use everturn_json::names::SessionId;
-use everturn_session::layout::{Layout, LayoutError};
-use everturn_session::view::{Kind, New, Place};
+use everturn_session::format::{SessionError, SessionFormat};
+use everturn_session::model::{EntryKind, NewSession, SessionRef};
 use everturn_store::Store;
 
-pub(super) struct Codelia;
+pub(super) struct CodeliaTarget;
 
-impl Own for Codelia {
+impl OwnTarget for CodeliaTarget {
     fn write(
         &self,
-        story: &Story,
-        records: Records<'_>,
-        draft: &Draft,
-        report: &mut Report,
-    ) -> Result<Place, LayoutError> {
-        let ids = Ids::of(story);
+        story: &SourceSession,
+        records: RecordSource<'_>,
+        draft: &SessionDraft,
+        report: &mut ConversionReport,
+    ) -> Result<SessionRef, SessionError> {
+        let ids = CallIds::of(story);
         let mut places = 0..;
         let messages =
             records.lines(story, |told| ids.message(told, places.next().unwrap_or_default()));
         if story.title.is_some() {
             let why = "sessions of Codelia are called by what the user said last";
-            report.note("the title", Fate::Changed, why);
+            report.note("the title", Disposition::Changed, why);
         }
         if !story.marks.is_empty() {
             let why = "Codelia has no marks; Everturn has them again when this is converted";
-            report.note(format!("marks: {}", story.marks.len()), Fate::Changed, why);
+            report.note(format!("marks: {}", story.marks.len()), Disposition::Changed, why);
         }
-        let layout = everturn_codelia::CodeliaLayout;
+        let layout = everturn_codelia::CodeliaFormat;
         let created = story.created.unwrap_or(draft.now);
-        let mut editor = layout.create(&draft.store, &New::with_id(&draft.id), created)?;
+        let mut editor = layout.create(&draft.store, &NewSession::with_id(&draft.id), created)?;
         if !messages.is_empty() {
             let all = format!("{{\"messages\":[{}]}}", messages.join(","));
             editor.append(&all, draft.now)?;
         }
-        let place = editor.place();
+        let place = editor.session_ref();
         editor.close(draft.now)?;
         Ok(place)
     }
 
     /// Whoever opens a log to write brings the index up to date.
-    fn settle(
+    fn register(
         &self,
         store: &Arc<dyn Store>,
-        place: &Place,
-        story: &Story,
-    ) -> Result<(), LayoutError> {
-        everturn_codelia::CodeliaLayout.edit(store, place)?.release()?;
-        let (home, id) = (Home::new(Arc::clone(store)), SessionId::parse(&place.id)?);
-        home.date(&id, story.created, story.facts.updated);
+        place: &SessionRef,
+        story: &SourceSession,
+    ) -> Result<(), SessionError> {
+        everturn_codelia::CodeliaFormat.edit(store, place)?.release()?;
+        let (home, id) = (CodeliaHome::new(Arc::clone(store)), SessionId::parse(&place.id)?);
+        home.set_times(&id, story.created, story.facts.updated);
         Ok(())
     }
 }
 
 /// The ids by which calls are answered, by the places of their entries.
-struct Ids {
+struct CallIds {
     of_calls: Vec<String>,
-    pairs: Pairs,
+    pairs: CallPairs,
 }
 
-impl Ids {
+impl CallIds {
     /// Each call keeps the id that it had, if no other has it.
-    fn of(story: &Story) -> Ids {
+    fn of(story: &SourceSession) -> CallIds {
         let mut taken = HashSet::new();
-        let own = |told: &Told| told.call.id.clone().filter(|_| told.entry.kind == Kind::ToolCall);
+        let own = |told: &SourceEntry| {
+            told.call.id.clone().filter(|_| told.entry.kind == EntryKind::ToolCall)
+        };
         let mut named = story.entries.iter().map(own).collect::<Vec<_>>();
         for id in &mut named {
             *id = id.take().filter(|id| !id.is_empty() && taken.insert(id.clone()));
@@ -89,31 +91,31 @@ impl Ids {
                 format!("call-{number}")
             })
         };
-        Ids { of_calls: named.into_iter().map(free).collect(), pairs: story.pairs() }
+        CallIds { of_calls: named.into_iter().map(free).collect(), pairs: story.pairs() }
     }
 
-    fn message(&self, told: &Told, at: usize) -> Value {
+    fn message(&self, told: &SourceEntry, at: usize) -> Value {
         let (text, speaker) = (told.entry.text.as_str(), told.entry.speaker.as_str());
         let id = |at: usize| self.of_calls.get(at);
         match &told.entry.kind {
-            Kind::ToolCall => {
+            EntryKind::ToolCall => {
                 let (name, arguments) = told.call.split(text);
                 let function = json!({"name": tool_name(name), "arguments": arguments});
                 let call = json!({"id": id(at), "type": "function", "function": function});
                 named("assistant", speaker, json!({"content": null, "tool_calls": [call]}))
             }
-            Kind::ToolResult => match self.pairs.partner(at).and_then(id) {
+            EntryKind::ToolResult => match self.pairs.partner(at).and_then(id) {
                 Some(id) => json!({
                     "role": "tool", "tool_call_id": id, "tool_name": speaker, "content": text,
                 }),
                 // An answer to nothing is refused by those who read it, and has nobody's authority.
                 None => named("assistant", speaker, json!({"content": text})),
             },
-            kind if *kind == Kind::thinking() => {
+            kind if *kind == EntryKind::thinking() => {
                 named("reasoning", speaker, json!({"content": text}))
             }
-            Kind::User => named("user", speaker, json!({"content": text})),
-            Kind::Assistant | Kind::Narrator | Kind::Npc => {
+            EntryKind::User => named("user", speaker, json!({"content": text})),
+            EntryKind::Assistant | EntryKind::Narrator | EntryKind::Npc => {
                 named("assistant", speaker, json!({"content": text}))
             }
             _ => named("system", speaker, json!({"content": text})),

@@ -3,34 +3,36 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::calls::tool_name;
-use super::native::{Native, Setting, Written, left_out, stamp, uuid_of};
-use super::story::{Story, Told};
+use super::native::{
+    NativeContext, NativeFile, NativeTarget, format_time, omission_reason, uuid_of,
+};
+use super::source_session::{SourceEntry, SourceSession};
+use super::tool_calls::tool_name;
 use everturn_external::is_asked;
-use everturn_session::view::Kind;
+use everturn_session::model::EntryKind;
 
-pub(super) struct Codex;
+pub(super) struct CodexTarget;
 
 /// The version of the program whose rollouts these are like.
 const VERSION: &str = "0.104.0";
 
-impl Native for Codex {
-    fn id(&self, asked: Option<&str>, story: &Story) -> Result<String, String> {
+impl NativeTarget for CodexTarget {
+    fn id(&self, asked: Option<&str>, story: &SourceSession) -> Result<String, String> {
         uuid_of(asked, story)
     }
 
     fn file(&self, id: &str, start: Timestamp) -> String {
-        let start = stamp(start);
+        let start = format_time(start);
         let start = start.get(..19).unwrap_or_default().replace(':', "-");
         format!("rollout-{start}-{id}.jsonl")
     }
 
-    fn write(&self, story: &Story, setting: &Setting) -> Written {
-        let mut rollout = Rollout { time: setting.start, done: Written::default() };
+    fn write(&self, story: &SourceSession, setting: &NativeContext) -> NativeFile {
+        let mut rollout = RolloutWriter { time: setting.start, done: NativeFile::default() };
         rollout.push(
             "session_meta",
             &json!({
-                "id": setting.id, "timestamp": stamp(setting.start), "cwd": setting.project,
+                "id": setting.id, "timestamp": format_time(setting.start), "cwd": setting.project,
                 "originator": "everturn", "cli_version": VERSION, "source": "cli",
                 "model_provider": null,
             }),
@@ -44,14 +46,14 @@ impl Native for Codex {
     }
 }
 
-struct Rollout {
+struct RolloutWriter {
     time: Timestamp,
-    done: Written,
+    done: NativeFile,
 }
 
-impl Rollout {
+impl RolloutWriter {
     fn push(&mut self, kind: &str, payload: &Value) {
-        let time = stamp(self.time);
+        let time = format_time(self.time);
         self.done.lines.push(json!({"timestamp": time, "type": kind, "payload": payload}));
     }
 
@@ -61,18 +63,18 @@ impl Rollout {
         self.push("response_item", &json!({"type": "message", "role": role, "content": content}));
     }
 
-    fn add(&mut self, told: &Told, at: usize, partner: Option<usize>) {
+    fn add(&mut self, told: &SourceEntry, at: usize, partner: Option<usize>) {
         let entry = &told.entry;
         self.time = entry.time.unwrap_or(self.time);
-        if let Some(why) =
-            left_out(entry).filter(|_| entry.kind != Kind::ToolResult || partner.is_none())
+        if let Some(why) = omission_reason(entry)
+            .filter(|_| entry.kind != EntryKind::ToolResult || partner.is_none())
         {
             self.done.fates.push(Err(why));
             return;
         }
         let text = entry.text.as_str();
         match &entry.kind {
-            Kind::ToolCall => {
+            EntryKind::ToolCall => {
                 let (name, arguments) = told.call.split(text);
                 let name = tool_name(name);
                 let item = json!({
@@ -84,12 +86,12 @@ impl Rollout {
                 self.done.fates.push(Ok(reads));
                 return;
             }
-            Kind::ToolResult if partner.is_some() => {
+            EntryKind::ToolResult if partner.is_some() => {
                 let id = format!("call_{}", partner.unwrap_or_default());
                 let item = json!({"type": "function_call_output", "call_id": id, "output": text});
                 self.push("response_item", &item);
             }
-            Kind::User => {
+            EntryKind::User => {
                 self.message("user", "input_text", text);
                 // What begins as the program's own messages do is none of the user's there.
                 if is_asked(text) {
@@ -97,11 +99,11 @@ impl Rollout {
                     self.push("event_msg", &event);
                 }
             }
-            Kind::Assistant | Kind::Narrator | Kind::Npc => {
+            EntryKind::Assistant | EntryKind::Narrator | EntryKind::Npc => {
                 self.message("assistant", "output_text", text);
                 self.push("event_msg", &json!({"type": "agent_message", "message": text}));
             }
-            kind if *kind == Kind::thinking() || *kind == Kind::ToolResult => {
+            kind if *kind == EntryKind::thinking() || *kind == EntryKind::ToolResult => {
                 // It is shown, and not given to a model, which would want its own signature; or the call that it
                 // answers, without which it would be told on nobody's authority.
                 self.push("event_msg", &json!({"type": "agent_reasoning", "text": text}));

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::report::{Fate, Report};
+use super::report::{ConversionReport, Disposition};
 use everturn_json::names::{FilePath, Name, SessionId};
-use everturn_session::layout::{Layout, LayoutError, Stage};
-use everturn_session::view::{Place, Summary};
-use everturn_store::{Durability, Expect, Secrecy, Step, Store, StoreError, read_if_there};
-use everturn_value::document::Style;
-use everturn_value::tree::Tree;
+use everturn_session::format::{SessionError, SessionFormat, Transition};
+use everturn_session::model::{SessionRef, SessionSummary};
+use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError, read_optional};
+use everturn_value::document::JsonStyle;
+use everturn_value::tree::JsonTree;
 
 /// The status of a session that goes on, which every layout has.
 const ACTIVE: &str = "active";
@@ -24,7 +24,7 @@ const PROJECTS: &[&[&str]] =
     &[&["cwd"], &["payload", "cwd"], &["working_dir"], &["directory"], &["info", "directory"]];
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Facts {
+pub(super) struct SessionFacts {
     /// Whether the session goes on, in the words of its layout.
     pub(super) status: String,
     /// When it was last changed.
@@ -32,25 +32,26 @@ pub(super) struct Facts {
     /// The directory on which it works.
     pub(super) project: Option<String>,
     /// Where it branched off, and the layout whose session that is.
-    pub(super) lineage: Option<(String, Tree)>,
+    pub(super) lineage: Option<(String, JsonTree)>,
     /// How many of its states are stored whole.
     pub(super) snapshots: usize,
 }
 
-impl Facts {
+impl SessionFacts {
     /// Reads what the session says, or what is carried of what it said where it was first told.
     pub(super) fn read(
         store: &Arc<dyn Store>,
-        layout: &dyn Layout,
-        summary: &Summary,
-        carried: Option<&Tree>,
-    ) -> Result<Facts, LayoutError> {
-        let place = &summary.place;
-        let session =
-            carried.and_then(|carried| carried.at(&["session"])).unwrap_or_else(Tree::null);
+        layout: &dyn SessionFormat,
+        summary: &SessionSummary,
+        carried: Option<&JsonTree>,
+    ) -> Result<SessionFacts, SessionError> {
+        let place = &summary.session;
+        let session = carried
+            .and_then(|carried| carried.value_at(&["session"]))
+            .unwrap_or_else(JsonTree::null);
         let text = |key: &str| session.string_at(&[key]);
         let is_active = summary.status == ACTIVE;
-        let lineage = match session.at(&["lineage"]) {
+        let lineage = match session.value_at(&["lineage"]) {
             Some(lineage) => {
                 Some((session.string_at(&["lineage", "layout"]).unwrap_or_default(), lineage))
             }
@@ -63,7 +64,7 @@ impl Facts {
             "game" if carried.is_none() => snapshots(store, place)?,
             _ => 0,
         };
-        Ok(Facts {
+        Ok(SessionFacts {
             status: text("status").filter(|_| is_active).unwrap_or_else(|| summary.status.clone()),
             updated: text("updated").and_then(|time| time.parse().ok()).or(summary.updated),
             project: layout.project(store, place)?.or_else(|| text("project")),
@@ -78,7 +79,7 @@ impl Facts {
     }
 
     /// The first of them that another session does not have.
-    pub(super) fn unlike(&self, other: &Facts) -> Option<&'static str> {
+    pub(super) fn first_difference(&self, other: &SessionFacts) -> Option<&'static str> {
         let same = [
             (self.status == other.status, "the status"),
             (self.parent() == other.parent(), "the session that it is a branch of"),
@@ -103,52 +104,52 @@ impl Facts {
     }
 
     /// Where the session branched off, if that was one of this layout.
-    pub(super) fn lineage_in(&self, layout: &str) -> Option<Tree> {
+    pub(super) fn lineage_in(&self, layout: &str) -> Option<JsonTree> {
         let (_, lineage) = self.lineage.as_ref().filter(|(home, _)| home == layout)?;
         let members = lineage.children().into_iter().filter(|(key, _)| key != "layout");
-        Some(Tree::of_members(members))
+        Some(JsonTree::from_members(members))
     }
 
     /// Gives a session that was just made what its layout has a place for; returns where it is then.
-    pub(super) fn give(
+    pub(super) fn apply_to(
         &self,
         store: &Arc<dyn Store>,
-        layout: &dyn Layout,
-        place: Place,
+        layout: &dyn SessionFormat,
+        place: SessionRef,
         now: Timestamp,
-    ) -> Result<Place, LayoutError> {
+    ) -> Result<SessionRef, SessionError> {
         let file = lineage_file(store, layout, &place)?;
         if let Some((file, lineage)) = file.zip(self.lineage_in(layout.name())) {
-            let document = Tree::of_members([("lineage".to_owned(), lineage)]);
-            let bytes = document.to_text(&Style::PRETTY_ASCII).into_bytes();
+            let document = JsonTree::from_members([("lineage".to_owned(), lineage)]);
+            let bytes = document.to_text(&JsonStyle::PRETTY_ASCII).into_bytes();
             let mut scopes = vec![place.path.clone()];
             scopes.extend(Some(file.clone()).filter(|file| !file.is_within(&place.path)));
             let writer = store.lock(&scopes)?;
-            let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
-            let step = Step::Replace { file, expect, bytes, secrecy };
+            let (expect, mode) = (Precondition::Absent, FileMode::Default);
+            let step = Step::Replace { file, expect, bytes, mode };
             writer.commit(vec![step], Durability::Synced)?;
             writer.release()?;
         }
         let stage = match self.status.as_str() {
-            "paused" => Stage::Pause,
-            "completed" => Stage::Complete,
+            "paused" => Transition::Pause,
+            "completed" => Transition::Complete,
             _ => return Ok(place),
         };
         let time = self.updated.unwrap_or(now);
-        match layout.stage(store, &place, stage, time, &mut |_| ()) {
-            Ok(staged) => Ok(staged.place),
-            Err(LayoutError::NotOffered { .. }) => Ok(place),
+        match layout.transition(store, &place, stage, time, &mut |_| ()) {
+            Ok(staged) => Ok(staged.session),
+            Err(SessionError::Unsupported { .. }) => Ok(place),
             Err(error) => Err(error),
         }
     }
 
     /// Names what the new session does not say.
-    pub(super) fn note_unlike(
+    pub(super) fn note_differences(
         &self,
-        new: &Facts,
+        new: &SessionFacts,
         layout: &str,
-        (fate, why): (Fate, &str),
-        report: &mut Report,
+        (fate, why): (Disposition, &str),
+        report: &mut ConversionReport,
     ) {
         let mut lost = Vec::new();
         if self.status != new.status {
@@ -165,19 +166,19 @@ impl Facts {
         }
         if self.snapshots > 0 && layout != "game" {
             let why = "they follow from the turns, and are made again where games are played";
-            report.note(format!("snapshots: {}", self.snapshots), Fate::Dropped, why);
+            report.note(format!("snapshots: {}", self.snapshots), Disposition::Dropped, why);
         }
     }
 }
 
 /// The directory on which another program worked, as one of its records says.
-pub(super) fn project_of(record: &Tree) -> Option<String> {
+pub(super) fn project_of(record: &JsonTree) -> Option<String> {
     PROJECTS.iter().find_map(|path| record.string_at(path))
 }
 
 /// How many snapshots a game has.
-fn snapshots(store: &Arc<dyn Store>, place: &Place) -> Result<usize, LayoutError> {
-    match store.list(&everturn_json::names::below(&place.path, &["snapshots"])) {
+fn snapshots(store: &Arc<dyn Store>, place: &SessionRef) -> Result<usize, SessionError> {
+    match store.list(&everturn_json::names::join_names(&place.path, &["snapshots"])) {
         Ok(listing) => Ok(listing.entries.len()),
         Err(StoreError::Missing { .. }) => Ok(0),
         Err(error) => Err(error.into()),
@@ -187,13 +188,13 @@ fn snapshots(store: &Arc<dyn Store>, place: &Place) -> Result<usize, LayoutError
 /// The file beside a session that says where it comes from; games say it themselves, and chat logs never do.
 fn lineage_file(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
-) -> Result<Option<FilePath>, LayoutError> {
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+) -> Result<Option<FilePath>, SessionError> {
     Ok(match layout.name() {
         "campaign" | "linggen" => Some(place.path.join(&Name::parse(OWN_FILE)?)),
         "codelia" => {
-            let scopes = layout.belongings(store, place)?.scopes;
+            let scopes = layout.session_files(store, place)?.scopes;
             scopes.into_iter().find(|scope| scope.as_str().ends_with(OWN_FILE))
         }
         _ => None,
@@ -203,17 +204,17 @@ fn lineage_file(
 /// Where a session branched off, as it says itself.
 fn lineage(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
-) -> Result<Option<Tree>, LayoutError> {
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+) -> Result<Option<JsonTree>, SessionError> {
     if layout.name() == "game" {
         let session =
             everturn_game::Session::open(Arc::clone(store), &SessionId::parse(&place.id)?)?;
-        return Ok(session.metadata().and_then(|metadata| metadata.at(&["lineage"])));
+        return Ok(session.metadata().and_then(|metadata| metadata.value_at(&["lineage"])));
     }
     let Some(file) = lineage_file(store, layout, place)? else { return Ok(None) };
-    let bytes = read_if_there(store, &file)?;
+    let bytes = read_optional(store, &file)?;
     // What is wrong with the file is noticed by whoever reads the session.
-    let document = bytes.and_then(|bytes| Tree::parse(String::from_utf8(bytes).ok()?).ok());
-    Ok(document.and_then(|document| document.at(&["lineage"])))
+    let document = bytes.and_then(|bytes| JsonTree::parse(String::from_utf8(bytes).ok()?).ok());
+    Ok(document.and_then(|document| document.value_at(&["lineage"])))
 }

@@ -2,30 +2,30 @@
 
 use serde_json::{Map, Value, json};
 
-use super::record::Records;
-use super::report::Report;
-use super::story::{Story, Told};
-use super::{Draft, Own};
-use everturn_game::{GameLayout, Scope};
-use everturn_session::layout::{Layout, LayoutError};
-use everturn_session::view::{Entry, Kind, New, Place};
-use everturn_value::tree::Tree;
+use super::record::RecordSource;
+use super::report::ConversionReport;
+use super::source_session::{SourceEntry, SourceSession};
+use super::{OwnTarget, SessionDraft};
+use everturn_game::{GameFormat, Scope};
+use everturn_session::format::{SessionError, SessionFormat};
+use everturn_session::model::{Entry, EntryKind, NewSession, SessionRef};
+use everturn_value::tree::JsonTree;
 
-pub(super) struct Game;
+pub(super) struct GameTarget;
 
-impl Own for Game {
+impl OwnTarget for GameTarget {
     fn write(
         &self,
-        story: &Story,
-        records: Records<'_>,
-        draft: &Draft,
-        _report: &mut Report,
-    ) -> Result<Place, LayoutError> {
+        story: &SourceSession,
+        records: RecordSource<'_>,
+        draft: &SessionDraft,
+        _report: &mut ConversionReport,
+    ) -> Result<SessionRef, SessionError> {
         let created = story.created.unwrap_or(draft.now);
-        let new = New { fields: fields(story, &draft.id), ..New::with_id(&draft.id) };
-        let mut editor = GameLayout.create(&draft.store, &new, created)?;
+        let new = NewSession { fields: fields(story, &draft.id), ..NewSession::with_id(&draft.id) };
+        let mut editor = GameFormat.create(&draft.store, &new, created)?;
         let mut time = created;
-        let lines = records.lines(story, |Told { entry, .. }| {
+        let lines = records.lines(story, |SourceEntry { entry, .. }| {
             time = entry.time.unwrap_or(time);
             turn(entry, time.as_millisecond())
         });
@@ -35,20 +35,21 @@ impl Own for Game {
             let line = line.strip_suffix('}').unwrap_or(&line);
             editor.append(&format!("{line}{changes}}}"), time)?;
         }
-        let place = editor.place();
+        let place = editor.session_ref();
         editor.close(story.facts.updated.unwrap_or(time))?;
         draft.put_marks(story, records, &place.path, |at| at as u64 + 1)?;
         Ok(place)
     }
 
-    fn takes_states(&self, story: &Story) -> bool {
+    fn takes_states(&self, story: &SourceSession) -> bool {
         let ours = |scope: &str| {
             matches!(Scope::parse(scope), Some(Scope::World | Scope::Player | Scope::Scene))
         };
         let state = story.state.as_ref();
         let known = state.is_some_and(|state| {
-            let plain =
-                |key: &str| state.at(&[key]).is_some_and(|tree| tree.len_at::<&str>(&[]).is_some());
+            let plain = |key: &str| {
+                state.value_at(&[key]).is_some_and(|tree| tree.len_at::<&str>(&[]).is_some())
+            };
             plain("world")
                 && plain("player")
                 && state
@@ -62,22 +63,22 @@ impl Own for Game {
 }
 
 /// What a new game starts with.
-fn fields(story: &Story, id: &str) -> Tree {
-    let text = |text: &str| Tree::from_value(text).unwrap_or_else(|_| Tree::null());
+fn fields(story: &SourceSession, id: &str) -> JsonTree {
+    let text = |text: &str| JsonTree::from_value(text).unwrap_or_else(|_| JsonTree::null());
     let title = story.title.as_deref().unwrap_or(id);
     let mut fields = vec![("title".to_owned(), text(title))];
     fields.extend(story.game.as_ref().map(|game| game.children()).unwrap_or_default());
     fields.extend(story.facts.lineage_in("game").map(|lineage| ("lineage".to_owned(), lineage)));
-    if let Some(state) = story.state.as_ref().filter(|_| Game.takes_states(story)) {
-        let part = |scope: &str, key: &str| Some((key.to_owned(), state.at(&[scope])?));
+    if let Some(state) = story.state.as_ref().filter(|_| GameTarget.takes_states(story)) {
+        let part = |scope: &str, key: &str| Some((key.to_owned(), state.value_at(&[scope])?));
         fields.extend(part("world", "world"));
         fields.extend(part("player", "playerState"));
     }
-    Tree::of_members(fields)
+    JsonTree::from_members(fields)
 }
 
 /// What an entry changes, as a turn is given it.
-fn changes(told: &Told) -> String {
+fn changes(told: &SourceEntry) -> String {
     let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
     for change in &told.changes {
         let delta = change.delta.to_line();
@@ -100,9 +101,9 @@ fn changes(told: &Told) -> String {
 
 fn turn(entry: &Entry, time: i64) -> Value {
     let actor = match &entry.kind {
-        Kind::User => "player",
-        Kind::Narrator | Kind::Assistant => "gm",
-        Kind::Npc => match entry.speaker.as_str() {
+        EntryKind::User => "player",
+        EntryKind::Narrator | EntryKind::Assistant => "gm",
+        EntryKind::Npc => match entry.speaker.as_str() {
             "" | "player" | "gm" | "system" => "npc",
             speaker => speaker,
         },
@@ -112,7 +113,7 @@ fn turn(entry: &Entry, time: i64) -> Value {
     fields.insert("actor".to_owned(), actor.into());
     fields.insert("timestamp".to_owned(), time.into());
     match entry.kind {
-        Kind::Narrator | Kind::Assistant => {
+        EntryKind::Narrator | EntryKind::Assistant => {
             fields.insert("narration".to_owned(), entry.text.as_str().into());
         }
         _ => {

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::record::{Records, object};
-use super::report::Report;
-use super::story::{Story, Told};
-use super::{Draft, Own};
-use everturn_linggen::{LinggenLayout, parts};
-use everturn_session::layout::{Layout, LayoutError};
-use everturn_session::view::{Entry, Kind, New, Place};
-use everturn_store::{At, Durability, Step};
-use everturn_value::tree::Tree;
+use super::record::{RecordSource, parse_object};
+use super::report::ConversionReport;
+use super::source_session::{SourceEntry, SourceSession};
+use super::{OwnTarget, SessionDraft};
+use everturn_linggen::{LinggenFormat, parts};
+use everturn_session::format::{SessionError, SessionFormat};
+use everturn_session::model::{Entry, EntryKind, NewSession, SessionRef};
+use everturn_store::{AppendAt, Durability, Step};
+use everturn_value::tree::JsonTree;
 
-pub(super) struct Linggen;
+pub(super) struct LinggenTarget;
 
 /// The agent that spoke, if the session names none.
 const AGENT: &str = "ling";
@@ -20,22 +20,22 @@ const AGENT: &str = "ling";
 /// The project of sessions that belong to none.
 const PROJECT: &str = "/converted";
 
-impl Own for Linggen {
+impl OwnTarget for LinggenTarget {
     fn write(
         &self,
-        story: &Story,
-        records: Records<'_>,
-        draft: &Draft,
-        _report: &mut Report,
-    ) -> Result<Place, LayoutError> {
+        story: &SourceSession,
+        records: RecordSource<'_>,
+        draft: &SessionDraft,
+        _report: &mut ConversionReport,
+    ) -> Result<SessionRef, SessionError> {
         let created = story.created.unwrap_or(draft.now);
         let project = draft.project.as_deref().unwrap_or(PROJECT);
         let title = story.title.as_ref().unwrap_or(&draft.id);
-        let fields = Tree::from_value(&json!({"project": project, "title": title}))
-            .map_err(|error| LayoutError::request(error.to_string()))?;
-        let new = New { fields, ..New::with_id(&draft.id) };
-        let editor = LinggenLayout.create(&draft.store, &new, created)?;
-        let place = editor.place();
+        let fields = JsonTree::from_value(&json!({"project": project, "title": title}))
+            .map_err(|error| SessionError::request(error.to_string()))?;
+        let new = NewSession { fields, ..NewSession::with_id(&draft.id) };
+        let editor = LinggenFormat.create(&draft.store, &new, created)?;
+        let place = editor.session_ref();
         editor.close(created)?;
         let mut time = created;
         let mut lines = records.lines(story, |told| {
@@ -45,9 +45,9 @@ impl Own for Linggen {
         if !lines.is_empty() {
             lines.push(String::new());
             let writer = draft.store.lock(std::slice::from_ref(&place.path))?;
-            let log = LinggenLayout.evidence(&draft.store, &place)?.log;
+            let log = LinggenFormat.dependencies(&draft.store, &place)?.log;
             let lines = lines.join("\n").into_bytes();
-            let step = log.map(|file| Step::Append { file, at: At::End, lines });
+            let step = log.map(|file| Step::Append { file, at: AppendAt::End, lines });
             writer.commit(step.into_iter().collect(), Durability::Synced)?;
             writer.release()?;
         }
@@ -55,23 +55,30 @@ impl Own for Linggen {
         Ok(place)
     }
 
-    fn taken_for(&self, entry: &Entry) -> Option<&'static str> {
-        let others = [Kind::User, Kind::System, Kind::Ooc, Kind::Event, Kind::ToolCall];
-        if others.contains(&entry.kind) || entry.kind == Kind::ToolResult {
+    fn misread_as(&self, entry: &Entry) -> Option<&'static str> {
+        let others = [
+            EntryKind::User,
+            EntryKind::System,
+            EntryKind::Ooc,
+            EntryKind::Event,
+            EntryKind::ToolCall,
+        ];
+        if others.contains(&entry.kind) || entry.kind == EntryKind::ToolResult {
             return None;
         }
-        let is_said =
-            parts(&entry.text, &Kind::Assistant).iter().all(|part| part.kind == Kind::Assistant);
+        let is_said = parts(&entry.text, &EntryKind::Assistant)
+            .iter()
+            .all(|part| part.kind == EntryKind::Assistant);
         (!is_said).then_some("JSON in the text is taken for a call of a tool, a plan or a result")
     }
 }
 
-fn message(told: &Told, time: i64) -> Value {
+fn message(told: &SourceEntry, time: i64) -> Value {
     let entry = &told.entry;
-    let is_observation = entry.kind == Kind::ToolResult;
+    let is_observation = entry.kind == EntryKind::ToolResult;
     let from = match &entry.kind {
-        Kind::User => "user",
-        Kind::System | Kind::Ooc | Kind::Event => "system",
+        EntryKind::User => "user",
+        EntryKind::System | EntryKind::Ooc | EntryKind::Event => "system",
         _ if is_observation => entry.speaker.as_str(),
         _ => match entry.speaker.as_str() {
             "" | "user" | "system" => AGENT,
@@ -79,9 +86,9 @@ fn message(told: &Told, time: i64) -> Value {
         },
     };
     let content = match &entry.kind {
-        Kind::ToolCall => {
+        EntryKind::ToolCall => {
             let (tool, args) = told.call.split(&entry.text);
-            let args = object(args);
+            let args = parse_object(args);
             args.map(|args| json!({"type": "tool", "tool": tool, "args": args}).to_string())
         }
         _ => None,

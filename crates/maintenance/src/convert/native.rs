@@ -5,32 +5,32 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::calls::Pairs;
-use super::facts::Facts;
-use super::report::Fate;
-use super::story::Story;
+use super::facts::SessionFacts;
+use super::report::Disposition;
+use super::source_session::SourceSession;
+use super::tool_calls::CallPairs;
 use everturn_json::checksum::checksum;
-use everturn_session::view::Entry;
+use everturn_session::model::Entry;
 
 /// Makes the file of another program.
-pub(super) trait Native {
+pub(super) trait NativeTarget {
     /// What the program writes behind the last line.
     fn end(&self) -> &'static str {
         "\n"
     }
 
     /// The id of the new session: the one that was asked for, if the program can have it.
-    fn id(&self, asked: Option<&str>, story: &Story) -> Result<String, String>;
+    fn id(&self, asked: Option<&str>, story: &SourceSession) -> Result<String, String>;
 
     /// The name of the file.
     fn file(&self, id: &str, start: Timestamp) -> String;
 
     /// The lines of the file, and what became of each entry.
-    fn write(&self, story: &Story, setting: &Setting) -> Written;
+    fn write(&self, story: &SourceSession, setting: &NativeContext) -> NativeFile;
 }
 
 /// What every line may need.
-pub(super) struct Setting {
+pub(super) struct NativeContext {
     pub(super) id: String,
     /// The directory that the program works on.
     pub(super) project: String,
@@ -40,7 +40,7 @@ pub(super) struct Setting {
 
 /// A file, while it is being made.
 #[derive(Default)]
-pub(super) struct Written {
+pub(super) struct NativeFile {
     pub(super) lines: Vec<Value>,
     /// What each entry reads as there; or why it is not there.
     pub(super) fates: Vec<Result<String, &'static str>>,
@@ -49,10 +49,10 @@ pub(super) struct Written {
     /// Whether the directory that it works on is there.
     pub(super) placed: bool,
     /// Which answers belong to which calls there, by the places of the entries.
-    pub(super) pairs: Pairs,
+    pub(super) pairs: CallPairs,
 }
 
-impl Written {
+impl NativeFile {
     /// Keeps an entry that reads as its text.
     pub(super) fn keep(&mut self, entry: &Entry) {
         self.fates.push(Ok(entry.text.clone()));
@@ -85,7 +85,7 @@ fn is_uuid(text: &str) -> bool {
 }
 
 /// The id of a session of a program that wants such ids.
-pub(super) fn uuid_of(asked: Option<&str>, story: &Story) -> Result<String, String> {
+pub(super) fn uuid_of(asked: Option<&str>, story: &SourceSession) -> Result<String, String> {
     match asked {
         Some(id) if is_uuid(id) => Ok(id.to_owned()),
         Some(id) => Err(format!("{id:?} is no UUID, which the ids of this program are")),
@@ -95,13 +95,13 @@ pub(super) fn uuid_of(asked: Option<&str>, story: &Story) -> Result<String, Stri
 }
 
 /// A time as programs write it.
-pub(super) fn stamp(time: Timestamp) -> String {
+pub(super) fn format_time(time: Timestamp) -> String {
     let format = jiff::fmt::temporal::DateTimePrinter::new().precision(Some(3));
     format.timestamp_to_string(&time)
 }
 
 /// Why an entry is left out whatever the program, if it is.
-pub(super) fn left_out(entry: &Entry) -> Option<&'static str> {
+pub(super) fn omission_reason(entry: &Entry) -> Option<&'static str> {
     match &entry.kind {
         kind if kind.is_bookkeeping() => Some("a program has kept it for itself"),
         _ if entry.text.trim().is_empty() => {
@@ -112,21 +112,25 @@ pub(super) fn left_out(entry: &Entry) -> Option<&'static str> {
 }
 
 /// What files of other programs have no place for.
-pub(super) fn note_lost(story: &Story, written: &Written, report: &mut super::Report) {
+pub(super) fn note_lost(
+    story: &SourceSession,
+    written: &NativeFile,
+    report: &mut super::ConversionReport,
+) {
     let why = "the files of this program have no place for it";
     if story.title.is_some() && !written.titled {
-        report.note("the title", Fate::Dropped, why);
+        report.note("the title", Disposition::Dropped, why);
     }
     if !story.marks.is_empty() {
-        report.note(format!("marks: {}", story.marks.len()), Fate::Dropped, why);
+        report.note(format!("marks: {}", story.marks.len()), Disposition::Dropped, why);
     }
     if story.has_states() {
-        report.note("the states", Fate::Dropped, why);
+        report.note("the states", Disposition::Dropped, why);
     }
     let project = story.facts.project.clone().filter(|_| written.placed);
-    let kept = Facts { status: "active".to_owned(), project, ..Facts::default() };
-    story.facts.note_unlike(&kept, "", (Fate::Dropped, why), report);
-    report.note("what records say besides", Fate::Dropped, why);
+    let kept = SessionFacts { status: "active".to_owned(), project, ..SessionFacts::default() };
+    story.facts.note_differences(&kept, "", (Disposition::Dropped, why), report);
+    report.note("what records say besides", Disposition::Dropped, why);
 }
 
 #[cfg(test)]

@@ -6,44 +6,46 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::calls::{Call, MISPAIRED, Pairs};
-use super::facts::Facts;
-use super::native::{self, Native, Setting};
-use super::record::{NOTHING, Records, carry_session, difference, is_rounded};
-use super::report::{Fate, Note, Outcome, PUT_RIGHT, Report, UNREADABLE};
-use super::story::{Story, Told};
-use super::{ConvertError, Draft, Own};
+use super::facts::SessionFacts;
+use super::native::{self, NativeContext, NativeTarget};
+use super::record::{NOTHING, RecordSource, carry_session, compare_entry, is_rounded};
+use super::report::{
+    ConversionNote, ConversionReport, Disposition, EntryOutcome, REPAIRED, UNREADABLE,
+};
+use super::source_session::{SourceEntry, SourceSession};
+use super::tool_calls::{CallPairs, MISPAIRED, ToolCall};
+use super::{ConvertError, OwnTarget, SessionDraft};
 use everturn_json::names::FilePath;
-use everturn_session::layout::{Layout, LayoutError};
-use everturn_session::view::{Entry, Place};
-use everturn_store::{Durability, Expect, MemoryStore, Secrecy, Step, Store, StoreError};
+use everturn_session::format::{SessionError, SessionFormat};
+use everturn_session::model::{Entry, SessionRef};
+use everturn_store::{Durability, FileMode, MemoryStore, Precondition, Step, Store, StoreError};
 
 /// What is asked of the new session.
-pub(super) struct Wanted<'w> {
+pub(super) struct ConversionRequest<'w> {
     pub(super) id: Option<&'w str>,
     pub(super) project: Option<String>,
     pub(super) now: Timestamp,
 }
 
 /// A session that was made of another one, read back and found to be the same. It is not written yet.
-pub struct Plan {
-    layout: &'static dyn Layout,
-    place: Place,
+pub struct ConversionPlan {
+    layout: &'static dyn SessionFormat,
+    place: SessionRef,
     files: BTreeMap<FilePath, Vec<u8>>,
-    expected: Expected,
-    report: Report,
+    expected: ExpectedContent,
+    report: ConversionReport,
 }
 
 /// What the new session must read as.
-enum Expected {
+enum ExpectedContent {
     /// All of what the old one told.
-    Story(Box<Story>),
+    Story(Box<SourceSession>),
     /// These texts, one after the other, and answers of tools that belong to these calls.
-    Texts(Vec<String>, Pairs),
+    Texts(Vec<String>, CallPairs),
 }
 
 /// An id that files can be named by.
-pub(super) fn id_of(id: &str) -> String {
+pub(super) fn file_safe_id(id: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let id: String = id.chars().map(plain).take(100).collect();
     let id = id.trim_matches(['.', '-']);
@@ -51,29 +53,40 @@ pub(super) fn id_of(id: &str) -> String {
 }
 
 /// Builds a session of ours: once to learn what its records say by themselves, and once with what they must carry.
-pub(super) fn own(
-    own: &dyn Own,
-    layout: &'static dyn Layout,
-    story: &Story,
-    wanted: Wanted<'_>,
-    mut report: Report,
-) -> Result<Plan, ConvertError> {
-    let Wanted { id, project, now } = wanted;
-    let id = id.map_or_else(|| id_of(&story.id), str::to_owned);
+pub(super) fn plan_own(
+    own: &dyn OwnTarget,
+    layout: &'static dyn SessionFormat,
+    story: &SourceSession,
+    wanted: ConversionRequest<'_>,
+    mut report: ConversionReport,
+) -> Result<ConversionPlan, ConvertError> {
+    let ConversionRequest { id, project, now } = wanted;
+    let id = id.map_or_else(|| file_safe_id(&story.id), str::to_owned);
     let states = own.takes_states(story);
-    let mut draft = Draft { store: empty().0, id, project, now, states, carried: None };
+    let mut draft =
+        SessionDraft { store: empty_store().0, id, project, now, states, carried: None };
     if story.is_from(layout.name())
-        && let Some(plan) = as_it_was(own, layout, story, &mut draft, &report)
+        && let Some(plan) = restore_original(own, layout, story, &mut draft, &report)
     {
         return Ok(plan);
     }
-    draft.store = empty().0;
+    draft.store = empty_store().0;
     let nothing = vec![NOTHING.to_owned(); story.entries.len()];
-    let mut tried = own.write(story, Records::Carrying(&nothing), &draft, &mut Report::default());
+    let mut tried = own.write(
+        story,
+        RecordSource::Carrying(&nothing),
+        &draft,
+        &mut ConversionReport::default(),
+    );
     if tried.is_err() && draft.states {
         // States that do not fit together are carried, and the rest of the session is what it is.
-        (draft.states, draft.store) = (false, empty().0);
-        tried = own.write(story, Records::Carrying(&nothing), &draft, &mut Report::default());
+        (draft.states, draft.store) = (false, empty_store().0);
+        tried = own.write(
+            story,
+            RecordSource::Carrying(&nothing),
+            &draft,
+            &mut ConversionReport::default(),
+        );
     }
     let told = entries(&draft.store, layout, &tried?)?;
     if told.len() != story.entries.len() {
@@ -82,8 +95,8 @@ pub(super) fn own(
     }
     let mut carried = Vec::new();
     for (told, wanted) in told.iter().zip(&story.entries) {
-        let mut difference = difference(told, &wanted.entry);
-        difference.why.extend(own.taken_for(&wanted.entry).map(str::to_owned));
+        let mut difference = compare_entry(told, &wanted.entry);
+        difference.why.extend(own.misread_as(&wanted.entry).map(str::to_owned));
         carried.push(difference.carried(wanted));
         report.entries.push(difference.outcome(wanted));
     }
@@ -103,110 +116,118 @@ pub(super) fn own(
             Some(_) => format!("{name} has no place for them; {again}"),
             None => "what they begin with is not known; the changes are carried".to_owned(),
         };
-        report.note("the states", Fate::Changed, why);
+        report.note("the states", Disposition::Changed, why);
     }
-    let (store, memory) = empty();
+    let (store, memory) = empty_store();
     draft.store = store;
-    let place = own.write(story, Records::Carrying(&carried), &draft, &mut report)?;
-    let place = story.facts.give(&draft.store, layout, place, now)?;
-    let given = Facts::read(&draft.store, layout, &layout.summary(&draft.store, &place)?, None)?;
+    let place = own.write(story, RecordSource::Carrying(&carried), &draft, &mut report)?;
+    let place = story.facts.apply_to(&draft.store, layout, place, now)?;
+    let given =
+        SessionFacts::read(&draft.store, layout, &layout.summary(&draft.store, &place)?, None)?;
     let is_carried = own.carries_session() || !story.entries.is_empty();
     let why = match is_carried {
-        true => (Fate::Changed, "it is carried, and comes back when this is converted back"),
-        false => (Fate::Dropped, NO_ENTRY),
+        true => (Disposition::Changed, "it is carried, and comes back when this is converted back"),
+        false => (Disposition::Dropped, NO_ENTRY),
     };
-    story.facts.note_unlike(&given, layout.name(), why, &mut report);
-    let expected = Expected::Story(Box::new(story.clone()));
-    let plan = Plan { layout, place, files: memory.contents(), expected, report };
+    story.facts.note_differences(&given, layout.name(), why, &mut report);
+    let expected = ExpectedContent::Story(Box::new(story.clone()));
+    let plan = ConversionPlan { layout, place, files: memory.contents(), expected, report };
     plan.compare(&draft.store)?;
     Ok(plan)
 }
 
 /// Makes the file of another program.
-pub(super) fn native(
-    native: &dyn Native,
-    layout: &'static dyn Layout,
-    story: &Story,
-    wanted: Wanted<'_>,
-    mut report: Report,
-) -> Result<Plan, ConvertError> {
+pub(super) fn plan_native(
+    native: &dyn NativeTarget,
+    layout: &'static dyn SessionFormat,
+    story: &SourceSession,
+    wanted: ConversionRequest<'_>,
+    mut report: ConversionReport,
+) -> Result<ConversionPlan, ConvertError> {
     let first = story.entries.iter().find_map(|told| told.entry.time);
     let start = story.created.or(first).unwrap_or(wanted.now);
-    let id = native.id(wanted.id, story).map_err(LayoutError::request)?;
+    let id = native.id(wanted.id, story).map_err(SessionError::request)?;
     let project = wanted.project.unwrap_or_else(|| "/".to_owned());
-    let path = FilePath::parse(&native.file(&id, start)).map_err(LayoutError::from)?;
-    let written = native.write(story, &Setting { id: id.clone(), project, start });
+    let path = FilePath::parse(&native.file(&id, start)).map_err(SessionError::from)?;
+    let written = native.write(story, &NativeContext { id: id.clone(), project, start });
     let lines: Vec<String> = written.lines.iter().map(Value::to_string).collect();
     let bytes = (lines.join("\n") + native.end()).into_bytes();
     native::note_lost(story, &written, &mut report);
     let texts = written.fates.iter().filter_map(|fate| fate.clone().ok()).collect();
     let stays: Vec<bool> = written.fates.iter().map(Result::is_ok).collect();
-    let (store, memory) = empty();
-    let place = Place { id, path };
+    let (store, memory) = empty_store();
+    let place = SessionRef { id, path };
     let writer = store.lock(std::slice::from_ref(&place.path))?;
     writer.commit(vec![new_file(&place.path, bytes)], Durability::Synced)?;
     writer.release()?;
     let (files, expected) =
-        (memory.contents(), Expected::Texts(texts, written.pairs.among(&stays)));
-    let mut plan = Plan { layout, place, files, expected, report };
+        (memory.contents(), ExpectedContent::Texts(texts, written.pairs.among(&stays)));
+    let mut plan = ConversionPlan { layout, place, files, expected, report };
     plan.compare(&store)?;
-    let told = plan.said(&store)?;
+    let told = plan.visible_entries(&store)?;
     let there = story.entries.iter().zip(&written.fates).filter(|(_, fate)| fate.is_ok());
     note_numbers(told.iter().zip(there.map(|(told, _)| &told.entry)), &mut plan.report);
     let mut told = told.iter();
     for (wanted, fate) in story.entries.iter().zip(&written.fates) {
         let outcome = match fate {
-            Ok(_) => told.next().map(|told| difference(told, &wanted.entry).outcome(wanted)),
-            Err(why) => Some(dropped(wanted, why)),
+            Ok(_) => told.next().map(|told| compare_entry(told, &wanted.entry).outcome(wanted)),
+            Err(why) => Some(dropped_entry(wanted, why)),
         };
         plan.report.entries.extend(outcome);
     }
     Ok(plan)
 }
 
-fn dropped(told: &Told, why: &str) -> Outcome {
+fn dropped_entry(told: &SourceEntry, why: &str) -> EntryOutcome {
     let Entry { seq, turn, ref id, .. } = told.entry;
-    Outcome { seq, turn, id: id.clone(), fate: Fate::Dropped, why: vec![why.to_owned()] }
+    EntryOutcome {
+        seq,
+        turn,
+        id: id.clone(),
+        fate: Disposition::Dropped,
+        why: vec![why.to_owned()],
+    }
 }
 
 fn new_file(file: &FilePath, bytes: Vec<u8>) -> Step {
-    let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
-    Step::Replace { file: file.clone(), expect, bytes, secrecy }
+    let (expect, mode) = (Precondition::Absent, FileMode::Default);
+    Step::Replace { file: file.clone(), expect, bytes, mode }
 }
 
 /// A session that had this layout before, with the records that it had. Nothing, if it would not read as it does now,
 /// because something was changed meanwhile.
-fn as_it_was(
-    own: &dyn Own,
-    layout: &'static dyn Layout,
-    story: &Story,
-    draft: &mut Draft,
-    read: &Report,
-) -> Option<Plan> {
-    let (store, memory) = empty();
+fn restore_original(
+    own: &dyn OwnTarget,
+    layout: &'static dyn SessionFormat,
+    story: &SourceSession,
+    draft: &mut SessionDraft,
+    read: &ConversionReport,
+) -> Option<ConversionPlan> {
+    let (store, memory) = empty_store();
     draft.store = store;
     let mut report = read.clone();
-    let place = own.write(story, Records::Original, draft, &mut Report::default()).ok()?;
-    let place = story.facts.give(&draft.store, layout, place, draft.now).ok()?;
+    let place =
+        own.write(story, RecordSource::Original, draft, &mut ConversionReport::default()).ok()?;
+    let place = story.facts.apply_to(&draft.store, layout, place, draft.now).ok()?;
     report.entries.extend(story.entries.iter().map(|told| {
         let Entry { seq, turn, ref id, .. } = told.entry;
-        Outcome { seq, turn, id: id.clone(), fate: Fate::Kept, why: Vec::new() }
+        EntryOutcome { seq, turn, id: id.clone(), fate: Disposition::Kept, why: Vec::new() }
     }));
-    let expected = Expected::Story(Box::new(story.clone()));
-    let plan = Plan { layout, place, files: memory.contents(), expected, report };
+    let expected = ExpectedContent::Story(Box::new(story.clone()));
+    let plan = ConversionPlan { layout, place, files: memory.contents(), expected, report };
     plan.compare(&draft.store).is_ok().then_some(plan)
 }
 
-fn empty() -> (Arc<dyn Store>, MemoryStore) {
+fn empty_store() -> (Arc<dyn Store>, MemoryStore) {
     let memory = MemoryStore::new();
     (Arc::new(memory.clone()), memory)
 }
 
 fn entries(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
-) -> Result<Vec<Entry>, LayoutError> {
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+) -> Result<Vec<Entry>, SessionError> {
     let reader = layout.open(store, place)?;
     let mut stream = reader.entries(reader.turns()?)?;
     let mut entries = Vec::new();
@@ -220,18 +241,21 @@ fn entries(
 const NO_ENTRY: &str = "there is no entry that could carry it";
 
 /// What has no place in a session without entries.
-fn note_lost(story: &Story, states: bool, report: &mut Report) {
+fn note_lost(story: &SourceSession, states: bool, report: &mut ConversionReport) {
     let why = NO_ENTRY;
     if !story.marks.is_empty() {
-        report.note("the marks", Fate::Dropped, why);
+        report.note("the marks", Disposition::Dropped, why);
     }
     if story.has_states() && !states {
-        report.note("the states", Fate::Dropped, why);
+        report.note("the states", Disposition::Dropped, why);
     }
 }
 
 /// Ids and turns that the new session counts in its own way, and times that it rounds.
-fn note_numbers<'e>(pairs: impl Iterator<Item = (&'e Entry, &'e Entry)>, report: &mut Report) {
+fn note_numbers<'e>(
+    pairs: impl Iterator<Item = (&'e Entry, &'e Entry)>,
+    report: &mut ConversionReport,
+) {
     let (mut ids, mut turns, mut times) = (false, false, false);
     for (told, wanted) in pairs {
         ids |= told.id != wanted.id;
@@ -244,26 +268,26 @@ fn note_numbers<'e>(pairs: impl Iterator<Item = (&'e Entry, &'e Entry)>, report:
         (times, "times of entries", "the layout keeps them less exactly"),
     ];
     for (_, what, why) in notes.into_iter().filter(|(is_so, ..)| *is_so) {
-        report.note(what, Fate::Changed, why);
+        report.note(what, Disposition::Changed, why);
     }
 }
 
-impl Plan {
+impl ConversionPlan {
     /// What becomes of everything.
     #[must_use]
-    pub fn report(&self) -> &Report {
+    pub fn report(&self) -> &ConversionReport {
         &self.report
     }
 
     /// Where the session will be.
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &SessionRef {
         &self.place
     }
 
     /// The layout that the session will have.
     #[must_use]
-    pub fn layout(&self) -> &'static dyn Layout {
+    pub fn layout(&self) -> &'static dyn SessionFormat {
         self.layout
     }
 
@@ -273,12 +297,12 @@ impl Plan {
     }
 
     /// Writes the session, in one commit, and reads it back. Nothing that is there is touched.
-    pub fn write(&self, store: &Arc<dyn Store>) -> Result<Place, ConvertError> {
-        let places = self.layout.places(store)?.places;
+    pub fn write(&self, store: &Arc<dyn Store>) -> Result<SessionRef, ConvertError> {
+        let places = self.layout.locate(store)?.sessions;
         if let Some(place) = places.into_iter().find(|place| place.id == self.place.id) {
-            return Err(taken(place.id, place.path));
+            return Err(already_taken(place.id, place.path));
         }
-        let mut scopes = self.layout.belongings(store, &self.place)?.scopes;
+        let mut scopes = self.layout.session_files(store, &self.place)?.scopes;
         let mut steps = Vec::new();
         for (file, bytes) in &self.files {
             let is_own = scopes.iter().any(|scope| file.is_within(scope));
@@ -294,19 +318,21 @@ impl Plan {
         let writer = store.lock(&scopes)?;
         for scope in &scopes {
             if store.stat(scope)?.is_some() {
-                return Err(taken(self.place.id.clone(), scope.clone()));
+                return Err(already_taken(self.place.id.clone(), scope.clone()));
             }
         }
         let done = writer.commit(steps, Durability::Synced);
         let released = writer.release();
         match done {
-            Err(StoreError::Taken { path }) => return Err(taken(self.place.id.clone(), path)),
+            Err(StoreError::Taken { path }) => {
+                return Err(already_taken(self.place.id.clone(), path));
+            }
             done => drop(done?),
         }
         released?;
-        let settled = match (super::own(self.layout.name()), &self.expected) {
-            (Some(own), Expected::Story(story)) => {
-                own.settle(store, &self.place, story).map_err(ConvertError::from)
+        let settled = match (super::own_target(self.layout.name()), &self.expected) {
+            (Some(own), ExpectedContent::Story(story)) => {
+                own.register(store, &self.place, story).map_err(ConvertError::from)
             }
             _ => Ok(()),
         };
@@ -321,12 +347,12 @@ impl Plan {
     /// The one file that is to be written, if another program shall go on with it.
     #[must_use]
     pub fn file(&self) -> Option<&[u8]> {
-        let is_file = matches!(self.expected, Expected::Texts(..));
+        let is_file = matches!(self.expected, ExpectedContent::Texts(..));
         self.files.get(&self.place.path).filter(|_| is_file).map(Vec::as_slice)
     }
 
     /// What there is to read in the new session, without what its program keeps for itself.
-    fn said(&self, store: &Arc<dyn Store>) -> Result<Vec<Entry>, ConvertError> {
+    fn visible_entries(&self, store: &Arc<dyn Store>) -> Result<Vec<Entry>, ConvertError> {
         let mut told = entries(store, self.layout, &self.place)?;
         told.retain(|entry| !entry.kind.is_bookkeeping());
         Ok(told)
@@ -335,22 +361,23 @@ impl Plan {
     /// Reads the session from where it was written, and compares it with what it was made of.
     pub fn compare(&self, store: &Arc<dyn Store>) -> Result<(), ConvertError> {
         let found = match &self.expected {
-            Expected::Story(story) => {
-                let mut notes = Report::default();
-                let found = Story::read(store, self.layout, &self.place, None, &mut notes)?;
-                let is_damage = |note: &Note| [UNREADABLE, PUT_RIGHT].contains(&note.what.as_str());
+            ExpectedContent::Story(story) => {
+                let mut notes = ConversionReport::default();
+                let found = SourceSession::read(store, self.layout, &self.place, None, &mut notes)?;
+                let is_damage =
+                    |note: &ConversionNote| [UNREADABLE, REPAIRED].contains(&note.what.as_str());
                 let damage = notes.notes.into_iter().find(is_damage).map(|note| note.why);
-                damage.or_else(|| story.unlike(&found))
+                damage.or_else(|| story.first_difference(&found))
             }
-            Expected::Texts(texts, pairs) => {
-                let told = self.said(store)?;
+            ExpectedContent::Texts(texts, pairs) => {
+                let told = self.visible_entries(store)?;
                 let differs = |(told, text): (&Entry, &String)| told.text != *text;
                 let first = told.iter().zip(texts).position(differs);
                 let count = (told.len() != texts.len()).then(|| told.len().min(texts.len()));
                 let text = first.or(count).map(|at| format!("entry {} of the new file", at + 1));
-                let calls: Vec<Call> =
-                    told.iter().map(|entry| Call::of(entry, &entry.raw)).collect();
-                let is_same = || Pairs::of(told.iter().zip(&calls)) == *pairs;
+                let calls: Vec<ToolCall> =
+                    told.iter().map(|entry| ToolCall::of(entry, &entry.raw)).collect();
+                let is_same = || CallPairs::of(told.iter().zip(&calls)) == *pairs;
                 text.or_else(|| (!is_same()).then(|| MISPAIRED.to_owned()))
             }
         };
@@ -361,6 +388,6 @@ impl Plan {
     }
 }
 
-fn taken(id: String, path: FilePath) -> ConvertError {
-    ConvertError::Layout(LayoutError::Taken { id, path })
+fn already_taken(id: String, path: FilePath) -> ConvertError {
+    ConvertError::Layout(SessionError::Taken { id, path })
 }

@@ -3,17 +3,17 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::report::{Fate, Outcome};
-use super::story::{Chat, Story, Told};
-use everturn_session::view::carried::MEMBER;
-use everturn_session::view::{Change, Entry, Mark};
-use everturn_value::tree::Tree;
+use super::report::{Disposition, EntryOutcome};
+use super::source_session::{ChatDocument, SourceEntry, SourceSession};
+use everturn_session::model::carried::MEMBER;
+use everturn_session::model::{Entry, Mark, StateChange};
+use everturn_value::tree::JsonTree;
 
 /// What a record carries of an entry before anybody knows what its own fields say.
 pub(super) const NOTHING: &str = "{}";
 
 /// A record with the entries that it carries.
-pub(super) fn record(own: &Value, carried: &[String]) -> String {
+pub(super) fn render_record(own: &Value, carried: &[String]) -> String {
     let own = own.to_string();
     let own = own.strip_suffix('}').unwrap_or(&own);
     let comma = if own.len() > 1 { "," } else { "" };
@@ -22,22 +22,26 @@ pub(super) fn record(own: &Value, carried: &[String]) -> String {
 
 /// What the records of a new session are made of.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Records<'r> {
+pub(super) enum RecordSource<'r> {
     /// Each entry gets one, which carries this of it.
     Carrying(&'r [String]),
     /// They are what they were when the session had this layout before.
     Original,
 }
 
-impl Records<'_> {
+impl RecordSource<'_> {
     /// The records, one for each entry unless they are what they were.
-    pub(super) fn lines(self, story: &Story, mut own: impl FnMut(&Told) -> Value) -> Vec<String> {
+    pub(super) fn lines(
+        self,
+        story: &SourceSession,
+        mut own: impl FnMut(&SourceEntry) -> Value,
+    ) -> Vec<String> {
         match self {
-            Records::Original => story.originals().map(Tree::to_line).collect(),
-            Records::Carrying(carried) => {
+            RecordSource::Original => story.originals().map(JsonTree::to_line).collect(),
+            RecordSource::Carrying(carried) => {
                 let entries = story.entries.iter().zip(carried);
-                let line = |(told, carried): (&Told, &String)| {
-                    record(&own(told), std::slice::from_ref(carried))
+                let line = |(told, carried): (&SourceEntry, &String)| {
+                    render_record(&own(told), std::slice::from_ref(carried))
                 };
                 entries.map(line).collect()
             }
@@ -47,7 +51,7 @@ impl Records<'_> {
 
 /// What the fields of a record do not say of an entry.
 #[derive(Debug, Default)]
-pub(super) struct Difference {
+pub(super) struct EntryDifference {
     /// The fields of the entry that must be carried.
     fields: Map<String, Value>,
     /// Why, for those that a reader cares about.
@@ -55,8 +59,8 @@ pub(super) struct Difference {
 }
 
 /// Compares an entry with what its record says by itself.
-pub(super) fn difference(own: &Entry, wanted: &Entry) -> Difference {
-    let mut found = Difference::default();
+pub(super) fn compare_entry(own: &Entry, wanted: &Entry) -> EntryDifference {
+    let mut found = EntryDifference::default();
     let mut put = |key: &str, value: Value, why: Option<String>| {
         found.fields.insert(key.to_owned(), value);
         found.why.extend(why);
@@ -94,16 +98,16 @@ pub(super) fn is_rounded(own: Timestamp, wanted: Timestamp) -> bool {
     own != wanted && own.duration_until(wanted).abs() < SignedDuration::from_secs(1)
 }
 
-impl Difference {
+impl EntryDifference {
     /// What became of the entry.
-    pub(super) fn outcome(&self, told: &Told) -> Outcome {
+    pub(super) fn outcome(&self, told: &SourceEntry) -> EntryOutcome {
         let Entry { seq, turn, ref id, .. } = told.entry;
-        let fate = if self.why.is_empty() { Fate::Kept } else { Fate::Changed };
-        Outcome { seq, turn, id: id.clone(), fate, why: self.why.clone() }
+        let fate = if self.why.is_empty() { Disposition::Kept } else { Disposition::Changed };
+        EntryOutcome { seq, turn, id: id.clone(), fate, why: self.why.clone() }
     }
 
     /// What the record carries of the entry.
-    pub(super) fn carried(&self, told: &Told) -> String {
+    pub(super) fn carried(&self, told: &SourceEntry) -> String {
         let mut fields = Map::new();
         fields.insert("turn".to_owned(), told.entry.turn.into());
         fields.extend(self.fields.clone());
@@ -112,19 +116,19 @@ impl Difference {
         }
         let mut text = Value::Object(fields).to_string();
         if !told.changes.is_empty() {
-            let changes: Vec<String> = told.changes.iter().map(change).collect();
-            add(&mut text, "changes", &format!("[{}]", changes.join(",")));
+            let changes: Vec<String> = told.changes.iter().map(change_json).collect();
+            add_member(&mut text, "changes", &format!("[{}]", changes.join(",")));
         }
-        add(&mut text, "from", &json!(told.from).to_string());
+        add_member(&mut text, "from", &json!(told.from).to_string());
         if let Some(raw) = &told.raw {
-            add(&mut text, "raw", &raw.to_line());
+            add_member(&mut text, "raw", &raw.to_line());
         }
         text
     }
 }
 
 /// Adds what belongs to the whole session to what the first record carries, or the session itself.
-pub(super) fn carry_session(first: &mut String, story: &Story) {
+pub(super) fn carry_session(first: &mut String, story: &SourceSession) {
     let mut session = json!({
         "id": story.id, "layout": story.layout, "title": story.title,
         "created": story.created.map(|time| time.to_string()),
@@ -133,27 +137,27 @@ pub(super) fn carry_session(first: &mut String, story: &Story) {
         let facts = story.facts.carried().into_iter();
         fields.extend(facts.map(|(key, value)| (key.to_owned(), value)));
     }
-    add(first, "session", &session.to_string());
+    add_member(first, "session", &session.to_string());
     if !story.marks.is_empty() {
-        let marks: Vec<Value> = story.marks.iter().map(mark).collect();
-        add(first, "marks", &Value::Array(marks).to_string());
+        let marks: Vec<Value> = story.marks.iter().map(mark_json).collect();
+        add_member(first, "marks", &Value::Array(marks).to_string());
     }
     if let Some(state) = &story.state {
-        add(first, "state", &state.to_line());
+        add_member(first, "state", &state.to_line());
     }
     if let Some(game) = &story.game {
-        add(first, "game", &game.to_line());
+        add_member(first, "game", &game.to_line());
     }
-    if let Some(Chat { about, snapshots }) = &story.chat {
-        let snapshots: Vec<String> = snapshots.iter().map(Tree::to_line).collect();
+    if let Some(ChatDocument { about, snapshots }) = &story.chat {
+        let snapshots: Vec<String> = snapshots.iter().map(JsonTree::to_line).collect();
         let snapshots = snapshots.join(",");
         let about = about.to_line();
-        add(first, "chat", &format!("{{\"about\":{about},\"snapshots\":[{snapshots}]}}"));
+        add_member(first, "chat", &format!("{{\"about\":{about},\"snapshots\":[{snapshots}]}}"));
     }
 }
 
 /// A mark as it is carried, and as documents of marks have it.
-pub(super) fn mark(mark: &Mark) -> Value {
+pub(super) fn mark_json(mark: &Mark) -> Value {
     json!({
         "id": mark.id, "kind": mark.kind.as_str(), "name": mark.name,
         "description": mark.description, "turn": mark.turn, "entry": mark.entry,
@@ -161,18 +165,18 @@ pub(super) fn mark(mark: &Mark) -> Value {
     })
 }
 
-fn change(change: &Change) -> String {
+fn change_json(change: &StateChange) -> String {
     format!("{{\"scope\":{},\"delta\":{}}}", json!(change.scope), change.delta.to_line())
 }
 
-fn add(object: &mut String, key: &str, json: &str) {
+fn add_member(object: &mut String, key: &str, json: &str) {
     object.pop();
     let comma = if object.len() > 1 { "," } else { "" };
     object.push_str(&format!("{comma}\"{key}\":{json}}}"));
 }
 
 /// A JSON object, if the text is one.
-pub(super) fn object(text: &str) -> Option<Value> {
-    let tree = Tree::parse(text).ok()?;
+pub(super) fn parse_object(text: &str) -> Option<Value> {
+    let tree = JsonTree::parse(text).ok()?;
     tree.to_value().ok().filter(Value::is_object)
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What became of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Fate {
+pub enum Disposition {
     /// The new session says it in the fields that its layout has for it.
     Kept,
     /// It is there, but says something else to programs that know only the layout.
@@ -13,19 +13,19 @@ pub enum Fate {
     Dropped,
 }
 
-impl Fate {
+impl Disposition {
     /// The name that `--json` prints.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Fate::Kept => "kept",
-            Fate::Changed => "changed",
-            Fate::Dropped => "dropped",
+            Disposition::Kept => "kept",
+            Disposition::Changed => "changed",
+            Disposition::Dropped => "dropped",
         }
     }
 }
 
-impl fmt::Display for Fate {
+impl fmt::Display for Disposition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -33,7 +33,7 @@ impl fmt::Display for Fate {
 
 /// What became of one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct EntryOutcome {
     /// Its place in the session, counted from 1.
     pub seq: u64,
     /// The turn it belongs to.
@@ -41,18 +41,18 @@ pub struct Outcome {
     /// Its id.
     pub id: String,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: Disposition,
     /// Why, thing by thing; nothing, if it was kept.
     pub why: Vec<String>,
 }
 
 /// What became of something that belongs to no single entry: the title, a mark, the states.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct ConversionNote {
     /// What it is.
     pub what: String,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: Disposition,
     /// Why.
     pub why: String,
 }
@@ -61,28 +61,28 @@ pub struct Note {
 pub const UNREADABLE: &str = "what could not be read";
 
 /// What a note is about that tells of damage behind which nothing was lost.
-pub(super) const PUT_RIGHT: &str = "what had to be put right";
+pub(super) const REPAIRED: &str = "what had to be put right";
 
 /// What became of everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ConversionReport {
     /// Every entry, in the order of the session.
-    pub entries: Vec<Outcome>,
+    pub entries: Vec<EntryOutcome>,
     /// What was not kept of everything else.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ConversionNote>,
 }
 
-impl Report {
+impl ConversionReport {
     /// How many entries had this fate.
     #[must_use]
-    pub fn count(&self, fate: Fate) -> usize {
+    pub fn count(&self, fate: Disposition) -> usize {
         self.entries.iter().filter(|entry| entry.fate == fate).count()
     }
 
     /// How often each reason was given, in the order in which they came up.
     #[must_use]
-    pub fn reasons(&self) -> Vec<(Fate, &str, usize)> {
-        let mut reasons: indexmap::IndexMap<(Fate, &str), usize> = indexmap::IndexMap::new();
+    pub fn reasons(&self) -> Vec<(Disposition, &str, usize)> {
+        let mut reasons: indexmap::IndexMap<(Disposition, &str), usize> = indexmap::IndexMap::new();
         for entry in &self.entries {
             for why in &entry.why {
                 *reasons.entry((entry.fate, why.as_str())).or_default() += 1;
@@ -91,7 +91,12 @@ impl Report {
         reasons.into_iter().map(|((fate, why), count)| (fate, why, count)).collect()
     }
 
-    pub(super) fn note(&mut self, what: impl Into<String>, fate: Fate, why: impl Into<String>) {
-        self.notes.push(Note { what: what.into(), fate, why: why.into() });
+    pub(super) fn note(
+        &mut self,
+        what: impl Into<String>,
+        fate: Disposition,
+        why: impl Into<String>,
+    ) {
+        self.notes.push(ConversionNote { what: what.into(), fate, why: why.into() });
     }
 }

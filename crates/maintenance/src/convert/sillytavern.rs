@@ -3,43 +3,45 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::native::{Native, Setting, Written, left_out, stamp};
-use super::plan::id_of;
-use super::story::Story;
-use everturn_session::view::{Entry, Kind};
+use super::native::{NativeContext, NativeFile, NativeTarget, format_time, omission_reason};
+use super::plan::file_safe_id;
+use super::source_session::SourceSession;
+use everturn_session::model::{Entry, EntryKind};
 
-pub(super) struct SillyTavern;
+pub(super) struct SillyTavernTarget;
 
-impl Native for SillyTavern {
+impl NativeTarget for SillyTavernTarget {
     fn end(&self) -> &'static str {
         ""
     }
 
-    fn id(&self, asked: Option<&str>, story: &Story) -> Result<String, String> {
-        Ok(id_of(asked.unwrap_or(&story.id)))
+    fn id(&self, asked: Option<&str>, story: &SourceSession) -> Result<String, String> {
+        Ok(file_safe_id(asked.unwrap_or(&story.id)))
     }
 
     fn file(&self, id: &str, _start: Timestamp) -> String {
         format!("{id}.jsonl")
     }
 
-    fn write(&self, story: &Story, setting: &Setting) -> Written {
-        let mut done = Written::default();
-        let speaker = |wanted: fn(&Kind) -> bool, usual: &str| {
+    fn write(&self, story: &SourceSession, setting: &NativeContext) -> NativeFile {
+        let mut done = NativeFile::default();
+        let speaker = |wanted: fn(&EntryKind) -> bool, usual: &str| {
             let mut entries = story.entries.iter().map(|told| &told.entry);
             let found = entries.find(|entry| wanted(&entry.kind) && !entry.speaker.is_empty());
             found.map_or_else(|| usual.to_owned(), |entry| entry.speaker.clone())
         };
-        let user = speaker(|kind| *kind == Kind::User, "User");
-        let is_other = |kind: &Kind| matches!(kind, Kind::Assistant | Kind::Npc | Kind::Narrator);
+        let user = speaker(|kind| *kind == EntryKind::User, "User");
+        let is_other = |kind: &EntryKind| {
+            matches!(kind, EntryKind::Assistant | EntryKind::Npc | EntryKind::Narrator)
+        };
         done.lines.push(json!({
             "user_name": user, "character_name": speaker(is_other, "Assistant"),
-            "create_date": stamp(setting.start), "chat_metadata": {},
+            "create_date": format_time(setting.start), "chat_metadata": {},
         }));
         let mut time = setting.start;
         for told in &story.entries {
             time = told.entry.time.unwrap_or(time);
-            match left_out(&told.entry) {
+            match omission_reason(&told.entry) {
                 Some(why) => done.fates.push(Err(why)),
                 None => {
                     done.lines.push(message(&told.entry, time));
@@ -53,16 +55,19 @@ impl Native for SillyTavern {
 
 fn message(entry: &Entry, time: Timestamp) -> Value {
     let mut extra = Map::new();
-    if entry.kind == Kind::Narrator {
+    if entry.kind == EntryKind::Narrator {
         extra.insert("type".to_owned(), "narrator".into());
     }
     // What is neither said nor told is shown, and not given to a model.
-    let is_said = matches!(entry.kind, Kind::User | Kind::Assistant | Kind::Npc | Kind::Narrator);
+    let is_said = matches!(
+        entry.kind,
+        EntryKind::User | EntryKind::Assistant | EntryKind::Npc | EntryKind::Narrator
+    );
     json!({
         "name": entry.speaker,
-        "is_user": entry.kind == Kind::User,
+        "is_user": entry.kind == EntryKind::User,
         "is_system": !is_said,
-        "send_date": stamp(time),
+        "send_date": format_time(time),
         "mes": entry.text,
         "extra": extra,
     })

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use everturn_json::names::FilePath;
-use everturn_session::layout::{Layout, LayoutError};
-use everturn_session::trash::names;
-use everturn_session::view::Place;
+use everturn_session::format::{SessionError, SessionFormat};
+use everturn_session::model::SessionRef;
+use everturn_session::trash::list_dir;
 use everturn_store::{
-    Durability, Expect, Secrecy, Step, Store, StoreError, pins_dir, read_if_there,
+    Durability, FileMode, Precondition, Step, Store, StoreError, pins_dir, read_optional,
 };
 
 /// A session that was pinned.
@@ -24,18 +24,18 @@ pub struct Pin {
     pub time: Option<Timestamp>,
 }
 
-fn file(layout: &dyn Layout, place: &Place) -> Result<FilePath, LayoutError> {
-    let name = FilePath::parse(&format!("{}/{}", layout.name(), layout.lasting_name(place)))?;
+fn pin_file(layout: &dyn SessionFormat, place: &SessionRef) -> Result<FilePath, SessionError> {
+    let name = FilePath::parse(&format!("{}/{}", layout.name(), layout.stable_key(place)))?;
     Ok(pins_dir().join(&name.flat_name(".json")))
 }
 
 /// Whether a session is pinned. A pin that cannot be read is one.
 pub fn is_pinned(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
-) -> Result<bool, LayoutError> {
-    match store.stat(&file(layout, place)?) {
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+) -> Result<bool, SessionError> {
+    match store.stat(&pin_file(layout, place)?) {
         Ok(stat) => Ok(stat.is_some()),
         Err(StoreError::Missing { .. }) => Ok(false),
         Err(error) => Err(error.into()),
@@ -43,14 +43,14 @@ pub fn is_pinned(
 }
 
 /// Pins a session; says whether it was not pinned before.
-pub fn pin(
+pub fn pin_session(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
     now: Timestamp,
-) -> Result<bool, LayoutError> {
-    layout.must_be_own(place)?;
-    let file = file(layout, place)?;
+) -> Result<bool, SessionError> {
+    layout.require_writable(place)?;
+    let file = pin_file(layout, place)?;
     let writer = store.lock(std::slice::from_ref(&file))?;
     let is_new = !is_pinned(store, layout, place)?;
     if is_new {
@@ -58,8 +58,8 @@ pub fn pin(
             "layout": layout.name(), "session": place.id, "path": place.path.as_str(),
             "time": now.to_string(),
         });
-        let (bytes, expect) = (format!("{value}\n").into_bytes(), Expect::Absent);
-        let step = Step::Replace { file, expect, bytes, secrecy: Secrecy::Usual };
+        let (bytes, expect) = (format!("{value}\n").into_bytes(), Precondition::Absent);
+        let step = Step::Replace { file, expect, bytes, mode: FileMode::Default };
         writer.commit(vec![step], Durability::Synced)?;
     }
     writer.release()?;
@@ -67,12 +67,12 @@ pub fn pin(
 }
 
 /// Takes the pin of a session away; says whether it had one.
-pub fn unpin(
+pub fn unpin_session(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
-    place: &Place,
-) -> Result<bool, LayoutError> {
-    let file = file(layout, place)?;
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+) -> Result<bool, SessionError> {
+    let file = pin_file(layout, place)?;
     let writer = store.lock(std::slice::from_ref(&file))?;
     let was = is_pinned(store, layout, place)?;
     if was {
@@ -83,12 +83,12 @@ pub fn unpin(
 }
 
 /// All pins, in the order of their files.
-pub fn pins(store: &Arc<dyn Store>) -> Result<Vec<Pin>, LayoutError> {
+pub fn list_pins(store: &Arc<dyn Store>) -> Result<Vec<Pin>, SessionError> {
     let mut pins = Vec::new();
-    for file in names(store, &pins_dir())? {
-        let Some(bytes) = read_if_there(store, &file)? else { continue };
+    for file in list_dir(store, &pins_dir())? {
+        let Some(bytes) = read_optional(store, &file)? else { continue };
         let value: Value = serde_json::from_slice(&bytes)
-            .map_err(|error| LayoutError::damaged(format!("{file} cannot be read: {error}")))?;
+            .map_err(|error| SessionError::damaged(format!("{file} cannot be read: {error}")))?;
         let text =
             |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let time = text("time").parse().ok();

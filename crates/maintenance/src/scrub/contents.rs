@@ -4,52 +4,52 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::protected::protected;
-use super::{Changed, ScrubError};
-use crate::sweep::{archive_top, is_vault};
-use everturn_archive::{Limits, pack, verify};
+use super::{ScrubError, ScrubbedFile};
+use crate::scan_files::{archive_top, is_vault};
+use everturn_archive::{ArchiveLimits, pack, verify};
 use everturn_json::names::{FilePath, Name};
-use everturn_secrets::scan::{Counts, Hit, Rules};
-use everturn_session::belongings::files_below;
-use everturn_session::layout::{Layout, LayoutError, chain};
-use everturn_session::shelved::unpacked;
-use everturn_store::overlay::Changes;
-use everturn_store::{Durability, Expect, Secrecy, Step, Store};
-use everturn_value::tree::Tree;
+use everturn_secrets::scan::{FamilyCounts, SecretMatch, SecretRules};
+use everturn_session::archived::unpack_to_memory;
+use everturn_session::format::{SessionError, SessionFormat, error_chain};
+use everturn_session::session_files::files_below;
+use everturn_store::overlay::FileChanges;
+use everturn_store::{Durability, FileMode, Precondition, Step, Store};
+use everturn_value::tree::JsonTree;
 
 /// What is to be written, and what was found.
 #[derive(Default)]
-pub(super) struct Work {
-    pub(super) changes: Changes,
-    pub(super) changed: Vec<Changed>,
+pub(super) struct ScrubChanges {
+    pub(super) changes: FileChanges,
+    pub(super) changed: Vec<ScrubbedFile>,
     /// Secrets that stay, because they lie in what is signed, by file.
     pub(super) left: Vec<(FilePath, usize)>,
 }
 
 /// A content without its secrets.
-struct Masked {
+struct MaskedContent {
     bytes: Vec<u8>,
-    counts: Counts,
+    counts: FamilyCounts,
     placeholders: Vec<String>,
 }
 
 /// Looks through files, and works out what each of them becomes.
-pub(super) fn work_on(
+pub(super) fn mask_files(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
+    layout: &dyn SessionFormat,
     files: &[FilePath],
-    rules: &Rules,
-) -> Result<Work, ScrubError> {
-    let mut work = Work::default();
+    rules: &SecretRules,
+) -> Result<ScrubChanges, ScrubError> {
+    let mut work = ScrubChanges::default();
     for file in files.iter().filter(|file| !is_vault(file)) {
         let (masked, left) = match archive_top(file) {
-            Some(top) => archive(store, layout, file, &top, rules)?,
-            None => plain(file, &store.read(file, 0..u64::MAX)?, rules),
+            Some(top) => mask_archive(store, layout, file, &top, rules)?,
+            None => mask_plain(file, &store.read(file, 0..u64::MAX)?, rules),
         };
         if left > 0 {
             work.left.push((file.clone(), left));
         }
-        if let Some(Masked { bytes, counts, placeholders }) = masked {
-            work.changed.push(Changed { file: file.clone(), counts, placeholders });
+        if let Some(MaskedContent { bytes, counts, placeholders }) = masked {
+            work.changed.push(ScrubbedFile { file: file.clone(), counts, placeholders });
             work.changes.insert(file.clone(), Some(bytes));
         }
     }
@@ -57,7 +57,7 @@ pub(super) fn work_on(
 }
 
 /// YAML takes a bracket at the start of a value for a list.
-fn dress(file: &FilePath) -> fn(String) -> String {
+fn placeholder_style(file: &FilePath) -> fn(String) -> String {
     let is_yaml = [".yaml", ".yml"].iter().any(|end| file.as_str().ends_with(end));
     match is_yaml {
         true => |text| format!("({})", text.trim_start_matches('[').trim_end_matches(']')),
@@ -65,19 +65,23 @@ fn dress(file: &FilePath) -> fn(String) -> String {
     }
 }
 
-fn plain(file: &FilePath, bytes: &[u8], rules: &Rules) -> (Option<Masked>, usize) {
+fn mask_plain(
+    file: &FilePath,
+    bytes: &[u8],
+    rules: &SecretRules,
+) -> (Option<MaskedContent>, usize) {
     let mut hits = rules.find_bytes(bytes);
     let all = hits.len();
     if all == 0 {
         return (None, 0);
     }
     let kept = protected(bytes);
-    let meets = |hit: &Hit| {
+    let meets = |hit: &SecretMatch| {
         kept.iter().any(|range| hit.range.start < range.end && range.start < hit.range.end)
     };
     hits.retain(|hit| !meets(hit));
-    let dress = dress(file);
-    let hits = keep_json(bytes, hits, rules);
+    let dress = placeholder_style(file);
+    let hits = keep_valid_json(bytes, hits, rules);
     let left = all - hits.len();
     if hits.is_empty() {
         return (None, left);
@@ -88,12 +92,12 @@ fn plain(file: &FilePath, bytes: &[u8], rules: &Rules) -> (Option<Masked>, usize
         .collect();
     placeholders.sort();
     placeholders.dedup();
-    let (bytes, counts) = rules.replace_by(bytes, &hits, dress);
-    (Some(Masked { bytes, counts, placeholders }), left)
+    let (bytes, counts) = rules.replace_with(bytes, &hits, dress);
+    (Some(MaskedContent { bytes, counts, placeholders }), left)
 }
 
 /// Those of the secrets without which lines that are JSON stay JSON: one that stands where no string is stays.
-fn keep_json(bytes: &[u8], hits: Vec<Hit>, rules: &Rules) -> Vec<Hit> {
+fn keep_valid_json(bytes: &[u8], hits: Vec<SecretMatch>, rules: &SecretRules) -> Vec<SecretMatch> {
     let mut kept = Vec::with_capacity(hits.len());
     let mut rest = hits.into_iter().peekable();
     while let Some(first) = rest.next() {
@@ -103,10 +107,10 @@ fn keep_json(bytes: &[u8], hits: Vec<Hit>, rules: &Rules) -> Vec<Hit> {
             group.push(next);
         }
         let line = bytes.get(lines.clone()).unwrap_or_default();
-        let without = |hits: &[Hit]| {
-            let moved = |hit: &Hit| {
+        let without = |hits: &[SecretMatch]| {
+            let moved = |hit: &SecretMatch| {
                 let range = hit.range.start - lines.start..hit.range.end - lines.start;
-                Hit { range, ..hit.clone() }
+                SecretMatch { range, ..hit.clone() }
             };
             let within = hits.iter().all(|hit| hit.range.end <= lines.end);
             !within || is_json(&rules.replace(line, &hits.iter().map(moved).collect::<Vec<_>>()).0)
@@ -133,38 +137,39 @@ fn line_around(bytes: &[u8], range: &Range<usize>) -> Range<usize> {
 fn is_json(line: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(line) else { return false };
     let text = text.trim().trim_end_matches(',');
-    Tree::parse(text).is_ok() || Tree::parse(format!("{{{text}}}")).is_ok()
+    JsonTree::parse(text).is_ok() || JsonTree::parse(format!("{{{text}}}")).is_ok()
 }
 
 /// An archive that is packed anew, if something in it changes.
-fn archive(
+fn mask_archive(
     store: &Arc<dyn Store>,
-    layout: &dyn Layout,
+    layout: &dyn SessionFormat,
     file: &FilePath,
     top: &Name,
-    rules: &Rules,
-) -> Result<(Option<Masked>, usize), ScrubError> {
+    rules: &SecretRules,
+) -> Result<(Option<MaskedContent>, usize), ScrubError> {
     let dir = FilePath::root().join(top);
-    let held = unpacked(store, file, top, &dir)?;
-    let mut work = work_on(&held, layout, &files_below(&held, &dir)?, rules)?;
+    let held = unpack_to_memory(store, file, top, &dir)?;
+    let mut work = mask_files(&held, layout, &files_below(&held, &dir)?, rules)?;
     let left = work.left.iter().map(|(_, count)| count).sum();
     if work.changes.is_empty() {
         return Ok((None, left));
     }
-    layout.follow(&held, &dir, &mut work.changes)?;
+    layout.update_derived(&held, &dir, &mut work.changes)?;
     let writer = held.lock(&[FilePath::root()])?;
-    let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
+    let (expect, mode) = (Precondition::Anything, FileMode::Default);
     let step = |(file, bytes): (FilePath, Option<Vec<u8>>)| match bytes {
-        Some(bytes) => Step::Replace { file, expect, bytes, secrecy },
+        Some(bytes) => Step::Replace { file, expect, bytes, mode },
         None => Step::Remove { path: file },
     };
-    writer.commit(work.changes.into_iter().map(step).collect(), Durability::Written)?;
+    writer.commit(work.changes.into_iter().map(step).collect(), Durability::Buffered)?;
     writer.release()?;
-    let bad = |error| LayoutError::damaged(format!("{file} cannot be packed: {}", chain(&error)));
-    let limits = Limits::default();
+    let bad =
+        |error| SessionError::damaged(format!("{file} cannot be packed: {}", error_chain(&error)));
+    let limits = ArchiveLimits::default();
     let packed = pack(&*held, &dir, top, &limits, &mut |_| {}).map_err(bad)?;
     verify(&packed.bytes[..], &packed.contents, &limits).map_err(bad)?;
-    let mut counts = Counts::new();
+    let mut counts = FamilyCounts::new();
     let mut placeholders = Vec::new();
     for changed in work.changed {
         for (family, count) in changed.counts {
@@ -174,7 +179,7 @@ fn archive(
     }
     placeholders.sort();
     placeholders.dedup();
-    Ok((Some(Masked { bytes: packed.bytes, counts, placeholders }), left))
+    Ok((Some(MaskedContent { bytes: packed.bytes, counts, placeholders }), left))
 }
 
 #[cfg(test)]
@@ -188,10 +193,10 @@ mod tests {
 
     #[track_caller]
     fn check(file: &str, text: &str, expect: &str, stays: usize) {
-        let (token, rules) = (token(), Rules::standard());
+        let (token, rules) = (token(), SecretRules::standard());
         let placeholder = rules.placeholder("groq-key", token.as_bytes());
         let text = text.replace("TOKEN", &token);
-        let (masked, left) = plain(&FilePath::parse(file).unwrap(), text.as_bytes(), rules);
+        let (masked, left) = mask_plain(&FilePath::parse(file).unwrap(), text.as_bytes(), rules);
         let found = masked.map_or(text.clone(), |it| String::from_utf8(it.bytes).unwrap());
         let digits = placeholder.trim_matches(['[', ']']);
         assert_eq!(found, expect.replace("TOKEN", &token).replace("DIGITS", digits), "{text}");

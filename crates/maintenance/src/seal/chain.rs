@@ -4,68 +4,70 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use everturn_session::layout::{LayoutError, Reader, Stream};
-use everturn_value::tree::canonical;
+use everturn_session::format::{RecordStream, SessionError, SessionReader};
+use everturn_value::tree::canonical_text;
 
 /// The SHA-256 of something.
-pub(super) type Hash = [u8; 32];
+pub(super) type RecordHash = [u8; 32];
 
 /// How many bytes of a record's hash the seal keeps, to tell which record was changed.
 pub(super) const SHORT: usize = 8;
 
 /// Which of the two chains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ChainKind {
     /// What was said and done.
     Entries,
     /// What it changed.
     Changes,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for ChainKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Part::Entries => "entry",
-            Part::Changes => "change",
+            ChainKind::Entries => "entry",
+            ChainKind::Changes => "change",
         })
     }
 }
 
 /// One record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Record {
-    pub(super) hash: Hash,
+pub(super) struct RecordDigest {
+    pub(super) hash: RecordHash,
     /// The turn it belongs to.
     pub(super) turn: u64,
 }
 
 /// All records of a session, in order.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Records {
-    pub(super) entries: Vec<Record>,
-    pub(super) changes: Vec<Record>,
+pub(super) struct SessionDigests {
+    pub(super) entries: Vec<RecordDigest>,
+    pub(super) changes: Vec<RecordDigest>,
 }
 
-fn all<T>(
-    mut stream: Box<dyn Stream<Item = T> + '_>,
+fn collect_digests<T>(
+    mut stream: Box<dyn RecordStream<Item = T> + '_>,
     record: impl Fn(T) -> (u64, String),
-) -> Result<Vec<Record>, LayoutError> {
+) -> Result<Vec<RecordDigest>, SessionError> {
     let mut records = Vec::new();
     while let Some(item) = stream.next() {
         let (turn, text) = record(item?);
-        records.push(Record { hash: Sha256::digest(text.as_bytes()).into(), turn });
+        records.push(RecordDigest { hash: Sha256::digest(text.as_bytes()).into(), turn });
     }
     Ok(records)
 }
 
-impl Records {
-    pub(super) fn read(reader: &dyn Reader) -> Result<Records, LayoutError> {
+impl SessionDigests {
+    pub(super) fn read(reader: &dyn SessionReader) -> Result<SessionDigests, SessionError> {
         let turns = reader.turns()?;
-        let entries = all(reader.entries(turns.clone())?, |it| (it.turn, canonical(&it.raw)))?;
-        let change = |it: everturn_session::view::Change| {
+        let entries = collect_digests(reader.entries(turns.clone())?, |it| {
+            (it.turn, canonical_text(&it.raw))
+        })?;
+        let change = |it: everturn_session::model::StateChange| {
             (it.turn, format!("{}\n{}\n{}", it.turn, it.scope, it.delta.to_line()))
         };
-        Ok(Records { entries, changes: all(reader.changes(turns)?, change)? })
+        Ok(SessionDigests { entries, changes: collect_digests(reader.changes(turns)?, change)? })
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -73,7 +75,7 @@ impl Records {
     }
 
     /// So many of them.
-    pub(super) fn first(mut self, entries: u64, changes: u64) -> Records {
+    pub(super) fn first(mut self, entries: u64, changes: u64) -> SessionDigests {
         self.entries.truncate(usize::try_from(entries).unwrap_or(usize::MAX));
         self.changes.truncate(usize::try_from(changes).unwrap_or(usize::MAX));
         self
@@ -82,34 +84,34 @@ impl Records {
 
 /// A chain: its head, and the beginnings of the hashes of its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Chain {
-    pub(super) head: Hash,
+pub(super) struct HashChain {
+    pub(super) head: RecordHash,
     pub(super) shorts: Vec<[u8; SHORT]>,
 }
 
-impl Default for Chain {
-    fn default() -> Chain {
-        Chain { head: Sha256::digest(b"everturn seal 1").into(), shorts: Vec::new() }
+impl Default for HashChain {
+    fn default() -> HashChain {
+        HashChain { head: Sha256::digest(b"everturn seal 1").into(), shorts: Vec::new() }
     }
 }
 
 /// The beginning of a hash.
-pub(super) fn short(hash: &Hash) -> [u8; SHORT] {
+pub(super) fn short_hash(hash: &RecordHash) -> [u8; SHORT] {
     hash.first_chunk().copied().unwrap_or_default()
 }
 
-impl Chain {
+impl HashChain {
     pub(super) fn len(&self) -> u64 {
         self.shorts.len() as u64
     }
 
-    pub(super) fn add(&mut self, record: &Record) {
+    pub(super) fn add(&mut self, record: &RecordDigest) {
         self.head = Sha256::digest([self.head, record.hash].concat()).into();
-        self.shorts.push(short(&record.hash));
+        self.shorts.push(short_hash(&record.hash));
     }
 
     /// The chain with the records that come after its own.
-    fn extended(mut self, records: &[Record]) -> Chain {
+    fn extended(mut self, records: &[RecordDigest]) -> HashChain {
         let start = self.shorts.len();
         for record in records.get(start..).unwrap_or_default() {
             self.add(record);
@@ -120,18 +122,18 @@ impl Chain {
 
 /// The two chains of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Chains {
-    pub(super) entries: Chain,
-    pub(super) changes: Chain,
+pub(super) struct SealChains {
+    pub(super) entries: HashChain,
+    pub(super) changes: HashChain,
 }
 
-impl Chains {
+impl SealChains {
     pub(super) fn len(&self) -> u64 {
         self.entries.len() + self.changes.len()
     }
 
-    pub(super) fn extended(&self, records: &Records) -> Chains {
-        Chains {
+    pub(super) fn extended(&self, records: &SessionDigests) -> SealChains {
+        SealChains {
             entries: self.entries.clone().extended(&records.entries),
             changes: self.changes.clone().extended(&records.changes),
         }

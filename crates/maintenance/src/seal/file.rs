@@ -11,31 +11,31 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::chain::{Chain, Chains, SHORT, hex, unhex};
+use super::chain::{HashChain, SHORT, SealChains, hex, unhex};
 use everturn_json::names::FilePath;
-use everturn_session::layout::LayoutError;
-use everturn_store::{Store, read_if_there};
+use everturn_session::format::SessionError;
+use everturn_store::{Store, read_optional};
 
 const VERSION: u64 = 1;
 
 /// What a line says about one chain.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Added {
+struct ChainUpdate {
     /// How many records the chain had before.
     from: u64,
     head: String,
     records: String,
 }
 
-impl Added {
-    fn since(known: &Chain, chain: &Chain) -> Added {
+impl ChainUpdate {
+    fn since(known: &HashChain, chain: &HashChain) -> ChainUpdate {
         let start = known.shorts.len();
         let records = chain.shorts.get(start..).unwrap_or_default().concat();
-        Added { from: known.len(), head: hex(&chain.head), records: hex(&records) }
+        ChainUpdate { from: known.len(), head: hex(&chain.head), records: hex(&records) }
     }
 
     /// The chain with what the line adds.
-    fn put_on(&self, chain: &mut Chain) -> Option<()> {
+    fn apply_to(&self, chain: &mut HashChain) -> Option<()> {
         (chain.len() == self.from).then_some(())?;
         let records = unhex(&self.records)?;
         let (shorts, rest) = records.as_chunks::<SHORT>();
@@ -48,35 +48,35 @@ impl Added {
 
 /// A line of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Line {
+pub(super) struct SealLine {
     seal: u64,
     time: String,
     why: String,
     /// The head before.
     before: String,
     head: String,
-    entries: Added,
-    changes: Added,
+    entries: ChainUpdate,
+    changes: ChainUpdate,
 }
 
-impl Line {
+impl SealLine {
     /// The session was sealed again.
-    pub(super) fn added(known: &Chains, chains: &Chains, now: Timestamp) -> Line {
-        Line {
+    pub(super) fn added(known: &SealChains, chains: &SealChains, now: Timestamp) -> SealLine {
+        SealLine {
             seal: VERSION,
             time: now.to_string(),
             why: "seal".to_owned(),
             before: known.head(),
             head: chains.head(),
-            entries: Added::since(&known.entries, &chains.entries),
-            changes: Added::since(&known.changes, &chains.changes),
+            entries: ChainUpdate::since(&known.entries, &chains.entries),
+            changes: ChainUpdate::since(&known.changes, &chains.changes),
         }
     }
 
     /// The session was scrubbed, and its records have other hashes now.
-    pub(super) fn renewed(before: &str, chains: &Chains, now: Timestamp) -> Line {
-        let line = Line::added(&Chains::default(), chains, now);
-        Line { why: "scrub".to_owned(), before: before.to_owned(), ..line }
+    pub(super) fn renewed(before: &str, chains: &SealChains, now: Timestamp) -> SealLine {
+        let line = SealLine::added(&SealChains::default(), chains, now);
+        SealLine { why: "scrub".to_owned(), before: before.to_owned(), ..line }
     }
 
     pub(super) fn text(&self) -> Vec<u8> {
@@ -88,32 +88,35 @@ impl Line {
 }
 
 /// What a session's seals say together.
-pub(super) struct Seals {
-    pub(super) chains: Chains,
+pub(super) struct SealState {
+    pub(super) chains: SealChains,
     pub(super) time: Option<Timestamp>,
 }
 
 /// Reads the seals of a session; none if it was never sealed.
-pub(super) fn read(store: &Arc<dyn Store>, file: &FilePath) -> Result<Option<Seals>, LayoutError> {
-    let Some(bytes) = read_if_there(store, file)? else { return Ok(None) };
-    let mut seals = Seals { chains: Chains::default(), time: None };
+pub(super) fn read_seals(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+) -> Result<Option<SealState>, SessionError> {
+    let Some(bytes) = read_optional(store, file)? else { return Ok(None) };
+    let mut seals = SealState { chains: SealChains::default(), time: None };
     let bad = |number: usize| {
-        LayoutError::damaged(format!("{file}, line {}: the seal is damaged", number + 1))
+        SessionError::damaged(format!("{file}, line {}: the seal is damaged", number + 1))
     };
     for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         if line.is_empty() {
             continue;
         }
-        let line: Line = serde_json::from_slice(line).map_err(|_| bad(number))?;
+        let line: SealLine = serde_json::from_slice(line).map_err(|_| bad(number))?;
         if line.seal != VERSION {
             return Err(bad(number));
         }
         let before = seals.chains.head();
         if line.why == "scrub" {
-            seals.chains = Chains::default();
+            seals.chains = SealChains::default();
         }
-        let put = line.entries.put_on(&mut seals.chains.entries);
-        let put = put.and_then(|()| line.changes.put_on(&mut seals.chains.changes));
+        let put = line.entries.apply_to(&mut seals.chains.entries);
+        let put = put.and_then(|()| line.changes.apply_to(&mut seals.chains.changes));
         if put.is_none() || line.before != before || line.head != seals.chains.head() {
             return Err(bad(number));
         }

@@ -5,12 +5,12 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::chain::{Chain, Part, Record, Records, SHORT, short};
-use super::file::Seals;
+use super::chain::{ChainKind, HashChain, RecordDigest, SHORT, SessionDigests, short_hash};
+use super::file::SealState;
 
 /// What became of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Harm {
+pub enum DamageKind {
     /// It says something else.
     Changed,
     /// It is gone.
@@ -20,50 +20,50 @@ pub enum Harm {
     /// It stands in another place.
     Moved,
     /// Only the chain as a whole shows it: the seal and the records were both changed.
-    Unlike,
+    Mismatch,
 }
 
-impl Harm {
+impl DamageKind {
     /// The word for it.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
-            Harm::Changed => "changed",
-            Harm::Removed => "removed",
-            Harm::Inserted => "inserted",
-            Harm::Moved => "moved",
-            Harm::Unlike => "unlike the chain",
+            DamageKind::Changed => "changed",
+            DamageKind::Removed => "removed",
+            DamageKind::Inserted => "inserted",
+            DamageKind::Moved => "moved",
+            DamageKind::Mismatch => "unlike the chain",
         }
     }
 }
 
 /// A record that is not as it was sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
+pub struct SealDamage {
     /// Whether it is an entry or a change.
-    pub part: Part,
+    pub part: ChainKind,
     /// Its number, counted from 1: among those that were sealed, or, if it was inserted, among those that are there.
     pub record: u64,
     /// The turn of the record that stands there now.
     pub turn: Option<u64>,
     /// What became of it.
-    pub harm: Harm,
+    pub harm: DamageKind,
 }
 
-impl fmt::Display for Damage {
+impl fmt::Display for SealDamage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Damage { part, record, turn, harm } = self;
+        let SealDamage { part, record, turn, harm } = self;
         write!(f, "{part} {record}")?;
         if let Some(turn) = turn {
             write!(f, " (turn {turn})")?;
         }
-        write!(f, " was {}", harm.word())
+        write!(f, " was {}", harm.as_str())
     }
 }
 
 /// Whether a session is what was sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct SealVerdict {
     /// The head of the chain that was sealed.
     pub head: String,
     /// How many records were sealed.
@@ -73,38 +73,47 @@ pub struct Verdict {
     /// When it was sealed last.
     pub time: Option<Timestamp>,
     /// What is not as it was; nothing if all is well.
-    pub damages: Vec<Damage>,
+    pub damages: Vec<SealDamage>,
 }
 
 /// How many damages are told.
 const MOST: usize = 1000;
 
 /// Compares what was sealed with what is there.
-pub(super) fn compare(sealed: &Seals, records: &Records) -> Vec<Damage> {
-    let mut damages = part(Part::Entries, &sealed.chains.entries, &records.entries);
-    damages.extend(part(Part::Changes, &sealed.chains.changes, &records.changes));
+pub(super) fn compare_chains(sealed: &SealState, records: &SessionDigests) -> Vec<SealDamage> {
+    let mut damages = compare_chain(ChainKind::Entries, &sealed.chains.entries, &records.entries);
+    damages.extend(compare_chain(ChainKind::Changes, &sealed.chains.changes, &records.changes));
     damages.truncate(MOST);
     damages
 }
 
-fn part(part: Part, sealed: &Chain, records: &[Record]) -> Vec<Damage> {
-    let mut again = Chain::default();
+fn compare_chain(part: ChainKind, sealed: &HashChain, records: &[RecordDigest]) -> Vec<SealDamage> {
+    let mut again = HashChain::default();
     records.iter().take(sealed.shorts.len()).for_each(|record| again.add(record));
     if again == *sealed {
         return Vec::new();
     }
     let found = differences(part, &sealed.shorts, records);
     if found.is_empty() {
-        return vec![Damage { part, record: sealed.len(), turn: None, harm: Harm::Unlike }];
+        return vec![SealDamage {
+            part,
+            record: sealed.len(),
+            turn: None,
+            harm: DamageKind::Mismatch,
+        }];
     }
     found
 }
 
 /// Walks along both lists. What is in one only was removed, inserted or changed; what is in both, elsewhere, was moved.
-fn differences(part: Part, sealed: &[[u8; SHORT]], records: &[Record]) -> Vec<Damage> {
+fn differences(
+    part: ChainKind,
+    sealed: &[[u8; SHORT]],
+    records: &[RecordDigest],
+) -> Vec<SealDamage> {
     let mut left: HashMap<[u8; SHORT], i64> = HashMap::new();
     for record in records {
-        *left.entry(short(&record.hash)).or_default() += 1;
+        *left.entry(short_hash(&record.hash)).or_default() += 1;
     }
     let mut wanted: HashMap<[u8; SHORT], i64> = HashMap::new();
     for it in sealed {
@@ -118,37 +127,37 @@ fn differences(part: Part, sealed: &[[u8; SHORT]], records: &[Record]) -> Vec<Da
         }
         let found = records.get(j);
         let turn = found.map(|record| record.turn);
-        let here = found.map(|record| short(&record.hash));
+        let here = found.map(|record| short_hash(&record.hash));
         if here == Some(*expect) {
-            take(&mut left, expect);
-            take(&mut wanted, expect);
+            decrement(&mut left, expect);
+            decrement(&mut wanted, expect);
             (i, j) = (i + 1, j + 1);
             continue;
         }
         let is_later = left.get(expect).is_some_and(|count| *count > 0);
         let is_known = here.is_some_and(|here| wanted.get(&here).is_some_and(|count| *count > 0));
         let mut tell = |record: usize, harm| {
-            damages.push(Damage { part, record: record as u64 + 1, turn, harm });
+            damages.push(SealDamage { part, record: record as u64 + 1, turn, harm });
         };
         match (is_later, is_known) {
             (false, false) if here.is_some() => {
-                tell(i, Harm::Changed);
+                tell(i, DamageKind::Changed);
                 (i, j) = (i + 1, j + 1);
             }
             (false, _) => {
-                tell(i, Harm::Removed);
+                tell(i, DamageKind::Removed);
                 i += 1;
             }
             (true, false) => {
-                tell(j, Harm::Inserted);
+                tell(j, DamageKind::Inserted);
                 j += 1;
             }
             (true, true) => {
-                tell(i, Harm::Moved);
-                take(&mut left, expect);
+                tell(i, DamageKind::Moved);
+                decrement(&mut left, expect);
                 i += 1;
                 if let Some(here) = here {
-                    take(&mut wanted, &here);
+                    decrement(&mut wanted, &here);
                     j += 1;
                 }
             }
@@ -157,7 +166,7 @@ fn differences(part: Part, sealed: &[[u8; SHORT]], records: &[Record]) -> Vec<Da
     damages
 }
 
-fn take(counts: &mut HashMap<[u8; SHORT], i64>, it: &[u8; SHORT]) {
+fn decrement(counts: &mut HashMap<[u8; SHORT], i64>, it: &[u8; SHORT]) {
     if let Some(count) = counts.get_mut(it) {
         *count -= 1;
     }
@@ -168,20 +177,22 @@ mod tests {
     use sha2::{Digest, Sha256};
 
     use super::*;
-    use crate::seal::chain::Chains;
+    use crate::seal::chain::SealChains;
 
-    fn records(letters: &str) -> Vec<Record> {
-        let record =
-            |(turn, letter): (u64, u8)| Record { hash: Sha256::digest([letter]).into(), turn };
+    fn records(letters: &str) -> Vec<RecordDigest> {
+        let record = |(turn, letter): (u64, u8)| RecordDigest {
+            hash: Sha256::digest([letter]).into(),
+            turn,
+        };
         (1..).zip(letters.bytes()).map(record).collect()
     }
 
     #[track_caller]
-    fn check(before: &str, after: &str, expect: &[(u64, Harm)]) {
-        let of = |letters| Records { entries: records(letters), changes: Vec::new() };
-        let sealed = Seals { chains: Chains::default().extended(&of(before)), time: None };
-        let damages = compare(&sealed, &of(after));
-        let found: Vec<(u64, Harm)> = damages.iter().map(|it| (it.record, it.harm)).collect();
+    fn check(before: &str, after: &str, expect: &[(u64, DamageKind)]) {
+        let of = |letters| SessionDigests { entries: records(letters), changes: Vec::new() };
+        let sealed = SealState { chains: SealChains::default().extended(&of(before)), time: None };
+        let damages = compare_chains(&sealed, &of(after));
+        let found: Vec<(u64, DamageKind)> = damages.iter().map(|it| (it.record, it.harm)).collect();
         assert_eq!(found, expect, "{before} {after}");
     }
 
@@ -189,18 +200,23 @@ mod tests {
     fn every_change_is_found_and_placed() {
         check("abcd", "abcd", &[]);
         check("abcd", "abcdef", &[]);
-        check("abcd", "abxd", &[(3, Harm::Changed)]);
-        check("abcd", "abd", &[(3, Harm::Removed)]);
-        check("abcd", "abc", &[(4, Harm::Removed)]);
+        check("abcd", "abxd", &[(3, DamageKind::Changed)]);
+        check("abcd", "abd", &[(3, DamageKind::Removed)]);
+        check("abcd", "abc", &[(4, DamageKind::Removed)]);
         check(
             "abcd",
             "",
-            &[(1, Harm::Removed), (2, Harm::Removed), (3, Harm::Removed), (4, Harm::Removed)],
+            &[
+                (1, DamageKind::Removed),
+                (2, DamageKind::Removed),
+                (3, DamageKind::Removed),
+                (4, DamageKind::Removed),
+            ],
         );
-        check("abcd", "abxcd", &[(3, Harm::Inserted)]);
-        check("abcd", "xabcd", &[(1, Harm::Inserted)]);
-        check("abcd", "acbd", &[(2, Harm::Moved), (3, Harm::Moved)]);
-        check("aab", "ab", &[(2, Harm::Removed)]);
+        check("abcd", "abxcd", &[(3, DamageKind::Inserted)]);
+        check("abcd", "xabcd", &[(1, DamageKind::Inserted)]);
+        check("abcd", "acbd", &[(2, DamageKind::Moved), (3, DamageKind::Moved)]);
+        check("aab", "ab", &[(2, DamageKind::Removed)]);
         check("", "abc", &[]);
     }
 }

@@ -13,7 +13,7 @@ use crc_fast::CrcAlgorithm;
 use flate2::read::ZlibDecoder;
 
 use super::error::{CardError, PngError};
-use super::{Card, read};
+use super::{CharacterCard, read};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -28,8 +28,8 @@ pub(super) fn is_png(bytes: &[u8]) -> bool {
 }
 
 /// The card in a picture: the newest kind that can be read.
-pub(super) fn read_card(bytes: &[u8], id: &str) -> Result<Card, CardError> {
-    let (texts, mut notes) = texts(bytes);
+pub(super) fn read_card(bytes: &[u8], id: &str) -> Result<CharacterCard, CardError> {
+    let (texts, mut notes) = find_card_texts(bytes);
     if texts.is_empty() {
         return Err(PngError::NoCard { notes }.into());
     }
@@ -51,13 +51,13 @@ pub(super) fn read_card(bytes: &[u8], id: &str) -> Result<Card, CardError> {
 }
 
 /// A text of a picture that should be a card.
-struct Text<'a> {
+struct CardText<'a> {
     keyword: &'static str,
     at: usize,
     content: Result<Cow<'a, [u8]>, String>,
 }
 
-impl Text<'_> {
+impl CardText<'_> {
     /// The JSON in it. Some programs write it as it is, most in base64.
     fn json(&self) -> Result<Vec<u8>, String> {
         let content = self.content.as_deref().map_err(Clone::clone)?;
@@ -77,25 +77,25 @@ impl Text<'_> {
 }
 
 /// One part of a picture.
-struct Chunk<'a> {
+struct PngChunk<'a> {
     at: usize,
     kind: [u8; 4],
     data: &'a [u8],
     sum_is_right: bool,
 }
 
-impl Chunk<'_> {
+impl PngChunk<'_> {
     fn name(&self) -> String {
         self.kind.escape_ascii().to_string()
     }
 }
 
 /// The texts that should be cards, and what is wrong with the picture.
-fn texts(bytes: &[u8]) -> (Vec<Text<'_>>, Vec<String>) {
+fn find_card_texts(bytes: &[u8]) -> (Vec<CardText<'_>>, Vec<String>) {
     let (mut texts, mut notes) = (Vec::new(), Vec::new());
     let mut at = SIGNATURE.len();
     loop {
-        let chunk = match chunk(bytes, at) {
+        let chunk = match parse_chunk(bytes, at) {
             Ok(chunk) => chunk,
             Err(why) => {
                 notes.push(why);
@@ -105,7 +105,7 @@ fn texts(bytes: &[u8]) -> (Vec<Text<'_>>, Vec<String>) {
         if !chunk.sum_is_right {
             notes.push(format!("chunk {} at byte {at}: the checksum is wrong", chunk.name()));
         }
-        texts.extend(text(&chunk));
+        texts.extend(parse_card_text(&chunk));
         if &chunk.kind == b"IEND" {
             break;
         }
@@ -115,7 +115,7 @@ fn texts(bytes: &[u8]) -> (Vec<Text<'_>>, Vec<String>) {
 }
 
 /// The chunk that starts at a place: length, kind, data, checksum.
-fn chunk(bytes: &[u8], at: usize) -> Result<Chunk<'_>, String> {
+fn parse_chunk(bytes: &[u8], at: usize) -> Result<PngChunk<'_>, String> {
     let rest = bytes.get(at..).unwrap_or_default();
     let cut = || format!("the picture ends inside a chunk, at byte {at}");
     let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
@@ -132,11 +132,11 @@ fn chunk(bytes: &[u8], at: usize) -> Result<Chunk<'_>, String> {
     let summed = rest.get(..4 + length).unwrap_or_default();
     let right = crc_fast::checksum(CrcAlgorithm::Crc32IsoHdlc, summed);
     let sum_is_right = u64::from(u32::from_be_bytes(*sum)) == right;
-    Ok(Chunk { at, kind: *kind, data, sum_is_right })
+    Ok(PngChunk { at, kind: *kind, data, sum_is_right })
 }
 
 /// What a chunk holds, if it is a text that should be a card.
-fn text<'a>(chunk: &Chunk<'a>) -> Option<Text<'a>> {
+fn parse_card_text<'a>(chunk: &PngChunk<'a>) -> Option<CardText<'a>> {
     if ![b"tEXt", b"zTXt", b"iTXt"].contains(&&chunk.kind) {
         return None;
     }
@@ -145,23 +145,23 @@ fn text<'a>(chunk: &Chunk<'a>) -> Option<Text<'a>> {
     let content = match &chunk.kind {
         b"tEXt" => Ok(Cow::Borrowed(rest)),
         b"zTXt" => match rest.split_first() {
-            Some((0, packed)) => unpack(packed).map(Cow::Owned),
+            Some((0, packed)) => decompress(packed).map(Cow::Owned),
             _ => Err("the way it is compressed is not known".to_owned()),
         },
-        _ => international(rest),
+        _ => itxt_content(rest),
     };
-    Some(Text { keyword, at: chunk.at, content })
+    Some(CardText { keyword, at: chunk.at, content })
 }
 
 /// The text of an `iTXt` chunk, behind its flags, language and translated keyword.
-fn international(rest: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+fn itxt_content(rest: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     let cut = "the chunk is too short";
     let ([compressed, _method], rest) = rest.split_first_chunk::<2>().ok_or(cut)?;
     let (_language, rest) = split_at_nul(rest).ok_or(cut)?;
     let (_translated, rest) = split_at_nul(rest).ok_or(cut)?;
     match compressed {
         0 => Ok(Cow::Borrowed(rest)),
-        _ => unpack(rest).map(Cow::Owned),
+        _ => decompress(rest).map(Cow::Owned),
     }
 }
 
@@ -170,7 +170,7 @@ fn split_at_nul(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((bytes.get(..at)?, bytes.get(at + 1..)?))
 }
 
-fn unpack(packed: &[u8]) -> Result<Vec<u8>, String> {
+fn decompress(packed: &[u8]) -> Result<Vec<u8>, String> {
     let mut unpacked = Vec::new();
     let mut decoder = ZlibDecoder::new(packed).take(MOST_UNPACKED + 1);
     decoder

@@ -1,50 +1,50 @@
-//! From the JSON of any family of cards to a [`Card`].
+//! From the JSON of any family of cards to a [`CharacterCard`].
 
 use super::error::CardError;
-use super::{Card, Form};
+use super::{CardFormat, CharacterCard};
 use crate::lorebook::{self, Lorebook};
 use everturn_value::document::Document;
-use everturn_value::outline::{Outline, label, text_at, text_of, texts_at};
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::outline::{ValueOutline, format_label, text_at, text_of, texts_at};
+use everturn_value::tree::{JsonTree, ValueKind};
 
-pub(super) fn json_card(bytes: &[u8], id: &str) -> Result<Card, CardError> {
+pub(super) fn json_card(bytes: &[u8], id: &str) -> Result<CharacterCard, CardError> {
     let document = Document::parse(bytes)?;
-    let raw = Tree::parse(document.text().trim_start_matches('\u{feff}'))
+    let raw = JsonTree::parse(document.text().trim_start_matches('\u{feff}'))
         .map_err(|bad| CardError::not_a_card(format!("not JSON: {bad}")))?;
-    if raw.kind() != Kind::Object {
+    if raw.kind() != ValueKind::Object {
         return Err(CardError::not_a_card(format!("it is {}, not an object", raw.kind())));
     }
     if let Some(kind) = text_at(&raw, &["type"]) {
         return match kind.as_str() {
-            "character" => character(raw, id),
+            "character" => read_character(raw, id),
             _ => Err(CardError::not_a_card(format!("its type is {kind:?}, not \"character\""))),
         };
     }
     let spec = text_at(&raw, &["spec"]);
     let is_card = spec.as_deref().is_some_and(|spec| spec.starts_with("chara_card"));
-    match raw.at(&["data"]).map(|data| data.kind()) {
-        Some(Kind::Object) if is_card => wrapped(raw, id, spec.as_deref()),
-        Some(Kind::Object) if raw.at(&["data", "name"]).is_some() => {
-            wrapped(raw, id, spec.as_deref())
+    match raw.value_at(&["data"]).map(|data| data.kind()) {
+        Some(ValueKind::Object) if is_card => read_wrapped(raw, id, spec.as_deref()),
+        Some(ValueKind::Object) if raw.value_at(&["data", "name"]).is_some() => {
+            read_wrapped(raw, id, spec.as_deref())
         }
         Some(kind) if is_card => {
             Err(CardError::not_a_card(format!("its data are {kind}, not an object")))
         }
         None if is_card => Err(CardError::not_a_card("it has no data")),
-        _ => flat(&raw, id),
+        _ => read_flat(&raw, id),
     }
 }
 
 /// Takes fields out of a card and remembers what is odd about them.
-struct Fields<'a> {
-    from: &'a Tree,
+struct CardFields<'a> {
+    from: &'a JsonTree,
     notes: Vec<String>,
 }
 
-impl Fields<'_> {
+impl CardFields<'_> {
     /// The text of a member; anything else is told and left alone.
     fn text(&mut self, key: &str) -> String {
-        let Some(value) = self.from.at(&[key]) else { return String::new() };
+        let Some(value) = self.from.value_at(&[key]) else { return String::new() };
         match text_of(&value) {
             Some(text) => text,
             None if value.is_null() => String::new(),
@@ -56,8 +56,8 @@ impl Fields<'_> {
     }
 }
 
-fn empty(id: &str, form: Form, raw: Tree) -> Card {
-    Card {
+fn empty_card(id: &str, form: CardFormat, raw: JsonTree) -> CharacterCard {
+    CharacterCard {
         id: id.to_owned(),
         form,
         name: String::new(),
@@ -78,7 +78,7 @@ fn empty(id: &str, form: Form, raw: Tree) -> Card {
 }
 
 /// A card without a name is called by its id; one that says nothing at all is none.
-fn named(mut card: Card) -> Result<Card, CardError> {
+fn require_name(mut card: CharacterCard) -> Result<CharacterCard, CardError> {
     if card.name.trim().is_empty() {
         if card.description.is_empty() && card.first_message.is_empty() {
             return Err(CardError::not_a_card("it has neither a name nor a description"));
@@ -90,8 +90,8 @@ fn named(mut card: Card) -> Result<Card, CardError> {
 }
 
 /// The fields that flat and wrapped cards have in common.
-fn common(card: &mut Card, from: &Tree) {
-    let mut fields = Fields { from, notes: Vec::new() };
+fn read_common_fields(card: &mut CharacterCard, from: &JsonTree) {
+    let mut fields = CardFields { from, notes: Vec::new() };
     card.name = fields.text("name");
     card.description = fields.text("description");
     card.personality = fields.text("personality");
@@ -101,35 +101,35 @@ fn common(card: &mut Card, from: &Tree) {
     card.notes.append(&mut fields.notes);
 }
 
-fn flat(raw: &Tree, id: &str) -> Result<Card, CardError> {
+fn read_flat(raw: &JsonTree, id: &str) -> Result<CharacterCard, CardError> {
     let known = ["description", "personality", "scenario", "first_mes", "mes_example"];
-    if !known.iter().any(|key| raw.at(&[key]).is_some()) {
+    if !known.iter().any(|key| raw.value_at(&[key]).is_some()) {
         return Err(CardError::not_a_card("it has none of the fields of a card"));
     }
-    let mut card = empty(id, Form::Flat, raw.clone());
-    common(&mut card, raw);
-    named(card)
+    let mut card = empty_card(id, CardFormat::Flat, raw.clone());
+    read_common_fields(&mut card, raw);
+    require_name(card)
 }
 
-fn wrapped(raw: Tree, id: &str, spec: Option<&str>) -> Result<Card, CardError> {
+fn read_wrapped(raw: JsonTree, id: &str, spec: Option<&str>) -> Result<CharacterCard, CardError> {
     let version = text_at(&raw, &["spec_version"]).unwrap_or_default();
-    let mut card = empty(id, Form::CharacterCard(version), raw);
+    let mut card = empty_card(id, CardFormat::CharacterCard(version), raw);
     match spec {
         Some("chara_card_v2" | "chara_card_v3") => {}
         Some(spec) => card.notes.push(format!("{spec} is not known; it is read as the others are")),
         None => card.notes.push("the card does not say which kind it is".to_owned()),
     }
-    let data = card.raw.at(&["data"]).unwrap_or_else(Tree::object).opened();
-    common(&mut card, &data);
-    let mut fields = Fields { from: &data, notes: Vec::new() };
+    let data = card.raw.value_at(&["data"]).unwrap_or_else(JsonTree::object).into_expanded();
+    read_common_fields(&mut card, &data);
+    let mut fields = CardFields { from: &data, notes: Vec::new() };
     card.system_prompt = fields.text("system_prompt");
     card.closing_prompt = fields.text("post_history_instructions");
     card.nickname = Some(fields.text("nickname")).filter(|name| !name.trim().is_empty());
     card.greetings = texts_at(&data, &["alternate_greetings"]);
     card.notes.append(&mut fields.notes);
-    match data.at(&["character_book"]) {
-        Some(book) if book.kind() == Kind::Object => {
-            let book: Lorebook = lorebook::of_card(book, &card.id);
+    match data.value_at(&["character_book"]) {
+        Some(book) if book.kind() == ValueKind::Object => {
+            let book: Lorebook = lorebook::from_card(book, &card.id);
             card.notes.extend(book.notes.iter().map(|note| format!("character_book: {note}")));
             card.book = Some(book);
         }
@@ -138,63 +138,63 @@ fn wrapped(raw: Tree, id: &str, spec: Option<&str>) -> Result<Card, CardError> {
         }
         _ => {}
     }
-    named(card)
+    require_name(card)
 }
 
 /// The members of a section that are told in the fields of a card.
 const TOLD: &[&str] =
     &["name", "role", "description", "background", "appearance", "personality", "speech_patterns"];
 
-fn character(raw: Tree, id: &str) -> Result<Card, CardError> {
+fn read_character(raw: JsonTree, id: &str) -> Result<CharacterCard, CardError> {
     let version = text_at(&raw, &["version"]).unwrap_or_default();
     let id = text_at(&raw, &["metadata", "id"]).unwrap_or_else(|| id.to_owned());
-    let about = raw.at(&["character"]).unwrap_or_else(Tree::object);
-    if about.kind() != Kind::Object {
+    let about = raw.value_at(&["character"]).unwrap_or_else(JsonTree::object);
+    if about.kind() != ValueKind::Object {
         let why = format!("its member character is {}, not an object", about.kind());
         return Err(CardError::not_a_card(why));
     }
-    let mut card = empty(&id, Form::Character(version), raw);
-    let mut fields = Fields { from: &about, notes: Vec::new() };
+    let mut card = empty_card(&id, CardFormat::Character(version), raw);
+    let mut fields = CardFields { from: &about, notes: Vec::new() };
     card.name = fields.text("name");
     let mut told = vec![fields.text("description")];
     for key in ["role", "background", "appearance"] {
         let text = fields.text(key);
         if !text.is_empty() {
-            told.push(format!("{}: {text}", label(key)));
+            told.push(format!("{}: {text}", format_label(key)));
         }
     }
     told.retain(|text| !text.is_empty());
     card.description = told.join("\n");
     let speech = fields.text("speech_patterns");
     card.notes = fields.notes;
-    let personality = about.at(&["personality"]).unwrap_or_else(Tree::null);
-    let mut personality = Outline::of(&personality, "").into_text();
+    let personality = about.value_at(&["personality"]).unwrap_or_else(JsonTree::null);
+    let mut personality = ValueOutline::from_value(&personality, "").into_text();
     if !speech.is_empty() {
         personality.push_str(if personality.is_empty() { "" } else { "\n" });
         personality.push_str(&format!("Speech patterns: {speech}"));
     }
     card.personality = personality;
-    let guidance = card.raw.at(&["narrator_guidance"]).unwrap_or_else(Tree::null);
-    card.system_prompt = Outline::of(&guidance, "").into_text();
+    let guidance = card.raw.value_at(&["narrator_guidance"]).unwrap_or_else(JsonTree::null);
+    card.system_prompt = ValueOutline::from_value(&guidance, "").into_text();
     let others = about.children().into_iter().filter(|(key, _)| !TOLD.contains(&key.as_str()));
-    let others = Tree::of_members(others);
+    let others = JsonTree::from_members(others);
     let sections = ["rpg_attributes", "series_specific"];
-    let sections = sections.iter().filter_map(|key| card.raw.at(&[key]));
+    let sections = sections.iter().filter_map(|key| card.raw.value_at(&[key]));
     let details = std::iter::once(others).chain(sections);
     let details: Vec<String> = details
-        .map(|section| Outline::of(&section, "").into_text())
+        .map(|section| ValueOutline::from_value(&section, "").into_text())
         .filter(|text| !text.is_empty())
         .collect();
     card.details = details.join("\n");
-    named(card)
+    require_name(card)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Card, CardError> {
-        Card::read(text.as_bytes(), "given-id")
+    fn read(text: &str) -> Result<CharacterCard, CardError> {
+        CharacterCard::read(text.as_bytes(), "given-id")
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(card.id, "cc-subaru");
-        assert_eq!(card.form, Form::Character("1.0".to_owned()));
+        assert_eq!(card.form, CardFormat::Character("1.0".to_owned()));
         assert_eq!(
             card.prompt("me"),
             "Subaru\nCharacter voice: Breathless.\nA shut-in.\nRole: protagonist\n\
@@ -236,8 +236,8 @@ mod tests {
              \"extensions\": {\"x\": 1}}}",
         )
         .unwrap();
-        assert_eq!((card.id.as_str(), card.called()), ("given-id", "Remi"));
-        assert_eq!(card.form, Form::CharacterCard("3.0".to_owned()));
+        assert_eq!((card.id.as_str(), card.display_name()), ("given-id", "Remi"));
+        assert_eq!(card.form, CardFormat::CharacterCard("3.0".to_owned()));
         assert_eq!(card.first_message, "Welcome.");
         assert_eq!(card.closing_prompt, "Stay in role.");
         assert_eq!(card.greetings, ["Hi."]);
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn what_is_no_card_is_refused_with_the_reason() {
         let check = |bytes: &[u8], expect: &str| {
-            let error = Card::read(bytes, "id").unwrap_err().to_string();
+            let error = CharacterCard::read(bytes, "id").unwrap_err().to_string();
             assert!(error.contains(expect), "{error}");
         };
         check(b"", "empty");

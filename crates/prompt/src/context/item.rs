@@ -1,11 +1,11 @@
 //! The things that can be told.
 
-use crate::card::{Card, fill};
-use crate::lorebook::{Active, Place};
+use crate::card::{CharacterCard, substitute_names};
+use crate::lorebook::{ActiveEntry, PromptPosition};
 
 /// What an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ItemKind {
     /// Something that was said.
     Message,
     /// The state of a tool.
@@ -16,22 +16,22 @@ pub enum Kind {
     LorebookEntry,
 }
 
-impl Kind {
+impl ItemKind {
     /// The word that JSON has for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Message => "message",
-            Kind::ToolSnapshot => "tool_snapshot",
-            Kind::CharacterCard => "character_card",
-            Kind::LorebookEntry => "lorebook_entry",
+            ItemKind::Message => "message",
+            ItemKind::ToolSnapshot => "tool_snapshot",
+            ItemKind::CharacterCard => "character_card",
+            ItemKind::LorebookEntry => "lorebook_entry",
         }
     }
 }
 
 /// Who speaks, for the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Role {
+pub enum ChatRole {
     /// Instructions and background.
     System,
     /// The player.
@@ -40,14 +40,14 @@ pub enum Role {
     Assistant,
 }
 
-impl Role {
+impl ChatRole {
     /// The role of a message by its type in a chat log; what is not known is told by the narrator.
     #[must_use]
-    pub fn of_message(kind: &str) -> Role {
+    pub fn of_message(kind: &str) -> ChatRole {
         match kind {
-            "system" => Role::System,
-            "protagonist" | "ooc" => Role::User,
-            _ => Role::Assistant,
+            "system" => ChatRole::System,
+            "protagonist" | "ooc" => ChatRole::User,
+            _ => ChatRole::Assistant,
         }
     }
 
@@ -55,16 +55,16 @@ impl Role {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Role::System => "system",
-            Role::User => "user",
-            Role::Assistant => "assistant",
+            ChatRole::System => "system",
+            ChatRole::User => "user",
+            ChatRole::Assistant => "assistant",
         }
     }
 }
 
 /// Why an item was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Why {
+pub enum SelectionReason {
     /// It is the newest message.
     Newest,
     /// It is pinned.
@@ -79,35 +79,35 @@ pub enum Why {
     Background,
 }
 
-impl Why {
+impl SelectionReason {
     /// The word that JSON has for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Why::Newest => "newest",
-            Why::Pinned => "pinned",
-            Why::Marked => "marked",
-            Why::Referenced => "referenced",
-            Why::Recent => "recent",
-            Why::Background => "background",
+            SelectionReason::Newest => "newest",
+            SelectionReason::Pinned => "pinned",
+            SelectionReason::Marked => "marked",
+            SelectionReason::Referenced => "referenced",
+            SelectionReason::Recent => "recent",
+            SelectionReason::Background => "background",
         }
     }
 }
 
 /// Where in a prompt an item of the background belongs.
-pub type Spot = Place;
+pub type ItemPosition = PromptPosition;
 
 /// Something that can be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct ContextItem {
     /// What it is.
-    pub kind: Kind,
+    pub kind: ItemKind,
     /// What it is called in references.
     pub id: String,
     /// The place among the messages, the first one being 0; of no meaning for other items.
     pub place: u64,
     /// Who speaks.
-    pub role: Role,
+    pub role: ChatRole,
     /// The name of who speaks, which is told too.
     pub speaker: Option<String>,
     /// What is told.
@@ -119,15 +119,20 @@ pub struct Item {
     /// Whether something else refers to it.
     pub referenced: bool,
     /// Where an item of the background belongs.
-    pub spot: Spot,
+    pub spot: ItemPosition,
 }
 
-impl Item {
+impl ContextItem {
     /// A message.
     #[must_use]
-    pub fn message(id: impl Into<String>, place: u64, role: Role, text: impl Into<String>) -> Item {
-        Item {
-            kind: Kind::Message,
+    pub fn message(
+        id: impl Into<String>,
+        place: u64,
+        role: ChatRole,
+        text: impl Into<String>,
+    ) -> ContextItem {
+        ContextItem {
+            kind: ItemKind::Message,
             id: id.into(),
             place,
             role,
@@ -136,39 +141,46 @@ impl Item {
             pinned: false,
             marked: false,
             referenced: false,
-            spot: Spot::After,
+            spot: ItemPosition::After,
         }
     }
 
     /// Something of the background.
     #[must_use]
-    pub fn background(kind: Kind, id: impl Into<String>, text: impl Into<String>) -> Item {
-        Item { kind, ..Item::message(id, 0, Role::System, text) }
+    pub fn background(
+        kind: ItemKind,
+        id: impl Into<String>,
+        text: impl Into<String>,
+    ) -> ContextItem {
+        ContextItem { kind, ..ContextItem::message(id, 0, ChatRole::System, text) }
     }
 
     /// What a narrator is told about a character.
     #[must_use]
-    pub fn card(card: &Card, user: &str) -> Item {
-        Item::background(Kind::CharacterCard, &card.id, card.prompt(user))
+    pub fn card(card: &CharacterCard, user: &str) -> ContextItem {
+        ContextItem::background(ItemKind::CharacterCard, &card.id, card.prompt(user))
     }
 
     /// An entry of a lorebook that was activated; `character` and `user` are put in their places.
     #[must_use]
-    pub fn lore(active: &Active<'_>, character: &str, user: &str) -> Item {
-        let text = fill(&active.entry.content, character, user);
+    pub fn lore(active: &ActiveEntry<'_>, character: &str, user: &str) -> ContextItem {
+        let text = substitute_names(&active.entry.content, character, user);
         let spot = active.entry.place;
-        Item { spot, ..Item::background(Kind::LorebookEntry, &active.entry.id, text) }
+        ContextItem {
+            spot,
+            ..ContextItem::background(ItemKind::LorebookEntry, &active.entry.id, text)
+        }
     }
 
     /// The same, said by somebody.
     #[must_use]
-    pub fn said_by(self, speaker: impl Into<String>) -> Item {
-        Item { speaker: Some(speaker.into()).filter(|name| !name.is_empty()), ..self }
+    pub fn with_speaker(self, speaker: impl Into<String>) -> ContextItem {
+        ContextItem { speaker: Some(speaker.into()).filter(|name| !name.is_empty()), ..self }
     }
 
     /// What stands in a prompt for it.
     #[must_use]
-    pub fn line(&self) -> String {
+    pub fn prompt_line(&self) -> String {
         match &self.speaker {
             Some(speaker) => format!("{speaker}: {}", self.text),
             None => self.text.clone(),
@@ -176,11 +188,11 @@ impl Item {
     }
 
     /// Why it comes before others, if it does.
-    pub(super) fn merit(&self) -> Option<Why> {
+    pub(super) fn priority_reason(&self) -> Option<SelectionReason> {
         let merits = [
-            (self.pinned, Why::Pinned),
-            (self.marked, Why::Marked),
-            (self.referenced, Why::Referenced),
+            (self.pinned, SelectionReason::Pinned),
+            (self.marked, SelectionReason::Marked),
+            (self.referenced, SelectionReason::Referenced),
         ];
         merits.into_iter().find_map(|(has, why)| has.then_some(why))
     }

@@ -2,29 +2,29 @@
 
 use serde_json::{Value, json};
 
-use super::item::{Item, Kind, Role};
-use super::select::{Included, Selection};
+use super::item::{ChatRole, ContextItem, ItemKind};
+use super::select::{ContextSelection, IncludedItem};
 
 /// What a model needs to tell one message from the next, in tokens; each item is counted with it.
 pub const CHAT_OVERHEAD: usize = 4;
 
 /// The selection as one text, with an empty line between items.
 #[must_use]
-pub fn prompt_text(selection: &Selection) -> String {
+pub fn prompt_text(selection: &ContextSelection) -> String {
     let lines: Vec<String> =
-        selection.included.iter().map(|included| included.item.line()).collect();
+        selection.included.iter().map(|included| included.item.prompt_line()).collect();
     lines.join("\n\n")
 }
 
 /// The selection as the messages of a chat completion. Background that stands together is one message.
 #[must_use]
-pub fn chat_json(selection: &Selection) -> Value {
+pub fn chat_json(selection: &ContextSelection) -> Value {
     let mut messages: Vec<Value> = Vec::new();
     let mut background = String::new();
-    for Included { item, .. } in &selection.included {
-        if item.kind != Kind::Message {
+    for IncludedItem { item, .. } in &selection.included {
+        if item.kind != ItemKind::Message {
             background.push_str(if background.is_empty() { "" } else { "\n\n" });
-            background.push_str(&item.line());
+            background.push_str(&item.prompt_line());
             continue;
         }
         flush(&mut background, &mut messages);
@@ -37,10 +37,10 @@ pub fn chat_json(selection: &Selection) -> Value {
 fn flush(background: &mut String, messages: &mut Vec<Value>) {
     if !background.is_empty() {
         let content = std::mem::take(background);
-        messages.push(json!({"role": Role::System.as_str(), "content": content}));
+        messages.push(json!({"role": ChatRole::System.as_str(), "content": content}));
     }
 }
 
-fn message(item: &Item) -> Value {
-    json!({"role": item.role.as_str(), "content": item.line()})
+fn message(item: &ContextItem) -> Value {
+    json!({"role": item.role.as_str(), "content": item.prompt_line()})
 }

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::keys::{Haystack, Key};
-use super::{Entry, Logic, Lorebook};
+use super::keys::{Haystack, LorebookKey};
+use super::{KeyLogic, Lorebook, LorebookEntry};
 use crate::tokens;
 
 /// The end of a text of this many bytes is searched; what stands before is not.
@@ -11,26 +11,26 @@ const MOST_SEARCHED: usize = 1 << 20;
 
 /// How a lorebook is searched for, where it does not say so itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scan {
+pub struct ScanOptions {
     /// How many of the newest texts are searched.
     pub depth: usize,
     /// How often entries may activate others in a row.
     pub recursions: usize,
 }
 
-impl Default for Scan {
-    fn default() -> Scan {
-        Scan { depth: 4, recursions: 8 }
+impl Default for ScanOptions {
+    fn default() -> ScanOptions {
+        ScanOptions { depth: 4, recursions: 8 }
     }
 }
 
 /// Why an entry was activated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub enum ActivationReason {
     /// It always is.
     Constant,
     /// A key was in one of the texts.
-    Said {
+    Text {
         /// The key.
         key: String,
         /// How many texts are newer than the one it was in.
@@ -47,18 +47,18 @@ pub enum Reason {
 
 /// An entry that was activated.
 #[derive(Debug, Clone)]
-pub struct Active<'a> {
+pub struct ActiveEntry<'a> {
     /// The entry.
-    pub entry: &'a Entry,
+    pub entry: &'a LorebookEntry,
     /// Why it was activated.
-    pub reason: Reason,
+    pub reason: ActivationReason,
     /// How many tokens its content has.
     pub tokens: usize,
 }
 
 /// An entry that was activated and is not told all the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passed {
+pub struct SkippedEntry {
     /// The id of the entry.
     pub id: String,
     /// Why it is not told.
@@ -69,26 +69,31 @@ pub struct Passed {
 #[derive(Debug, Clone, Default)]
 pub struct Activation<'a> {
     /// The entries to be told, in the order in which they stand in a prompt.
-    pub active: Vec<Active<'a>>,
+    pub active: Vec<ActiveEntry<'a>>,
     /// Entries that turned up and are passed over.
-    pub passed: Vec<Passed>,
+    pub passed: Vec<SkippedEntry>,
 }
 
 /// Finds the entries that `recent`, the newest text first, makes turn up.
 #[must_use]
-pub fn activate<'a>(book: &'a Lorebook, recent: &[&str], scan: &Scan) -> Activation<'a> {
-    let hays: Vec<Haystack<'_>> = recent.iter().map(|text| Haystack::new(searched(text))).collect();
+pub fn activate_entries<'a>(
+    book: &'a Lorebook,
+    recent: &[&str],
+    scan: &ScanOptions,
+) -> Activation<'a> {
+    let hays: Vec<Haystack<'_>> =
+        recent.iter().map(|text| Haystack::new(searched_tail(text))).collect();
     let depth = book.scan_depth.unwrap_or(scan.depth);
-    let usable = |entry: &&Entry| entry.enabled && !entry.content.is_empty();
-    let mut waiting: Vec<&Entry> = Vec::new();
-    let mut found: Vec<(&Entry, Reason)> = Vec::new();
+    let usable = |entry: &&LorebookEntry| entry.enabled && !entry.content.is_empty();
+    let mut waiting: Vec<&LorebookEntry> = Vec::new();
+    let mut found: Vec<(&LorebookEntry, ActivationReason)> = Vec::new();
     for entry in book.entries.iter().filter(usable) {
         let texts = hays.iter().take(entry.scan_depth.unwrap_or(depth)).collect::<Vec<_>>();
         let reason = match (entry.constant, entry.recursion.waits) {
-            (true, _) => Some(Reason::Constant),
+            (true, _) => Some(ActivationReason::Constant),
             (false, true) => None,
-            (false, false) => turns_up(entry, &texts)
-                .map(|(key, depth)| Reason::Said { key: key.text().to_owned(), depth }),
+            (false, false) => matching_key(entry, &texts)
+                .map(|(key, depth)| ActivationReason::Text { key: key.text().to_owned(), depth }),
         };
         match reason {
             Some(reason) => found.push((entry, reason)),
@@ -96,7 +101,7 @@ pub fn activate<'a>(book: &'a Lorebook, recent: &[&str], scan: &Scan) -> Activat
         }
     }
     if book.recursive {
-        recur(&mut found, waiting, scan.recursions);
+        activate_recursively(&mut found, waiting, scan.recursions);
     }
     let mut activation = Activation::default();
     let found = one_per_group(found, &mut activation.passed);
@@ -106,46 +111,53 @@ pub fn activate<'a>(book: &'a Lorebook, recent: &[&str], scan: &Scan) -> Activat
 }
 
 /// The end of a text that is very long.
-fn searched(text: &str) -> &str {
+fn searched_tail(text: &str) -> &str {
     let from = text.len().saturating_sub(MOST_SEARCHED);
     text.get(text.ceil_char_boundary(from)..).unwrap_or(text)
 }
 
 /// The key by which an entry turns up, and the text in which it does.
-fn turns_up<'a>(entry: &'a Entry, texts: &[&Haystack<'_>]) -> Option<(&'a Key, usize)> {
-    let place = |key: &Key| texts.iter().position(|text| key.is_in(text));
+fn matching_key<'a>(
+    entry: &'a LorebookEntry,
+    texts: &[&Haystack<'_>],
+) -> Option<(&'a LorebookKey, usize)> {
+    let place = |key: &LorebookKey| texts.iter().position(|text| key.matches(text));
     let first = entry.keys.iter().filter(|key| !key.is_empty());
     let found = first.filter_map(|key| Some((key, place(key)?))).next()?;
     let mut secondary = entry.secondary.iter().filter(|key| !key.is_empty()).peekable();
     if secondary.peek().is_none() {
         return Some(found);
     }
-    let is_there = |key: &Key| place(key).is_some();
+    let is_there = |key: &LorebookKey| place(key).is_some();
     let agrees = match entry.logic {
-        Logic::AnyOf => secondary.any(is_there),
-        Logic::AllOf => secondary.all(is_there),
-        Logic::NoneOf => !secondary.any(is_there),
-        Logic::NotAllOf => !secondary.all(is_there),
+        KeyLogic::AnyOf => secondary.any(is_there),
+        KeyLogic::AllOf => secondary.all(is_there),
+        KeyLogic::NoneOf => !secondary.any(is_there),
+        KeyLogic::NotAllOf => !secondary.all(is_there),
     };
     agrees.then_some(found)
 }
 
 /// Lets entries activate others, at most so many times in a row.
-fn recur<'a>(found: &mut Vec<(&'a Entry, Reason)>, mut waiting: Vec<&'a Entry>, times: usize) {
+fn activate_recursively<'a>(
+    found: &mut Vec<(&'a LorebookEntry, ActivationReason)>,
+    mut waiting: Vec<&'a LorebookEntry>,
+    times: usize,
+) {
     let mut from = 0;
     for _ in 0..times {
         let newest = found.get(from..).unwrap_or_default();
-        let tellers: Vec<&Entry> =
+        let tellers: Vec<&LorebookEntry> =
             newest.iter().map(|(entry, _)| *entry).filter(|it| !it.recursion.prevents).collect();
         let hays: Vec<Haystack<'_>> =
-            tellers.iter().map(|entry| Haystack::new(searched(&entry.content))).collect();
+            tellers.iter().map(|entry| Haystack::new(searched_tail(&entry.content))).collect();
         let texts: Vec<&Haystack<'_>> = hays.iter().collect();
         from = found.len();
         waiting.retain(|entry| {
-            let up = (!entry.recursion.excluded).then(|| turns_up(entry, &texts)).flatten();
+            let up = (!entry.recursion.excluded).then(|| matching_key(entry, &texts)).flatten();
             let Some((key, at)) = up else { return true };
             let by = tellers.get(at).map(|entry| entry.id.clone()).unwrap_or_default();
-            found.push((entry, Reason::Entry { key: key.text().to_owned(), by }));
+            found.push((entry, ActivationReason::Entry { key: key.text().to_owned(), by }));
             false
         });
         if from == found.len() {
@@ -156,10 +168,10 @@ fn recur<'a>(found: &mut Vec<(&'a Entry, Reason)>, mut waiting: Vec<&'a Entry>, 
 
 /// Of the entries of a group, the one with the highest order; among equals, the first.
 fn one_per_group<'a>(
-    found: Vec<(&'a Entry, Reason)>,
-    passed: &mut Vec<Passed>,
-) -> Vec<(&'a Entry, Reason)> {
-    let mut best: HashMap<&str, &Entry> = HashMap::new();
+    found: Vec<(&'a LorebookEntry, ActivationReason)>,
+    passed: &mut Vec<SkippedEntry>,
+) -> Vec<(&'a LorebookEntry, ActivationReason)> {
+    let mut best: HashMap<&str, &LorebookEntry> = HashMap::new();
     for (entry, _) in &found {
         for group in &entry.groups {
             let first = best.entry(group).or_insert(entry);
@@ -175,7 +187,7 @@ fn one_per_group<'a>(
         });
         match better {
             None => kept.push((entry, reason)),
-            Some((group, best)) => passed.push(Passed {
+            Some((group, best)) => passed.push(SkippedEntry {
                 id: entry.id.clone(),
                 why: format!("{} of the group {group:?} is told instead", best.id),
             }),
@@ -186,7 +198,7 @@ fn one_per_group<'a>(
 
 /// Keeps what the budget has room for: constant entries first, then by priority.
 fn within_budget<'a>(
-    found: Vec<(&'a Entry, Reason)>,
+    found: Vec<(&'a LorebookEntry, ActivationReason)>,
     budget: Option<usize>,
     activation: &mut Activation<'a>,
 ) {
@@ -196,19 +208,19 @@ fn within_budget<'a>(
     let mut full = false;
     let mut told = HashSet::new();
     for (entry, reason) in ranked {
-        let tokens = if full { None } else { tokens::count_up_to(&entry.content, left) };
+        let tokens = if full { None } else { tokens::count_tokens_up_to(&entry.content, left) };
         match tokens {
             Some(tokens) => {
                 left -= tokens;
                 if told.insert(entry.id.as_str()) {
-                    activation.active.push(Active { entry, reason, tokens });
+                    activation.active.push(ActiveEntry { entry, reason, tokens });
                 }
             }
             None => {
                 full = true;
                 let budget = budget.unwrap_or_default();
                 let why = format!("the lorebook's budget of {budget} tokens is used up");
-                activation.passed.push(Passed { id: entry.id.clone(), why });
+                activation.passed.push(SkippedEntry { id: entry.id.clone(), why });
             }
         }
     }
@@ -223,7 +235,7 @@ mod tests {
     }
 
     fn ids(book: &Lorebook, recent: &[&str]) -> Vec<String> {
-        let activation = activate(book, recent, &Scan::default());
+        let activation = activate_entries(book, recent, &ScanOptions::default());
         activation.active.iter().map(|active| active.entry.id.clone()).collect()
     }
 
@@ -327,11 +339,12 @@ mod tests {
             {"id": "c", "keys": [], "constant": true, "content": "see x"},
             {"id": "s", "keys": ["Cat"], "content": "y"}, {"id": "e", "keys": ["x"], "content": "z"}]}"#,
         );
-        let activation = activate(&book, &["hm", "the cat"], &Scan::default());
-        let reasons: Vec<&Reason> = activation.active.iter().map(|it| &it.reason).collect();
-        let said = Reason::Said { key: "Cat".to_owned(), depth: 1 };
-        let entry = Reason::Entry { key: "x".to_owned(), by: "c".to_owned() };
-        assert_eq!(reasons, [&Reason::Constant, &said, &entry]);
+        let activation = activate_entries(&book, &["hm", "the cat"], &ScanOptions::default());
+        let reasons: Vec<&ActivationReason> =
+            activation.active.iter().map(|it| &it.reason).collect();
+        let said = ActivationReason::Text { key: "Cat".to_owned(), depth: 1 };
+        let entry = ActivationReason::Entry { key: "x".to_owned(), by: "c".to_owned() };
+        assert_eq!(reasons, [&ActivationReason::Constant, &said, &entry]);
     }
 
     #[test]
@@ -344,7 +357,7 @@ mod tests {
             {"id": "mid", "keys": ["a"], "content": "one two three", "priority": 5}]}"#,
         );
         assert_eq!(ids(&book, &["a"]), ["always", "high"]);
-        let passed = activate(&book, &["a"], &Scan::default()).passed;
+        let passed = activate_entries(&book, &["a"], &ScanOptions::default()).passed;
         let passed: Vec<&str> = passed.iter().map(|passed| passed.id.as_str()).collect();
         assert_eq!(passed, ["mid", "low"]);
     }
@@ -358,7 +371,7 @@ mod tests {
             r#""key": ["a"], "group": "h", "order": 2"#,
         ]);
         assert_eq!(ids(&world, &["a"]), ["1", "2"]);
-        assert_eq!(activate(&world, &["a"], &Scan::default()).passed.len(), 2);
+        assert_eq!(activate_entries(&world, &["a"], &ScanOptions::default()).passed.len(), 2);
     }
 
     #[test]

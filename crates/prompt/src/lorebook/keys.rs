@@ -7,7 +7,7 @@ const REGEX_SIZE: usize = 1 << 20;
 
 /// What makes an entry turn up.
 #[derive(Debug, Clone)]
-pub enum Key {
+pub enum LorebookKey {
     /// A word, or several.
     Words {
         /// As they are written in the book.
@@ -15,7 +15,7 @@ pub enum Key {
         /// As they are looked for.
         wanted: String,
         /// How they are looked for.
-        matching: Matching,
+        matching: MatchOptions,
     },
     /// A regular expression.
     Pattern {
@@ -28,7 +28,7 @@ pub enum Key {
 
 /// How words are looked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Matching {
+pub struct MatchOptions {
     /// Capitals matter.
     pub case_sensitive: bool,
     /// `cat` is not found in `cathedral`. In scripts that do not part words this means nothing.
@@ -48,18 +48,18 @@ impl<'a> Haystack<'a> {
     }
 }
 
-impl Key {
+impl LorebookKey {
     /// A key that is looked for as it is.
     #[must_use]
-    pub fn words(text: &str, matching: Matching) -> Key {
+    pub fn words(text: &str, matching: MatchOptions) -> LorebookKey {
         let trimmed = text.trim();
         let wanted =
             if matching.case_sensitive { trimmed.to_owned() } else { trimmed.to_lowercase() };
-        Key::Words { text: text.to_owned(), wanted, matching }
+        LorebookKey::Words { text: text.to_owned(), wanted, matching }
     }
 
     /// A key that is a regular expression, as `body` with flags such as `i`.
-    pub(super) fn pattern(text: &str, body: &str, flags: &str) -> Result<Key, String> {
+    pub(super) fn pattern(text: &str, body: &str, flags: &str) -> Result<LorebookKey, String> {
         let mut builder = RegexBuilder::new(&body.replace(r"\/", "/"));
         builder.size_limit(REGEX_SIZE).dfa_size_limit(REGEX_SIZE);
         for flag in flags.chars() {
@@ -75,26 +75,26 @@ impl Key {
             let why = why.lines().last().unwrap_or_default();
             format!("the key {text:?} is not supported: {}", why.trim_start_matches("error: "))
         })?;
-        Ok(Key::Pattern { text: text.to_owned(), regex })
+        Ok(LorebookKey::Pattern { text: text.to_owned(), regex })
     }
 
     /// The key as it is written in the book.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
-            Key::Words { text, .. } | Key::Pattern { text, .. } => text,
+            LorebookKey::Words { text, .. } | LorebookKey::Pattern { text, .. } => text,
         }
     }
 
     /// Whether there is anything to look for.
     pub(super) fn is_empty(&self) -> bool {
-        matches!(self, Key::Words { wanted, .. } if wanted.is_empty())
+        matches!(self, LorebookKey::Words { wanted, .. } if wanted.is_empty())
     }
 
-    pub(super) fn is_in(&self, hay: &Haystack<'_>) -> bool {
+    pub(super) fn matches(&self, hay: &Haystack<'_>) -> bool {
         match self {
-            Key::Pattern { regex, .. } => regex.is_match(hay.text),
-            Key::Words { wanted, matching, .. } => {
+            LorebookKey::Pattern { regex, .. } => regex.is_match(hay.text),
+            LorebookKey::Words { wanted, matching, .. } => {
                 let text = if matching.case_sensitive { hay.text } else { &hay.lower };
                 if matching.whole_words { has_word(text, wanted) } else { text.contains(wanted) }
             }
@@ -118,7 +118,7 @@ fn has_word(text: &str, word: &str) -> bool {
         let after = text.get(end..).and_then(|text| text.chars().next());
         let first = word.chars().next();
         let last = word.chars().next_back();
-        if parts_words(before, first) && parts_words(last, after) {
+        if is_word_boundary(before, first) && is_word_boundary(last, after) {
             return true;
         }
         let step = first.map_or(1, char::len_utf8);
@@ -128,7 +128,7 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// Whether a word ends between two letters.
-fn parts_words(left: Option<char>, right: Option<char>) -> bool {
+fn is_word_boundary(left: Option<char>, right: Option<char>) -> bool {
     let joins = |letter: Option<char>| {
         letter.is_some_and(|letter| {
             (letter.is_alphanumeric() || letter == '_') && !is_written_without_spaces(letter)
@@ -150,15 +150,19 @@ fn is_written_without_spaces(letter: char) -> bool {
 mod tests {
     use super::*;
 
-    fn matches(key: &Key, text: &str) -> bool {
-        key.is_in(&Haystack::new(text))
+    fn matches(key: &LorebookKey, text: &str) -> bool {
+        key.matches(&Haystack::new(text))
     }
 
     #[test]
     fn words_are_found_as_the_matching_says() {
         let check = |key: &str, text: &str, case: bool, whole: bool, expect: bool| {
-            let matching = Matching { case_sensitive: case, whole_words: whole };
-            assert_eq!(matches(&Key::words(key, matching), text), expect, "{key} in {text}");
+            let matching = MatchOptions { case_sensitive: case, whole_words: whole };
+            assert_eq!(
+                matches(&LorebookKey::words(key, matching), text),
+                expect,
+                "{key} in {text}"
+            );
         };
         check("cat", "the Cat sat", false, false, true);
         check("cat", "the Cat sat", true, false, false);
@@ -178,8 +182,12 @@ mod tests {
     #[test]
     fn scripts_without_spaces_need_no_word_boundaries() {
         let check = |key: &str, text: &str, expect: bool| {
-            let matching = Matching { case_sensitive: false, whole_words: true };
-            assert_eq!(matches(&Key::words(key, matching), text), expect, "{key} in {text}");
+            let matching = MatchOptions { case_sensitive: false, whole_words: true };
+            assert_eq!(
+                matches(&LorebookKey::words(key, matching), text),
+                expect,
+                "{key} in {text}"
+            );
         };
         check("王都", "ルグニカ王国の王都に着いた", true);
         check("ルグニカ", "ここはルグニカです", true);
@@ -207,7 +215,7 @@ mod tests {
     #[test]
     fn patterns_match_in_linear_time_or_are_refused() {
         let check = |body: &str, flags: &str, text: &str, expect: bool| {
-            let key = Key::pattern("/…/", body, flags).unwrap();
+            let key = LorebookKey::pattern("/…/", body, flags).unwrap();
             assert_eq!(matches(&key, text), expect, "/{body}/{flags} in {text}");
         };
         check("cat|dog", "i", "A DOG", true);
@@ -217,7 +225,7 @@ mod tests {
         check("a\\/b", "gu", "a/b", true);
         check("(a+)+$", "", &format!("{}b", "a".repeat(50_000)), false);
         for bad in ["(?=x)", "(a)\\1", "(", "\\w{1000}{1000}"] {
-            let why = Key::pattern("/…/", bad, "").unwrap_err();
+            let why = LorebookKey::pattern("/…/", bad, "").unwrap_err();
             assert!(why.contains("is not supported"), "{why}");
         }
     }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use thiserror::Error;
 
-use super::keys::{Key, Matching, pattern_parts};
-use super::{Entry, Logic, Lorebook, Place, Recursion, world};
+use super::keys::{LorebookKey, MatchOptions, pattern_parts};
+use super::{KeyLogic, Lorebook, LorebookEntry, PromptPosition, RecursionRules, world_book};
 use everturn_value::document::{Document, ParseError};
 use everturn_value::outline::{flag_at, number_at, text_at, text_of};
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// Why a lorebook could not be read.
 #[derive(Debug, Error)]
@@ -28,7 +28,7 @@ pub enum LorebookError {
 /// Keys are words; a longer text is a mistake, and searching for it costs time.
 const MOST_OF_A_KEY: usize = 1024;
 
-fn not_one(why: impl Into<String>) -> LorebookError {
+fn not_a_lorebook(why: impl Into<String>) -> LorebookError {
     LorebookError::NotALorebook { why: why.into() }
 }
 
@@ -44,32 +44,34 @@ impl Lorebook {
     /// ```
     pub fn read(bytes: &[u8], id: &str) -> Result<Lorebook, LorebookError> {
         let document = Document::parse(bytes)?;
-        let raw = Tree::parse(document.text().trim_start_matches('\u{feff}'))
-            .map_err(|bad| not_one(format!("not JSON: {bad}")))?;
-        if raw.kind() != Kind::Object {
-            return Err(not_one(format!("it is {}, not an object", raw.kind())));
+        let raw = JsonTree::parse(document.text().trim_start_matches('\u{feff}'))
+            .map_err(|bad| not_a_lorebook(format!("not JSON: {bad}")))?;
+        if raw.kind() != ValueKind::Object {
+            return Err(not_a_lorebook(format!("it is {}, not an object", raw.kind())));
         }
         if let Some(kind) = text_at(&raw, &["type"]) {
             return match kind.as_str() {
-                "lorebook" => Ok(world::lorebook(raw, id)),
-                _ => Err(not_one(format!("its type is {kind:?}, not \"lorebook\""))),
+                "lorebook" => Ok(world_book::read_world(raw, id)),
+                _ => Err(not_a_lorebook(format!("its type is {kind:?}, not \"lorebook\""))),
             };
         }
         // A book on its own as Character Card V3 has it.
         let inner = text_at(&raw, &["spec"]).filter(|spec| spec == "lorebook_v3");
-        if let Some(data) = inner.and_then(|_| raw.at(&["data"])) {
-            return Ok(of_card(data, id));
+        if let Some(data) = inner.and_then(|_| raw.value_at(&["data"])) {
+            return Ok(from_card(data, id));
         }
-        match raw.at(&["entries"]).map(|entries| entries.kind()) {
-            Some(Kind::Array | Kind::Object) => Ok(of_card(raw, id)),
-            Some(kind) => Err(not_one(format!("its entries are {kind}, not an array or object"))),
-            None => Err(not_one("it has no entries")),
+        match raw.value_at(&["entries"]).map(|entries| entries.kind()) {
+            Some(ValueKind::Array | ValueKind::Object) => Ok(from_card(raw, id)),
+            Some(kind) => {
+                Err(not_a_lorebook(format!("its entries are {kind}, not an array or object")))
+            }
+            None => Err(not_a_lorebook("it has no entries")),
         }
     }
 }
 
 /// An empty book with what a document says about itself.
-pub(super) fn empty(raw: Tree, id: &str) -> Lorebook {
+pub(super) fn empty_lorebook(raw: JsonTree, id: &str) -> Lorebook {
     let size = |key: &str| number_at(&raw, &[key]).and_then(|size| usize::try_from(size).ok());
     Lorebook {
         id: id.to_owned(),
@@ -84,10 +86,10 @@ pub(super) fn empty(raw: Tree, id: &str) -> Lorebook {
 }
 
 /// The book inside a card, or a world info file: both have `entries`, one a list, the other an object by number.
-pub(crate) fn of_card(raw: Tree, id: &str) -> Lorebook {
-    let mut book = empty(raw, id);
-    let entries = book.raw.at(&["entries"]).unwrap_or_else(Tree::null);
-    if !matches!(entries.kind(), Kind::Array | Kind::Object) {
+pub(crate) fn from_card(raw: JsonTree, id: &str) -> Lorebook {
+    let mut book = empty_lorebook(raw, id);
+    let entries = book.raw.value_at(&["entries"]).unwrap_or_else(JsonTree::null);
+    if !matches!(entries.kind(), ValueKind::Array | ValueKind::Object) {
         book.notes.push(format!("its entries are {}, not an array or object", entries.kind()));
     }
     add_entries(&mut book, &entries);
@@ -95,18 +97,18 @@ pub(crate) fn of_card(raw: Tree, id: &str) -> Lorebook {
 }
 
 /// Adds entries that are written out; those that are none are told.
-pub(super) fn add_entries(book: &mut Lorebook, entries: &Tree) {
-    let mut ids = Ids::of(book);
+pub(super) fn add_entries(book: &mut Lorebook, entries: &JsonTree) {
+    let mut ids = UniqueIds::of(book);
     for (at, value) in entries.children() {
-        if value.kind() != Kind::Object {
+        if value.kind() != ValueKind::Object {
             book.notes.push(format!("entry {at} is {}, not an object", value.kind()));
             continue;
         }
-        let value = value.opened();
+        let value = value.into_expanded();
         let mut notes = Vec::new();
-        let mut entry = entry(&value, &at, &mut notes);
+        let mut entry = read_entry(&value, &at, &mut notes);
         let plain = entry.id.clone();
-        entry.id = ids.unused(&plain);
+        entry.id = ids.make_unique(&plain);
         if entry.id != plain {
             notes.push(format!("there is another entry {plain}; this one is called {}", entry.id));
         }
@@ -116,15 +118,15 @@ pub(super) fn add_entries(book: &mut Lorebook, entries: &Tree) {
 }
 
 /// The ids that are taken, each with the number that its next namesake gets.
-pub(super) struct Ids(HashMap<String, u64>);
+pub(super) struct UniqueIds(HashMap<String, u64>);
 
-impl Ids {
-    pub(super) fn of(book: &Lorebook) -> Ids {
-        Ids(book.entries.iter().map(|entry| (entry.id.clone(), 2)).collect())
+impl UniqueIds {
+    pub(super) fn of(book: &Lorebook) -> UniqueIds {
+        UniqueIds(book.entries.iter().map(|entry| (entry.id.clone(), 2)).collect())
     }
 
     /// An id that no entry has yet.
-    pub(super) fn unused(&mut self, id: &str) -> String {
+    pub(super) fn make_unique(&mut self, id: &str) -> String {
         let mut candidate = id.to_owned();
         while self.0.contains_key(&candidate) {
             let number = self.0.entry(id.to_owned()).or_insert(2);
@@ -137,10 +139,10 @@ impl Ids {
 }
 
 /// A field by the names it has in the families; fields of cards may also stand among the extensions.
-struct Field<'a>(&'a Tree);
+struct FieldLookup<'a>(&'a JsonTree);
 
-impl Field<'_> {
-    fn find<T>(&self, names: &[&str], get: impl Fn(&Tree, &[&str]) -> Option<T>) -> Option<T> {
+impl FieldLookup<'_> {
+    fn find<T>(&self, names: &[&str], get: impl Fn(&JsonTree, &[&str]) -> Option<T>) -> Option<T> {
         let here = names.iter().find_map(|name| get(self.0, &[name]));
         here.or_else(|| names.iter().find_map(|name| get(self.0, &["extensions", name])))
     }
@@ -158,17 +160,18 @@ impl Field<'_> {
     }
 }
 
-fn entry(value: &Tree, at: &str, notes: &mut Vec<String>) -> Entry {
-    let field = Field(value);
+fn read_entry(value: &JsonTree, at: &str, notes: &mut Vec<String>) -> LorebookEntry {
+    let field = FieldLookup(value);
     let id = ["id", "uid"].iter().find_map(|key| {
-        let id = value.at(&[key]).filter(|id| !id.is_null())?;
+        let id = value.value_at(&[key]).filter(|id| !id.is_null())?;
         Some(text_of(&id).unwrap_or_else(|| id.to_line()))
     });
-    let (content, decorated) = undecorated(text_at(value, &["content"]).unwrap_or_default(), notes);
-    if value.at(&["content"]).is_none_or(|content| content.kind() != Kind::String) {
+    let (content, decorated) =
+        strip_decorators(text_at(value, &["content"]).unwrap_or_default(), notes);
+    if value.value_at(&["content"]).is_none_or(|content| content.kind() != ValueKind::String) {
         notes.push("it has no content".to_owned());
     }
-    let matching = Matching {
+    let matching = MatchOptions {
         case_sensitive: field.flag(&["case_sensitive", "caseSensitive"]).unwrap_or_default(),
         whole_words: field.flag(&["match_whole_words", "matchWholeWords"]).unwrap_or_default(),
     };
@@ -179,20 +182,20 @@ fn entry(value: &Tree, at: &str, notes: &mut Vec<String>) -> Entry {
     warn_of_chance(&field, notes);
     let off = field.flag(&["disable"]).unwrap_or_default() || decorated.off;
     let group = field.find(&["group"], text_at).unwrap_or_default();
-    Entry {
+    LorebookEntry {
         id: id.unwrap_or_else(|| at.to_owned()),
         name: field.find(&["name", "comment"], text_at).unwrap_or_default(),
-        keys: keys(value, &["keys", "key"], matching, patterns, notes),
-        secondary: keys(value, secondary, matching, patterns, notes),
-        logic: logic(field.number(&["selectiveLogic", "selective_logic"])),
+        keys: read_keys(value, &["keys", "key"], matching, patterns, notes),
+        secondary: read_keys(value, secondary, matching, patterns, notes),
+        logic: read_logic(field.number(&["selectiveLogic", "selective_logic"])),
         content,
-        enabled: field.flag(&["enabled"]).unwrap_or(true) && !off && !never(&field),
+        enabled: field.flag(&["enabled"]).unwrap_or(true) && !off && !has_zero_probability(&field),
         constant: field.flag(&["constant"]).unwrap_or_default() || decorated.always,
         order,
         priority: field.number(&["priority"]).unwrap_or(order),
-        place: place(value, &field),
+        place: read_position(value, &field),
         scan_depth: decorated.scan_depth.or_else(|| field.size(&["scan_depth", "scanDepth"])),
-        recursion: Recursion {
+        recursion: RecursionRules {
             excluded: field.flag(&["exclude_recursion", "excludeRecursion"]).unwrap_or_default(),
             prevents: field.flag(&["prevent_recursion", "preventRecursion"]).unwrap_or_default(),
             waits: field
@@ -209,14 +212,16 @@ fn entry(value: &Tree, at: &str, notes: &mut Vec<String>) -> Entry {
 }
 
 /// The keys of an entry; a string stands for its parts between commas.
-fn keys(
-    value: &Tree,
+fn read_keys(
+    value: &JsonTree,
     names: &[&str],
-    matching: Matching,
+    matching: MatchOptions,
     patterns: bool,
     notes: &mut Vec<String>,
-) -> Vec<Key> {
-    let Some(list) = names.iter().find_map(|name| value.at(&[name])) else { return Vec::new() };
+) -> Vec<LorebookKey> {
+    let Some(list) = names.iter().find_map(|name| value.value_at(&[name])) else {
+        return Vec::new();
+    };
     let texts: Vec<String> = match text_of(&list) {
         Some(text) => text.split(',').map(str::to_owned).collect(),
         None => list.children().iter().filter_map(|(_, key)| text_of(key)).collect(),
@@ -228,8 +233,8 @@ fn keys(
             continue;
         }
         let parts = pattern_parts(&text).or_else(|| patterns.then_some((text.as_str(), "")));
-        match parts.map(|(body, flags)| Key::pattern(&text, body, flags)) {
-            None => keys.push(Key::words(&text, matching)),
+        match parts.map(|(body, flags)| LorebookKey::pattern(&text, body, flags)) {
+            None => keys.push(LorebookKey::words(&text, matching)),
             Some(Ok(key)) => keys.push(key),
             Some(Err(why)) => notes.push(why),
         }
@@ -237,39 +242,39 @@ fn keys(
     keys
 }
 
-fn logic(number: Option<i64>) -> Logic {
+fn read_logic(number: Option<i64>) -> KeyLogic {
     match number {
-        Some(1) => Logic::NotAllOf,
-        Some(2) => Logic::NoneOf,
-        Some(3) => Logic::AllOf,
-        _ => Logic::AnyOf,
+        Some(1) => KeyLogic::NotAllOf,
+        Some(2) => KeyLogic::NoneOf,
+        Some(3) => KeyLogic::AllOf,
+        _ => KeyLogic::AnyOf,
     }
 }
 
 /// Where an entry belongs: a word in cards, a number in world info. Places of which there is nothing here are behind
 /// the characters.
-fn place(value: &Tree, field: &Field<'_>) -> Place {
+fn read_position(value: &JsonTree, field: &FieldLookup<'_>) -> PromptPosition {
     let depth = || field.size(&["depth"]).unwrap_or(4);
     match field.number(&["position"]) {
-        Some(0) => Place::Before,
-        Some(4) => Place::Depth(depth()),
-        Some(_) => Place::After,
+        Some(0) => PromptPosition::Before,
+        Some(4) => PromptPosition::Depth(depth()),
+        Some(_) => PromptPosition::After,
         None => match text_at(value, &["position"]).as_deref() {
-            Some("before_char") => Place::Before,
-            Some("at_depth") => Place::Depth(depth()),
-            _ => Place::After,
+            Some("before_char") => PromptPosition::Before,
+            Some("at_depth") => PromptPosition::Depth(depth()),
+            _ => PromptPosition::After,
         },
     }
 }
 
 /// Whether chance says that the entry never turns up.
-fn never(field: &Field<'_>) -> bool {
+fn has_zero_probability(field: &FieldLookup<'_>) -> bool {
     field.flag(&["use_probability", "useProbability"]).unwrap_or(true)
         && field.number(&["probability"]) == Some(0)
 }
 
 /// What depends on chance or on time is told, because it is not done.
-fn warn_of_chance(field: &Field<'_>, notes: &mut Vec<String>) {
+fn warn_of_chance(field: &FieldLookup<'_>, notes: &mut Vec<String>) {
     let by_chance = field.flag(&["use_probability", "useProbability"]).unwrap_or(true);
     let percent = field.number(&["probability"]).unwrap_or(100);
     if by_chance && (1..100).contains(&percent) {
@@ -286,15 +291,15 @@ fn warn_of_chance(field: &Field<'_>, notes: &mut Vec<String>) {
 
 /// What the lines that start with `@@` say.
 #[derive(Default)]
-struct Decorated {
+struct EntryDecorators {
     always: bool,
     off: bool,
     scan_depth: Option<usize>,
 }
 
 /// A content without the lines at its beginning that start with `@@`, which are not for the narrator.
-fn undecorated(content: String, notes: &mut Vec<String>) -> (String, Decorated) {
-    let mut decorated = Decorated::default();
+fn strip_decorators(content: String, notes: &mut Vec<String>) -> (String, EntryDecorators) {
+    let mut decorated = EntryDecorators::default();
     if !content.trim_start().starts_with("@@") {
         return (content, decorated);
     }
@@ -336,12 +341,18 @@ mod tests {
         assert_eq!(book.notes, [""; 0]);
         let [entry] = &book.entries[..] else { panic!() };
         assert_eq!((entry.id.as_str(), entry.name.as_str()), ("0", "The kingdom"));
-        assert_eq!(entry.keys.iter().map(Key::text).collect::<Vec<_>>(), ["Lugnica", "/kingdom/i"]);
-        assert_eq!(entry.logic, Logic::AllOf);
+        assert_eq!(
+            entry.keys.iter().map(LorebookKey::text).collect::<Vec<_>>(),
+            ["Lugnica", "/kingdom/i"]
+        );
+        assert_eq!(entry.logic, KeyLogic::AllOf);
         assert_eq!((entry.order, entry.priority), (100, 100));
-        assert_eq!(entry.place, Place::Depth(2));
+        assert_eq!(entry.place, PromptPosition::Depth(2));
         assert_eq!(entry.scan_depth, Some(7));
-        assert_eq!(entry.recursion, Recursion { excluded: true, prevents: true, waits: false });
+        assert_eq!(
+            entry.recursion,
+            RecursionRules { excluded: true, prevents: true, waits: false }
+        );
         assert_eq!(entry.groups, ["places", "lands"]);
         assert!(entry.enabled && !entry.constant);
         assert_eq!(book.raw.text_at(&["originalData", "x"]).as_deref(), Some("1"));
@@ -364,9 +375,9 @@ mod tests {
         );
         let [entry] = &book.entries[..] else { panic!() };
         assert_eq!(entry.content, "Told.");
-        assert!(entry.constant && matches!(entry.keys[0], Key::Pattern { .. }));
+        assert!(entry.constant && matches!(entry.keys[0], LorebookKey::Pattern { .. }));
         assert_eq!((entry.order, entry.priority, entry.scan_depth), (5, 2, Some(9)));
-        assert_eq!(entry.place, Place::Before);
+        assert_eq!(entry.place, PromptPosition::Before);
         assert_eq!(
             book.notes,
             [

@@ -7,16 +7,23 @@ mod properties;
 
 use std::convert::Infallible;
 
-use everturn_prompt::context::{Conversation, Item, Selection, Strategy, Window, select};
+use everturn_prompt::context::{
+    ContextItem, ContextSelection, ContextStrategy, ContextWindow, Conversation, select_items,
+};
 
 /// A selection among messages that are given from the oldest to the newest.
-fn choose(size: usize, strategy: Strategy, background: &[Item], messages: &[Item]) -> Selection {
+fn choose(
+    size: usize,
+    strategy: ContextStrategy,
+    background: &[ContextItem],
+    messages: &[ContextItem],
+) -> ContextSelection {
     let ahead = messages.iter().filter(|it| it.pinned || it.marked || it.referenced);
     let conversation = Conversation {
         background: background.to_vec(),
         ahead: ahead.cloned().collect(),
-        newest_first: messages.iter().rev().cloned().map(Ok::<Item, Infallible>),
+        newest_first: messages.iter().rev().cloned().map(Ok::<ContextItem, Infallible>),
         count: Some(messages.len() as u64),
     };
-    select(Window::new(size, 0).unwrap(), strategy, conversation).unwrap()
+    select_items(ContextWindow::new(size, 0).unwrap(), strategy, conversation).unwrap()
 }

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use everturn_prompt::context::{
-    Item, Kind, Role, Selection, Spot, Strategy, chat_json, prompt_text,
+    ChatRole, ContextItem, ContextSelection, ContextStrategy, ItemKind, ItemPosition, chat_json,
+    prompt_text,
 };
 use everturn_prompt::tokens;
 use proptest::prelude::{Just, Strategy as _, any, prop, prop_oneof};
@@ -22,37 +23,43 @@ fn texts() -> impl proptest::strategy::Strategy<Value = String> {
     ]
 }
 
-fn logs() -> impl proptest::strategy::Strategy<Value = Vec<Item>> {
+fn logs() -> impl proptest::strategy::Strategy<Value = Vec<ContextItem>> {
     let message = (texts(), prop::bool::weighted(0.1), prop::bool::weighted(0.1), any::<bool>());
     prop::collection::vec(message, 0..25).prop_map(|messages| {
         let items = (0..).zip(messages).map(|(place, (text, pinned, marked, named))| {
-            let item = Item::message(format!("m{place}"), place, Role::User, text);
-            let item = Item { pinned, marked, ..item };
-            if named { item.said_by("Somebody") } else { item }
+            let item = ContextItem::message(format!("m{place}"), place, ChatRole::User, text);
+            let item = ContextItem { pinned, marked, ..item };
+            if named { item.with_speaker("Somebody") } else { item }
         });
         items.collect()
     })
 }
 
-fn backgrounds() -> impl proptest::strategy::Strategy<Value = Vec<Item>> {
-    let kinds =
-        prop_oneof![Just(Kind::CharacterCard), Just(Kind::LorebookEntry), Just(Kind::ToolSnapshot)];
-    let spots =
-        prop_oneof![Just(Spot::Before), Just(Spot::After), (0_usize..5).prop_map(Spot::Depth)];
+fn backgrounds() -> impl proptest::strategy::Strategy<Value = Vec<ContextItem>> {
+    let kinds = prop_oneof![
+        Just(ItemKind::CharacterCard),
+        Just(ItemKind::LorebookEntry),
+        Just(ItemKind::ToolSnapshot)
+    ];
+    let spots = prop_oneof![
+        Just(ItemPosition::Before),
+        Just(ItemPosition::After),
+        (0_usize..5).prop_map(ItemPosition::Depth)
+    ];
     prop::collection::vec((texts(), kinds, spots), 0..8).prop_map(|items| {
-        let items = items.into_iter().enumerate().map(|(at, (text, kind, spot))| Item {
+        let items = items.into_iter().enumerate().map(|(at, (text, kind, spot))| ContextItem {
             spot,
-            ..Item::background(kind, format!("b{at}"), text)
+            ..ContextItem::background(kind, format!("b{at}"), text)
         });
         items.collect()
     })
 }
 
-fn strategies() -> impl proptest::strategy::Strategy<Value = Strategy> {
-    prop::sample::select(Strategy::ALL.to_vec())
+fn strategies() -> impl proptest::strategy::Strategy<Value = ContextStrategy> {
+    prop::sample::select(ContextStrategy::ALL.to_vec())
 }
 
-fn ids(selection: &Selection) -> HashSet<&str> {
+fn ids(selection: &ContextSelection) -> HashSet<&str> {
     selection.included.iter().map(|included| included.item.id.as_str()).collect()
 }
 
@@ -62,17 +69,17 @@ proptest! {
     #[test]
     fn never_over_the_budget(log in logs(), background in backgrounds(), strategy in strategies(), size in 1_usize..600) {
         let selection = choose(size, strategy, &background, &log);
-        prop_assert!(selection.used() <= size);
-        prop_assert!(tokens::count(&prompt_text(&selection)) <= selection.used());
+        prop_assert!(selection.used_tokens() <= size);
+        prop_assert!(tokens::count_tokens(&prompt_text(&selection)) <= selection.used_tokens());
         let chat = chat_json(&selection);
         let contents = chat.as_array().unwrap().iter().map(|message| message["content"].as_str().unwrap());
-        prop_assert!(contents.map(|text| tokens::count(text) + 4).sum::<usize>() <= selection.used());
+        prop_assert!(contents.map(|text| tokens::count_tokens(text) + 4).sum::<usize>() <= selection.used_tokens());
     }
 
     #[test]
     fn sliding_includes_a_suffix(log in logs(), background in backgrounds(), size in 1_usize..600) {
-        let selection = choose(size, Strategy::Sliding, &background, &log);
-        let told = selection.ids(Kind::Message);
+        let selection = choose(size, ContextStrategy::Sliding, &background, &log);
+        let told = selection.ids(ItemKind::Message);
         let newest: Vec<&str> = log.iter().skip(log.len() - told.len()).map(|it| it.id.as_str()).collect();
         prop_assert_eq!(told, newest);
     }
@@ -95,7 +102,7 @@ proptest! {
         let count = ids(&selection).len();
         prop_assert_eq!(count, selection.included.len());
         let places: Vec<u64> = selection.included.iter()
-            .filter(|it| it.item.kind == Kind::Message).map(|it| it.item.place).collect();
+            .filter(|it| it.item.kind == ItemKind::Message).map(|it| it.item.place).collect();
         prop_assert!(places.is_sorted());
     }
 

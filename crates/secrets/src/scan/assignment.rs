@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::neighbours::{is_word, run_end, run_start, stands};
-use super::plain::{classes, entropy, is_dummy, is_reference};
-use super::{Certainty, Hit};
+use super::boundaries::{has_bytes_at, is_word, run_end, run_start};
+use super::dummy_values::{character_classes, entropy, is_dummy, is_reference};
+use super::{Certainty, SecretMatch};
 
 /// Names behind which a secret stands, in the spellings that programs and people use.
 pub(super) const NAMES: &[&str] = &[
@@ -105,14 +105,14 @@ const OTHERS: &[&str] = &[
 const LONGEST: usize = 256;
 
 /// What stands behind the name in this range, if it is assigned and looks like a secret.
-pub(super) fn check(bytes: &[u8], name: Range<usize>) -> Option<Hit> {
+pub(super) fn check_assignment(bytes: &[u8], name: Range<usize>) -> Option<SecretMatch> {
     let start = run_start(bytes, name.start, 64, |byte| is_word(byte) || b"-.".contains(&byte));
     let prefix = bytes.get(start..name.start)?;
     if is_other(prefix) || in_placeholder(bytes, start) {
         return None;
     }
-    let (after, sign) = sign(bytes, name.end)?;
-    let (value, quoted) = value(bytes, after)?;
+    let (after, sign) = find_sign(bytes, name.end)?;
+    let (value, quoted) = find_value(bytes, after)?;
     let text = bytes.get(value.clone())?;
     if text.is_empty() || is_reference(text) || is_dummy(text) || is_called(bytes, value.end) {
         return None;
@@ -120,22 +120,28 @@ pub(super) fn check(bytes: &[u8], name: Range<usize>) -> Option<Hit> {
     let word = bytes.get(name)?.to_ascii_lowercase();
     let is_password = word.starts_with(b"pass") || word == b"pwd";
     if is_aws(prefix, &word, text) {
-        return Some(Hit::plain(value, AWS, Certainty::Likely));
+        return Some(SecretMatch::plain(value, AWS, Certainty::Likely));
     }
-    if sign == Sign::Equals && is_own_line(bytes, start, prefix) && is_line_value(text) {
-        return Some(Hit::plain(value, LINE, Certainty::Possible));
+    if sign == AssignmentSign::Equals && is_own_line(bytes, start, prefix) && is_line_value(text) {
+        return Some(SecretMatch::plain(value, LINE, Certainty::Possible));
     }
     let random = match (is_password, quoted) {
-        (true, true) => text.len() >= 6 && classes(text) >= 2 && entropy(text) >= 2.3,
+        (true, true) => text.len() >= 6 && character_classes(text) >= 2 && entropy(text) >= 2.3,
         (true, false) => {
-            text.len() >= 8 && classes(text) >= 2 && entropy(text) >= 2.6 && has_digit(text)
+            text.len() >= 8
+                && character_classes(text) >= 2
+                && entropy(text) >= 2.6
+                && has_digit(text)
         }
         (false, _) => {
-            text.len() >= 16 && classes(text) >= 2 && entropy(text) >= 3.0 && has_digit(text)
+            text.len() >= 16
+                && character_classes(text) >= 2
+                && entropy(text) >= 3.0
+                && has_digit(text)
         }
     };
     let family = if is_password { PASSWORD } else { KEY };
-    (random && !is_path(text)).then(|| Hit::plain(value, family, Certainty::Possible))
+    (random && !is_path(text)).then(|| SecretMatch::plain(value, family, Certainty::Possible))
 }
 
 fn has_digit(text: &[u8]) -> bool {
@@ -145,7 +151,9 @@ fn has_digit(text: &[u8]) -> bool {
 /// Whether a value is the place of something: several names with slashes or dots between them.
 fn is_path(text: &[u8]) -> bool {
     let names = |sign: u8| text.iter().filter(|byte| **byte == sign).count();
-    stands(text, 0, b"http") || stands(text, 0, b"./") || names(b'/') > 2 && names(b'.') > 0
+    has_bytes_at(text, 0, b"http")
+        || has_bytes_at(text, 0, b"./")
+        || names(b'/') > 2 && names(b'.') > 0
 }
 
 /// Whether the words before a name say that it is no secret.
@@ -163,33 +171,33 @@ fn is_aws(prefix: &[u8], word: &[u8], text: &[u8]) -> bool {
         before.ends_with(b"secret_") || before.ends_with(b"secret") || before.starts_with(b"aws");
     let is_key = word.ends_with(b"key");
     let digits = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
-    about && is_key && text.len() == 40 && text.iter().all(digits) && classes(text) >= 3
+    about && is_key && text.len() == 40 && text.iter().all(digits) && character_classes(text) >= 3
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sign {
+enum AssignmentSign {
     Equals,
     Colon,
 }
 
 /// What can stand between a name and its value.
-const SIGNS: &[(&[u8], Sign)] = &[
-    (b":=", Sign::Equals),
-    (b"=>", Sign::Colon),
-    (b"==", Sign::Colon),
-    (b"=", Sign::Equals),
-    (b"\\u003d", Sign::Equals),
-    (b"\\u003D", Sign::Equals),
-    (b"%3D", Sign::Equals),
-    (b"%3d", Sign::Equals),
-    (b":", Sign::Colon),
-    (b"%3A", Sign::Colon),
+const SIGNS: &[(&[u8], AssignmentSign)] = &[
+    (b":=", AssignmentSign::Equals),
+    (b"=>", AssignmentSign::Colon),
+    (b"==", AssignmentSign::Colon),
+    (b"=", AssignmentSign::Equals),
+    (b"\\u003d", AssignmentSign::Equals),
+    (b"\\u003D", AssignmentSign::Equals),
+    (b"%3D", AssignmentSign::Equals),
+    (b"%3d", AssignmentSign::Equals),
+    (b":", AssignmentSign::Colon),
+    (b"%3A", AssignmentSign::Colon),
 ];
 
 /// The sign behind a name, and where the value begins.
-fn sign(bytes: &[u8], from: usize) -> Option<(usize, Sign)> {
+fn find_sign(bytes: &[u8], from: usize) -> Option<(usize, AssignmentSign)> {
     let at = |place: usize| {
-        SIGNS.iter().find(|(text, _)| stands(bytes, place, text)).map(|it| (place, it))
+        SIGNS.iter().find(|(text, _)| has_bytes_at(bytes, place, text)).map(|it| (place, it))
     };
     let behind = || {
         let closing = run_end(bytes, from, 6, |byte| b"\"'`\\])*".contains(&byte));
@@ -211,7 +219,7 @@ fn in_placeholder(bytes: &[u8], at: usize) -> bool {
 }
 
 /// The value that begins here, without its quotes, and whether it had some.
-fn value(bytes: &[u8], from: usize) -> Option<(Range<usize>, bool)> {
+fn find_value(bytes: &[u8], from: usize) -> Option<(Range<usize>, bool)> {
     let open = run_end(bytes, from, 6, |byte| byte == b'\\');
     let quote = bytes.get(open).copied().filter(|byte| b"\"'`".contains(byte));
     let Some(quote) = quote else {
@@ -247,5 +255,7 @@ fn is_own_line(bytes: &[u8], start: usize, prefix: &[u8]) -> bool {
 
 /// Whether a value behind such a name is more than a word of the language.
 fn is_line_value(text: &[u8]) -> bool {
-    text.len() >= 6 && entropy(text) >= 2.0 && (classes(text) >= 2 || text.contains(&b'-'))
+    text.len() >= 6
+        && entropy(text) >= 2.0
+        && (character_classes(text) >= 2 || text.contains(&b'-'))
 }

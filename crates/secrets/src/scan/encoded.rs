@@ -7,7 +7,7 @@ use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::BASE64_STANDARD_NO_PAD;
 
-use super::neighbours::{run_end, run_start};
+use super::boundaries::{run_end, run_start};
 
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_allow_trailing_bits(true)
@@ -25,7 +25,7 @@ const BEHIND: usize = 1024;
 
 /// What a text looks like in base64, depending on how many bytes stand before it: the digits that do not depend on
 /// what stands around, that number modulo three, and how many digits are left out at the start.
-pub(super) fn patterns(text: &str) -> [(String, usize, usize); 3] {
+pub(super) fn base64_patterns(text: &str) -> [(String, usize, usize); 3] {
     [0, 1, 2].map(|shift: usize| {
         let mut bytes = vec![0; shift];
         bytes.extend_from_slice(text.as_bytes());
@@ -42,7 +42,12 @@ fn is_digit(byte: u8) -> bool {
 }
 
 /// The run of base64 around a beginning that was found, from a digit on with which a byte begins.
-pub(super) fn run(bytes: &[u8], at: usize, shift: usize, skipped: usize) -> Option<Range<usize>> {
+pub(super) fn base64_run(
+    bytes: &[u8],
+    at: usize,
+    shift: usize,
+    skipped: usize,
+) -> Option<Range<usize>> {
     // The group of four digits in which the text begins.
     let group = at.checked_sub(skipped)?;
     let first = run_start(bytes, at, FAR, is_digit);
@@ -59,7 +64,7 @@ pub(super) fn run(bytes: &[u8], at: usize, shift: usize, skipped: usize) -> Opti
 }
 
 /// The part of a run in which a secret must show that begins at `at`: much less than the run of a picture.
-pub(super) fn near(run: &Range<usize>, at: usize) -> Range<usize> {
+pub(super) fn nearby_part(run: &Range<usize>, at: usize) -> Range<usize> {
     let before = at.saturating_sub(run.start).saturating_sub(BEFORE) / 4 * 4;
     let start = run.start + before;
     let end = run.end.min(start + BEHIND);
@@ -97,12 +102,14 @@ mod tests {
         for before in 0..9 {
             let text = format!("{}ghp_ and so on", "x".repeat(before));
             let digits = BASE64_STANDARD_NO_PAD.encode(&text);
-            let found: Vec<_> =
-                patterns("ghp_").into_iter().filter(|(it, _, _)| digits.contains(it)).collect();
+            let found: Vec<_> = base64_patterns("ghp_")
+                .into_iter()
+                .filter(|(it, _, _)| digits.contains(it))
+                .collect();
             let [(pattern, shift, skipped)] = found.as_slice() else { panic!("{found:?}") };
             assert_eq!(*shift, before % 3);
             let at = digits.find(pattern).unwrap();
-            let range = run(digits.as_bytes(), at, *shift, *skipped).unwrap();
+            let range = base64_run(digits.as_bytes(), at, *shift, *skipped).unwrap();
             assert_eq!(decode(&digits.as_bytes()[range]).unwrap(), text.as_bytes(), "{before}");
         }
     }

@@ -1,21 +1,21 @@
 //! The table of tokens: how they begin, and what follows.
 
 use super::token::Alphabet::{AnyHex, Base64, Capitals, Digits, Dotted, Hex, Letters, Url, Words};
-use super::token::Part::{Run, Text};
-use super::token::Proof::{Crc62, Form};
-use super::token::{Part, Proof, Token};
+use super::token::TokenPart::{Run, Text};
+use super::token::TokenProof::{Crc62, Form};
+use super::token::{TokenPart, TokenPattern, TokenProof};
 
 const fn token(
     family: &'static str,
     starts: &'static [&'static str],
-    parts: &'static [Part],
-    proof: Proof,
-) -> Token {
-    Token { family, starts, parts, proof }
+    parts: &'static [TokenPart],
+    proof: TokenProof,
+) -> TokenPattern {
+    TokenPattern { family, starts, parts, proof }
 }
 
 /// All tokens. A family can stand here more than once.
-pub(super) const TOKENS: &[Token] = &[
+pub(super) const TOKENS: &[TokenPattern] = &[
     // Clouds.
     token("aws-access-key", &["AKIA", "ASIA", "ABIA", "ACCA"], &[Run(Capitals, 16, 16)], Form),
     token("google-api-key", &["AIza"], &[Run(Url, 35, 35)], Form),

@@ -5,10 +5,10 @@ use std::ops::Range;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
+use super::boundaries::{begins_word, has_bytes_at, is_word, run_end, run_start};
+use super::dummy_values::{entropy, is_dummy, is_mixed, is_reference};
 use super::encoded::decode;
-use super::neighbours::{begins_word, is_word, run_end, run_start, stands};
-use super::plain::{entropy, is_dummy, is_mixed, is_reference};
-use super::{Certainty, Hit};
+use super::{Certainty, SecretMatch};
 
 const JWT: &str = "jwt";
 const BEARER: &str = "bearer-token";
@@ -33,7 +33,7 @@ fn is_url_digit(byte: u8) -> bool {
 }
 
 /// Three parts with full stops between them, of which the first says how the third was made.
-pub(super) fn jwt(bytes: &[u8], start: Range<usize>) -> Option<Hit> {
+pub(super) fn jwt(bytes: &[u8], start: Range<usize>) -> Option<SecretMatch> {
     if !begins_word(bytes, start.start) {
         return None;
     }
@@ -45,11 +45,12 @@ pub(super) fn jwt(bytes: &[u8], start: Range<usize>) -> Option<Hit> {
     let header = BASE64_URL_SAFE_NO_PAD.decode(bytes.get(start.start..head)?).ok()?;
     let says = |what: &[u8]| header.windows(what.len()).any(|window| window == what);
     let is_whole = says(b"\"alg\"") && body > head + 4 && end > body + 16;
-    (is_whole && !says(b"\"none\"")).then(|| Hit::plain(start.start..end, JWT, Certainty::Certain))
+    (is_whole && !says(b"\"none\""))
+        .then(|| SecretMatch::plain(start.start..end, JWT, Certainty::Certain))
 }
 
 /// What is sent in a header to be let in.
-pub(super) fn bearer(bytes: &[u8], start: Range<usize>) -> Option<Hit> {
+pub(super) fn bearer(bytes: &[u8], start: Range<usize>) -> Option<SecretMatch> {
     let is_digit = |byte: u8| is_url_digit(byte) || b".~+/=".contains(&byte);
     let mut end = run_end(bytes, start.end, 4096, is_digit);
     while end > start.end && bytes.get(end - 1) == Some(&b'.') {
@@ -60,11 +61,11 @@ pub(super) fn bearer(bytes: &[u8], start: Range<usize>) -> Option<Hit> {
         && token.iter().any(u8::is_ascii_digit)
         && entropy(token) >= 3.0
         && !is_dummy(token);
-    is_random.then(|| Hit::plain(start.end..end, BEARER, Certainty::Likely))
+    is_random.then(|| SecretMatch::plain(start.end..end, BEARER, Certainty::Likely))
 }
 
 /// A name and a password in base64.
-pub(super) fn basic(bytes: &[u8], start: Range<usize>) -> Option<Hit> {
+pub(super) fn basic(bytes: &[u8], start: Range<usize>) -> Option<SecretMatch> {
     let end = run_end(bytes, start.end, 512, |byte| {
         byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
     });
@@ -74,11 +75,11 @@ pub(super) fn basic(bytes: &[u8], start: Range<usize>) -> Option<Hit> {
     let (user, password) = text.split_once(':')?;
     let fine = !user.is_empty() && !password.is_empty() && !text.contains(char::is_control);
     let dummy = is_dummy(password.as_bytes()) || is_reference(password.as_bytes());
-    (fine && !dummy).then(|| Hit::plain(start.end..end, BASIC, Certainty::Likely))
+    (fine && !dummy).then(|| SecretMatch::plain(start.end..end, BASIC, Certainty::Likely))
 }
 
 /// The token of a bot, in the header in which it is sent.
-pub(super) fn discord_bot(bytes: &[u8], start: Range<usize>) -> Option<Hit> {
+pub(super) fn discord_bot(bytes: &[u8], start: Range<usize>) -> Option<SecretMatch> {
     let first = run_end(bytes, start.end, 30, is_url_digit);
     let second =
         (bytes.get(first) == Some(&b'.')).then(|| run_end(bytes, first + 1, 8, is_url_digit))?;
@@ -88,7 +89,7 @@ pub(super) fn discord_bot(bytes: &[u8], start: Range<usize>) -> Option<Hit> {
         && second - first == 7
         && (28..=39).contains(&(third - second));
     let fine = lengths && is_mixed(bytes.get(start.end..third)?);
-    fine.then(|| Hit::plain(start.end..third, DISCORD, Certainty::Likely))
+    fine.then(|| SecretMatch::plain(start.end..third, DISCORD, Certainty::Likely))
 }
 
 /// Schemes of addresses behind which a database or a queue answers.
@@ -116,7 +117,7 @@ const DATABASES: &[&str] = &[
 ];
 
 /// The password in an address.
-pub(super) fn url(bytes: &[u8], at: Range<usize>) -> Option<Hit> {
+pub(super) fn url(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-".contains(&byte);
     let scheme = bytes.get(run_start(bytes, at.start, 24, is_scheme)..at.start)?;
     let is_inside = |byte: u8| !byte.is_ascii_whitespace() && !b"/?#@:\"'<>\\`".contains(&byte);
@@ -138,24 +139,24 @@ pub(super) fn url(bytes: &[u8], at: Range<usize>) -> Option<Hit> {
     let is_database =
         DATABASES.iter().any(|it| scheme == *it || scheme.starts_with(&format!("{it}+")));
     let family = if is_database { DATABASE } else { URL };
-    Some(Hit::plain(user + 1..end, family, Certainty::Likely))
+    Some(SecretMatch::plain(user + 1..end, family, Certainty::Likely))
 }
 
 /// The number of a bot, a colon, and its token.
-pub(super) fn telegram(bytes: &[u8], at: Range<usize>) -> Option<Hit> {
+pub(super) fn telegram(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     let start = run_start(bytes, at.start, 10, |byte| byte.is_ascii_digit());
     let end = run_end(bytes, at.start + 1, 35, is_url_digit);
-    let in_address = stands(bytes, start.saturating_sub(3), b"bot");
+    let in_address = has_bytes_at(bytes, start.saturating_sub(3), b"bot");
     let fine = (8..=10).contains(&(at.start - start))
         && end - at.start - 1 == 35
         && (in_address || begins_word(bytes, start))
         && is_mixed(bytes.get(at.end..end)?)
         && !is_dummy(bytes.get(at.end..end)?);
-    fine.then(|| Hit::plain(start..end, TELEGRAM, Certainty::Likely))
+    fine.then(|| SecretMatch::plain(start..end, TELEGRAM, Certainty::Likely))
 }
 
 /// Digits, and the region in which they are known.
-pub(super) fn mailchimp(bytes: &[u8], at: Range<usize>) -> Option<Hit> {
+pub(super) fn mailchimp(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     let start = run_start(bytes, at.start, 32, |byte| {
         byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
     });
@@ -166,11 +167,11 @@ pub(super) fn mailchimp(bytes: &[u8], at: Range<usize>) -> Option<Hit> {
         && begins_word(bytes, start)
         && !is_word(follows)
         && !is_dummy(bytes.get(start..at.start)?);
-    fine.then(|| Hit::plain(start..end, MAILCHIMP, Certainty::Likely))
+    fine.then(|| SecretMatch::plain(start..end, MAILCHIMP, Certainty::Likely))
 }
 
 /// A secret with `Q~` behind its first four letters.
-pub(super) fn azure_client(bytes: &[u8], at: Range<usize>) -> Option<Hit> {
+pub(super) fn azure_client(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     let is_letter = |byte: u8| is_word(byte) || b"~.-".contains(&byte);
     let start = at.start.checked_sub(4)?;
     let end = run_end(bytes, at.end, 40, is_letter);
@@ -181,11 +182,11 @@ pub(super) fn azure_client(bytes: &[u8], at: Range<usize>) -> Option<Hit> {
         && (31..=34).contains(&(end - at.end))
         && begins_word(bytes, start)
         && !is_dummy(bytes.get(at.end..end)?);
-    fine.then(|| Hit::plain(start..end, AZURE, Certainty::Likely))
+    fine.then(|| SecretMatch::plain(start..end, AZURE, Certainty::Likely))
 }
 
 /// The signature of an address that lets everybody in who has it.
-pub(super) fn azure_signature(bytes: &[u8], at: Range<usize>) -> Option<Hit> {
+pub(super) fn azure_signature(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     let before = bytes.get(..at.start)?;
     if ![&b"?"[..], b"&", b"&amp;", b"\\u0026"].iter().any(|it| before.ends_with(it)) {
         return None;
@@ -196,11 +197,11 @@ pub(super) fn azure_signature(bytes: &[u8], at: Range<usize>) -> Option<Hit> {
     let has = |what: &[u8]| near.windows(what.len()).any(|window| window == what);
     let value = bytes.get(at.end..end)?;
     let fine = (43..=120).contains(&value.len()) && has(b"sv=") && has(b"se=") && !is_dummy(value);
-    fine.then(|| Hit::plain(at.end..end, SIGNATURE, Certainty::Likely))
+    fine.then(|| SecretMatch::plain(at.end..end, SIGNATURE, Certainty::Likely))
 }
 
 /// The password behind the name of a user, as `curl` takes it.
-pub(super) fn command_line(bytes: &[u8], at: Range<usize>) -> Option<Hit> {
+pub(super) fn command_line(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     let line = bytes.get(at.start.saturating_sub(300)..at.start)?;
     let line = line.rsplit(|byte| *byte == b'\n').next()?;
     let is_curl = line.windows(5).any(|window| window == b"curl " || window == b"wget ");
@@ -216,5 +217,5 @@ pub(super) fn command_line(bytes: &[u8], at: Range<usize>) -> Option<Hit> {
         && password.len() >= 4
         && !is_dummy(password)
         && !is_reference(password);
-    fine.then(|| Hit::plain(user + 1..end, COMMAND, Certainty::Possible))
+    fine.then(|| SecretMatch::plain(user + 1..end, COMMAND, Certainty::Possible))
 }

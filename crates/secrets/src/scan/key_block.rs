@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::neighbours::{run_end, stands};
-use super::{Certainty, Hit, REACH};
+use super::boundaries::{has_bytes_at, run_end};
+use super::{Certainty, MAX_SECRET_SPAN, SecretMatch};
 
 pub(super) const FAMILY: &str = "private-key";
 
@@ -12,21 +12,21 @@ const LEAST: usize = 40;
 
 /// The block that begins with the `-----BEGIN ` in this range. One that was cut off is found up to where its letters
 /// end.
-pub(super) fn check(bytes: &[u8], start: Range<usize>) -> Option<Hit> {
+pub(super) fn check_key_block(bytes: &[u8], start: Range<usize>) -> Option<SecretMatch> {
     let title = run_end(bytes, start.end, 40, |byte| byte.is_ascii_uppercase() || byte == b' ');
     let name = bytes.get(start.end..title)?;
     let is_private = name.ends_with(b"PRIVATE KEY") || name.ends_with(b"PRIVATE KEY BLOCK");
-    if !is_private || !stands(bytes, title, b"-----") {
+    if !is_private || !has_bytes_at(bytes, title, b"-----") {
         return None;
     }
     let from = title + 5;
-    let rest = bytes.get(from..bytes.len().min(from + REACH / 2))?;
+    let rest = bytes.get(from..bytes.len().min(from + MAX_SECRET_SPAN / 2))?;
     let closing = [b"-----END ", name, b"-----"].concat();
     let closed = rest.windows(closing.len()).position(|window| window == closing);
     let (body, end) = match closed {
         Some(at) => (rest.get(..at)?, from + at + closing.len()),
         None => {
-            let mut end = run_end(bytes, from, REACH / 2, is_inside);
+            let mut end = run_end(bytes, from, MAX_SECRET_SPAN / 2, is_inside);
             // A backslash at the end belongs to the quote behind it.
             while bytes.get(end - 1) == Some(&b'\\') {
                 end -= 1;
@@ -37,7 +37,7 @@ pub(super) fn check(bytes: &[u8], start: Range<usize>) -> Option<Hit> {
     // Escapes such as `\n` are a few letters too many.
     let letters = body.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
     let certainty = if closed.is_some() { Certainty::Certain } else { Certainty::Likely };
-    (letters >= LEAST).then(|| Hit::plain(start.start..end, FAMILY, certainty))
+    (letters >= LEAST).then(|| SecretMatch::plain(start.start..end, FAMILY, certainty))
 }
 
 /// Whether the byte can stand in a key: base64, headers of old forms, ends of lines and their escapes.

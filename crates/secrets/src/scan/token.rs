@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use crc_fast::{CrcAlgorithm, checksum};
 
-use super::neighbours::{begins_word, is_word, run_end};
-use super::plain::{is_dummy, is_mixed};
-use super::{Certainty, Hit};
+use super::boundaries::{begins_word, is_word, run_end};
+use super::dummy_values::{is_dummy, is_mixed};
+use super::{Certainty, SecretMatch};
 
 /// The bytes of which a part is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Alphabet {
 
 /// A part of a token.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum TokenPart {
     /// So many bytes of an alphabet, at least and at most.
     Run(Alphabet, usize, usize),
     /// These bytes.
@@ -57,7 +57,7 @@ pub(super) enum Part {
 
 /// What is known about a token besides its form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Proof {
+pub(super) enum TokenProof {
     /// Nothing.
     Form,
     /// The last six letters are the CRC-32 of those before, in base 62.
@@ -66,31 +66,32 @@ pub(super) enum Proof {
 
 /// A kind of token.
 #[derive(Debug)]
-pub(super) struct Token {
+pub(super) struct TokenPattern {
     pub(super) family: &'static str,
     pub(super) starts: &'static [&'static str],
-    pub(super) parts: &'static [Part],
-    pub(super) proof: Proof,
+    pub(super) parts: &'static [TokenPart],
+    pub(super) proof: TokenProof,
 }
 
-impl Token {
+impl TokenPattern {
     /// The token whose beginning stands in this range, if there is one.
-    pub(super) fn check(&self, bytes: &[u8], start: &Range<usize>) -> Option<Hit> {
+    pub(super) fn match_at(&self, bytes: &[u8], start: &Range<usize>) -> Option<SecretMatch> {
         if !begins_word(bytes, start.start) {
             return None;
         }
         let end = self.end(bytes, start.end).or_else(|| self.end_on_next_line(bytes, start.end))?;
         let body = bytes.get(start.end..end)?;
-        let is_random = is_mixed(body) || matches!(self.parts, [Part::Run(Alphabet::Capitals, ..)]);
+        let is_random =
+            is_mixed(body) || matches!(self.parts, [TokenPart::Run(Alphabet::Capitals, ..)]);
         if is_dummy(body) || !is_random {
             return None;
         }
         let certainty = match self.proof {
-            Proof::Form => Certainty::Likely,
-            Proof::Crc62 if has_crc62(&unbroken(body)) => Certainty::Certain,
-            Proof::Crc62 => Certainty::Possible,
+            TokenProof::Form => Certainty::Likely,
+            TokenProof::Crc62 if has_crc62(&without_line_break(body)) => Certainty::Certain,
+            TokenProof::Crc62 => Certainty::Possible,
         };
-        Some(Hit::plain(start.start..end, self.family, certainty))
+        Some(SecretMatch::plain(start.start..end, self.family, certainty))
     }
 
     /// Where the parts end that begin at this place.
@@ -98,10 +99,10 @@ impl Token {
         let mut at = from;
         for (number, part) in self.parts.iter().enumerate() {
             at = match *part {
-                Part::Text(text) => {
+                TokenPart::Text(text) => {
                     bytes.get(at..)?.starts_with(text.as_bytes()).then_some(at + text.len())?
                 }
-                Part::Run(alphabet, least, most) => {
+                TokenPart::Run(alphabet, least, most) => {
                     let mut end = run_end(bytes, at, most, |byte| alphabet.has(byte));
                     if number + 1 == self.parts.len() {
                         // A full stop or a dash behind the token belongs to the sentence.
@@ -119,7 +120,7 @@ impl Token {
 
     /// The same for a token of one part and a fixed length that was wrapped at the end of a line.
     fn end_on_next_line(&self, bytes: &[u8], from: usize) -> Option<usize> {
-        let [Part::Run(alphabet, least, most)] = self.parts else { return None };
+        let [TokenPart::Run(alphabet, least, most)] = self.parts else { return None };
         if least != most {
             return None;
         }
@@ -137,7 +138,7 @@ impl Token {
 const WRAPS: [&[u8]; 4] = [b"\r\n", b"\n", b"\\r\\n", b"\\n"];
 
 /// The token without the end of line in it.
-fn unbroken(token: &[u8]) -> Vec<u8> {
+fn without_line_break(token: &[u8]) -> Vec<u8> {
     let wrap = line_break(token, "");
     match token.windows(wrap.len().max(1)).position(|window| window == wrap) {
         Some(at) if !wrap.is_empty() => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use everturn_secrets::scan::{Form, Rules};
+use everturn_secrets::scan::{SecretEncoding, SecretRules};
 
 use crate::lookalikes;
 use crate::random::Random;
@@ -37,7 +37,7 @@ fn spellings(secret: &str) -> [String; 3] {
 
 #[test]
 fn t13_secrets_of_every_family_are_found_wherever_they_stand() {
-    let rules = Rules::standard();
+    let rules = SecretRules::standard();
     let mut by_family: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut missed = Vec::new();
     for (number, (family, make)) in FAMILIES.iter().enumerate() {
@@ -80,13 +80,13 @@ fn every_family_is_in_the_corpus() {
     let mut named: Vec<&str> = FAMILIES.iter().map(|(family, _)| *family).collect();
     named.sort_unstable();
     named.dedup();
-    assert_eq!(Rules::families(), named);
+    assert_eq!(SecretRules::families(), named);
     assert!(named.len() >= 25);
 }
 
 #[test]
 fn what_only_looks_like_a_secret_is_left_alone() {
-    let rules = Rules::standard();
+    let rules = SecretRules::standard();
     let (mut texts, mut bytes, mut wrong) = (0, 0, Vec::new());
     for seed in 0..20 {
         for text in lookalikes::all(&mut Random::new(seed)) {
@@ -104,7 +104,7 @@ fn what_only_looks_like_a_secret_is_left_alone() {
 
 #[test]
 fn secrets_in_base64_are_found_wherever_they_begin() {
-    let rules = Rules::standard();
+    let rules = SecretRules::standard();
     let (mut made_count, mut gone) = (0, 0);
     let mut missed = Vec::new();
     for (number, (family, make)) in FAMILIES.iter().enumerate() {
@@ -122,7 +122,9 @@ fn secrets_in_base64_are_found_wherever_they_begin() {
             let (masked, _) = rules.mask(&around);
             let inner = masked.split('"').nth(3).unwrap();
             let decoded = String::from_utf8(BASE64_STANDARD.decode(inner).unwrap()).unwrap();
-            if hits.iter().any(|hit| hit.form == Form::Base64) && !decoded.contains(&secret) {
+            if hits.iter().any(|hit| hit.form == SecretEncoding::Base64)
+                && !decoded.contains(&secret)
+            {
                 gone += 1;
                 assert!(
                     decoded.ends_with("\nmore of it\n") && decoded.starts_with("name"),

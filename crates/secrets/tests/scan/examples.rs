@@ -1,6 +1,6 @@
 //! Small texts, and what is found in them.
 
-use everturn_secrets::scan::{Certainty, Rules};
+use everturn_secrets::scan::{Certainty, SecretRules};
 
 use crate::random::Random;
 use crate::secrets::FAMILIES;
@@ -13,7 +13,7 @@ fn one(family: &str) -> String {
 
 #[track_caller]
 fn check(text: &str, expect: &[(&str, &str)]) {
-    let hits = Rules::standard().find(text);
+    let hits = SecretRules::standard().find(text);
     let found: Vec<(&str, &str)> =
         hits.iter().map(|hit| (hit.family, &text[hit.range.clone()])).collect();
     assert_eq!(found, expect, "{text}");
@@ -34,11 +34,11 @@ fn the_password_alone_is_taken_out_of_what_stands_around_it() {
 #[test]
 fn a_right_checksum_makes_a_token_certain() {
     let token = one("github-token");
-    let hits = Rules::standard().find(&token);
+    let hits = SecretRules::standard().find(&token);
     assert_eq!(hits[0].certainty, Certainty::Certain);
     let last = token.chars().last().unwrap();
     let wrong = format!("{}{}", &token[..token.len() - 1], if last == 'a' { 'b' } else { 'a' });
-    assert_eq!(Rules::standard().find(&wrong)[0].certainty, Certainty::Possible);
+    assert_eq!(SecretRules::standard().find(&wrong)[0].certainty, Certainty::Possible);
 }
 
 #[test]
@@ -46,10 +46,10 @@ fn a_token_that_was_wrapped_is_found_and_its_line_end_stays() {
     let token = one("github-token");
     for wrap in ["\n", "\r\n", "\\n"] {
         let text = format!("key: {}{wrap}{} end", &token[..17], &token[17..]);
-        let (masked, counts) = Rules::standard().mask(&text);
+        let (masked, counts) = SecretRules::standard().mask(&text);
         assert_eq!(counts.values().sum::<usize>(), 1, "{text}");
         assert!(masked.ends_with(&format!("]{wrap} end")), "{masked}");
-        assert_eq!(Rules::standard().find(&text)[0].certainty, Certainty::Certain);
+        assert_eq!(SecretRules::standard().find(&text)[0].certainty, Certainty::Certain);
     }
 }
 
@@ -57,7 +57,7 @@ fn a_token_that_was_wrapped_is_found_and_its_line_end_stays() {
 fn the_same_secret_has_the_same_placeholder() {
     let (a, b) = (one("groq-key"), one("slack-token"));
     let text = format!("{a} {b} {a}");
-    let (masked, counts) = Rules::standard().mask(&text);
+    let (masked, counts) = SecretRules::standard().mask(&text);
     let parts: Vec<&str> = masked.split(' ').collect();
     assert_eq!(parts[0], parts[2]);
     assert_ne!(parts[0], parts[1]);
@@ -71,9 +71,9 @@ fn the_same_secret_has_the_same_placeholder() {
 #[test]
 fn a_password_shows_less_of_its_hash_unless_there_is_a_key() {
     let text = "password: 'Zebra77!'";
-    let plain = Rules::standard().mask(text).0.into_owned();
+    let plain = SecretRules::standard().mask(text).0.into_owned();
     assert_eq!(plain.len(), "password: '[secret:password-assignment:12]'".len());
-    let (one, other) = (Rules::with_key([1; 32]), Rules::with_key([2; 32]));
+    let (one, other) = (SecretRules::with_key([1; 32]), SecretRules::with_key([2; 32]));
     assert_eq!(one.mask(text).0.len(), plain.len() + 6);
     assert_ne!(one.mask(text).0, other.mask(text).0);
 }
@@ -82,7 +82,7 @@ fn a_password_shows_less_of_its_hash_unless_there_is_a_key() {
 fn bytes_that_are_no_text_are_looked_through() {
     let token = one("stripe-key");
     let bytes = [b"\xff\xfe\0", token.as_bytes(), b"\0\xff"].concat();
-    let (masked, counts) = Rules::standard().mask_bytes(&bytes);
+    let (masked, counts) = SecretRules::standard().mask_bytes(&bytes);
     assert_eq!(counts, [("stripe-key", 1)].into());
     assert!(masked.starts_with(b"\xff\xfe\0[secret:stripe-key:") && masked.ends_with(b"]\0\xff"));
 }
@@ -91,6 +91,6 @@ fn bytes_that_are_no_text_are_looked_through() {
 fn a_key_block_that_was_cut_off_is_found() {
     let block = one("private-key");
     let cut = &block[..block.len() - 60];
-    let (masked, _) = Rules::standard().mask(cut);
+    let (masked, _) = SecretRules::standard().mask(cut);
     assert!(masked.starts_with("[secret:private-key:") && masked.len() < 40, "{masked}");
 }

@@ -2,44 +2,50 @@
 
 use serde_json::{Value, json};
 
-use super::{Config, ConfigError, Layer, Schema, at, fields, parts, read};
-use everturn_value::document::{Document, Segment, Style};
+use super::{
+    Config, ConfigError, ConfigLayer, ConfigSchema, fields, key_parts, parse_object, value_at,
+};
+use everturn_value::document::{Document, JsonStyle, PathSegment};
 
 /// The document to be changed: the file, or a new one.
-fn document(schema: &Schema, place: &str, bytes: Option<&[u8]>) -> Result<Document, ConfigError> {
+fn open_document(
+    schema: &ConfigSchema,
+    place: &str,
+    bytes: Option<&[u8]>,
+) -> Result<Document, ConfigError> {
     let edit = |source| ConfigError::Edit { key: "version".to_owned(), source };
     let Some(bytes) = bytes else {
-        return Document::new(&json!({"version": schema.version}), Style::PRETTY_RAW_LINE)
+        return Document::new(&json!({"version": schema.version}), JsonStyle::PRETTY_RAW_LINE)
             .map_err(edit);
     };
-    let value = read(place, bytes)?;
+    let value = parse_object(place, bytes)?;
     let shape = |reason| ConfigError::Shape { place: place.to_owned(), reason };
-    let mut document = Document::parse_like(bytes, &Style::PRETTY_RAW_LINE)
+    let mut document = Document::parse_like(bytes, &JsonStyle::PRETTY_RAW_LINE)
         .map_err(|source| ConfigError::Parse { place: place.to_owned(), source })?;
     match value.get("version") {
         Some(version) if version.as_u64() == Some(schema.version) => {}
         Some(version) => {
             return Err(shape(format!("version is {version}, not {}", schema.version)));
         }
-        None => document.set(&[Segment::Key("version")], &schema.version).map_err(edit)?,
+        None => document.set(&[PathSegment::Key("version")], &schema.version).map_err(edit)?,
     }
     Ok(document)
 }
 
-fn segments(key: &str) -> Vec<Segment<'_>> {
-    parts(key).into_iter().map(Segment::Key).collect()
+fn segments(key: &str) -> Vec<PathSegment<'_>> {
+    key_parts(key).into_iter().map(PathSegment::Key).collect()
 }
 
 /// A file with a setting changed; `bytes` are its content now, if there is one.
-pub fn set(
-    schema: &Schema,
+pub fn set_value(
+    schema: &ConfigSchema,
     place: &str,
     bytes: Option<&[u8]>,
     key: &str,
     value: &Value,
 ) -> Result<Vec<u8>, ConfigError> {
-    fields::allow(schema, key, value).map_err(|reason| ConfigError::Value { reason })?;
-    let mut document = document(schema, place, bytes)?;
+    fields::check_value(schema, key, value).map_err(|reason| ConfigError::Value { reason })?;
+    let mut document = open_document(schema, place, bytes)?;
     document
         .set(&segments(key), value)
         .map_err(|source| ConfigError::Edit { key: key.to_owned(), source })?;
@@ -47,13 +53,13 @@ pub fn set(
 }
 
 /// A file with a setting taken away; nothing, if it has none.
-pub fn remove(
-    schema: &Schema,
+pub fn remove_value(
+    schema: &ConfigSchema,
     place: &str,
     bytes: &[u8],
     key: &str,
 ) -> Result<Option<Vec<u8>>, ConfigError> {
-    let mut document = document(schema, place, Some(bytes))?;
+    let mut document = open_document(schema, place, Some(bytes))?;
     let removed = document
         .remove(&segments(key))
         .map_err(|source| ConfigError::Edit { key: key.to_owned(), source })?;
@@ -63,16 +69,16 @@ pub fn remove(
 /// Where a change of a setting belongs: to the layer that has it already, the project first, otherwise to the one
 /// that its group is for.
 #[must_use]
-pub fn layer_for(config: &Config, key: &str) -> Layer {
-    let has = |layer: Layer| {
+pub fn layer_for(config: &Config, key: &str) -> ConfigLayer {
+    let has = |layer: ConfigLayer| {
         let mut layers = config.layers.iter().filter(|origin| origin.layer == layer);
-        layers.any(|origin| at(&origin.value, key).is_some())
+        layers.any(|origin| value_at(&origin.value, key).is_some())
     };
     let group = key.split('.').next().unwrap_or(key);
     match () {
-        () if has(Layer::Project) => Layer::Project,
-        () if has(Layer::Global) => Layer::Global,
-        () if config.schema.project_groups.contains(&group) => Layer::Project,
-        () => Layer::Global,
+        () if has(ConfigLayer::Project) => ConfigLayer::Project,
+        () if has(ConfigLayer::Global) => ConfigLayer::Global,
+        () if config.schema.project_groups.contains(&group) => ConfigLayer::Project,
+        () => ConfigLayer::Global,
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 type Expected<'a> = Result<[&'a str; 4], HomeError>;
 
 fn check(
-    program: &Program,
+    program: &ProgramDirs,
     platform: Platform,
     root: Option<&str>,
     vars: &str,
@@ -23,7 +23,7 @@ fn check(
     };
     let environment =
         Environment { variable: &variable, current_dir: current_dir.into(), platform };
-    let home = Home::resolve(program, &environment, root).map(|home| {
+    let home = HomeDirs::resolve(program, &environment, root).map(|home| {
         let shown = |path: &PathBuf| path.to_string_lossy().into_owned();
         [&home.config_dir, &home.cache_dir, &home.state_dir, &home.config_file].map(shown)
     });
@@ -178,7 +178,7 @@ fn the_project_is_where_the_process_works() {
         platform: Platform::Unix,
     };
     let project = |program| {
-        let home = Home::resolve(program, &environment, Some("/r")).unwrap();
+        let home = HomeDirs::resolve(program, &environment, Some("/r")).unwrap();
         home.project_config_file.to_string_lossy().into_owned()
     };
     assert_eq!(project(&CODELIA), "/srv/app/.codelia/config.json");

@@ -21,7 +21,7 @@ pub enum Weakness {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WeakMount {
     /// Where it is mounted.
-    pub place: PathBuf,
+    pub mount_point: PathBuf,
     /// Its type, such as `ext4`.
     pub kind: String,
     /// Why.
@@ -30,7 +30,7 @@ pub struct WeakMount {
 
 impl fmt::Display for WeakMount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WeakMount { place, kind, weakness } = self;
+        let WeakMount { mount_point: place, kind, weakness } = self;
         let place = place.display();
         match weakness {
             Weakness::NoJournal => write!(
@@ -50,8 +50,8 @@ impl fmt::Display for WeakMount {
 }
 
 /// One line of `mountinfo`.
-struct Mount {
-    place: PathBuf,
+struct MountEntry {
+    mount_point: PathBuf,
     /// The numbers of the device, such as `8:1`.
     device: String,
     kind: String,
@@ -59,9 +59,9 @@ struct Mount {
     options: String,
 }
 
-impl Mount {
+impl MountEntry {
     /// Reads `42 27 7:0 / /mnt rw,relatime shared:1 - ext4 /dev/loop0 rw,data=writeback`.
-    fn parse(line: &str) -> Option<Mount> {
+    fn parse(line: &str) -> Option<MountEntry> {
         let (mount, system) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(2);
         let device = mount.next()?.to_owned();
@@ -69,7 +69,7 @@ impl Mount {
         let mut system = system.split(' ');
         let kind = system.next()?.to_owned();
         let options = system.nth(1).unwrap_or_default().to_owned();
-        Some(Mount { place, device, kind, options })
+        Some(MountEntry { mount_point: place, device, kind, options })
     }
 
     fn weakness(&self, own_options: impl Fn(&str) -> Option<String>) -> Option<Weakness> {
@@ -123,14 +123,20 @@ pub(super) fn weak_mounts(
     root: &Path,
     own_options: impl Fn(&str) -> Option<String>,
 ) -> Vec<WeakMount> {
-    let mounts: Vec<Mount> = mountinfo.lines().filter_map(Mount::parse).collect();
+    let mounts: Vec<MountEntry> = mountinfo.lines().filter_map(MountEntry::parse).collect();
     // Of two mounts at one place the later one is seen.
-    let above = mounts.iter().filter(|mount| root.starts_with(&mount.place));
-    let holder = above.max_by_key(|mount| mount.place.components().count());
-    let below = mounts.iter().filter(|mount| mount.place.starts_with(root) && mount.place != root);
-    let weak = holder.into_iter().chain(below).filter_map(|mount| {
+    let above = mounts.iter().filter(|mount| root.starts_with(&mount.mount_point));
+    let owner = above.max_by_key(|mount| mount.mount_point.components().count());
+    let below = mounts
+        .iter()
+        .filter(|mount| mount.mount_point.starts_with(root) && mount.mount_point != root);
+    let weak = owner.into_iter().chain(below).filter_map(|mount| {
         let weakness = mount.weakness(&own_options)?;
-        Some(WeakMount { place: mount.place.clone(), kind: mount.kind.clone(), weakness })
+        Some(WeakMount {
+            mount_point: mount.mount_point.clone(),
+            kind: mount.kind.clone(),
+            weakness,
+        })
     });
     weak.collect()
 }
@@ -168,7 +174,10 @@ broken line
 
     fn found(root: &str) -> Vec<(String, Weakness)> {
         let found = weak_mounts(MOUNTS, Path::new(root), own_options);
-        found.into_iter().map(|weak| (weak.place.display().to_string(), weak.weakness)).collect()
+        found
+            .into_iter()
+            .map(|weak| (weak.mount_point.display().to_string(), weak.weakness))
+            .collect()
     }
 
     fn check(root: &str, weak: &[(&str, Weakness)]) {

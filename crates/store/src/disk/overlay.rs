@@ -12,15 +12,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::{
-    Access, Disk, DiskFile, DiskLock, Entry, FileId, Flush, Kind, Listing, Mode, Sharing, Stat,
+    DirEntry, DirListing, Disk, DiskFile, DiskLock, FileAccess, FileId, FileKind, FilePermissions,
+    FileStat, Flush, LockMode,
 };
 use everturn_json::names::{FilePath, Name};
 
 mod files;
 mod names;
 
-use files::{BaseHandle, Inode, OpenFile};
-use names::{Names, Place};
+use files::{BaseHandle, OverlayFile, OverlayInode};
+use names::{NameTarget, OverlayNames};
 
 /// Keeps all changes in memory, and reads everything else from a base disk.
 ///
@@ -29,40 +30,40 @@ use names::{Names, Place};
 /// change the base meanwhile. That shows where the overlay has changed nothing. A file that was written
 /// here keeps the length that it had then, and reading it fails if the base file has become shorter.
 pub struct OverlayDisk {
-    shared: Arc<Shared>,
+    shared: Arc<OverlayShared>,
 }
 
 /// What the disk and its open files share.
-struct Shared {
+struct OverlayShared {
     base: Arc<dyn Disk>,
-    state: RwLock<State>,
+    state: RwLock<OverlayState>,
     /// The number of base files that were written. Open files look for theirs only if it has grown.
     patched: AtomicU64,
 }
 
 #[derive(Default)]
-struct State {
-    names: Names,
+struct OverlayState {
+    names: OverlayNames,
     /// Base files that were written, by their identity: all names and handles of a file mean the same.
-    patched: HashMap<FileId, Arc<Inode>>,
+    patched: HashMap<FileId, Arc<OverlayInode>>,
 }
 
-impl Shared {
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+impl OverlayShared {
+    fn read(&self) -> RwLockReadGuard<'_, OverlayState> {
         // Each change is done before the lock is dropped, so a panic elsewhere leaves it whole.
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, OverlayState> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn patched(&self, id: FileId) -> Option<Arc<Inode>> {
+    fn patched(&self, id: FileId) -> Option<Arc<OverlayInode>> {
         self.read().patched.get(&id).cloned()
     }
 
     /// The inode that takes the writes to a base file.
-    fn patch(&self, base: &BaseHandle) -> io::Result<Arc<Inode>> {
+    fn patch(&self, base: &BaseHandle) -> io::Result<Arc<OverlayInode>> {
         let stat = base.file.stat()?;
         if stat.id == FileId::default() {
             let message = "the disk below does not tell one file from another";
@@ -71,27 +72,27 @@ impl Shared {
         let mut state = self.write();
         let made = state.patched.entry(stat.id).or_insert_with(|| {
             self.patched.fetch_add(1, Ordering::Release);
-            Arc::new(Inode::over(base.clone(), stat))
+            Arc::new(OverlayInode::over_base(base.clone(), stat))
         });
         Ok(Arc::clone(made))
     }
 }
 
-impl State {
+impl OverlayState {
     /// What stands at a place, with what was written to it here.
-    fn stat(&self, base: &dyn Disk, place: &Place) -> io::Result<Option<Stat>> {
+    fn stat(&self, base: &dyn Disk, place: &NameTarget) -> io::Result<Option<FileStat>> {
         match place {
-            Place::Absent => Ok(None),
-            Place::Dir(id) => Ok(Some(new_dir(*id))),
-            Place::File(inode) => Ok(Some(inode.stat())),
-            Place::Base(path) => {
+            NameTarget::Absent => Ok(None),
+            NameTarget::Dir(id) => Ok(Some(new_dir(*id))),
+            NameTarget::File(inode) => Ok(Some(inode.stat())),
+            NameTarget::Base(path) => {
                 let stat = base.stat(path)?;
                 Ok(stat.map(|stat| self.patched.get(&stat.id).map_or(stat, |inode| inode.stat())))
             }
         }
     }
 
-    fn kind(&self, base: &dyn Disk, path: &FilePath) -> io::Result<Option<Kind>> {
+    fn kind(&self, base: &dyn Disk, path: &FilePath) -> io::Result<Option<FileKind>> {
         Ok(self.stat(base, &self.names.locate(path))?.map(|stat| stat.kind))
     }
 
@@ -101,7 +102,7 @@ impl State {
         let place = self.names.locate(&parent);
         match self.stat(base, &place)?.map(|stat| stat.kind) {
             None => Err(io::ErrorKind::NotFound.into()),
-            Some(Kind::Dir) => check_way(base, &place),
+            Some(FileKind::Dir) => check_base_ancestors(base, &place),
             Some(_) => Err(io::ErrorKind::NotADirectory.into()),
         }
     }
@@ -113,27 +114,27 @@ impl State {
         self.check_parent(base, path)
     }
 
-    fn list(&self, base: &dyn Disk, dir: &FilePath) -> io::Result<Listing> {
+    fn list(&self, base: &dyn Disk, dir: &FilePath) -> io::Result<DirListing> {
         let mut listing = match self.names.locate(dir) {
-            Place::Absent => return Err(io::ErrorKind::NotFound.into()),
-            Place::File(_) => return Err(io::ErrorKind::NotADirectory.into()),
-            Place::Dir(_) => Listing::default(),
-            Place::Base(path) => base.list(&path)?,
+            NameTarget::Absent => return Err(io::ErrorKind::NotFound.into()),
+            NameTarget::File(_) => return Err(io::ErrorKind::NotADirectory.into()),
+            NameTarget::Dir(_) => DirListing::default(),
+            NameTarget::Base(path) => base.list(&path)?,
         };
-        let changed: Vec<(Name, Place)> = self.names.children(dir).collect();
+        let changed: Vec<(Name, NameTarget)> = self.names.children(dir).collect();
         if changed.is_empty() {
             return Ok(listing);
         }
         let entries = std::mem::take(&mut listing.entries).into_iter();
-        let mut entries: BTreeMap<Name, Entry> =
+        let mut entries: BTreeMap<Name, DirEntry> =
             entries.map(|entry| (entry.name.clone(), entry)).collect();
         for (name, place) in changed {
             entries.remove(&name);
             if let Some(stat) = self.stat(base, &place)? {
                 // Links are the only files and directories that have no path of their own.
-                let linked =
-                    matches!(stat.kind, Kind::File | Kind::Dir) && check_way(base, &place).is_err();
-                entries.insert(name.clone(), Entry { name, kind: stat.kind, linked });
+                let linked = matches!(stat.kind, FileKind::File | FileKind::Dir)
+                    && check_base_ancestors(base, &place).is_err();
+                entries.insert(name.clone(), DirEntry { name, kind: stat.kind, linked });
             }
         }
         listing.entries = entries.into_values().collect();
@@ -152,12 +153,12 @@ impl State {
         }
         let replaced = self.kind(base, to)?;
         if replaced.is_some() {
-            if replaced == Some(Kind::Dir) || kind == Kind::Dir {
+            if replaced == Some(FileKind::Dir) || kind == FileKind::Dir {
                 return Err(io::ErrorKind::AlreadyExists.into());
             }
-            check_way(base, &self.names.locate(to))?;
+            check_base_ancestors(base, &self.names.locate(to))?;
         }
-        let uncovered = self.names.below(from);
+        let uncovered = self.names.inherited_target(from);
         let covered = self.stat(base, &uncovered)?.is_some();
         self.names.rename(from, to, covered);
         Ok(())
@@ -166,13 +167,13 @@ impl State {
     fn remove(&mut self, base: &dyn Disk, path: &FilePath) -> io::Result<()> {
         let kind = self.kind(base, path)?.ok_or(io::ErrorKind::NotFound)?;
         self.check_parent(base, path)?;
-        if kind == Kind::Dir {
+        if kind == FileKind::Dir {
             let listing = self.list(base, path)?;
             if !listing.entries.is_empty() || !listing.refused.is_empty() {
                 return Err(io::ErrorKind::DirectoryNotEmpty.into());
             }
         }
-        let uncovered = self.names.below(path);
+        let uncovered = self.names.inherited_target(path);
         let covered = self.stat(base, &uncovered)?.is_some();
         self.names.remove(path, covered);
         Ok(())
@@ -181,15 +182,15 @@ impl State {
 
 /// Fails if a place of the base cannot be written because a link is on the way: then the base would
 /// refuse the change too.
-fn check_way(base: &dyn Disk, place: &Place) -> io::Result<()> {
+fn check_base_ancestors(base: &dyn Disk, place: &NameTarget) -> io::Result<()> {
     match place {
-        Place::Base(path) => base.local_path(path).map(|_| ()),
+        NameTarget::Base(path) => base.local_path(path).map(|_| ()),
         _ => Ok(()),
     }
 }
 
-fn new_dir(id: FileId) -> Stat {
-    Stat { kind: Kind::Dir, len: 0, id, mode: 0o755, modified: 0 }
+fn new_dir(id: FileId) -> FileStat {
+    FileStat { kind: FileKind::Dir, len: 0, id, mode: 0o755, modified: 0 }
 }
 
 /// An identity that no file has: no device has the highest number.
@@ -203,7 +204,7 @@ impl OverlayDisk {
     #[must_use]
     pub fn new(base: Arc<dyn Disk>) -> OverlayDisk {
         let (state, patched) = (RwLock::default(), AtomicU64::new(0));
-        OverlayDisk { shared: Arc::new(Shared { base, state, patched }) }
+        OverlayDisk { shared: Arc::new(OverlayShared { base, state, patched }) }
     }
 
     /// Whether everything is as on the base. Writing the bytes that are there already changes nothing.
@@ -217,11 +218,13 @@ impl OverlayDisk {
     /// written. What lies in a directory that was moved is not listed, and of a file that has several
     /// names on the base only the one by which it was written.
     #[must_use]
-    pub fn changed(&self) -> Vec<FilePath> {
+    pub fn changed_paths(&self) -> Vec<FilePath> {
         let state = self.shared.read();
         let mut paths: Vec<FilePath> = state.names.changed().cloned().collect();
         for inode in state.patched.values() {
-            paths.extend(inode.base_path().into_iter().flat_map(|path| state.names.shown_at(path)));
+            paths.extend(
+                inode.base_path().into_iter().flat_map(|path| state.names.visible_names(path)),
+            );
         }
         paths.sort();
         paths.dedup();
@@ -232,44 +235,44 @@ impl OverlayDisk {
         &*self.shared.base
     }
 
-    fn locate(&self, path: &FilePath) -> Place {
+    fn locate(&self, path: &FilePath) -> NameTarget {
         self.shared.read().names.locate(path)
     }
 }
 
 impl Disk for OverlayDisk {
-    fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
+    fn open(&self, path: &FilePath, access: FileAccess) -> io::Result<Box<dyn DiskFile>> {
         let shared = Arc::clone(&self.shared);
         let place = self.locate(path);
         match &place {
-            Place::Absent => Err(io::ErrorKind::NotFound.into()),
-            Place::Dir(_) => Err(io::ErrorKind::IsADirectory.into()),
-            Place::File(inode) => {
-                Ok(Box::new(OpenFile::of_inode(shared, Arc::clone(inode), access)))
+            NameTarget::Absent => Err(io::ErrorKind::NotFound.into()),
+            NameTarget::Dir(_) => Err(io::ErrorKind::IsADirectory.into()),
+            NameTarget::File(inode) => {
+                Ok(Box::new(OverlayFile::of_inode(shared, Arc::clone(inode), access)))
             }
-            Place::Base(path) => {
-                let file = Arc::from(self.base().open(path, Access::Read)?);
-                if access != Access::Read {
-                    check_way(self.base(), &place)?;
+            NameTarget::Base(path) => {
+                let file = Arc::from(self.base().open(path, FileAccess::Read)?);
+                if access != FileAccess::Read {
+                    check_base_ancestors(self.base(), &place)?;
                 }
                 let base = BaseHandle { file, path: path.clone() };
-                Ok(Box::new(OpenFile::of_base(shared, base, access)))
+                Ok(Box::new(OverlayFile::of_base(shared, base, access)))
             }
         }
     }
 
-    fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
+    fn create(&self, path: &FilePath, mode: FilePermissions) -> io::Result<Box<dyn DiskFile>> {
         let mut state = self.shared.write();
         state.check_vacant(self.base(), path)?;
-        let inode = Arc::new(Inode::new(new_id(), mode));
-        state.names.put(path, Place::File(Arc::clone(&inode)));
+        let inode = Arc::new(OverlayInode::new(new_id(), mode));
+        state.names.put(path, NameTarget::File(Arc::clone(&inode)));
         let shared = Arc::clone(&self.shared);
-        Ok(Box::new(OpenFile::of_inode(shared, inode, Access::Append)))
+        Ok(Box::new(OverlayFile::of_inode(shared, inode, FileAccess::Append)))
     }
 
-    fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
+    fn stat(&self, path: &FilePath) -> io::Result<Option<FileStat>> {
         let place = self.locate(path);
-        let Place::Base(path) = &place else {
+        let NameTarget::Base(path) = &place else {
             return self.shared.read().stat(self.base(), &place);
         };
         // The base is not asked under the lock, so that threads do not wait for each other.
@@ -277,9 +280,9 @@ impl Disk for OverlayDisk {
         Ok(stat.map(|stat| self.shared.patched(stat.id).map_or(stat, |inode| inode.stat())))
     }
 
-    fn list(&self, dir: &FilePath) -> io::Result<Listing> {
+    fn list(&self, dir: &FilePath) -> io::Result<DirListing> {
         let state = self.shared.read();
-        if let Place::Base(path) = state.names.locate(dir)
+        if let NameTarget::Base(path) = state.names.locate(dir)
             && state.names.children(dir).next().is_none()
         {
             drop(state);
@@ -291,7 +294,7 @@ impl Disk for OverlayDisk {
     fn create_dir(&self, path: &FilePath) -> io::Result<()> {
         let mut state = self.shared.write();
         state.check_vacant(self.base(), path)?;
-        state.names.put(path, Place::Dir(new_id()));
+        state.names.put(path, NameTarget::Dir(new_id()));
         Ok(())
     }
 
@@ -304,7 +307,7 @@ impl Disk for OverlayDisk {
         let place = state.names.locate(file);
         match state.stat(self.base(), &place)?.map(|stat| stat.kind) {
             None => return Err(io::ErrorKind::NotFound.into()),
-            Some(Kind::File) => check_way(self.base(), &place)?,
+            Some(FileKind::File) => check_base_ancestors(self.base(), &place)?,
             Some(_) => return Err(io::ErrorKind::IsADirectory.into()),
         }
         state.check_vacant(self.base(), to)?;
@@ -318,13 +321,13 @@ impl Disk for OverlayDisk {
 
     fn sync_dir(&self, dir: &FilePath, _why: Flush) -> io::Result<()> {
         match self.stat(dir)?.map(|stat| stat.kind) {
-            Some(Kind::Dir) => Ok(()),
+            Some(FileKind::Dir) => Ok(()),
             _ => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
     /// Always granted: an overlay has one process. There is no lock file.
-    fn lock(&self, path: &FilePath, _sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
+    fn lock(&self, path: &FilePath, _sharing: LockMode) -> io::Result<Option<Box<dyn DiskLock>>> {
         self.shared.read().check_parent(self.base(), path)?;
         Ok(Some(Box::new(OverlayLock)))
     }
@@ -336,7 +339,7 @@ impl Disk for OverlayDisk {
     /// None for what was changed, since it is nowhere but in memory.
     fn local_path(&self, path: &FilePath) -> io::Result<Option<PathBuf>> {
         if self.shared.read().names.is_touched(path)
-            || self.changed().iter().any(|changed| changed.is_within(path))
+            || self.changed_paths().iter().any(|changed| changed.is_within(path))
         {
             return Ok(None);
         }

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::beneath::{Beneath, NameInDir, open_to_read};
+use super::root_dir::{NameInDir, RootDir, open_to_read};
 use super::{
-    Access, Appended, Disk, DiskFile, DiskLock, Entry, Flush, Kind, Listing, Mode, PauseRequest,
-    Sharing, Stat, WeakMount, facts, is_full, mounts,
+    AppendResult, DirEntry, DirListing, Disk, DiskFile, DiskLock, FileAccess, FileKind,
+    FilePermissions, FileStat, Flush, LockMode, PauseRequest, WeakMount, is_full, mounts, platform,
 };
 use everturn_json::names::{FilePath, Name, NameError};
 
@@ -30,9 +30,9 @@ const MAX_KNOWN_DIRS: usize = 4096;
 pub struct RealDisk {
     /// The real path of the root, without links in it.
     root: PathBuf,
-    base: facts::Base,
+    base: platform::Base,
     /// The way to everything that is changed.
-    beneath: Arc<Beneath>,
+    beneath: Arc<RootDir>,
     /// Directories that were found to lie within the root.
     known_dirs: Mutex<HashSet<Box<str>, foldhash::fast::RandomState>>,
     flushes: Arc<AtomicU64>,
@@ -45,8 +45,8 @@ impl RealDisk {
         if !root.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        let base = facts::base(&root)?;
-        let beneath = Arc::new(Beneath::new(File::open(&root)?));
+        let base = platform::base(&root)?;
+        let beneath = Arc::new(RootDir::new(File::open(&root)?));
         let known_dirs = Mutex::default();
         Ok(RealDisk { root, base, beneath, known_dirs, flushes: Arc::default() })
     }
@@ -99,28 +99,28 @@ impl RealDisk {
     /// Where `path` really lies, all links followed, for reading it.
     fn resolve(&self, path: &FilePath) -> io::Result<PathBuf> {
         match self.root.join(path.as_str()).canonicalize() {
-            Ok(place) => self.inside(place),
+            Ok(place) => self.require_inside_root(place),
             Err(error) => Err(error),
         }
     }
 
     /// The name `path` itself, for changing it: no link may be on the way.
     fn entry<'a>(&'a self, path: &'a FilePath) -> io::Result<NameInDir<'a>> {
-        self.beneath.entry(path).map_err(|error| self.explain(path, error))
+        self.beneath.entry(path).map_err(|error| self.explain_link_error(path, error))
     }
 
     /// The same for something that is to be replaced, which must not be a link itself.
-    fn target<'a>(&'a self, path: &'a FilePath) -> io::Result<NameInDir<'a>> {
+    fn replaceable_entry<'a>(&'a self, path: &'a FilePath) -> io::Result<NameInDir<'a>> {
         let entry = self.entry(path)?;
         match entry.stat() {
-            Ok(stat) if stat.kind == Kind::Other => Err(through_link()),
+            Ok(stat) if stat.kind == FileKind::Other => Err(link_error()),
             _ => Ok(entry),
         }
     }
 
     /// Why something could not be opened for a change: looks for a link, step by step. What is found here
     /// only informs.
-    fn explain(&self, path: &FilePath, error: io::Error) -> io::Error {
+    fn explain_link_error(&self, path: &FilePath, error: io::Error) -> io::Error {
         let code = error.raw_os_error().map(Errno::from_raw_os_error);
         if !matches!(code, Some(Errno::LOOP | Errno::NOTDIR | Errno::XDEV)) {
             return error;
@@ -132,17 +132,17 @@ impl RealDisk {
             if !fs::symlink_metadata(&place).is_ok_and(|data| data.is_symlink()) {
                 continue;
             }
-            let outside = place.canonicalize().map(|place| self.inside(place));
+            let outside = place.canonicalize().map(|place| self.require_inside_root(place));
             return match outside {
                 // A name that is a link itself is refused wherever it leads.
                 Ok(Err(outside)) if step != path => outside,
-                _ => through_link(),
+                _ => link_error(),
             };
         }
         error
     }
 
-    fn inside(&self, place: PathBuf) -> io::Result<PathBuf> {
+    fn require_inside_root(&self, place: PathBuf) -> io::Result<PathBuf> {
         if place.starts_with(&self.root) {
             return Ok(place);
         }
@@ -152,11 +152,11 @@ impl RealDisk {
 
     /// Refuses a path whose directories lead out of the root. Asked often, so answers are remembered;
     /// whatever opens or changes a file looks anew.
-    fn check_way(&self, path: &FilePath) -> io::Result<()> {
+    fn check_ancestors(&self, path: &FilePath) -> io::Result<()> {
         let Some((dir, _)) = path.as_str().rsplit_once('/') else { return Ok(()) };
         let mut known = self.known_dirs.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains(dir) {
-            self.inside(self.root.join(dir).canonicalize()?)?;
+            self.require_inside_root(self.root.join(dir).canonicalize()?)?;
             if known.len() >= MAX_KNOWN_DIRS {
                 known.clear();
             }
@@ -166,29 +166,29 @@ impl RealDisk {
     }
 
     /// What a link stands for: what it leads to, unless that lies outside or is nothing.
-    fn follow(&self, link: &Path, stat: Stat) -> io::Result<Stat> {
+    fn resolve_link(&self, link: &Path, stat: FileStat) -> io::Result<FileStat> {
         match link.canonicalize() {
-            Ok(target) if target.starts_with(&self.root) => facts::of_entry(&target),
-            Ok(_outside) => Ok(Stat { kind: Kind::LinkOutside, ..stat }),
+            Ok(target) if target.starts_with(&self.root) => platform::of_entry(&target),
+            Ok(_outside) => Ok(FileStat { kind: FileKind::LinkOutside, ..stat }),
             Err(error) if is_absence(&error) => Ok(stat),
             Err(error) => Err(error),
         }
     }
 
-    fn entry_of(&self, name: Name, found: &fs::DirEntry) -> io::Result<Entry> {
+    fn entry_of(&self, name: Name, found: &fs::DirEntry) -> io::Result<DirEntry> {
         let kind = found.file_type()?;
         let linked = kind.is_symlink();
         let kind = if kind.is_file() {
-            Kind::File
+            FileKind::File
         } else if kind.is_dir() {
-            Kind::Dir
+            FileKind::Dir
         } else {
-            self.follow(&found.path(), facts::of_entry(&found.path())?)?.kind
+            self.resolve_link(&found.path(), platform::of_entry(&found.path())?)?.kind
         };
-        Ok(Entry { name, kind, linked })
+        Ok(DirEntry { name, kind, linked })
     }
 
-    fn lock_by(
+    fn lock_with(
         &self,
         path: &FilePath,
         take: impl Fn(&File) -> Result<(), TryLockError>,
@@ -196,9 +196,9 @@ impl RealDisk {
         let entry = self.entry(path)?;
         loop {
             let file = entry.open_or_create().map_err(|error| refuse_lock(&entry, error))?;
-            let opened = facts::of_file(&file)?;
-            if opened.kind != Kind::File {
-                return Err(no_lock());
+            let opened = platform::of_file(&file)?;
+            if opened.kind != FileKind::File {
+                return Err(lock_unsupported());
             }
             match take(&file) {
                 Ok(()) => {}
@@ -215,7 +215,7 @@ impl RealDisk {
     }
 }
 
-fn through_link() -> io::Error {
+fn link_error() -> io::Error {
     let message = "leads through a link, and nothing is written through links; name the real place";
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
@@ -223,10 +223,14 @@ fn through_link() -> io::Error {
 /// Says of a lock that is a link why it cannot be opened. Its holder writes into the file, which must not be
 /// that of somebody else.
 fn refuse_lock(entry: &NameInDir<'_>, error: io::Error) -> io::Error {
-    if entry.stat().is_ok_and(|stat| stat.kind == Kind::Other) { no_lock() } else { error }
+    if entry.stat().is_ok_and(|stat| stat.kind == FileKind::Other) {
+        lock_unsupported()
+    } else {
+        error
+    }
 }
 
-fn no_lock() -> io::Error {
+fn lock_unsupported() -> io::Error {
     let message = "is a link or a special file, and a lock must be a plain file";
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
@@ -239,7 +243,7 @@ fn is_absence(error: &io::Error) -> bool {
 impl Disk for RealDisk {
     fn local_path(&self, path: &FilePath) -> io::Result<Option<PathBuf>> {
         // What another library opens by its path can only be looked at beforehand.
-        self.target(path)?;
+        self.replaceable_entry(path)?;
         Ok(Some(self.root.join(path.as_str())))
     }
 
@@ -257,34 +261,35 @@ impl Disk for RealDisk {
         most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
     }
 
-    fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
+    fn open(&self, path: &FilePath, access: FileAccess) -> io::Result<Box<dyn DiskFile>> {
         let opened = match access {
             // What cannot be opened so easily shows why when it is looked for step by step.
-            Access::Read => match facts::open_below(&self.base, path.as_str()) {
+            FileAccess::Read => match platform::open_below(&self.base, path.as_str()) {
                 Some(file) => Ok(file),
                 None => open_to_read(&self.resolve(path)?),
             },
-            Access::Append => self.beneath.open(path, true),
-            Access::Write => self.beneath.open(path, false),
+            FileAccess::Append => self.beneath.open(path, true),
+            FileAccess::Write => self.beneath.open(path, false),
         };
-        let file = opened.map_err(|error| self.explain(path, error))?;
-        if facts::of_file(&file)?.kind != Kind::File {
+        let file = opened.map_err(|error| self.explain_link_error(path, error))?;
+        if platform::of_file(&file)?.kind != FileKind::File {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "is not a regular file"));
         }
         Ok(Box::new(RealFile { file, flushes: Arc::clone(&self.flushes) }))
     }
 
-    fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
+    fn create(&self, path: &FilePath, mode: FilePermissions) -> io::Result<Box<dyn DiskFile>> {
         let created = self.beneath.create(path, mode);
-        let file = created.map_err(|error| self.explain(path, error))?;
+        let file = created.map_err(|error| self.explain_link_error(path, error))?;
         Ok(Box::new(RealFile { file, flushes: Arc::clone(&self.flushes) }))
     }
 
-    fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
-        let looked = self.check_way(path).and_then(|()| facts::below(&self.base, path.as_str()));
+    fn stat(&self, path: &FilePath) -> io::Result<Option<FileStat>> {
+        let looked =
+            self.check_ancestors(path).and_then(|()| platform::below(&self.base, path.as_str()));
         match looked {
-            Ok(stat) if stat.kind == Kind::Other => {
-                Ok(Some(self.follow(&self.root.join(path.as_str()), stat)?))
+            Ok(stat) if stat.kind == FileKind::Other => {
+                Ok(Some(self.resolve_link(&self.root.join(path.as_str()), stat)?))
             }
             Ok(stat) => Ok(Some(stat)),
             Err(error) if is_absence(&error) => Ok(None),
@@ -292,8 +297,8 @@ impl Disk for RealDisk {
         }
     }
 
-    fn list(&self, dir: &FilePath) -> io::Result<Listing> {
-        let mut listing = Listing::default();
+    fn list(&self, dir: &FilePath) -> io::Result<DirListing> {
+        let mut listing = DirListing::default();
         for entry in fs::read_dir(self.resolve(dir)?)? {
             let entry = entry?;
             let name = entry.file_name();
@@ -319,11 +324,11 @@ impl Disk for RealDisk {
     }
 
     fn rename(&self, from: &FilePath, to: &FilePath) -> io::Result<()> {
-        self.entry(from)?.rename_to(&self.target(to)?)
+        self.entry(from)?.rename_to(&self.replaceable_entry(to)?)
     }
 
     fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()> {
-        self.target(file)?.link_to(&self.entry(to)?)
+        self.replaceable_entry(file)?.link_to(&self.entry(to)?)
     }
 
     fn remove(&self, path: &FilePath) -> io::Result<()> {
@@ -332,19 +337,20 @@ impl Disk for RealDisk {
 
     fn sync_dir(&self, dir: &FilePath, _why: Flush) -> io::Result<()> {
         self.flushes.fetch_add(1, Ordering::Relaxed);
-        let opened = self.beneath.open_dir(dir).map_err(|error| self.explain(dir, error));
+        let opened =
+            self.beneath.open_dir(dir).map_err(|error| self.explain_link_error(dir, error));
         opened?.sync_all()
     }
 
-    fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
-        self.lock_by(path, |file| match sharing {
-            Sharing::Shared => file.try_lock_shared(),
-            Sharing::Exclusive => file.try_lock(),
+    fn lock(&self, path: &FilePath, sharing: LockMode) -> io::Result<Option<Box<dyn DiskLock>>> {
+        self.lock_with(path, |file| match sharing {
+            LockMode::Shared => file.try_lock_shared(),
+            LockMode::Exclusive => file.try_lock(),
         })
     }
 
     fn is_locked(&self, path: &FilePath) -> io::Result<bool> {
-        let file = match self.open(path, Access::Read) {
+        let file = match self.open(path, FileAccess::Read) {
             Ok(_) => File::open(self.resolve(path)?)?,
             Err(error) if is_absence(&error) => return Ok(false),
             Err(error) => return Err(error),
@@ -365,8 +371,8 @@ struct RealFile {
 }
 
 impl DiskFile for RealFile {
-    fn stat(&self) -> io::Result<Stat> {
-        facts::of_file(&self.file)
+    fn stat(&self) -> io::Result<FileStat> {
+        platform::of_file(&self.file)
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
@@ -374,18 +380,18 @@ impl DiskFile for RealFile {
     }
 
     fn read_more(&self, offset: u64, bytes: &mut Vec<u8>) -> io::Result<usize> {
-        facts::read_more(&self.file, offset, bytes)
+        platform::read_more(&self.file, offset, bytes)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         FileExt::write_at(&self.file, bytes, offset)
     }
 
-    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
+    fn append(&self, bytes: &[u8]) -> io::Result<AppendResult> {
         let mut file = &self.file;
         let written = file.write(bytes)?;
         let at = file.stream_position()?.saturating_sub(written as u64);
-        Ok(Appended { at, written })
+        Ok(AppendResult { at, written })
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -393,7 +399,7 @@ impl DiskFile for RealFile {
     }
 
     fn reserve(&self, start: u64, end: u64) -> io::Result<()> {
-        let reserved = facts::reserve(&self.file, start, end);
+        let reserved = platform::reserve(&self.file, start, end);
         if reserved.is_err() {
             // What could be had is of no use, and others may need it.
             self.file.set_len(start)?;
@@ -419,7 +425,7 @@ impl DiskFile for RealFile {
     }
 
     fn drop_cache(&self) -> io::Result<()> {
-        facts::drop_cache(&self.file)
+        platform::drop_cache(&self.file)
     }
 }
 
@@ -433,7 +439,7 @@ impl PauseRequest for HeldPause {}
 #[derive(Debug)]
 struct RealLock {
     file: File,
-    beneath: Arc<Beneath>,
+    beneath: Arc<RootDir>,
     path: FilePath,
 }
 

@@ -14,20 +14,23 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Access, Disk, DiskFile, DiskLock, Flush, Kind, Listing, Mode, Sharing, Stat};
+use super::{
+    DirListing, Disk, DiskFile, DiskLock, FileAccess, FileKind, FilePermissions, FileStat, Flush,
+    LockMode,
+};
 use everturn_json::names::FilePath;
 
 mod files;
 mod names;
 mod world;
 
-pub use world::{Data, Fault, Names, Survival, Trouble};
-use world::{Pid, World};
+pub use world::{DataSurvival, Fault, FaultKind, NameSurvival, Survival};
+use world::{Pid, SimWorld};
 
 /// One process's view of a simulated disk.
 #[derive(Debug, Clone)]
 pub struct SimDisk {
-    world: Arc<Mutex<World>>,
+    world: Arc<Mutex<SimWorld>>,
     pid: Pid,
 }
 
@@ -41,7 +44,7 @@ impl SimDisk {
     /// An empty disk, seen by its first process.
     #[must_use]
     pub fn new() -> SimDisk {
-        let mut world = World::default();
+        let mut world = SimWorld::default();
         let pid = world.spawn();
         SimDisk { world: Arc::new(Mutex::new(world)), pid }
     }
@@ -83,7 +86,7 @@ impl SimDisk {
     }
 
     /// Forgets all faults that were injected.
-    pub fn heal(&self) {
+    pub fn clear_faults(&self) {
         self.world().faults.clear();
     }
 
@@ -149,7 +152,7 @@ impl SimDisk {
     /// Puts a file on the disk as if it had always been there: seen, and safe from power cuts.
     ///
     /// It takes the place of a file of the same name, together with what was not flushed of it.
-    pub fn put(&self, path: &FilePath, content: &[u8]) {
+    pub fn put_file(&self, path: &FilePath, content: &[u8]) {
         self.world().tree.put(path, content);
     }
 
@@ -165,55 +168,55 @@ impl SimDisk {
         self.world().dirs()
     }
 
-    fn world(&self) -> MutexGuard<'_, World> {
+    fn world(&self) -> MutexGuard<'_, SimWorld> {
         // A test that panics elsewhere leaves the world as it was; it is still a world.
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Disk for SimDisk {
-    fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
+    fn open(&self, path: &FilePath, access: FileAccess) -> io::Result<Box<dyn DiskFile>> {
         let mut world = self.world();
-        world.read(self.pid)?;
+        world.count_read(self.pid)?;
         let inode = world.file(path)?;
         Ok(Box::new(files::SimFile::new(self.clone(), inode, access)))
     }
 
-    fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
+    fn create(&self, path: &FilePath, mode: FilePermissions) -> io::Result<Box<dyn DiskFile>> {
         let mut world = self.world();
-        world.change_with_room(self.pid)?;
+        world.count_allocating_change(self.pid)?;
         let inode = world.create(path, mode)?;
-        Ok(Box::new(files::SimFile::new(self.clone(), inode, Access::Append)))
+        Ok(Box::new(files::SimFile::new(self.clone(), inode, FileAccess::Append)))
     }
 
-    fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
+    fn stat(&self, path: &FilePath) -> io::Result<Option<FileStat>> {
         let mut world = self.world();
-        world.read(self.pid)?;
+        world.count_read(self.pid)?;
         Ok(world.stat(path))
     }
 
-    fn list(&self, dir: &FilePath) -> io::Result<Listing> {
+    fn list(&self, dir: &FilePath) -> io::Result<DirListing> {
         let mut world = self.world();
-        world.read(self.pid)?;
+        world.count_read(self.pid)?;
         world.list(dir)
     }
 
     fn create_dir(&self, path: &FilePath) -> io::Result<()> {
         let mut world = self.world();
-        world.change_with_room(self.pid)?;
+        world.count_allocating_change(self.pid)?;
         world.create_dir(path)
     }
 
     fn rename(&self, from: &FilePath, to: &FilePath) -> io::Result<()> {
         let mut world = self.world();
-        world.change(self.pid)?;
+        world.count_change(self.pid)?;
         world.check_mount(from, to)?;
         world.rename(from, to)
     }
 
     fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()> {
         let mut world = self.world();
-        world.change_with_room(self.pid)?;
+        world.count_allocating_change(self.pid)?;
         world.check_mount(file, to)?;
         if world.refuses_links {
             return Err(io::ErrorKind::Unsupported.into());
@@ -223,25 +226,25 @@ impl Disk for SimDisk {
 
     fn remove(&self, path: &FilePath) -> io::Result<()> {
         let mut world = self.world();
-        world.change(self.pid)?;
+        world.count_change(self.pid)?;
         world.remove(path)
     }
 
     fn sync_dir(&self, dir: &FilePath, why: Flush) -> io::Result<()> {
         let mut world = self.world();
-        world.change(self.pid)?;
-        if world.stat(dir).is_none_or(|stat| stat.kind != Kind::Dir) {
+        world.count_change(self.pid)?;
+        if world.stat(dir).is_none_or(|stat| stat.kind != FileKind::Dir) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        if world.counts(why) {
+        if world.count_flush(why) {
             world.sync_dir(dir);
         }
         Ok(())
     }
 
-    fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
+    fn lock(&self, path: &FilePath, sharing: LockMode) -> io::Result<Option<Box<dyn DiskLock>>> {
         let mut world = self.world();
-        world.change(self.pid)?;
+        world.count_change(self.pid)?;
         let Some(lock) = world.lock(self.pid, path, sharing)? else {
             return Ok(None);
         };
@@ -250,7 +253,7 @@ impl Disk for SimDisk {
 
     fn is_locked(&self, path: &FilePath) -> io::Result<bool> {
         let mut world = self.world();
-        world.read(self.pid)?;
+        world.count_read(self.pid)?;
         Ok(world.is_locked(path))
     }
 }

@@ -6,23 +6,23 @@ use std::io;
 use std::sync::Arc;
 
 use super::StoreError;
-use super::core::{Core, Pending, Round};
 use super::fingerprint::Fingerprint;
-use super::log::own;
-use super::plan::{Aid, Planned, Staged};
+use super::log::known_own_path;
+use super::plan::{ApplyHint, PlannedBatch, StagedReplacement};
 use super::quarantine::{ensure_dir, fingerprint_range};
-use super::record::{Op, Record};
-use super::relocate::{Relocated, relocate};
-use super::staged::StagedName;
-use super::tracked::Tracked;
-use crate::disk::{Access, Disk, DiskFile, FileId, Flush, Mode, Stat, is_full};
+use super::record::{LogOp, Record};
+use super::relocate::{RelocateMethod, relocate};
+use super::staging::StagedName;
+use super::store_core::{GroupCommit, PendingBatch, StoreCore};
+use super::tracked_files::TrackedFile;
+use crate::disk::{Disk, DiskFile, FileAccess, FileId, FilePermissions, FileStat, Flush, is_full};
 use everturn_json::names::{FilePath, PathSet};
 
-pub(super) use undo::Undo;
+pub(super) use undo::UndoStep;
 
 /// What is removed when a batch has been carried out.
 #[derive(Default)]
-struct Cleanup {
+struct ApplyCleanup {
     /// Things without a name among the data. They go also if the batch is taken back.
     unneeded: Vec<FilePath>,
     /// New contents that had to be copied into their places.
@@ -33,37 +33,37 @@ struct Cleanup {
     originals: Vec<FilePath>,
 }
 
-impl Core {
+impl StoreCore {
     /// Applies everything that is pending. A batch that fails is taken back, together with later ones
     /// that build on it; the others go on.
-    pub(super) fn apply_pending(&mut self, round: &mut Round<'_>) -> Result<(), StoreError> {
+    pub(super) fn apply_pending(&mut self, round: &mut GroupCommit<'_>) -> Result<(), StoreError> {
         if let Some(log) = &self.log {
             self.courtesy.wait(log);
         }
         let pending = std::mem::take(&mut self.pending);
-        let give_out = round.last && !self.outlook.crowded;
-        self.outlook.clear();
-        let (plain, rest): (Vec<Pending>, Vec<Pending>) =
-            pending.into_iter().partition(|pending| give_out && self.is_plain(pending));
+        let give_out = round.last && !self.pending_state.has_conflicting_appends;
+        self.pending_state.clear();
+        let (plain, rest): (Vec<PendingBatch>, Vec<PendingBatch>) =
+            pending.into_iter().partition(|pending| give_out && self.is_plain_append(pending));
         if let Err(error) = self.apply_all(rest, round) {
             for pending in plain {
-                round.settle(pending.ticket, Err(error.clone()));
+                round.complete(pending.ticket, Err(error.clone()));
             }
             return Err(error);
         }
-        if !plain.iter().all(|pending| self.is_plain(pending)) {
+        if !plain.iter().all(|pending| self.is_plain_append(pending)) {
             // To carry the others out, files had to be closed.
             return self.apply_all(plain, round);
         }
         // Last, because taking another batch back waits for all that are out.
-        self.give_out(plain, round);
+        self.hand_off(plain, round);
         Ok(())
     }
 
     fn apply_all(
         &mut self,
-        pending: Vec<Pending>,
-        round: &mut Round<'_>,
+        pending: Vec<PendingBatch>,
+        round: &mut GroupCommit<'_>,
     ) -> Result<(), StoreError> {
         let mut failed = PathSet::default();
         let mut aborts: Vec<Record> = Vec::new();
@@ -71,61 +71,61 @@ impl Core {
         let mut unneeded = Vec::new();
         let mut waiting = pending.into_iter();
         while let Some(pending) = waiting.next() {
-            let Pending { mut planned, index, ticket } = pending;
-            let applied = if planned.meets(&failed) {
-                self.discard(std::mem::take(&mut planned.aids));
+            let PendingBatch { mut planned, index, ticket } = pending;
+            let applied = if planned.overlaps(&failed) {
+                self.discard(std::mem::take(&mut planned.hints));
                 Err(StoreError::Overtaken)
             } else {
                 self.apply(&mut planned)
             };
             match applied {
-                Ok(()) => round.settle(ticket, Ok(std::mem::take(&mut planned.receipt))),
+                Ok(()) => round.complete(ticket, Ok(std::mem::take(&mut planned.receipt))),
                 Err(error) if ticket.is_none() || self.poisoned.is_some() => {
                     // Acknowledged already, or half taken back: opening the store again completes it.
                     // So it does with those that come after, and those whose abort was not noted.
                     let error = self.poison(error);
                     let noted = refused.into_iter().map(|(ticket, _)| ticket);
                     let rest = waiting.map(|pending| {
-                        self.discard(pending.planned.aids);
+                        self.discard(pending.planned.hints);
                         pending.ticket
                     });
                     for ticket in noted.chain([ticket]).chain(rest) {
-                        round.settle(ticket, Err(error.clone()));
+                        round.complete(ticket, Err(error.clone()));
                     }
                     return Err(error);
                 }
                 Err(error) => {
-                    failed.extend(planned.ops.iter().flat_map(Op::paths).cloned());
+                    failed.extend(planned.ops.iter().flat_map(LogOp::paths).cloned());
                     unneeded.extend(self.staged_for(&planned.ops));
                     aborts.push(Record::Abort(index));
                     refused.push((ticket, error));
                 }
             }
         }
-        self.taken_back.absorb(failed);
-        let noted = self.note_aborts(&aborts);
+        self.undone_paths.merge(failed);
+        let noted = self.log_aborts(&aborts);
         if noted.is_ok() {
-            self.clear_away(unneeded);
+            self.remove_unneeded(unneeded);
         }
         for (ticket, error) in refused {
-            round.settle(ticket, Err(noted.clone().err().unwrap_or(error)));
+            round.complete(ticket, Err(noted.clone().err().unwrap_or(error)));
         }
         noted
     }
 
     /// Makes sure that batches which were taken back stay so.
-    pub(super) fn note_aborts(&mut self, aborts: &[Record]) -> Result<(), StoreError> {
+    pub(super) fn log_aborts(&mut self, aborts: &[Record]) -> Result<(), StoreError> {
         if aborts.is_empty() {
             return Ok(());
         }
-        self.known.clear();
+        self.known_contents.clear();
         self.flush_files(|_| true, Flush::UndoFile, Flush::UndoDir)?;
         self.write_log(aborts)?;
         self.sync_log(Flush::Abort)
     }
 
     /// Applies one batch whole, or takes back what was done of it. Poisons the store if that fails.
-    fn apply(&mut self, planned: &mut Planned) -> Result<(), StoreError> {
+    fn apply(&mut self, planned: &mut PlannedBatch) -> Result<(), StoreError> {
         let change = self.log.as_ref().and_then(|log| planned.begin_change(log.present()));
         let applied = self.apply_ops(planned);
         if let (Some(change), true) = (change, self.poisoned.is_some()) {
@@ -134,21 +134,21 @@ impl Core {
         applied
     }
 
-    fn apply_ops(&mut self, planned: &mut Planned) -> Result<(), StoreError> {
+    fn apply_ops(&mut self, planned: &mut PlannedBatch) -> Result<(), StoreError> {
         let mut undo = Vec::new();
-        let mut cleanup = Cleanup::default();
-        let mut aids = std::mem::take(&mut planned.aids).into_iter();
+        let mut cleanup = ApplyCleanup::default();
+        let mut hints = std::mem::take(&mut planned.hints).into_iter();
         for (index, op) in planned.ops.iter().enumerate() {
-            let mut aid = aids.next().unwrap_or(Aid::Nothing);
-            if let Aid::Staged(staged) = &mut aid {
+            let mut hint = hints.next().unwrap_or(ApplyHint::Nothing);
+            if let ApplyHint::Staged(staged) = &mut hint {
                 staged.last = index + 1 == planned.ops.len();
             }
-            if let Err(error) = self.apply_op(op, aid, &mut undo, &mut cleanup) {
-                self.discard(aids.collect());
+            if let Err(error) = self.apply_op(op, hint, &mut undo, &mut cleanup) {
+                self.discard(hints.collect());
                 if let Err(cause) = self.undo(undo) {
                     return Err(self.poison(cause));
                 }
-                self.clear_away(cleanup.unneeded);
+                self.remove_unneeded(cleanup.unneeded);
                 return Err(error);
             }
         }
@@ -157,14 +157,14 @@ impl Core {
             // Opening the store again completes it.
             removed.map_err(|error| self.poison(StoreError::io("remove", original)(error)))?;
         }
-        self.clear_away(cleanup.unneeded);
-        self.clear_away(cleanup.copied);
+        self.remove_unneeded(cleanup.unneeded);
+        self.remove_unneeded(cleanup.copied);
         self.note_staged(&planned.ops, &cleanup.staged);
         Ok(())
     }
 
     /// Removes what has no name among the data any more. What is left is swept away later.
-    fn clear_away(&self, gone: Vec<FilePath>) {
+    fn remove_unneeded(&self, gone: Vec<FilePath>) {
         for temp in gone {
             drop(remove_tree(&*self.disk, &temp));
         }
@@ -172,40 +172,40 @@ impl Core {
 
     fn apply_op(
         &mut self,
-        op: &Op,
-        aid: Aid,
-        undo: &mut Vec<Undo>,
-        cleanup: &mut Cleanup,
+        op: &LogOp,
+        hint: ApplyHint,
+        undo: &mut Vec<UndoStep>,
+        cleanup: &mut ApplyCleanup,
     ) -> Result<(), StoreError> {
-        match (op, aid) {
-            (Op::Cut { file, at, was }, Aid::Kept { copy }) => {
+        match (op, hint) {
+            (LogOp::Cut { file, at, was }, ApplyHint::Kept { copy }) => {
                 self.cut(file, *at, *was, copy, undo)
             }
-            (Op::Append { file, at, bytes }, aid) => {
-                let exact = matches!(aid, Aid::Exact).then_some(*at);
+            (LogOp::Append { file, at, bytes }, hint) => {
+                let exact = matches!(hint, ApplyHint::Exact).then_some(*at);
                 self.append(file, bytes, exact, undo)
             }
-            (Op::Replace { file, .. }, Aid::Staged(staged)) => {
+            (LogOp::Replace { file, .. }, ApplyHint::Staged(staged)) => {
                 self.replace_kept(file, staged, undo, cleanup)
             }
-            (Op::Rename { from, to }, _) => {
-                self.is_free(to)?;
+            (LogOp::Rename { from, to }, _) => {
+                self.check_free(to)?;
                 self.make_parents(to, undo)?;
                 if self.relocate(from, to)?.is_copied() {
                     cleanup.originals.push(from.clone());
-                    undo.push(Undo::RemoveCopy { path: to.clone() });
+                    undo.push(UndoStep::RemoveCopy { path: to.clone() });
                 } else {
-                    undo.push(Undo::Rename { from: to.clone(), to: from.clone() });
+                    undo.push(UndoStep::Rename { from: to.clone(), to: from.clone() });
                 }
                 Ok(())
             }
-            (Op::Remove { path, .. }, Aid::Aside { temp }) => {
+            (LogOp::Remove { path, .. }, ApplyHint::Aside { temp }) => {
                 self.remove(path, temp, undo, cleanup)
             }
             (
-                Op::Cut { file: path, .. }
-                | Op::Replace { file: path, .. }
-                | Op::Remove { path, .. },
+                LogOp::Cut { file: path, .. }
+                | LogOp::Replace { file: path, .. }
+                | LogOp::Remove { path, .. },
                 _,
             ) => Err(StoreError::BadStep { path: path.clone(), reason: "planned without its aid" }),
         }
@@ -216,18 +216,18 @@ impl Core {
         &mut self,
         path: &FilePath,
         temp: FilePath,
-        undo: &mut Vec<Undo>,
-        cleanup: &mut Cleanup,
+        undo: &mut Vec<UndoStep>,
+        cleanup: &mut ApplyCleanup,
     ) -> Result<(), StoreError> {
         match self.disk.rename(path, &temp) {
             Ok(()) => {
-                self.follow_rename(path, &temp);
-                undo.push(Undo::Rename { from: temp.clone(), to: path.clone() });
+                self.track_rename(path, &temp);
+                undo.push(UndoStep::Rename { from: temp.clone(), to: path.clone() });
                 cleanup.unneeded.push(temp);
                 Ok(())
             }
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                self.forget(path);
+                self.untrack(path);
                 cleanup.originals.push(path.clone());
                 Ok(())
             }
@@ -238,40 +238,40 @@ impl Core {
     pub(super) fn make_parents(
         &mut self,
         path: &FilePath,
-        undo: &mut Vec<Undo>,
+        undo: &mut Vec<UndoStep>,
     ) -> Result<(), StoreError> {
         let Some(dir) = path.parent() else { return Ok(()) };
         let mut made = Vec::new();
         let done = ensure_dir(&*self.disk, &dir, &mut made);
         for dir in made {
             self.dirs.extend(dir.parent());
-            undo.push(Undo::Remove { path: dir });
+            undo.push(UndoStep::Remove { path: dir });
         }
         for above in path.ancestors() {
-            let holder = above.parent();
-            if holder.is_some() && self.rooted.insert(above) {
-                self.dirs.extend(holder);
+            let owner = above.parent();
+            if owner.is_some() && self.synced_dirs.insert(above) {
+                self.dirs.extend(owner);
             }
         }
         done
     }
 
     /// The open file to append to; it is created if need be.
-    fn appendable(
+    fn open_for_append(
         &mut self,
         path: &FilePath,
-        undo: &mut Vec<Undo>,
-    ) -> Result<&mut Tracked, StoreError> {
+        undo: &mut Vec<UndoStep>,
+    ) -> Result<&mut TrackedFile, StoreError> {
         if !self.files.contains_key(path) {
             self.make_parents(path, undo)?;
-            let file = match self.disk.create(path, Mode::Usual) {
+            let file = match self.disk.create(path, FilePermissions::Default) {
                 Ok(file) => {
                     self.dirs.extend(path.parent());
-                    undo.push(Undo::Remove { path: path.clone() });
+                    undo.push(UndoStep::Remove { path: path.clone() });
                     file
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    let opened = self.disk.open(path, Access::Append);
+                    let opened = self.disk.open(path, FileAccess::Append);
                     opened.map_err(StoreError::io("open", path))?
                 }
                 Err(error) => return Err(StoreError::io("create", path)(error)),
@@ -287,10 +287,10 @@ impl Core {
         path: &FilePath,
         bytes: &[u8],
         exact: Option<u64>,
-        undo: &mut Vec<Undo>,
+        undo: &mut Vec<UndoStep>,
     ) -> Result<(), StoreError> {
         let disk = Arc::clone(&self.disk);
-        let tracked = self.appendable(path, undo)?;
+        let tracked = self.open_for_append(path, undo)?;
         (tracked.clean, tracked.dirty) = (false, true);
         tracked.len = append_to(&*disk, (path, &*tracked.file, tracked.id), bytes, exact, undo)?;
         tracked.clean = true;
@@ -298,7 +298,7 @@ impl Core {
     }
 
     /// Fails if the name was taken since the batch was planned.
-    fn is_free(&self, path: &FilePath) -> Result<(), StoreError> {
+    fn check_free(&self, path: &FilePath) -> Result<(), StoreError> {
         match self.disk.stat(path).map_err(StoreError::io("look at", path))? {
             Some(_) => Err(StoreError::Taken { path: path.clone() }),
             None => Ok(()),
@@ -311,9 +311,9 @@ impl Core {
         at: u64,
         was: Fingerprint,
         copy: FilePath,
-        undo: &mut Vec<Undo>,
+        undo: &mut Vec<UndoStep>,
     ) -> Result<(), StoreError> {
-        let tracked = self.appendable(path, undo)?;
+        let tracked = self.open_for_append(path, undo)?;
         let file = &*tracked.file;
         let len = file.stat().map_err(StoreError::io("look at", path))?.len;
         let found = fingerprint_range(file, at, len).map_err(StoreError::io("read", path))?;
@@ -322,7 +322,7 @@ impl Core {
             return Err(StoreError::Changed { file: path.clone() });
         }
         file.set_len(at).map_err(StoreError::io("cut", path))?;
-        undo.push(Undo::Restore { file: path.clone(), copy });
+        undo.push(UndoStep::Restore { file: path.clone(), copy });
         (tracked.len, tracked.dirty) = (at, true);
         Ok(())
     }
@@ -331,11 +331,11 @@ impl Core {
     fn replace_kept(
         &mut self,
         path: &FilePath,
-        staged: Staged,
-        undo: &mut Vec<Undo>,
-        cleanup: &mut Cleanup,
+        staged: StagedReplacement,
+        undo: &mut Vec<UndoStep>,
+        cleanup: &mut ApplyCleanup,
     ) -> Result<(), StoreError> {
-        let (temp, beside) = (staged.temp.clone(), staged.beside.is_some());
+        let (temp, beside) = (staged.temp.clone(), staged.staged_file.is_some());
         let replaced = self.replace_by(path, staged, undo, cleanup);
         if replaced.is_err() && !beside {
             drop(self.disk.remove(&temp));
@@ -346,20 +346,21 @@ impl Core {
     fn replace_by(
         &mut self,
         path: &FilePath,
-        staged: Staged,
-        undo: &mut Vec<Undo>,
-        cleanup: &mut Cleanup,
+        staged: StagedReplacement,
+        undo: &mut Vec<UndoStep>,
+        cleanup: &mut ApplyCleanup,
     ) -> Result<(), StoreError> {
-        let Staged { temp, file, beside, old, old_mode, expected, last } = staged;
+        let StagedReplacement { temp, file, staged_file: beside, old, old_mode, expected, last } =
+            staged;
         if let Some(expected) = expected {
-            is_still(&*self.disk, path, expected)?;
+            check_same_file(&*self.disk, path, expected)?;
         }
         let replaced = old.is_some();
         let kept = match old {
             // Nothing comes after it that could fail.
             _ if last => None,
-            None => Some(Undo::Remove { path: path.clone() }),
-            Some(bytes) => Some(self.keep_old(path, bytes, old_mode, cleanup)?),
+            None => Some(UndoStep::Remove { path: path.clone() }),
+            Some(bytes) => Some(self.link_old_file(path, bytes, old_mode, cleanup)?),
         };
         if beside.is_none() {
             let relocated = self.replace(path, &temp, file, undo)?;
@@ -379,29 +380,29 @@ impl Core {
                 undo.extend(kept.filter(|_| replaced));
                 // Until an abort is safe, the record needs the content. A rename loses neither name: what is
                 // flushed later cannot be there without it.
-                undo.push(Undo::Rename { from: path.clone(), to: temp });
+                undo.push(UndoStep::Rename { from: path.clone(), to: temp });
             }
         }
         Ok(())
     }
 
     /// Gives a file that is about to be replaced a second name.
-    fn keep_old(
+    fn link_old_file(
         &mut self,
         path: &FilePath,
         bytes: Vec<u8>,
         mode: u32,
-        cleanup: &mut Cleanup,
-    ) -> Result<Undo, StoreError> {
+        cleanup: &mut ApplyCleanup,
+    ) -> Result<UndoStep, StoreError> {
         let (file, kept) = (path.clone(), self.temp_name()?);
         match self.disk.link(path, &kept) {
             Ok(()) => {
                 cleanup.unneeded.push(kept.clone());
-                Ok(Undo::Old { file, kept })
+                Ok(UndoStep::Old { file, kept })
             }
             Err(error) if is_full(&error) => Err(StoreError::io("keep", path)(error)),
             // Some file systems know no second names, and some systems allow them to the owner only.
-            Err(_) => Ok(Undo::Content { file, bytes, mode }),
+            Err(_) => Ok(UndoStep::Content { file, bytes, mode }),
         }
     }
 
@@ -410,10 +411,10 @@ impl Core {
         path: &FilePath,
         temp: &FilePath,
         staged: Option<Box<dyn DiskFile>>,
-        undo: &mut Vec<Undo>,
-    ) -> Result<Relocated, StoreError> {
+        undo: &mut Vec<UndoStep>,
+    ) -> Result<RelocateMethod, StoreError> {
         self.make_parents(path, undo)?;
-        self.close_some()?;
+        self.close_excess_files()?;
         let staged = staged.map_or_else(|| self.open_to_flush(temp), Ok)?;
         let stat = staged.stat().map_err(StoreError::io("look at", temp))?;
         // Nothing after this may fail: the caller takes back what happened before.
@@ -429,17 +430,17 @@ impl Core {
     }
 
     /// Keeps a file open that has got a name, to flush it later.
-    fn track_changed(&mut self, path: &FilePath, file: Box<dyn DiskFile>, stat: Stat) {
+    fn track_changed(&mut self, path: &FilePath, file: Box<dyn DiskFile>, stat: FileStat) {
         let (file, id, len) = (Arc::from(file), stat.id, stat.len);
-        let tracked = Tracked { file, id, len, clean: false, dirty: true };
+        let tracked = TrackedFile { file, id, len, clean: false, dirty: true };
         self.files.insert(path.clone(), tracked);
     }
 
     /// Opens a file that is to be flushed, and may be one that nobody may write to.
     fn open_to_flush(&self, path: &FilePath) -> Result<Box<dyn DiskFile>, StoreError> {
-        let opened = match self.disk.open(path, Access::Append) {
+        let opened = match self.disk.open(path, FileAccess::Append) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                self.disk.open(path, Access::Read)
+                self.disk.open(path, FileAccess::Read)
             }
             other => other,
         };
@@ -449,42 +450,43 @@ impl Core {
     /// Renames on the disk, and in what is known of it.
     pub(super) fn rename(&mut self, from: &FilePath, to: &FilePath) -> Result<(), StoreError> {
         self.disk.rename(from, to).map_err(StoreError::io("rename", from))?;
-        self.follow_rename(from, to);
+        self.track_rename(from, to);
         Ok(())
     }
 
     /// The same, or a copy where the disk cannot rename. The original of a copy stays for now.
-    fn relocate(&mut self, from: &FilePath, to: &FilePath) -> Result<Relocated, StoreError> {
+    fn relocate(&mut self, from: &FilePath, to: &FilePath) -> Result<RelocateMethod, StoreError> {
         let relocated = relocate(&*self.disk, from, to)?;
         if relocated.is_copied() {
-            self.forget(from);
+            self.untrack(from);
             self.dirs.extend(to.parent());
         } else {
-            self.follow_rename(from, to);
+            self.track_rename(from, to);
         }
         Ok(relocated)
     }
 
     /// Forgets what is known of something that is about to be removed.
-    fn forget(&mut self, path: &FilePath) {
+    fn untrack(&mut self, path: &FilePath) {
         self.files.retain(|file, _| !file.is_within(path));
-        self.rooted.retain(|dir| !dir.is_within(path));
+        self.synced_dirs.retain(|dir| !dir.is_within(path));
         self.dirs.retain(|dir| !dir.is_within(path));
         self.dirs.extend(path.parent());
     }
 
-    fn follow_rename(&mut self, from: &FilePath, to: &FilePath) {
+    fn track_rename(&mut self, from: &FilePath, to: &FilePath) {
         self.dirs.extend([from.parent(), to.parent()].into_iter().flatten());
         let inside = |path: &&FilePath| path.is_within(from);
         let moved: Vec<FilePath> = self.files.keys().filter(inside).cloned().collect();
         for path in moved {
-            if let (Some(tracked), Some(place)) = (self.files.remove(&path), path.moved(from, to)) {
+            if let (Some(tracked), Some(place)) = (self.files.remove(&path), path.rebased(from, to))
+            {
                 self.files.insert(place, tracked);
             }
         }
-        self.rooted.retain(|dir| !dir.is_within(from));
+        self.synced_dirs.retain(|dir| !dir.is_within(from));
         let dirs = std::mem::take(&mut self.dirs);
-        self.dirs = dirs.into_iter().map(|dir| dir.moved(from, to).unwrap_or(dir)).collect();
+        self.dirs = dirs.into_iter().map(|dir| dir.rebased(from, to).unwrap_or(dir)).collect();
     }
 }
 
@@ -496,16 +498,16 @@ pub(super) fn append_to(
     (path, file, id): (&FilePath, &dyn DiskFile, FileId),
     bytes: &[u8],
     exact: Option<u64>,
-    undo: &mut Vec<Undo>,
+    undo: &mut Vec<UndoStep>,
 ) -> Result<u64, StoreError> {
     let done = file.append(bytes).map_err(StoreError::io("append to", path))?;
     let end = done.at + done.written as u64;
-    undo.push(Undo::Cut { file: path.clone(), at: done.at, end });
+    undo.push(UndoStep::Cut { file: path.clone(), at: done.at, end });
     if done.written < bytes.len() {
         // What a full disk does first; the rest would be refused, or torn from its beginning.
         return Err(StoreError::io("append to", path)(io::ErrorKind::StorageFull.into()));
     }
-    is_still(disk, path, Some(id))?;
+    check_same_file(disk, path, Some(id))?;
     match exact {
         Some(expected) if expected != done.at => {
             Err(StoreError::Moved { file: path.clone(), expected, found: done.at })
@@ -515,7 +517,11 @@ pub(super) fn append_to(
 }
 
 /// Fails if something else stands at `path` than was planned for.
-fn is_still(disk: &dyn Disk, path: &FilePath, planned: Option<FileId>) -> Result<(), StoreError> {
+fn check_same_file(
+    disk: &dyn Disk,
+    path: &FilePath,
+    planned: Option<FileId>,
+) -> Result<(), StoreError> {
     let found = disk.stat(path).map_err(StoreError::io("look at", path))?;
     if found.map(|stat| stat.id) == planned {
         return Ok(());
@@ -537,8 +543,8 @@ pub(super) fn remove_tree(disk: &dyn Disk, path: &FilePath) -> io::Result<()> {
 }
 
 /// Sweeps away the temporary files whose names begin with `prefix`, as far as that can be done.
-pub(super) fn sweep(disk: &dyn Disk, prefix: &str) -> Result<(), StoreError> {
-    let dir = own(&["tmp"]);
+pub(super) fn remove_stale_temp(disk: &dyn Disk, prefix: &str) -> Result<(), StoreError> {
+    let dir = known_own_path(&["tmp"]);
     let listing = match disk.list(&dir) {
         Ok(listing) => listing,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

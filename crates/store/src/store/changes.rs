@@ -11,10 +11,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::StoreError;
-use super::group::locked;
-use super::locks::{Holder, lock_file};
-use super::log::{Log, LogEpoch, LogNumber, own};
-use crate::disk::{Access, Disk, DiskLock, PauseRequest, read_all};
+use super::group_commit::lock_unpoisoned;
+use super::locks::{LockOwner, lock_file};
+use super::log::{LogEpoch, LogNumber, WriteAheadLog, known_own_path};
+use crate::disk::{Disk, DiskLock, FileAccess, PauseRequest, read_all};
 use everturn_json::names::FilePath;
 
 /// What the lock files of a writer say of its changes.
@@ -36,9 +36,9 @@ impl ChangeMarks {
     /// Describes the locks of a writer that has changed nothing yet.
     pub(super) fn new(
         locks: Vec<Arc<dyn DiskLock>>,
-        holder: &Holder,
+        owner: &LockOwner,
     ) -> io::Result<Arc<ChangeMarks>> {
-        let mut text = holder.to_text();
+        let mut text = owner.to_text();
         text.push(b'\n');
         let offset = text.len() as u64;
         let log = LogEpoch { number: LogNumber(0), epoch: 0 };
@@ -49,7 +49,7 @@ impl ChangeMarks {
 
     /// Says that a commit which `log` has is being applied, until the guard is dropped.
     pub(super) fn begin(self: &Arc<Self>, log: LogEpoch) -> ChangeGuard {
-        let mut state = locked(&self.state);
+        let mut state = lock_unpoisoned(&self.state);
         state.running += 1;
         if state.running == 1 {
             self.advance(&mut state, log);
@@ -58,7 +58,7 @@ impl ChangeMarks {
     }
 
     fn end(&self, log: LogEpoch) {
-        let mut state = locked(&self.state);
+        let mut state = lock_unpoisoned(&self.state);
         state.running = state.running.saturating_sub(1);
         if state.running == 0 {
             self.advance(&mut state, log);
@@ -94,7 +94,7 @@ const DEAF_FOR: usize = 1000;
 
 impl Courtesy {
     /// Waits while readers ask for a pause; for a tenth of a second at most.
-    pub(super) fn wait(&mut self, log: &Log) {
+    pub(super) fn wait(&mut self, log: &WriteAheadLog) {
         if self.deaf > 0 {
             self.deaf -= 1;
             return;
@@ -138,7 +138,7 @@ pub(super) struct LockMarks(Vec<(FilePath, Vec<u8>)>);
 impl LockMarks {
     /// Reads the lock files of these paths, of all above and of all below them.
     pub(super) fn read(disk: &dyn Disk, paths: &[FilePath]) -> Result<LockMarks, StoreError> {
-        let dir = own(&["locks"]);
+        let dir = known_own_path(&["locks"]);
         let listing = match disk.list(&dir) {
             Ok(listing) => listing,
             Err(error)
@@ -157,7 +157,7 @@ impl LockMarks {
             if !paths.iter().any(|path| concerns(&file, entry.name.as_str(), path)) {
                 continue;
             }
-            let text = disk.open(&file, Access::Read).and_then(|file| read_all(&*file));
+            let text = disk.open(&file, FileAccess::Read).and_then(|file| read_all(&*file));
             match text {
                 // Locked as shared only, for a scope below it.
                 Ok(text) if text.is_empty() => {}
@@ -229,7 +229,7 @@ impl LockMarks {
             {
                 let name = || "which did not leave its name".to_owned();
                 return Ok(Some(
-                    Holder::parse(text).map_or_else(name, |holder| holder.to_string()),
+                    LockOwner::parse(text).map_or_else(name, |owner| owner.to_string()),
                 ));
             }
         }

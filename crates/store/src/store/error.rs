@@ -35,12 +35,12 @@ pub enum StoreError {
         source: Arc<io::Error>,
     },
     /// Another writer is at work there.
-    #[error("{scope} is being written by another process ({holder})")]
+    #[error("{scope} is being written by another process ({owner})")]
     Busy {
         /// What was to be locked.
         scope: FilePath,
         /// Who holds it.
-        holder: String,
+        owner: String,
     },
     /// A step touches a file that its writer has not locked.
     #[error("{path} is outside the scope of this writer")]

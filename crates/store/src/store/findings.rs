@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::group::locked;
+use super::group_commit::lock_unpoisoned;
 use everturn_json::finding::Finding;
 
 /// What the recovery of logs has found. It outlives the store, so a program can report it where it ends, also if
@@ -12,12 +12,12 @@ pub struct RecoveryFindings(Arc<Mutex<Vec<Finding>>>);
 
 impl RecoveryFindings {
     pub(super) fn add(&self, findings: impl IntoIterator<Item = Finding>) {
-        locked(&self.0).extend(findings);
+        lock_unpoisoned(&self.0).extend(findings);
     }
 
     /// What was found since the last call.
     #[must_use]
     pub fn take(&self) -> Vec<Finding> {
-        std::mem::take(&mut *locked(&self.0))
+        std::mem::take(&mut *lock_unpoisoned(&self.0))
     }
 }

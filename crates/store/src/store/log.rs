@@ -6,11 +6,11 @@
 
 use std::io;
 
-use super::record::{HEAD, Record, decode};
-use super::{Holder, OWN_DIR, StoreError};
+use super::record::{HEAD, Record, decode_record};
+use super::{LockOwner, OWN_DIR, StoreError};
 use crate::disk::{
-    Access, Disk, DiskFile, DiskLock, Flush, Kind, Mode, Sharing, is_full, read_full, read_range,
-    write_full,
+    Disk, DiskFile, DiskLock, FileAccess, FileKind, FilePermissions, Flush, LockMode, is_full,
+    read_full, read_range, write_full,
 };
 use everturn_json::checksum::checksum;
 use everturn_json::names::{FilePath, Name, NameError};
@@ -41,7 +41,7 @@ pub(super) fn own_path(parts: &[&str]) -> Result<FilePath, NameError> {
 }
 
 /// A path whose parts are known to be good names.
-pub(super) fn own(parts: &[&str]) -> FilePath {
+pub(super) fn known_own_path(parts: &[&str]) -> FilePath {
     own_path(parts).unwrap_or_default()
 }
 
@@ -61,16 +61,16 @@ impl LogNumber {
     }
 
     pub(super) fn file(self) -> FilePath {
-        own(&["wal", &self.render()])
+        known_own_path(&["wal", &self.render()])
     }
 
     fn lock(self) -> FilePath {
-        own(&["wal", &format!("{:04}.lock", self.0)])
+        known_own_path(&["wal", &format!("{:04}.lock", self.0)])
     }
 
     /// Locked by a process that recovers the log.
     pub(super) fn recovery_lock(self) -> FilePath {
-        own(&["wal", &format!("{:04}.recovery", self.0)])
+        known_own_path(&["wal", &format!("{:04}.recovery", self.0)])
     }
 
     /// Whether a process that lives has the log. Writes nothing.
@@ -80,10 +80,10 @@ impl LogNumber {
     }
 
     /// Who recovers the log, or has it, as far as the lock files tell.
-    pub(super) fn holder(self, disk: &dyn Disk) -> String {
-        let known = [self.recovery_lock(), self.lock()].map(|file| Holder::read(disk, &file));
+    pub(super) fn describe_owner(self, disk: &dyn Disk) -> String {
+        let known = [self.recovery_lock(), self.lock()].map(|file| LockOwner::read(disk, &file));
         let known = known.into_iter().flatten().next();
-        known.map_or_else(|| "which is ending".to_owned(), |holder| holder.to_string())
+        known.map_or_else(|| "which is ending".to_owned(), |owner| owner.to_string())
     }
 
     /// How the temporary files of this log's owner begin.
@@ -92,8 +92,8 @@ impl LogNumber {
     }
 
     /// The logs that exist, in order.
-    pub(super) fn all(disk: &dyn Disk) -> Result<Vec<LogNumber>, StoreError> {
-        let dir = own(&["wal"]);
+    pub(super) fn list_logs(disk: &dyn Disk) -> Result<Vec<LogNumber>, StoreError> {
+        let dir = known_own_path(&["wal"]);
         let listing = match disk.list(&dir) {
             Ok(listing) => listing,
             // Where something else stands, nothing was ever logged.
@@ -107,17 +107,17 @@ impl LogNumber {
             }
             Err(error) => return Err(StoreError::io("list", &dir)(error)),
         };
-        let files = listing.entries.iter().filter(|entry| entry.kind == Kind::File);
+        let files = listing.entries.iter().filter(|entry| entry.kind == FileKind::File);
         Ok(files.filter_map(|entry| LogNumber::parse(entry.name.as_str())).collect())
     }
 
     /// Takes the log if its owner is gone; `None` if it lives, or another has taken it.
     ///
     /// Those who only look share it, so that they do not take each other for its owner.
-    pub(super) fn take(
+    pub(super) fn try_take(
         self,
         disk: &dyn Disk,
-        sharing: Sharing,
+        sharing: LockMode,
     ) -> Result<Option<Box<dyn DiskLock>>, StoreError> {
         let path = self.lock();
         disk.lock(&path, sharing).map_err(StoreError::io("lock", &path))
@@ -136,7 +136,7 @@ impl LogNumber {
 
 /// What a log holds.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
+pub(super) struct LogScan {
     /// The records of the present epoch.
     pub(super) records: Vec<Record>,
     /// The present epoch; 0 if the log was never used.
@@ -149,7 +149,7 @@ pub(super) struct Scan {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Slot {
+enum HeaderSlot {
     Blank,
     Good {
         epoch: u64,
@@ -160,7 +160,7 @@ enum Slot {
     Bad,
 }
 
-impl Slot {
+impl HeaderSlot {
     fn encode(version: u32, epoch: u64) -> ([u8; SLOT_USED], u64) {
         let mut bytes = [0; SLOT_USED];
         let (fields, sum_field) = bytes.split_at_mut(SLOT_USED - 8);
@@ -172,87 +172,88 @@ impl Slot {
         (bytes, sum)
     }
 
-    fn read(file: &dyn DiskFile, slot: u64) -> io::Result<Slot> {
+    fn read(file: &dyn DiskFile, slot: u64) -> io::Result<HeaderSlot> {
         let mut bytes = [0; SLOT_USED];
         let read = read_full(file, slot * SLOT, &mut bytes)?;
         if bytes == [0; SLOT_USED] {
-            return Ok(Slot::Blank);
+            return Ok(HeaderSlot::Blank);
         }
         let epoch = bytes.get(16..24).and_then(|field| field.try_into().ok()).unwrap_or_default();
         let epoch = u64::from_le_bytes(epoch);
         let version = bytes.get(8..12).and_then(|field| field.try_into().ok()).unwrap_or_default();
         let version = u32::from_le_bytes(version);
-        let (expected, sum) = Slot::encode(version, epoch);
+        let (expected, sum) = HeaderSlot::encode(version, epoch);
         Ok(match version {
-            _ if read < SLOT_USED || bytes != expected => Slot::Bad,
-            1..=VERSION => Slot::Good { epoch, sum },
-            _ => Slot::Newer,
+            _ if read < SLOT_USED || bytes != expected => HeaderSlot::Bad,
+            1..=VERSION => HeaderSlot::Good { epoch, sum },
+            _ => HeaderSlot::Newer,
         })
     }
 }
 
 /// The present epoch of a log, without reading its records; 0 if it has none.
-pub(super) fn epoch(file: &dyn DiskFile) -> io::Result<u64> {
-    let epoch = |slot: Slot| match slot {
-        Slot::Good { epoch, .. } => epoch,
-        Slot::Blank | Slot::Newer | Slot::Bad => 0,
+pub(super) fn read_epoch(file: &dyn DiskFile) -> io::Result<u64> {
+    let epoch = |slot: HeaderSlot| match slot {
+        HeaderSlot::Good { epoch, .. } => epoch,
+        HeaderSlot::Blank | HeaderSlot::Newer | HeaderSlot::Bad => 0,
     };
-    Ok(epoch(Slot::read(file, 0)?).max(epoch(Slot::read(file, 1)?)))
+    Ok(epoch(HeaderSlot::read(file, 0)?).max(epoch(HeaderSlot::read(file, 1)?)))
 }
 
 /// Reads all records of the present epoch.
-pub(super) fn scan(file: &dyn DiskFile) -> io::Result<Scan> {
-    let slots = [Slot::read(file, 0)?, Slot::read(file, 1)?];
+pub(super) fn scan_log(file: &dyn DiskFile) -> io::Result<LogScan> {
+    let slots = [HeaderSlot::read(file, 0)?, HeaderSlot::read(file, 1)?];
     let newest = slots.iter().filter_map(|slot| match slot {
-        Slot::Good { epoch, sum } => Some((*epoch, *sum)),
+        HeaderSlot::Good { epoch, sum } => Some((*epoch, *sum)),
         _ => None,
     });
-    if slots.iter().any(|slot| matches!(slot, Slot::Newer)) {
+    if slots.iter().any(|slot| matches!(slot, HeaderSlot::Newer)) {
         let message = "was written by a newer version of everturn, and is left alone";
         return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
-    let torn = slots.iter().any(|slot| matches!(slot, Slot::Bad));
+    let torn = slots.iter().any(|slot| matches!(slot, HeaderSlot::Bad));
     let Some((epoch, header_sum)) = newest.max() else {
         // Before its first commit a log may have a torn first header, but never a record.
-        let damaged = torn && record_bytes(file, RECORDS)?.is_some_and(|bytes| bytes.len() > HEAD);
-        return Ok(Scan { damaged, ..Scan::default() });
+        let damaged =
+            torn && read_record_bytes(file, RECORDS)?.is_some_and(|bytes| bytes.len() > HEAD);
+        return Ok(LogScan { damaged, ..LogScan::default() });
     };
     let (mut records, mut link, mut at) = (Vec::new(), header_sum, RECORDS);
-    while let Some(bytes) = record_bytes(file, at)? {
-        let Some((record, sum, len)) = decode(&bytes, link) else { break };
+    while let Some(bytes) = read_record_bytes(file, at)? {
+        let Some((record, sum, len)) = decode_record(&bytes, link) else { break };
         records.push(record);
         link = sum;
         at += len as u64;
     }
     // A header that is bad although the records of the other epoch are gone was not torn by recycling.
-    let damaged = torn && records.is_empty() && stray_record(file)?;
-    Ok(Scan { records, epoch, link, end: at, damaged })
+    let damaged = torn && records.is_empty() && has_stray_record(file)?;
+    Ok(LogScan { records, epoch, link, end: at, damaged })
 }
 
 /// Makes sure that the disk has what the page cache shows of a log, before anybody acts on it.
 ///
 /// All of it is written again: after a failed background write the cache shows bytes as clean that the disk
 /// does not have, and a flush alone would leave it so.
-pub(super) fn secure(disk: &dyn Disk, number: LogNumber) -> Result<(), StoreError> {
+pub(super) fn rewrite_and_sync(disk: &dyn Disk, number: LogNumber) -> Result<(), StoreError> {
     let path = number.file();
-    let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
-    let used = scan(&*file).map_err(StoreError::io("read", &path))?.end;
+    let file = disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
+    let used = scan_log(&*file).map_err(StoreError::io("read", &path))?.end;
     let bytes = read_range(&*file, 0, used).map_err(StoreError::io("read", &path))?;
     write_full(&*file, 0, &bytes).map_err(StoreError::io("write", &path))?;
     file.sync(Flush::RecoverLog).map_err(StoreError::io("flush", &path))?;
-    let dir = own(&["wal"]);
+    let dir = known_own_path(&["wal"]);
     disk.sync_dir(&dir, Flush::RecoverLog).map_err(StoreError::io("flush", &dir))?;
     file.drop_cache().map_err(StoreError::io("read", &path))
 }
 
 /// Where the records of a log end; `None` if that cannot be told because it is damaged.
 pub(super) fn records_end(file: &dyn DiskFile) -> io::Result<Option<u64>> {
-    let scan = scan(file)?;
+    let scan = scan_log(file)?;
     Ok((!scan.damaged).then_some(scan.end.max(RECORDS)))
 }
 
 /// The head and body of what may be a record; `None` at the end of the log.
-fn record_bytes(file: &dyn DiskFile, at: u64) -> io::Result<Option<Vec<u8>>> {
+fn read_record_bytes(file: &dyn DiskFile, at: u64) -> io::Result<Option<Vec<u8>>> {
     let mut head = [0; HEAD];
     let room = file.stat()?.len.saturating_sub(at);
     if room < HEAD as u64 || read_full(file, at, &mut head)? < HEAD {
@@ -271,10 +272,10 @@ fn record_bytes(file: &dyn DiskFile, at: u64) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Whether a record stands at the start that is whole, whatever it is linked to.
-fn stray_record(file: &dyn DiskFile) -> io::Result<bool> {
-    let Some(bytes) = record_bytes(file, RECORDS)? else { return Ok(false) };
+fn has_stray_record(file: &dyn DiskFile) -> io::Result<bool> {
+    let Some(bytes) = read_record_bytes(file, RECORDS)? else { return Ok(false) };
     let link = bytes.get(8..16).and_then(|field| field.try_into().ok()).unwrap_or_default();
-    Ok(decode(&bytes, u64::from_le_bytes(link)).is_some())
+    Ok(decode_record(&bytes, u64::from_le_bytes(link)).is_some())
 }
 
 /// A log in one of its epochs. A process that takes over the log of another one begins a new epoch.
@@ -291,7 +292,7 @@ impl LogEpoch {
             return Ok(false);
         }
         let path = self.number.file();
-        match disk.open(&path, Access::Read).and_then(|file| epoch(&*file)) {
+        match disk.open(&path, FileAccess::Read).and_then(|file| read_epoch(&*file)) {
             Ok(found) => Ok(found == self.epoch),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             // Another user's log, which cannot be read.
@@ -302,7 +303,7 @@ impl LogEpoch {
 }
 
 /// The log that this process writes.
-pub(super) struct Log {
+pub(super) struct WriteAheadLog {
     pub(super) number: LogNumber,
     file: Box<dyn DiskFile>,
     /// Held as long as the log is in use; dropped last.
@@ -311,7 +312,7 @@ pub(super) struct Log {
     link: u64,
     end: u64,
     /// How far somebody was told that the records stand; what comes after may be voided.
-    promised: u64,
+    acknowledged: u64,
     /// How long the log is.
     capacity: u64,
     /// Where records are put together; kept, because new memory has to be cleared first.
@@ -320,7 +321,7 @@ pub(super) struct Log {
     pub(super) count: u64,
 }
 
-impl Log {
+impl WriteAheadLog {
     /// The log in its present epoch.
     pub(super) fn present(&self) -> LogEpoch {
         LogEpoch { number: self.number, epoch: self.epoch }
@@ -336,31 +337,31 @@ impl Log {
         disk: &dyn Disk,
         number: LogNumber,
         lock: Box<dyn DiskLock>,
-    ) -> Result<Log, StoreError> {
+    ) -> Result<WriteAheadLog, StoreError> {
         let path = number.file();
-        let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
-        let scan = scan(&*file).map_err(StoreError::io("read", &path))?;
+        let file = disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
+        let scan = scan_log(&*file).map_err(StoreError::io("read", &path))?;
         let capacity = file.stat().map_err(StoreError::io("read", &path))?.len;
         let epoch = scan.epoch;
-        let mut log = Log {
+        let mut log = WriteAheadLog {
             number,
             file,
             lock,
             epoch,
             link: 0,
             end: RECORDS,
-            promised: RECORDS,
+            acknowledged: RECORDS,
             capacity,
             buffer: Vec::new(),
             count: 0,
         };
         if epoch <= 1 {
             // Its maker may have died before the name was safe.
-            log.secure_name(disk)?;
+            log.sync_name(disk)?;
         }
         if scan.damaged {
             // The next header may be the very one that was damaged, and its records would count again.
-            let erased = log.fill(RECORDS).and_then(|()| log.file.sync(Flush::Recycle));
+            let erased = log.zero_fill(RECORDS).and_then(|()| log.file.sync(Flush::Recycle));
             erased.map_err(StoreError::io("recycle", &path))?;
         }
         log.recycle().map_err(StoreError::io("recycle", &path))?;
@@ -368,30 +369,40 @@ impl Log {
     }
 
     /// Takes over a log of which something must stay, and adds that these names are safe.
-    pub(super) fn settle(
+    pub(super) fn append_barrier(
         disk: &dyn Disk,
         number: LogNumber,
         lock: Box<dyn DiskLock>,
         names: Vec<FilePath>,
     ) -> Result<(), StoreError> {
         let path = number.file();
-        let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
-        let Scan { records, epoch, link, end, .. } =
-            scan(&*file).map_err(StoreError::io("read", &path))?;
+        let file = disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
+        let LogScan { records, epoch, link, end, .. } =
+            scan_log(&*file).map_err(StoreError::io("read", &path))?;
         let capacity = file.stat().map_err(StoreError::io("read", &path))?.len;
         let (promised, buffer, count) = (end, Vec::new(), records.len() as u64);
-        let mut log =
-            Log { number, file, lock, epoch, link, end, promised, capacity, buffer, count };
-        let settled = Record::Settled(names);
+        let mut log = WriteAheadLog {
+            number,
+            file,
+            lock,
+            epoch,
+            link,
+            end,
+            acknowledged: promised,
+            capacity,
+            buffer,
+            count,
+        };
+        let settled = Record::Barrier(names);
         let end = log.end + settled.size_at_most();
         log.extend(end).map_err(StoreError::io("extend", &path))?;
         log.write(&[settled]).map_err(StoreError::io("write", &path))?;
         log.sync(Flush::Release).map_err(StoreError::io("flush", &path))
     }
 
-    /// Leaves a mark that stays if this process ends without [`Log::close`].
-    pub(super) fn mark_in_use(&self, holder: &Holder) -> Result<(), StoreError> {
-        let marked = self.lock.describe(&holder.to_text());
+    /// Leaves a mark that stays if this process ends without [`WriteAheadLog::close`].
+    pub(super) fn mark_in_use(&self, owner: &LockOwner) -> Result<(), StoreError> {
+        let marked = self.lock.describe(&owner.to_text());
         marked.map_err(StoreError::io("write", &self.number.lock()))
     }
 
@@ -402,7 +413,7 @@ impl Log {
         self.lock.describe(b"").map_err(StoreError::io("free", &self.number.lock()))
     }
 
-    fn secure_name(&self, disk: &dyn Disk) -> Result<(), StoreError> {
+    fn sync_name(&self, disk: &dyn Disk) -> Result<(), StoreError> {
         for dir in self.number.file().ancestors() {
             disk.sync_dir(&dir, Flush::LogName).map_err(StoreError::io("flush", &dir))?;
         }
@@ -415,41 +426,41 @@ impl Log {
         number: LogNumber,
         lock: Box<dyn DiskLock>,
         capacity: u64,
-    ) -> Result<Log, StoreError> {
+    ) -> Result<WriteAheadLog, StoreError> {
         let path = number.file();
-        disk.create(&path, Mode::Private).map_err(StoreError::io("create", &path))?;
-        let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
-        let mut log = Log {
+        disk.create(&path, FilePermissions::OwnerOnly).map_err(StoreError::io("create", &path))?;
+        let file = disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
+        let mut log = WriteAheadLog {
             number,
             file,
             lock,
             epoch: 0,
             link: 0,
             end: RECORDS,
-            promised: RECORDS,
+            acknowledged: RECORDS,
             capacity,
             buffer: Vec::new(),
             count: 0,
         };
-        if let Err(error) = log.fill(0) {
+        if let Err(error) = log.zero_fill(0) {
             // Less will do, as long as there is room in it; but nothing is to stay of what is of no use.
-            let refill = |log: &mut Log| {
+            let refill = |log: &mut WriteAheadLog| {
                 log.capacity = capacity.min(LEAST_CAPACITY);
                 log.file.set_len(log.capacity)?;
-                log.fill(0)
+                log.zero_fill(0)
             };
             if !is_full(&error) || refill(&mut log).is_err() {
                 drop(disk.remove(&path));
                 return Err(StoreError::io("fill", &path)(error));
             }
         }
-        log.secure_name(disk)?;
+        log.sync_name(disk)?;
         log.recycle().map_err(StoreError::io("write", &path))?;
         Ok(log)
     }
 
     /// How many bytes fit before the log should be recycled.
-    pub(super) fn room(&self) -> u64 {
+    pub(super) fn free_bytes(&self) -> u64 {
         self.capacity.saturating_sub(self.end)
     }
 
@@ -472,7 +483,7 @@ impl Log {
 
     /// Writes zeros over the capacity, so that flushing records will not have to tell the file system of
     /// new blocks.
-    fn fill(&self, from: u64) -> io::Result<()> {
+    fn zero_fill(&self, from: u64) -> io::Result<()> {
         let zeros = vec![0; FILL];
         let mut at = from;
         while at < self.capacity {
@@ -492,7 +503,7 @@ impl Log {
             link = record.encode(link, &mut self.buffer);
         }
         if let Err(error) = write_full(&*self.file, self.end, &self.buffer) {
-            self.void();
+            self.void_unacknowledged();
             return Err(error);
         }
         self.link = link;
@@ -502,23 +513,23 @@ impl Log {
     }
 
     /// After a failure, tries to keep records that are reported as failed from counting later.
-    fn void(&self) {
+    fn void_unacknowledged(&self) {
         // If this fails too, or is lost, they may count after all: the caller calls the outcome open.
-        drop(write_full(&*self.file, self.promised, &[0; HEAD]));
+        drop(write_full(&*self.file, self.acknowledged, &[0; HEAD]));
     }
 
     /// Somebody is told that all records so far are written.
-    pub(super) fn promise(&mut self) {
-        self.promised = self.end;
+    pub(super) fn mark_acknowledged(&mut self) {
+        self.acknowledged = self.end;
     }
 
     /// Flushes what was written.
     pub(super) fn sync(&mut self, why: Flush) -> io::Result<()> {
         let synced = self.file.sync(why);
         if synced.is_ok() {
-            self.promise();
-        } else if self.promised < self.end {
-            self.void();
+            self.mark_acknowledged();
+        } else if self.acknowledged < self.end {
+            self.void_unacknowledged();
         }
         synced
     }
@@ -526,7 +537,7 @@ impl Log {
     /// Writes zeros over records that no longer count, also behind the end of the log's capacity.
     pub(super) fn erase(&mut self) -> io::Result<()> {
         self.capacity = self.capacity.max(self.file.stat()?.len);
-        self.fill(RECORDS)?;
+        self.zero_fill(RECORDS)?;
         self.file.sync(Flush::Recycle)
     }
 
@@ -549,7 +560,7 @@ impl Log {
 
     /// Cuts an empty log, on a disk that is full; says whether that made it shorter. The room can be used
     /// when this returns.
-    pub(super) fn cut(&mut self, capacity: u64) -> io::Result<bool> {
+    pub(super) fn truncate(&mut self, capacity: u64) -> io::Result<bool> {
         if self.capacity <= capacity || self.count > 0 {
             return Ok(false);
         }
@@ -562,10 +573,10 @@ impl Log {
 
     fn start_epoch(&mut self) -> io::Result<()> {
         let epoch = self.epoch + 1;
-        let (bytes, sum) = Slot::encode(VERSION, epoch);
+        let (bytes, sum) = HeaderSlot::encode(VERSION, epoch);
         write_full(&*self.file, (epoch % 2) * SLOT, &bytes)?;
         (self.epoch, self.link, self.end, self.count) = (epoch, sum, RECORDS, 0);
-        self.promise();
+        self.mark_acknowledged();
         Ok(())
     }
 }
@@ -579,30 +590,30 @@ mod tests {
     fn a_log_of_a_newer_version_is_neither_read_nor_rewritten() {
         let disk = SimDisk::new();
         let mut content = vec![0; 9000];
-        content[..SLOT_USED].copy_from_slice(&Slot::encode(VERSION + 1, 2).0);
-        disk.put(&LogNumber(1).file(), &content);
-        let file = disk.open(&LogNumber(1).file(), Access::Read).unwrap();
-        let error = scan(&*file).unwrap_err();
+        content[..SLOT_USED].copy_from_slice(&HeaderSlot::encode(VERSION + 1, 2).0);
+        disk.put_file(&LogNumber(1).file(), &content);
+        let file = disk.open(&LogNumber(1).file(), FileAccess::Read).unwrap();
+        let error = scan_log(&*file).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Unsupported);
     }
 
     #[test]
     fn a_log_of_the_first_version_is_replayed() {
-        use crate::store::record::{NewContent, Op};
-        use crate::store::{FileStore, Holder, Options};
+        use crate::store::record::{LogOp, NewContent};
+        use crate::store::{FileStore, LockOwner, Options};
         let disk = SimDisk::new();
-        let (header, link) = Slot::encode(1, 2);
+        let (header, link) = HeaderSlot::encode(1, 2);
         let file = FilePath::parse("s/state").unwrap();
         let new = NewContent::Bytes(b"{}".to_vec());
-        let batch = vec![Op::Replace { file: file.clone(), was: None, private: false, new }];
+        let batch = vec![LogOp::Replace { file: file.clone(), was: None, private: false, new }];
         let mut record = Vec::new();
         Record::Batch(batch).encode(link, &mut record);
         let mut content = vec![0; 9000];
         content[..SLOT_USED].copy_from_slice(&header);
         let start = usize::try_from(RECORDS).unwrap();
         content[start..start + record.len()].copy_from_slice(&record);
-        disk.put(&LogNumber(1).file(), &content);
-        let options = Options::new(Holder { pid: 1, started: String::new() });
+        disk.put_file(&LogNumber(1).file(), &content);
+        let options = Options::new(LockOwner { pid: 1, started: String::new() });
         FileStore::open(std::sync::Arc::new(disk.process()), options).unwrap();
         assert_eq!(disk.contents()[&file], b"{}");
     }

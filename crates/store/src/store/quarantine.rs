@@ -4,8 +4,8 @@ use std::io;
 
 use super::StoreError;
 use super::fingerprint::Fingerprint;
-use super::log::own;
-use crate::disk::{Disk, DiskFile, Flush, Mode, append_full, read_full};
+use super::log::known_own_path;
+use crate::disk::{Disk, DiskFile, FilePermissions, Flush, append_full, read_full};
 use everturn_json::checksum::Checksum;
 use everturn_json::names::FilePath;
 
@@ -33,42 +33,43 @@ pub(super) fn ensure_dir(
 }
 
 /// Where set-aside bytes went, and what they were.
-pub(super) struct SetAside {
+pub(super) struct QuarantinedBytes {
     pub(super) place: FilePath,
     pub(super) was: Fingerprint,
 }
 
 /// Where the bytes `was`, cut from `path` at `start`, are kept.
-pub(super) fn place(path: &FilePath, start: u64, was: Fingerprint) -> FilePath {
-    own(&["quarantine"]).join(&path.flat_name(&format!("@{start}.{:016x}", was.sum)))
+pub(super) fn quarantine_path(path: &FilePath, start: u64, was: Fingerprint) -> FilePath {
+    known_own_path(&["quarantine"]).join(&path.flat_name(&format!("@{start}.{:016x}", was.sum)))
 }
 
 /// Copies the bytes from `start` to `end` of an open file into the quarantine, durably.
-pub(super) fn set_aside(
+pub(super) fn quarantine_range(
     disk: &dyn Disk,
     path: &FilePath,
     file: &dyn DiskFile,
     start: u64,
     end: u64,
-) -> Result<SetAside, StoreError> {
+) -> Result<QuarantinedBytes, StoreError> {
     let was = fingerprint_range(file, start, end).map_err(StoreError::io("read", path))?;
-    let place = place(path, start, was);
-    keep(disk, &place, |copy| copy_range(file, start, end, copy))?;
-    Ok(SetAside { place, was })
+    let place = quarantine_path(path, start, was);
+    write_quarantine_file(disk, &place, |copy| copy_range(file, start, end, copy))?;
+    Ok(QuarantinedBytes { place, was })
 }
 
 /// Makes a file of the quarantine, durably.
-fn keep(
+fn write_quarantine_file(
     disk: &dyn Disk,
     place: &FilePath,
     write: impl FnOnce(&dyn DiskFile) -> io::Result<()>,
 ) -> Result<(), StoreError> {
-    ensure_dir(disk, &own(&["quarantine"]), &mut Vec::new())?;
+    ensure_dir(disk, &known_own_path(&["quarantine"]), &mut Vec::new())?;
     if disk.stat(place).map_err(StoreError::io("look at", place))?.is_some() {
         // It may be what a power cut left of an earlier copy.
         disk.remove(place).map_err(StoreError::io("remove", place))?;
     }
-    let copy = disk.create(place, Mode::Private).map_err(StoreError::io("create", place))?;
+    let copy =
+        disk.create(place, FilePermissions::OwnerOnly).map_err(StoreError::io("create", place))?;
     write(&*copy).map_err(StoreError::io("write", place))?;
     copy.sync(Flush::QuarantineFile).map_err(StoreError::io("flush", place))?;
     for dir in place.ancestors() {
@@ -78,13 +79,13 @@ fn keep(
 }
 
 /// Keeps a content that a file was to get and cannot, durably; returns where.
-pub(super) fn keep_bytes(
+pub(super) fn quarantine_bytes(
     disk: &dyn Disk,
     path: &FilePath,
     bytes: &[u8],
 ) -> Result<FilePath, StoreError> {
-    let place = place(path, 0, Fingerprint::of(bytes));
-    keep(disk, &place, |copy| append_full(copy, bytes))?;
+    let place = quarantine_path(path, 0, Fingerprint::of(bytes));
+    write_quarantine_file(disk, &place, |copy| append_full(copy, bytes))?;
     Ok(place)
 }
 
@@ -116,7 +117,7 @@ pub(super) fn fingerprint_range(
 ) -> io::Result<Fingerprint> {
     let mut sum = Checksum::new();
     for_each_chunk(file, start, end, |bytes| {
-        sum.add(bytes);
+        sum.update(bytes);
         Ok(())
     })?;
     Ok(Fingerprint { len: end.saturating_sub(start), sum: sum.value() })

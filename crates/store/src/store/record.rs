@@ -15,7 +15,7 @@ const ALIGN: usize = 8;
 
 /// One change as the log has it: everything known that is needed to do it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Op {
+pub(super) enum LogOp {
     /// The bytes from `at` to the end were set aside, and the file is cut there.
     Cut { file: FilePath, at: u64, was: Fingerprint },
     /// `bytes` stand at `at`.
@@ -25,7 +25,7 @@ pub(super) enum Op {
     /// `from` is now `to`, which did not exist.
     Rename { from: FilePath, to: FilePath },
     /// `path`, which held this, is gone.
-    Remove { path: FilePath, held: Held },
+    Remove { path: FilePath, held: RemovedContent },
 }
 
 /// What a file or directory held when it was removed, so that another one made later under the same name is
@@ -33,7 +33,7 @@ pub(super) enum Op {
 ///
 /// Inode and device numbers do not tell: they change when a file system is mounted again or a root is copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum RemovedContent {
     /// Files with these values; see [`contents`](super::digest::contents).
     Files(Vec<u64>),
     /// It is not known: other steps of the same batch change it.
@@ -52,10 +52,10 @@ pub(super) enum NewContent {
 }
 
 impl NewContent {
-    pub(super) fn print(&self) -> Fingerprint {
+    pub(super) fn fingerprint(&self) -> Fingerprint {
         match self {
             NewContent::Bytes(bytes) => Fingerprint::of(bytes),
-            NewContent::Staged(staged) => staged.print,
+            NewContent::Staged(staged) => staged.fingerprint,
         }
     }
 }
@@ -64,37 +64,39 @@ impl NewContent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StagedContent {
     pub(super) number: u64,
-    pub(super) print: Fingerprint,
+    pub(super) fingerprint: Fingerprint,
 }
 
-impl Op {
+impl LogOp {
     /// The names that this touches.
     pub(super) fn paths(&self) -> impl Iterator<Item = &FilePath> {
         let (first, second) = match self {
-            Op::Cut { file, .. } | Op::Append { file, .. } | Op::Replace { file, .. } => {
+            LogOp::Cut { file, .. } | LogOp::Append { file, .. } | LogOp::Replace { file, .. } => {
                 (file, None)
             }
-            Op::Remove { path, .. } => (path, None),
-            Op::Rename { from, to } => (from, Some(to)),
+            LogOp::Remove { path, .. } => (path, None),
+            LogOp::Rename { from, to } => (from, Some(to)),
         };
         std::iter::once(first).chain(second)
     }
 
     /// At least as many bytes as this takes up in a record.
-    pub(super) fn size_at_most(&self) -> u64 {
+    pub(super) fn max_size(&self) -> u64 {
         const FIELDS: u64 = 64;
         let len = |path: &FilePath| path.as_str().len() as u64;
         FIELDS
             + match self {
-                Op::Cut { file, .. } => len(file),
-                Op::Append { file, bytes, .. }
-                | Op::Replace { file, new: NewContent::Bytes(bytes), .. } => {
+                LogOp::Cut { file, .. } => len(file),
+                LogOp::Append { file, bytes, .. }
+                | LogOp::Replace { file, new: NewContent::Bytes(bytes), .. } => {
                     len(file) + bytes.len() as u64
                 }
-                Op::Replace { file, new: NewContent::Staged(_), .. } => len(file),
-                Op::Rename { from, to } => len(from) + len(to),
-                Op::Remove { path, held: Held::Files(sums) } => len(path) + 8 * sums.len() as u64,
-                Op::Remove { path, .. } => len(path),
+                LogOp::Replace { file, new: NewContent::Staged(_), .. } => len(file),
+                LogOp::Rename { from, to } => len(from) + len(to),
+                LogOp::Remove { path, held: RemovedContent::Files(sums) } => {
+                    len(path) + 8 * sums.len() as u64
+                }
+                LogOp::Remove { path, .. } => len(path),
             }
     }
 }
@@ -103,11 +105,11 @@ impl Op {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Record {
     /// A commit: all of this happened.
-    Batch(Vec<Op>),
+    Batch(Vec<LogOp>),
     /// The batch with this place among the records of the epoch did not happen after all.
     Abort(u64),
     /// Everything said so far about these names, and those below them, is safe on the disk.
-    Settled(Vec<FilePath>),
+    Barrier(Vec<FilePath>),
 }
 
 impl Record {
@@ -116,18 +118,18 @@ impl Record {
         const FIELDS: u64 = 64;
         FIELDS
             + match self {
-                Record::Batch(ops) => ops.iter().map(Op::size_at_most).sum(),
+                Record::Batch(ops) => ops.iter().map(LogOp::max_size).sum(),
                 Record::Abort(_) => 0,
-                Record::Settled(paths) => {
+                Record::Barrier(paths) => {
                     paths.iter().map(|path| 8 + path.as_str().len() as u64).sum()
                 }
             }
     }
 }
 
-struct Encoder(Vec<u8>);
+struct RecordEncoder(Vec<u8>);
 
-impl Encoder {
+impl RecordEncoder {
     fn byte(&mut self, value: u8) {
         self.0.push(value);
     }
@@ -150,60 +152,60 @@ impl Encoder {
         self.number(print.sum);
     }
 
-    fn op(&mut self, op: &Op) {
+    fn op(&mut self, op: &LogOp) {
         match op {
-            Op::Cut { file, at, was } => {
+            LogOp::Cut { file, at, was } => {
                 self.byte(1);
                 self.path(file);
                 self.number(*at);
                 self.fingerprint(*was);
             }
-            Op::Append { file, at, bytes } => {
+            LogOp::Append { file, at, bytes } => {
                 self.byte(2);
                 self.path(file);
                 self.number(*at);
                 self.bytes(bytes);
             }
-            Op::Replace { file, was, private, new } => {
+            LogOp::Replace { file, was, private, new } => {
                 self.byte(if matches!(new, NewContent::Bytes(_)) { 3 } else { 6 });
                 self.path(file);
                 self.byte(u8::from(*private) | (u8::from(was.is_some()) << 1));
                 was.iter().for_each(|was| self.fingerprint(*was));
                 match new {
                     NewContent::Bytes(bytes) => self.bytes(bytes),
-                    NewContent::Staged(StagedContent { number, print }) => {
+                    NewContent::Staged(StagedContent { number, fingerprint: print }) => {
                         self.number(*number);
                         self.fingerprint(*print);
                     }
                 }
             }
-            Op::Rename { from, to } => {
+            LogOp::Rename { from, to } => {
                 self.byte(4);
                 self.path(from);
                 self.path(to);
             }
-            Op::Remove { path, held } => {
-                self.byte(if matches!(held, Held::Inode { .. }) { 5 } else { 7 });
+            LogOp::Remove { path, held } => {
+                self.byte(if matches!(held, RemovedContent::Inode { .. }) { 5 } else { 7 });
                 self.path(path);
                 match held {
                     // Device 0: no device has that number.
-                    Held::Inode { number, born } => {
+                    RemovedContent::Inode { number, born } => {
                         [0, *number, *born].into_iter().for_each(|field| self.number(field));
                     }
-                    Held::Files(sums) => {
+                    RemovedContent::Files(sums) => {
                         self.number(sums.len() as u64 + 1);
                         sums.iter().for_each(|sum| self.number(*sum));
                     }
-                    Held::Unknown => self.number(0),
+                    RemovedContent::Unknown => self.number(0),
                 }
             }
         }
     }
 }
 
-struct Decoder<'a>(&'a [u8]);
+struct RecordDecoder<'a>(&'a [u8]);
 
-impl Decoder<'_> {
+impl RecordDecoder<'_> {
     fn take(&mut self, len: usize) -> Option<&[u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
@@ -231,10 +233,10 @@ impl Decoder<'_> {
         Some(Fingerprint { len: self.number()?, sum: self.number()? })
     }
 
-    fn op(&mut self) -> Option<Op> {
+    fn op(&mut self) -> Option<LogOp> {
         Some(match self.byte()? {
-            1 => Op::Cut { file: self.path()?, at: self.number()?, was: self.fingerprint()? },
-            2 => Op::Append { file: self.path()?, at: self.number()?, bytes: self.bytes()? },
+            1 => LogOp::Cut { file: self.path()?, at: self.number()?, was: self.fingerprint()? },
+            2 => LogOp::Append { file: self.path()?, at: self.number()?, bytes: self.bytes()? },
             tag @ (3 | 6) => {
                 let file = self.path()?;
                 let flags = self.byte()?;
@@ -243,28 +245,28 @@ impl Decoder<'_> {
                     NewContent::Bytes(self.bytes()?)
                 } else {
                     let (number, print) = (self.number()?, self.fingerprint()?);
-                    NewContent::Staged(StagedContent { number, print })
+                    NewContent::Staged(StagedContent { number, fingerprint: print })
                 };
-                Op::Replace { file, was, private: flags & 1 != 0, new }
+                LogOp::Replace { file, was, private: flags & 1 != 0, new }
             }
-            4 => Op::Rename { from: self.path()?, to: self.path()? },
+            4 => LogOp::Rename { from: self.path()?, to: self.path()? },
             5 => {
                 let (path, _device) = (self.path()?, self.number()?);
-                let held = Held::Inode { number: self.number()?, born: self.number()? };
-                Op::Remove { path, held }
+                let held = RemovedContent::Inode { number: self.number()?, born: self.number()? };
+                LogOp::Remove { path, held }
             }
             7 => {
                 let path = self.path()?;
                 let held = match self.number()?.checked_sub(1) {
-                    None => Held::Unknown,
+                    None => RemovedContent::Unknown,
                     Some(count) => {
                         let count = usize::try_from(count).ok()?;
                         let sums = self.take(count.checked_mul(8)?)?.chunks_exact(8);
                         let sum = |field: &[u8]| Some(u64::from_le_bytes(field.try_into().ok()?));
-                        Held::Files(sums.map(sum).collect::<Option<_>>()?)
+                        RemovedContent::Files(sums.map(sum).collect::<Option<_>>()?)
                     }
                 };
-                Op::Remove { path, held }
+                LogOp::Remove { path, held }
             }
             _ => return None,
         })
@@ -285,14 +287,14 @@ impl Record {
         match self {
             Record::Batch(_) => 1,
             Record::Abort(_) => 2,
-            Record::Settled(_) => 3,
+            Record::Barrier(_) => 3,
         }
     }
 
     /// Adds the record to `out`, linked to the checksum of the record before; returns its own.
     pub(super) fn encode(&self, link: u64, out: &mut Vec<u8>) -> u64 {
         let start = out.len();
-        let mut encoder = Encoder(std::mem::take(out));
+        let mut encoder = RecordEncoder(std::mem::take(out));
         encoder.0.resize(start + HEAD, 0);
         match self {
             Record::Batch(ops) => {
@@ -300,7 +302,7 @@ impl Record {
                 ops.iter().for_each(|op| encoder.op(op));
             }
             Record::Abort(index) => encoder.number(*index),
-            Record::Settled(paths) => {
+            Record::Barrier(paths) => {
                 encoder.number(paths.len() as u64);
                 paths.iter().for_each(|path| encoder.path(path));
             }
@@ -324,9 +326,9 @@ impl Record {
 /// The record at the start of `bytes`, if one stands there that is linked to `link`.
 ///
 /// Returns it with its checksum and the bytes it takes up.
-pub(super) fn decode(bytes: &[u8], link: u64) -> Option<(Record, u64, usize)> {
+pub(super) fn decode_record(bytes: &[u8], link: u64) -> Option<(Record, u64, usize)> {
     let (head, rest) = bytes.split_at_checked(HEAD)?;
-    let mut fields = Decoder(head);
+    let mut fields = RecordDecoder(head);
     let len = u32::from_le_bytes(fields.take(4)?.try_into().ok()?) as usize;
     let kind = u32::from_le_bytes(fields.take(4)?.try_into().ok()?);
     let (found_link, sum) = (fields.number()?, fields.number()?);
@@ -334,11 +336,11 @@ pub(super) fn decode(bytes: &[u8], link: u64) -> Option<(Record, u64, usize)> {
     if found_link != link || sum != checksum(&[head.get(..HEAD - 8)?, body]) {
         return None;
     }
-    let mut decoder = Decoder(body);
+    let mut decoder = RecordDecoder(body);
     let record = match kind {
-        1 => Record::Batch(decoder.list(Decoder::op)?),
+        1 => Record::Batch(decoder.list(RecordDecoder::op)?),
         2 => Record::Abort(decoder.number()?),
-        3 => Record::Settled(decoder.list(Decoder::path)?),
+        3 => Record::Barrier(decoder.list(RecordDecoder::path)?),
         _ => return None,
     };
     Some((record, sum, (HEAD + len).next_multiple_of(ALIGN)))
@@ -355,27 +357,37 @@ mod tests {
     fn samples() -> Vec<Record> {
         let was = Fingerprint::of(b"old");
         let bytes = |bytes: &[u8]| NewContent::Bytes(bytes.to_vec());
-        let staged = NewContent::Staged(StagedContent { number: 7, print: was });
+        let staged = NewContent::Staged(StagedContent { number: 7, fingerprint: was });
         vec![
             Record::Batch(vec![
-                Op::Cut { file: path("a.jsonl"), at: 3, was },
-                Op::Append { file: path("a.jsonl"), at: 3, bytes: b"{}\n".to_vec() },
-                Op::Replace {
+                LogOp::Cut { file: path("a.jsonl"), at: 3, was },
+                LogOp::Append { file: path("a.jsonl"), at: 3, bytes: b"{}\n".to_vec() },
+                LogOp::Replace {
                     file: path("s"),
                     was: Some(was),
                     private: true,
                     new: bytes(&[0, 255]),
                 },
-                Op::Replace { file: path("s"), was: None, private: false, new: bytes(&[]) },
-                Op::Replace { file: path("s"), was: Some(was), private: true, new: staged.clone() },
-                Op::Replace { file: path("s"), was: None, private: false, new: staged },
-                Op::Rename { from: path("x/y"), to: path("z") },
-                Op::Remove { path: path("ü/日本"), held: Held::Files(vec![1, 2, 3]) },
-                Op::Remove { path: path("x"), held: Held::Unknown },
-                Op::Remove { path: path("x"), held: Held::Inode { number: 2, born: 3 } },
+                LogOp::Replace { file: path("s"), was: None, private: false, new: bytes(&[]) },
+                LogOp::Replace {
+                    file: path("s"),
+                    was: Some(was),
+                    private: true,
+                    new: staged.clone(),
+                },
+                LogOp::Replace { file: path("s"), was: None, private: false, new: staged },
+                LogOp::Rename { from: path("x/y"), to: path("z") },
+                LogOp::Remove {
+                    path: path("ü/日本"), held: RemovedContent::Files(vec![1, 2, 3])
+                },
+                LogOp::Remove { path: path("x"), held: RemovedContent::Unknown },
+                LogOp::Remove {
+                    path: path("x"),
+                    held: RemovedContent::Inode { number: 2, born: 3 },
+                },
             ]),
             Record::Abort(7),
-            Record::Settled(vec![path("a"), FilePath::root()]),
+            Record::Barrier(vec![path("a"), FilePath::root()]),
             Record::Batch(vec![]),
         ]
     }
@@ -388,7 +400,7 @@ mod tests {
         }
         let (mut rest, mut link) = (&bytes[..], 42);
         for expected in samples() {
-            let (record, sum, len) = decode(rest, link).unwrap();
+            let (record, sum, len) = decode_record(rest, link).unwrap();
             assert_eq!(record, expected);
             (rest, link) = (&rest[len..], sum);
         }
@@ -402,7 +414,7 @@ mod tests {
             let (mut one, mut none) = (Vec::new(), Vec::new());
             Record::Batch(vec![op.clone()]).encode(0, &mut one);
             Record::Batch(vec![]).encode(0, &mut none);
-            assert!((one.len() - none.len()) as u64 <= op.size_at_most(), "{op:?}");
+            assert!((one.len() - none.len()) as u64 <= op.max_size(), "{op:?}");
         }
     }
 
@@ -419,8 +431,8 @@ mod tests {
     fn a_record_counts_only_after_the_one_it_was_written_for() {
         let mut bytes = Vec::new();
         Record::Abort(1).encode(42, &mut bytes);
-        assert!(decode(&bytes, 42).is_some());
-        assert!(decode(&bytes, 43).is_none());
+        assert!(decode_record(&bytes, 42).is_some());
+        assert!(decode_record(&bytes, 43).is_none());
     }
 
     #[test]
@@ -431,10 +443,10 @@ mod tests {
         for bit in 0..len * 8 {
             let mut bad = bytes.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert!(decode(&bad, 42).is_none(), "bit {bit}");
+            assert!(decode_record(&bad, 42).is_none(), "bit {bit}");
         }
         for cut in 0..len {
-            assert!(decode(&bytes[..cut], 42).is_none(), "cut at {cut}");
+            assert!(decode_record(&bytes[..cut], 42).is_none(), "cut at {cut}");
         }
     }
 }

@@ -9,22 +9,22 @@ use std::io;
 
 use super::StoreError;
 use super::apply::remove_tree;
-use super::digest::{contents, is_part};
+use super::digest::{digest_contents, is_subset};
 use super::quarantine::copy_range;
-use crate::disk::{Access, Disk, Flush, Kind, Mode};
+use crate::disk::{Disk, FileAccess, FileKind, FilePermissions, Flush};
 use everturn_json::names::{FilePath, Name};
 
 /// How something got its new name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Relocated {
+pub(super) enum RelocateMethod {
     Renamed,
     /// The original is still there.
     Copied,
 }
 
-impl Relocated {
+impl RelocateMethod {
     pub(super) fn is_copied(self) -> bool {
-        self == Relocated::Copied
+        self == RelocateMethod::Copied
     }
 }
 
@@ -33,9 +33,9 @@ pub(super) fn relocate(
     disk: &dyn Disk,
     from: &FilePath,
     to: &FilePath,
-) -> Result<Relocated, StoreError> {
+) -> Result<RelocateMethod, StoreError> {
     match disk.rename(from, to) {
-        Ok(()) => return Ok(Relocated::Renamed),
+        Ok(()) => return Ok(RelocateMethod::Renamed),
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}
         Err(error) => return Err(StoreError::io("rename", from)(error)),
     }
@@ -52,7 +52,7 @@ pub(super) fn relocate(
     for dir in to.ancestors() {
         disk.sync_dir(&dir, Flush::CopiedTree).map_err(StoreError::io("flush", &dir))?;
     }
-    Ok(Relocated::Copied)
+    Ok(RelocateMethod::Copied)
 }
 
 /// How the names of unfinished copies end.
@@ -81,19 +81,19 @@ fn copy_tree(disk: &dyn Disk, from: &FilePath, to: &FilePath) -> Result<(), Stor
         let stat = disk.stat(&from).map_err(StoreError::io("look at", &from))?;
         let stat = stat.ok_or_else(|| StoreError::Missing { path: from.clone() })?;
         match stat.kind {
-            Kind::File => copy_file(disk, &from, &to, stat.mode, stat.len)?,
-            Kind::Dir => {
+            FileKind::File => copy_file(disk, &from, &to, stat.mode, stat.len)?,
+            FileKind::Dir => {
                 disk.create_dir(&to).map_err(StoreError::io("create", &to))?;
                 let listing = disk.list(&from).map_err(StoreError::io("list", &from))?;
                 let linked = listing.entries.iter().any(|entry| entry.linked);
                 if linked || !listing.refused.is_empty() {
-                    return Err(not_copied(&from));
+                    return Err(cannot_copy(&from));
                 }
                 let children = listing.entries.iter();
                 open.extend(children.map(|entry| (from.join(&entry.name), to.join(&entry.name))));
                 dirs.extend([from, to]);
             }
-            Kind::LinkOutside | Kind::Other => return Err(not_copied(&from)),
+            FileKind::LinkOutside | FileKind::Other => return Err(cannot_copy(&from)),
         }
     }
     for dir in dirs {
@@ -102,7 +102,7 @@ fn copy_tree(disk: &dyn Disk, from: &FilePath, to: &FilePath) -> Result<(), Stor
     Ok(())
 }
 
-fn not_copied(path: &FilePath) -> StoreError {
+fn cannot_copy(path: &FilePath) -> StoreError {
     let reason =
         "is or holds a link or a special file, which cannot be moved to another file system";
     StoreError::BadStep { path: path.clone(), reason }
@@ -115,8 +115,9 @@ fn copy_file(
     mode: u32,
     len: u64,
 ) -> Result<(), StoreError> {
-    let file = disk.open(from, Access::Read).map_err(StoreError::io("open", from))?;
-    let made = disk.create(to, Mode::Like(mode)).map_err(StoreError::io("create", to))?;
+    let file = disk.open(from, FileAccess::Read).map_err(StoreError::io("open", from))?;
+    let made =
+        disk.create(to, FilePermissions::Exact(mode)).map_err(StoreError::io("create", to))?;
     copy_range(&*file, 0, len, &*made).map_err(StoreError::io("write", to))?;
     made.sync(Flush::CopiedTree).map_err(StoreError::io("flush", to))?;
     file.sync(Flush::CopiedTree).map_err(StoreError::io("flush", from))
@@ -126,5 +127,6 @@ fn copy_file(
 pub(super) fn is_copy(disk: &dyn Disk, from: &FilePath, to: &FilePath) -> Result<bool, StoreError> {
     let look = |path: &FilePath| disk.stat(path).map_err(StoreError::io("look at", path));
     let (Some(old), Some(new)) = (look(from)?, look(to)?) else { return Ok(false) };
-    Ok(old.kind == new.kind && is_part(&contents(disk, from, old)?, &contents(disk, to, new)?))
+    Ok(old.kind == new.kind
+        && is_subset(&digest_contents(disk, from, old)?, &digest_contents(disk, to, new)?))
 }

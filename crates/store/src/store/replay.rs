@@ -7,20 +7,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::fingerprint::Fingerprint;
-use super::record::{Held, NewContent, Op, Record};
+use super::record::{LogOp, NewContent, Record, RemovedContent};
 use everturn_json::names::FilePath;
 
 /// One change at the end of a file.
 #[derive(Debug)]
-pub(super) enum Edit {
+pub(super) enum TailEdit {
     Cut { at: u64, was: Fingerprint },
     Append { at: u64, bytes: Vec<u8> },
 }
 
 /// What happened to the content of one file.
 #[derive(Debug)]
-pub(super) enum Content {
-    Edited(Vec<Edit>),
+pub(super) enum ContentHistory {
+    Edited(Vec<TailEdit>),
     Replaced {
         /// What the file was before each replacement, where it was there.
         before: Vec<Fingerprint>,
@@ -33,24 +33,24 @@ pub(super) enum Content {
 /// The history of one file: what happened to its content, and which commits did it.
 #[derive(Debug)]
 pub(super) struct FileHistory {
-    pub(super) content: Content,
+    pub(super) content: ContentHistory,
     /// The places of these commits in the log, in order.
     pub(super) commits: Vec<usize>,
 }
 
 /// How a name ended.
 #[derive(Debug)]
-pub(super) enum Ending {
+pub(super) enum PathEnd {
     Renamed { from: FilePath, to: FilePath },
-    Removed { path: FilePath, held: Held, commit: usize },
+    Removed { path: FilePath, held: RemovedContent, commit: usize },
 }
 
-impl Ending {
+impl PathEnd {
     /// The names that end, and those that others get by that.
     pub(super) fn names(&self) -> impl Iterator<Item = &FilePath> {
         let (first, second) = match self {
-            Ending::Renamed { from, to } => (from, Some(to)),
-            Ending::Removed { path, .. } => (path, None),
+            PathEnd::Renamed { from, to } => (from, Some(to)),
+            PathEnd::Removed { path, .. } => (path, None),
         };
         std::iter::once(first).chain(second)
     }
@@ -62,16 +62,16 @@ impl Ending {
 
 /// What a log says, folded.
 #[derive(Debug, Default)]
-pub(super) struct History {
+pub(super) struct LogHistory {
     /// The content of files, by the name that they had when it changed.
     pub(super) files: BTreeMap<FilePath, FileHistory>,
-    pub(super) endings: Vec<Ending>,
+    pub(super) endings: Vec<PathEnd>,
     /// How many commits there are in it.
     pub(super) commits: usize,
 }
 
-impl History {
-    pub(super) fn fold(records: Vec<Record>) -> History {
+impl LogHistory {
+    pub(super) fn fold(records: Vec<Record>) -> LogHistory {
         let aborted: BTreeSet<u64> = records
             .iter()
             .filter_map(|record| match record {
@@ -79,44 +79,46 @@ impl History {
                 _ => None,
             })
             .collect();
-        let mut history = History::default();
+        let mut history = LogHistory::default();
         for (index, record) in (0..).zip(records) {
             match record {
                 Record::Batch(ops) if !aborted.contains(&index) => {
-                    ops.into_iter().for_each(|op| history.add(op));
+                    ops.into_iter().for_each(|op| history.add_op(op));
                     history.commits += 1;
                 }
                 Record::Batch(_) | Record::Abort(_) => {}
-                Record::Settled(names) => history.settle(&names),
+                Record::Barrier(names) => history.apply_barrier(&names),
             }
         }
         history
     }
 
-    fn settle(&mut self, names: &[FilePath]) {
+    fn apply_barrier(&mut self, names: &[FilePath]) {
         self.files.retain(|path, _| !names.iter().any(|name| path.is_within(name)));
         self.endings.retain(|ending| !ending.touches(names));
     }
 
-    fn add(&mut self, op: Op) {
+    fn add_op(&mut self, op: LogOp) {
         let commit = self.commits;
         match op {
-            Op::Cut { file, at, was } => self.edit(file, Edit::Cut { at, was }),
-            Op::Append { file, at, bytes } => self.edit(file, Edit::Append { at, bytes }),
-            Op::Replace { file, was, private, new } => self.replace(file, was, private, new),
-            Op::Rename { from, to } => self.endings.push(Ending::Renamed { from, to }),
-            Op::Remove { path, held } => self.endings.push(Ending::Removed { path, held, commit }),
+            LogOp::Cut { file, at, was } => self.edit(file, TailEdit::Cut { at, was }),
+            LogOp::Append { file, at, bytes } => self.edit(file, TailEdit::Append { at, bytes }),
+            LogOp::Replace { file, was, private, new } => self.replace(file, was, private, new),
+            LogOp::Rename { from, to } => self.endings.push(PathEnd::Renamed { from, to }),
+            LogOp::Remove { path, held } => {
+                self.endings.push(PathEnd::Removed { path, held, commit })
+            }
         }
     }
 
-    fn edit(&mut self, file: FilePath, edit: Edit) {
+    fn edit(&mut self, file: FilePath, edit: TailEdit) {
         let commit = self.commits;
         let history = self.files.entry(file).or_insert_with(FileHistory::edited);
-        if !matches!(history.content, Content::Edited(_)) {
+        if !matches!(history.content, ContentHistory::Edited(_)) {
             // The writer settles a name before it changes in another way.
             *history = FileHistory::edited();
         }
-        if let Content::Edited(edits) = &mut history.content {
+        if let ContentHistory::Edited(edits) = &mut history.content {
             edits.push(edit);
         }
         history.commits.push(commit);
@@ -125,10 +127,10 @@ impl History {
     fn replace(&mut self, file: FilePath, was: Option<Fingerprint>, secret: bool, new: NewContent) {
         let commit = self.commits;
         let history = self.files.entry(file).or_insert_with(FileHistory::replaced);
-        if !matches!(history.content, Content::Replaced { .. }) {
+        if !matches!(history.content, ContentHistory::Replaced { .. }) {
             *history = FileHistory::replaced();
         }
-        if let Content::Replaced { before, after, private } = &mut history.content {
+        if let ContentHistory::Replaced { before, after, private } = &mut history.content {
             before.extend(was);
             after.push(new);
             *private |= secret;
@@ -139,19 +141,20 @@ impl History {
 
 impl FileHistory {
     fn edited() -> FileHistory {
-        FileHistory { content: Content::Edited(Vec::new()), commits: Vec::new() }
+        FileHistory { content: ContentHistory::Edited(Vec::new()), commits: Vec::new() }
     }
 
     fn replaced() -> FileHistory {
-        let content = Content::Replaced { before: Vec::new(), after: Vec::new(), private: false };
+        let content =
+            ContentHistory::Replaced { before: Vec::new(), after: Vec::new(), private: false };
         FileHistory { content, commits: Vec::new() }
     }
 }
 
-impl History {
+impl LogHistory {
     /// Every name that the log speaks of.
     pub(super) fn names(&self) -> impl Iterator<Item = &FilePath> {
-        self.files.keys().chain(self.endings.iter().flat_map(Ending::names))
+        self.files.keys().chain(self.endings.iter().flat_map(PathEnd::names))
     }
 
     /// Whether the log says anything about names within `scopes`.

@@ -1,7 +1,7 @@
 //! Room for making room: on a full disk, sessions can still be moved to the trash, restored and purged.
 //!
 //! Each of these needs a few blocks, for directories and lock files, before it frees any. The log is the
-//! reserve: its capacity was written when there was room. If the disk has none, [`Core::release_reserve`] cuts a
+//! reserve: its capacity was written when there was room. If the disk has none, [`StoreCore::release_reserve`] cuts a
 //! piece off the log, and what was refused is tried again. The next process that finds enough room makes the
 //! log as long as before.
 //!
@@ -10,11 +10,11 @@
 
 use std::io;
 
-use super::core::Core;
-use super::log::{LogNumber, own, records_end};
-use super::recover::{Recovered, recover};
+use super::log::{LogNumber, known_own_path, records_end};
+use super::recovery::{RecoveryOutcome, recover};
+use super::store_core::StoreCore;
 use super::{Step, StoreError, trash_dir};
-use crate::disk::{Access, DiskFile, DiskLock, Flush, Mode, Sharing};
+use crate::disk::{DiskFile, DiskLock, FileAccess, FilePermissions, Flush, LockMode};
 use everturn_json::names::FilePath;
 
 /// How much is cut off at a time. Others may take the room, so each attempt takes as little as will do.
@@ -27,7 +27,7 @@ const RESERVE: u64 = 256 << 10;
 const SPARE_ROOM: u64 = 32 << 10;
 
 fn reserve_file() -> FilePath {
-    own(&["wal", "reserve"])
+    known_own_path(&["wal", "reserve"])
 }
 
 /// How long the log stays: enough for the record of a purge of a thousand sessions.
@@ -57,7 +57,7 @@ pub(super) fn may_use_reserve(steps: &[Step]) -> bool {
 }
 
 /// Tries until it does not fail for want of room, or nothing is left of the reserve.
-pub(super) fn with_reserve<T>(
+pub(super) fn retry_with_reserve<T>(
     mut attempt: impl FnMut() -> Result<T, StoreError>,
     mut release_reserve: impl FnMut() -> Result<bool, StoreError>,
 ) -> Result<T, StoreError> {
@@ -74,15 +74,15 @@ pub(super) fn with_reserve<T>(
     }
 }
 
-impl Core {
+impl StoreCore {
     /// Gives some of the room that a log takes back to the disk; false if nothing is left of the reserve.
     pub(super) fn release_reserve(&mut self) -> Result<bool, StoreError> {
-        self.usable()?;
+        self.check_usable()?;
         self.checkpoint()?;
         if let Some(log) = &mut self.log {
             let path = log.number.file();
-            let rest = shortened(log.capacity());
-            if log.cut(rest).map_err(StoreError::io("shorten", &path))? {
+            let rest = reduced_len(log.capacity());
+            if log.truncate(rest).map_err(StoreError::io("shorten", &path))? {
                 return Ok(true);
             }
         }
@@ -95,7 +95,8 @@ impl Core {
         if self.disk.stat(&path).map_err(StoreError::io("look at", &path))?.is_none() {
             return Ok(false);
         }
-        let file = self.disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
+        let file =
+            self.disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
         cut(&*file, |len| len.saturating_sub(PIECE)).map_err(StoreError::io("shorten", &path))
     }
 
@@ -109,10 +110,10 @@ impl Core {
             return;
         }
         if found.is_none() {
-            drop(self.disk.create(&path, Mode::Private));
+            drop(self.disk.create(&path, FilePermissions::OwnerOnly));
         }
         // Without room there is less of a reserve, and nothing else changes.
-        drop(self.disk.open(&path, Access::Write).and_then(|file| file.reserve(len, wanted)));
+        drop(self.disk.open(&path, FileAccess::Write).and_then(|file| file.reserve(len, wanted)));
     }
 
     /// Takes the lock for the recovery of a log, which may need room for its file.
@@ -121,12 +122,18 @@ impl Core {
         number: LogNumber,
     ) -> Result<Option<Box<dyn DiskLock>>, StoreError> {
         let path = number.recovery_lock();
-        let lock = || self.disk.lock(&path, Sharing::Exclusive);
-        with_reserve(|| lock().map_err(StoreError::io("lock", &path)), || self.cut_reserve_file())
+        let lock = || self.disk.lock(&path, LockMode::Exclusive);
+        retry_with_reserve(
+            || lock().map_err(StoreError::io("lock", &path)),
+            || self.cut_reserve_file(),
+        )
     }
 
     /// Replays a log. If that fails for want of room, the log itself and the reserve give some.
-    pub(super) fn recover_with_reserve(&self, number: LogNumber) -> Result<Recovered, StoreError> {
+    pub(super) fn recover_with_reserve(
+        &self,
+        number: LogNumber,
+    ) -> Result<RecoveryOutcome, StoreError> {
         let mut findings = Vec::new();
         loop {
             let outcome = recover(&*self.disk, number, &self.options.progress);
@@ -143,14 +150,15 @@ impl Core {
             recovered.findings.retain(|finding| !findings.contains(finding));
             findings.append(&mut recovered.findings);
             if !again {
-                return Ok(Recovered { findings, ..recovered });
+                return Ok(RecoveryOutcome { findings, ..recovered });
             }
         }
     }
 
     fn release_for_recovery(&self, number: LogNumber) -> Result<bool, StoreError> {
         let path = number.file();
-        let file = self.disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
+        let file =
+            self.disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
         if let Some(end) = records_end(&*file).map_err(StoreError::io("read", &path))? {
             let rest = |len: u64| len.saturating_sub(PIECE).max(end + SPARE_ROOM).min(len);
             if cut(&*file, rest).map_err(StoreError::io("shorten", &path))? {
@@ -165,14 +173,15 @@ impl Core {
     /// before the last piece is gone, so in the end all of it goes: the log holds nothing that counts.
     fn cut_closed_log(&self) -> Result<bool, StoreError> {
         let disk = &*self.disk;
-        for number in LogNumber::all(disk)? {
+        for number in LogNumber::list_logs(disk)? {
             let path = number.file();
-            let Some(_lock) = number.take(disk, Sharing::Exclusive)? else { continue };
+            let Some(_lock) = number.try_take(disk, LockMode::Exclusive)? else { continue };
             if self.needs_replay(number)? {
                 continue;
             }
-            let file = disk.open(&path, Access::Write).map_err(StoreError::io("open", &path))?;
-            let rest = |len: u64| if len > SHORTEST_LOG { shortened(len) } else { 0 };
+            let file =
+                disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
+            let rest = |len: u64| if len > SHORTEST_LOG { reduced_len(len) } else { 0 };
             if cut(&*file, rest).map_err(StoreError::io("shorten", &path))? {
                 return Ok(true);
             }
@@ -194,6 +203,6 @@ fn cut(file: &dyn DiskFile, rest: impl FnOnce(u64) -> u64) -> io::Result<bool> {
     Ok(true)
 }
 
-fn shortened(len: u64) -> u64 {
+fn reduced_len(len: u64) -> u64 {
     len.saturating_sub(PIECE).max(SHORTEST_LOG)
 }

@@ -13,9 +13,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::changes::{LockMarks, MAX_WAIT};
-use super::view::DiskView;
+use super::disk_view::DiskView;
 use super::{FileStore, Store, StoreError, Writer};
-use crate::disk::{Access, Disk, DiskFile, Kind, Listing, Stat, read_range};
+use crate::disk::{DirListing, Disk, DiskFile, FileAccess, FileKind, FileStat, read_range};
 use everturn_json::names::FilePath;
 
 /// The pause after the first attempt that met a writer; it doubles up to [`MAX_PAUSE`].
@@ -35,14 +35,14 @@ const MAX_HELD_AT_REST: usize = 256;
 
 /// A file as it was captured.
 struct CapturedFile {
-    stat: Stat,
+    stat: FileStat,
     /// `None` if it could not be opened, or too many are.
     open: Option<Box<dyn DiskFile>>,
 }
 
 #[derive(Default)]
 struct Captured {
-    dirs: BTreeMap<FilePath, (Stat, Listing)>,
+    dirs: BTreeMap<FilePath, (FileStat, DirListing)>,
     files: BTreeMap<FilePath, CapturedFile>,
     /// Directories that are links, and links that lead out of the root: what lies there is not part of this.
     linked: Vec<FilePath>,
@@ -71,10 +71,10 @@ impl Captured {
         &mut self,
         view: &DiskView,
         path: &FilePath,
-        stat: Stat,
+        stat: FileStat,
         most: usize,
     ) -> Result<bool, StoreError> {
-        if stat.kind != Kind::Dir {
+        if stat.kind != FileKind::Dir {
             return self.add_file(&*view.disk, path, stat, most);
         }
         let mut waiting = vec![(path.clone(), stat)];
@@ -88,12 +88,12 @@ impl Captured {
             let count = listing.entries.len();
             for entry in &listing.entries {
                 let path = dir.join(&entry.name);
-                if entry.kind == Kind::Dir && entry.linked {
+                if entry.kind == FileKind::Dir && entry.linked {
                     self.linked.push(path);
                 } else if view.check(&path).is_ok() {
                     let looked = view.disk.stat(&path).map_err(StoreError::io("look at", &path))?;
                     let Some(stat) = looked else { return Ok(false) };
-                    if stat.kind == Kind::Dir {
+                    if stat.kind == FileKind::Dir {
                         waiting.push((path, stat));
                     } else {
                         files.push((count, path, stat));
@@ -116,16 +116,16 @@ impl Captured {
         &mut self,
         disk: &dyn Disk,
         path: &FilePath,
-        stat: Stat,
+        stat: FileStat,
         most: usize,
     ) -> Result<bool, StoreError> {
-        if stat.kind != Kind::File {
+        if stat.kind != FileKind::File {
             self.linked.push(path.clone());
             return Ok(true);
         }
         let mut file = CapturedFile { stat, open: None };
         if self.files.len() < most {
-            match disk.open(path, Access::Read) {
+            match disk.open(path, FileAccess::Read) {
                 Ok(open) => {
                     file.stat = open.stat().map_err(StoreError::io("look at", path))?;
                     file.open = Some(open);
@@ -178,12 +178,12 @@ pub(super) fn capture(store: &FileStore, paths: &[FilePath]) -> Result<Snapshot,
         match capture_once(store, paths, asking)? {
             Attempt::Taken(snapshot) => return Ok(snapshot),
             Attempt::Moving(snapshot) => moving = Some(snapshot),
-            Attempt::Applying(holder) => {
-                if asking && holder.is_some() {
+            Attempt::Applying(owner) => {
+                if asking && owner.is_some() {
                     // The attempt has waited for the end of the commit itself.
                     waited += MAX_WAIT;
                 }
-                busy = holder.or(busy);
+                busy = owner.or(busy);
             }
         }
         if waited >= PATIENCE {
@@ -198,8 +198,8 @@ pub(super) fn capture(store: &FileStore, paths: &[FilePath]) -> Result<Snapshot,
         return Ok(snapshot);
     }
     let scope = paths.first().cloned().unwrap_or_else(FilePath::root);
-    let holder = busy.unwrap_or_else(|| "which changes it all the time".to_owned());
-    Err(StoreError::Busy { scope, holder })
+    let owner = busy.unwrap_or_else(|| "which changes it all the time".to_owned());
+    Err(StoreError::Busy { scope, owner })
 }
 
 /// One attempt; with `asking`, writers are asked to make a pause.
@@ -214,8 +214,8 @@ pub(super) fn capture_once(
     if !pause.is_empty() {
         before = before.when_applied(disk, paths)?;
     }
-    if let Some(holder) = before.applying(disk)? {
-        return Ok(Attempt::Applying(Some(holder)));
+    if let Some(owner) = before.applying(disk)? {
+        return Ok(Attempt::Applying(Some(owner)));
     }
     // A process that died with a lock may have left commits in its log.
     let view = if before.is_empty() { store.view()? } else { store.fresh_view()? };
@@ -259,12 +259,12 @@ impl Snapshot {
         if let Some(open) = &file.open {
             return read(&**open);
         }
-        let open = self.view.disk.open(path, Access::Read);
+        let open = self.view.disk.open(path, FileAccess::Read);
         let open = open.map_err(StoreError::io("open", path))?;
         let now = open.stat().map_err(StoreError::io("look at", path))?;
         if now.id != file.stat.id || now.len < file.stat.len {
-            let holder = "which has replaced it meanwhile".to_owned();
-            return Err(StoreError::Busy { scope: path.clone(), holder });
+            let owner = "which has replaced it meanwhile".to_owned();
+            return Err(StoreError::Busy { scope: path.clone(), owner });
         }
         read(&*open)
     }
@@ -286,7 +286,7 @@ impl Store for Snapshot {
         }
     }
 
-    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+    fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
         if !self.covers(path) {
             return self.store.stat(path);
         }
@@ -295,7 +295,7 @@ impl Store for Snapshot {
         Ok(dir.or_else(|| self.captured.files.get(path).map(|file| file.stat)))
     }
 
-    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+    fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
         if !self.covers(dir) {
             return self.store.list(dir);
         }

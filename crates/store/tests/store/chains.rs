@@ -5,7 +5,7 @@
 //! them, also those on which a recovery in between has acted.
 
 use everturn_store::disk::Flush;
-use everturn_store::disk::sim::{Fault, SimDisk, Trouble};
+use everturn_store::disk::sim::{Fault, FaultKind, SimDisk};
 use everturn_store::{FileStore, Options};
 
 use crate::crash::{End, crash_at, end, ends, verify};
@@ -41,11 +41,11 @@ fn chain(disk: &SimDisk, promise: &Promise, seed: u64) -> Result<usize, String> 
             worst = how;
         }
         let at = disk.changes() + (dice >> 8) % 40;
-        disk.inject(Fault { at, trouble: Trouble::Crash, lasting: false });
+        disk.inject(Fault { at, kind: FaultKind::Crash, lasting: false });
         drop(open(disk));
         done.push(format!("recovery up to change {at}"));
         if !disk.crashed() {
-            disk.heal();
+            disk.clear_faults();
         }
     }
     end(disk, worst);
@@ -96,7 +96,7 @@ fn a_record_that_was_never_flushed_is_not_half_applied() {
 /// A kill right before the log is flushed, and a power cut at every change of the recovery.
 fn cuts_of_a_recovery(ignored: Option<Flush>) -> Result<usize, String> {
     use crate::support::{append, data, path, readable, replace};
-    use everturn_store::disk::sim::{Data, Names, Survival};
+    use everturn_store::disk::sim::{DataSurvival, NameSurvival, Survival};
     use everturn_store::{Durability, Writer};
     let disk = SimDisk::new();
     let store = FileStore::open(std::sync::Arc::new(disk.process()), small_log()).unwrap();
@@ -111,19 +111,21 @@ fn cuts_of_a_recovery(ignored: Option<Flush>) -> Result<usize, String> {
     writer.commit(batch(1), Durability::Synced).unwrap();
     store.checkpoint().unwrap();
     let before = readable(&data(&disk));
-    writer.commit(batch(2), Durability::Written).unwrap();
+    writer.commit(batch(2), Durability::Buffered).unwrap();
     disk.kill_all();
     ignored.into_iter().for_each(|why| disk.ignore_flush(why));
     let start = disk.changes();
     let mut states = 0;
     for at in start.. {
         let cut = disk.fork();
-        cut.inject(Fault { at, trouble: Trouble::Crash, lasting: false });
+        cut.inject(Fault { at, kind: FaultKind::Crash, lasting: false });
         drop(open(&cut));
         let over = !cut.crashed();
-        for data_left in [Data::Lost, Data::Prefix, Data::Mixed(at), Data::Kept] {
+        for data_left in
+            [DataSurvival::Lost, DataSurvival::Prefix, DataSurvival::Mixed(at), DataSurvival::Kept]
+        {
             let cut = cut.fork();
-            cut.power_cut(Survival { data: data_left, names: Names::Lost });
+            cut.power_cut(Survival { data: data_left, names: NameSurvival::Lost });
             drop(open(&cut).unwrap());
             let found = readable(&data(&cut));
             let whole = |n: usize| found.iter().all(|file| file.contains(&format!("{n}")));

@@ -2,7 +2,7 @@
 //! leave is opened again and compared with what was promised.
 
 use everturn_store::disk::Flush;
-use everturn_store::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn_store::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
 use everturn_store::{Durability, Options, Writer};
 
 use crate::support::{
@@ -19,15 +19,15 @@ pub(crate) enum End {
 
 pub(crate) fn ends(point: u64) -> Vec<End> {
     let data = [
-        Data::Lost,
-        Data::Kept,
-        Data::Prefix,
-        Data::Hole,
-        Data::Last,
-        Data::Mixed(point),
-        Data::Mixed(!point),
+        DataSurvival::Lost,
+        DataSurvival::Kept,
+        DataSurvival::Prefix,
+        DataSurvival::Hole,
+        DataSurvival::Last,
+        DataSurvival::Mixed(point),
+        DataSurvival::Mixed(!point),
     ];
-    let names = [Names::Lost, Names::Kept, Names::Prefix];
+    let names = [NameSurvival::Lost, NameSurvival::Kept, NameSurvival::Prefix];
     let cuts = data.iter().flat_map(|data| names.iter().map(|names| (*data, *names)));
     let cuts = cuts.map(|(data, names)| End::PowerCut(Survival { data, names }));
     std::iter::once(End::Kill).chain(cuts).collect()
@@ -72,7 +72,7 @@ pub(crate) fn verify(disk: &SimDisk, promise: &Promise, how: End) -> Result<(), 
     writer.commit(steps, Durability::Synced).map_err(|error| say("commit", &error))?;
     let grown = data(disk);
     drop((writer, store));
-    disk.power_cut(Survival { data: Data::Lost, names: Names::Lost });
+    disk.power_cut(Survival { data: DataSurvival::Lost, names: NameSurvival::Lost });
     drop(open(disk).map_err(|error| say("reopen", &error))?);
     let left = data(disk);
     let log = left.get(&path("a/log.jsonl")).cloned().unwrap_or_default();
@@ -96,7 +96,7 @@ pub(crate) fn crash_at(
     if let Some(why) = ignored {
         disk.ignore_flush(why);
     }
-    disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
+    disk.inject(Fault { at: point, kind: FaultKind::Crash, lasting: false });
     let (promise, outcome) = run(&disk, options);
     if !disk.crashed() {
         outcome.unwrap();
@@ -151,7 +151,7 @@ fn every_crash_of_recovery_is_survived(options: &Options) {
         let start = disk.changes();
         for again in start.. {
             let second = disk.fork();
-            second.inject(Fault { at: again, trouble: Trouble::Crash, lasting: false });
+            second.inject(Fault { at: again, kind: FaultKind::Crash, lasting: false });
             drop(open(&second));
             if !second.crashed() {
                 break;

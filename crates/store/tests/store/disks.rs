@@ -1,7 +1,7 @@
 //! One suite of checks for all disks, and what only one of them can do.
 
 use everturn_store::disk::sim::SimDisk;
-use everturn_store::disk::{Access, Disk, RealDisk};
+use everturn_store::disk::{Disk, FileAccess, RealDisk};
 
 use crate::support::path;
 
@@ -91,7 +91,7 @@ disk_suite! {
 
 /// What a file holds.
 fn content(disk: &dyn Disk, file: &str) -> Vec<u8> {
-    let open = disk.open(&path(file), Access::Read).unwrap();
+    let open = disk.open(&path(file), FileAccess::Read).unwrap();
     let mut bytes = vec![0; usize::try_from(open.stat().unwrap().len).unwrap()];
     let mut done = 0;
     while done < bytes.len() {

@@ -3,7 +3,7 @@
 
 use everturn_json::names::FilePath;
 use everturn_store::disk::Disk;
-use everturn_store::disk::sim::{Data, Names, SimDisk, Survival};
+use everturn_store::disk::sim::{DataSurvival, NameSurvival, SimDisk, Survival};
 
 use crate::support::{data, path};
 
@@ -22,7 +22,7 @@ const EACCES: i32 = 13;
 const ENOENT: i32 = 2;
 const ENOSPC: i32 = 28;
 
-const LOST: Survival = Survival { data: Data::Lost, names: Names::Lost };
+const LOST: Survival = Survival { data: DataSurvival::Lost, names: NameSurvival::Lost };
 
 fn text(disk: &SimDisk, file: &str) -> String {
     let bytes = data(disk).remove(&path(file)).unwrap_or_default();
@@ -31,15 +31,15 @@ fn text(disk: &SimDisk, file: &str) -> String {
 
 /// How a power cut may end, in few words.
 fn survivals() -> Vec<Survival> {
-    let data = [Data::Lost, Data::Kept, Data::Prefix, Data::Hole];
-    let names = [Names::Lost, Names::Kept, Names::Prefix];
+    let data = [DataSurvival::Lost, DataSurvival::Kept, DataSurvival::Prefix, DataSurvival::Hole];
+    let names = [NameSurvival::Lost, NameSurvival::Kept, NameSurvival::Prefix];
     data.iter().flat_map(|data| names.map(|names| Survival { data: *data, names })).collect()
 }
 
 /// The bytes of all files below a directory.
 fn total_size(disk: &dyn Disk, dir: &FilePath) -> u64 {
     let size = |place: &FilePath| match disk.stat(place).unwrap().unwrap() {
-        stat if stat.kind == everturn_store::disk::Kind::Dir => total_size(disk, place),
+        stat if stat.kind == everturn_store::disk::FileKind::Dir => total_size(disk, place),
         stat => stat.len,
     };
     disk.list(dir).unwrap().entries.iter().map(|entry| size(&dir.join(&entry.name))).sum()

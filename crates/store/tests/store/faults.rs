@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use everturn_store::disk::Flush;
-use everturn_store::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn_store::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
 use everturn_store::{
     Durability, FileStore, MemoryStore, Options, Step, Store, StoreError, Writer,
 };
@@ -63,9 +63,9 @@ fn commits() -> Vec<Vec<Step>> {
 
 fn prepared() -> SimDisk {
     let disk = SimDisk::new();
-    disk.put(&path("s/old.jsonl"), b"{\"old\":1}\n");
-    disk.put(&path("s/torn.jsonl"), b"{\"old\":1}\n{\"to");
-    disk.put(&path("s/state.json"), b"{}");
+    disk.put_file(&path("s/old.jsonl"), b"{\"old\":1}\n");
+    disk.put_file(&path("s/torn.jsonl"), b"{\"old\":1}\n{\"to");
+    disk.put_file(&path("s/state.json"), b"{}");
     disk
 }
 
@@ -111,7 +111,7 @@ fn try_all(disk: &SimDisk, model: &MemoryStore, fault: Fault, options: &Options)
                 model_writer.commit(steps, Durability::Synced).unwrap();
             }
             Err(StoreError::Poisoned { cause }) => {
-                if fault.trouble == Trouble::Full {
+                if fault.kind == FaultKind::Full {
                     return Verdict::Wrong(format!("a full disk is no reason for doubt: {cause}"));
                 }
                 if fault.lasting {
@@ -148,8 +148,8 @@ fn check(disk: &SimDisk, model: &MemoryStore, after: &str) -> Verdict {
 
 /// Opens again after a failure; with power cuts that lose nothing, something, and all that was not flushed.
 fn check_reopened(disk: &SimDisk, model: &MemoryStore) -> Verdict {
-    for data in [Data::Kept, Data::Lost] {
-        for names in [Names::Kept, Names::Prefix, Names::Lost] {
+    for data in [DataSurvival::Kept, DataSurvival::Lost] {
+        for names in [NameSurvival::Kept, NameSurvival::Prefix, NameSurvival::Lost] {
             let survival = Survival { data, names };
             if let Err(problem) = reopened_after(disk, survival, &[expected(model)]) {
                 return Verdict::Wrong(format!("{survival:?}: {problem}"));
@@ -197,18 +197,18 @@ fn fails(fault: Fault, ignored: Option<Flush>, options: &Options) -> Verdict {
 
 /// Commits that fail once at one place, with one kind of flush left out.
 pub(crate) fn failures_at(at: u64, ignored: Option<Flush>) -> Verdict {
-    let fault = Fault { at, trouble: Trouble::Error(ENOSPC), lasting: false };
+    let fault = Fault { at, kind: FaultKind::Error(ENOSPC), lasting: false };
     fails(fault, ignored, &small_log())
 }
 
-fn every_failure_leaves_nothing(trouble: Trouble, lasting: bool) {
+fn every_failure_leaves_nothing(trouble: FaultKind, lasting: bool) {
     both().iter().for_each(|options| every_failure_with(trouble, lasting, options));
 }
 
-fn every_failure_with(trouble: Trouble, lasting: bool, options: &Options) {
+fn every_failure_with(trouble: FaultKind, lasting: bool, options: &Options) {
     let mut at = 0;
     loop {
-        match fails(Fault { at, trouble, lasting }, None, options) {
+        match fails(Fault { at, kind: trouble, lasting }, None, options) {
             Verdict::Past => break,
             Verdict::Fine | Verdict::Open { .. } => at += 1,
             Verdict::Wrong(problem) => {
@@ -222,46 +222,46 @@ fn every_failure_with(trouble: Trouble, lasting: bool, options: &Options) {
 
 #[test]
 fn a_disk_that_is_full_once_leaves_nothing_of_the_commit() {
-    every_failure_leaves_nothing(Trouble::Error(ENOSPC), false);
+    every_failure_leaves_nothing(FaultKind::Error(ENOSPC), false);
 }
 
 #[test]
 fn a_disk_that_stays_full_leaves_nothing_of_the_commit() {
-    every_failure_leaves_nothing(Trouble::Error(ENOSPC), true);
+    every_failure_leaves_nothing(FaultKind::Error(ENOSPC), true);
 }
 
 #[test]
 fn a_disk_without_room_leaves_nothing_of_the_commit_and_no_doubt() {
-    every_failure_leaves_nothing(Trouble::Full, false);
-    every_failure_leaves_nothing(Trouble::Full, true);
+    every_failure_leaves_nothing(FaultKind::Full, false);
+    every_failure_leaves_nothing(FaultKind::Full, true);
 }
 
 #[test]
 fn an_io_error_leaves_nothing_of_the_commit() {
-    every_failure_leaves_nothing(Trouble::Error(EIO), false);
+    every_failure_leaves_nothing(FaultKind::Error(EIO), false);
 }
 
 #[test]
 fn a_disk_that_keeps_failing_leaves_nothing_of_the_commit() {
-    every_failure_leaves_nothing(Trouble::Error(EIO), true);
+    every_failure_leaves_nothing(FaultKind::Error(EIO), true);
 }
 
 #[test]
 fn a_refused_permission_leaves_nothing_of_the_commit() {
-    every_failure_leaves_nothing(Trouble::Error(EACCES), false);
+    every_failure_leaves_nothing(FaultKind::Error(EACCES), false);
 }
 
 #[test]
 fn a_short_write_leaves_nothing_of_the_commit() {
-    every_failure_leaves_nothing(Trouble::Short, false);
+    every_failure_leaves_nothing(FaultKind::Short, false);
 }
 
 #[test]
 fn a_disk_on_which_every_write_is_short_leaves_nothing_of_the_commit() {
-    every_failure_leaves_nothing(Trouble::Short, true);
+    every_failure_leaves_nothing(FaultKind::Short, true);
 }
 
 #[test]
 fn a_flush_that_loses_what_it_covered_leaves_nothing_of_the_commit() {
-    every_failure_leaves_nothing(Trouble::FlushLost, false);
+    every_failure_leaves_nothing(FaultKind::FlushLost, false);
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use everturn_store::disk::Flush;
-use everturn_store::disk::sim::{Data, Names, SimDisk, Survival};
+use everturn_store::disk::sim::{DataSurvival, NameSurvival, SimDisk, Survival};
 use everturn_store::{Durability, FileStore, Options, Writer};
 
 use crate::crash::{crash_at, end, ends, verify};
 use crate::failures::{foreign, mounts};
 use crate::faults::{Verdict, failures_at};
-use crate::support::{append, holder, open, path, small_log, staging};
+use crate::support::{append, open, owner, path, small_log, staging};
 use crate::{chains, many};
 
 /// Whether some crash of the workload shows that data is lost if these flushes do nothing.
@@ -38,7 +38,7 @@ fn second_crash_notices(why: Flush) -> bool {
             after.ignore_flush(why);
             // Recovery believes that it has flushed; then the power goes.
             if open(&after).is_ok() {
-                after.power_cut(Survival { data: Data::Lost, names: Names::Lost });
+                after.power_cut(Survival { data: DataSurvival::Lost, names: NameSurvival::Lost });
                 if verify(&after, &promise, how).is_err() {
                     return true;
                 }
@@ -81,7 +81,7 @@ fn no_flush_can_be_left_out() {
 
 /// A store whose log does not run full in a test.
 fn roomy(disk: &SimDisk) -> FileStore {
-    FileStore::open(Arc::new(disk.process()), Options::new(holder())).unwrap()
+    FileStore::open(Arc::new(disk.process()), Options::new(owner())).unwrap()
 }
 
 #[test]

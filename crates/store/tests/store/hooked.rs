@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use everturn_json::names::FilePath;
 use everturn_store::disk::{
-    Access, Appended, Disk, DiskFile, DiskLock, Flush, Listing, Mode, PauseRequest, Sharing, Stat,
+    AppendResult, DirListing, Disk, DiskFile, DiskLock, FileAccess, FilePermissions, FileStat,
+    Flush, LockMode, PauseRequest,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -118,19 +119,19 @@ impl HookedDisk {
 }
 
 impl Disk for HookedDisk {
-    fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
+    fn open(&self, path: &FilePath, access: FileAccess) -> io::Result<Box<dyn DiskFile>> {
         Ok(self.file(self.reading().open(path, access)?))
     }
 
-    fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
+    fn create(&self, path: &FilePath, mode: FilePermissions) -> io::Result<Box<dyn DiskFile>> {
         Ok(self.file(self.changing().create(path, mode)?))
     }
 
-    fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
+    fn stat(&self, path: &FilePath) -> io::Result<Option<FileStat>> {
         self.reading().stat(path)
     }
 
-    fn list(&self, dir: &FilePath) -> io::Result<Listing> {
+    fn list(&self, dir: &FilePath) -> io::Result<DirListing> {
         self.reading().list(dir)
     }
 
@@ -154,7 +155,7 @@ impl Disk for HookedDisk {
         self.changing().sync_dir(dir, why)
     }
 
-    fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
+    fn lock(&self, path: &FilePath, sharing: LockMode) -> io::Result<Option<Box<dyn DiskLock>>> {
         self.changing().lock(path, sharing)
     }
 
@@ -186,7 +187,7 @@ impl HookedFile {
 }
 
 impl DiskFile for HookedFile {
-    fn stat(&self) -> io::Result<Stat> {
+    fn stat(&self) -> io::Result<FileStat> {
         self.reading().stat()
     }
 
@@ -198,7 +199,7 @@ impl DiskFile for HookedFile {
         self.changing().write_at(offset, bytes)
     }
 
-    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
+    fn append(&self, bytes: &[u8]) -> io::Result<AppendResult> {
         self.changing().append(bytes)
     }
 

@@ -5,22 +5,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use everturn_json::names::FilePath;
-use everturn_store::disk::sim::{Fault, SimDisk, Trouble};
+use everturn_store::disk::sim::{Fault, FaultKind, SimDisk};
 use everturn_store::disk::{
-    Access, Appended, Disk, DiskFile, DiskLock, Flush, Listing, Mode, RealDisk, Sharing, Stat,
+    AppendResult, DirListing, Disk, DiskFile, DiskLock, FileAccess, FilePermissions, FileStat,
+    Flush, LockMode, RealDisk,
 };
 use everturn_store::{
     Durability, FileStore, MemoryStore, Options, Step, Store, StoreError, Writer,
 };
 
 use crate::crash::{end, ends};
-use crate::support::{Files, append, data, holder, path, readable, rename, replace};
+use crate::support::{Files, append, data, owner, path, readable, rename, replace};
 
 const EIO: i32 = 5;
 const EMFILE: i32 = 24;
 
 fn options(open_files: usize) -> Options {
-    Options { open_files, ..Options::new(holder()) }
+    Options { open_files, ..Options::new(owner()) }
 }
 
 /// The same, with most contents staged.
@@ -80,7 +81,7 @@ fn crash_everywhere(ignored: Option<Flush>, chosen: &Options) -> Result<u64, Str
     for point in 0.. {
         let disk = SimDisk::new();
         ignored.into_iter().for_each(|why| disk.ignore_flush(why));
-        disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
+        disk.inject(Fault { at: point, kind: FaultKind::Crash, lasting: false });
         let (done, _) = run(Arc::new(disk.process()), chosen.clone(), &batches);
         let crashed = disk.crashed();
         for how in ends(point) {
@@ -116,13 +117,13 @@ fn a_batch_of_many_files_survives_every_crash_whole() {
 fn a_batch_of_many_files_that_fails_leaves_nothing() {
     let batches = batches(5);
     let states = states(&batches);
-    let troubles = [Trouble::Error(EIO), Trouble::Full, Trouble::Short];
+    let troubles = [FaultKind::Error(EIO), FaultKind::Full, FaultKind::Short];
     for (trouble, options) in
         troubles.iter().flat_map(|trouble| [options(2), staging(2)].map(|with| (*trouble, with)))
     {
         for ahead in 0.. {
             let disk = SimDisk::new();
-            disk.inject(Fault { at: ahead, trouble, lasting: false });
+            disk.inject(Fault { at: ahead, kind: trouble, lasting: false });
             let (done, failure) = run(Arc::new(disk.process()), options.clone(), &batches);
             let Some(failure) = failure else {
                 if disk.changes() > ahead {
@@ -173,7 +174,7 @@ impl Drop for LimitedFile {
 }
 
 impl DiskFile for LimitedFile {
-    fn stat(&self) -> io::Result<Stat> {
+    fn stat(&self) -> io::Result<FileStat> {
         self.file.stat()
     }
 
@@ -185,7 +186,7 @@ impl DiskFile for LimitedFile {
         self.file.write_at(offset, bytes)
     }
 
-    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
+    fn append(&self, bytes: &[u8]) -> io::Result<AppendResult> {
         self.file.append(bytes)
     }
 
@@ -203,19 +204,19 @@ impl DiskFile for LimitedFile {
 }
 
 impl<D: Disk> Disk for Limited<D> {
-    fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
+    fn open(&self, path: &FilePath, access: FileAccess) -> io::Result<Box<dyn DiskFile>> {
         self.count(self.disk.open(path, access))
     }
 
-    fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
+    fn create(&self, path: &FilePath, mode: FilePermissions) -> io::Result<Box<dyn DiskFile>> {
         self.count(self.disk.create(path, mode))
     }
 
-    fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
+    fn stat(&self, path: &FilePath) -> io::Result<Option<FileStat>> {
         self.disk.stat(path)
     }
 
-    fn list(&self, dir: &FilePath) -> io::Result<Listing> {
+    fn list(&self, dir: &FilePath) -> io::Result<DirListing> {
         self.disk.list(dir)
     }
 
@@ -239,7 +240,7 @@ impl<D: Disk> Disk for Limited<D> {
         self.disk.sync_dir(dir, why)
     }
 
-    fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
+    fn lock(&self, path: &FilePath, sharing: LockMode) -> io::Result<Option<Box<dyn DiskLock>>> {
         self.disk.lock(path, sharing)
     }
 
@@ -283,10 +284,10 @@ fn replaying_a_batch_of_many_files_needs_few_handles() {
     let states = states(&batches);
     let store = FileStore::open(Arc::new(sim.process()), options(256)).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
-    writer.commit(batches[0].clone(), Durability::Written).unwrap();
+    writer.commit(batches[0].clone(), Durability::Buffered).unwrap();
     sim.power_cut(everturn_store::disk::sim::Survival {
-        data: everturn_store::disk::sim::Data::Kept,
-        names: everturn_store::disk::sim::Names::Kept,
+        data: everturn_store::disk::sim::DataSurvival::Kept,
+        names: everturn_store::disk::sim::NameSurvival::Kept,
     });
     assert!(data(&sim).is_empty());
     let limited = Limited::new(sim.process(), 100);

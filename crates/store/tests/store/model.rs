@@ -1,7 +1,7 @@
 //! Random operations against the store in memory, by seed.
 
 use everturn_json::names::FilePath;
-use everturn_store::disk::sim::{Fault, Trouble};
+use everturn_store::disk::sim::{Fault, FaultKind};
 use everturn_store::{Durability, FileStore, Options, Step, StoreError, Writer};
 
 use crate::support::{both, data, path};
@@ -238,7 +238,7 @@ impl Run {
     fn crash_in_recovery(&mut self) {
         let disk = &self.world.disk;
         let at = disk.changes() + self.random.next() % 30;
-        disk.inject(Fault { at, trouble: Trouble::Crash, lasting: false });
+        disk.inject(Fault { at, kind: FaultKind::Crash, lasting: false });
         drop(crate::support::open(disk));
         let second = survival(&mut self.random);
         self.world.disk.power_cut(second);
@@ -268,16 +268,16 @@ impl Run {
             return;
         }
         let (trouble, ahead) = (trouble(&mut self.random), self.random.next() % 16);
-        let reading = matches!(trouble, Trouble::ReadError(_));
+        let reading = matches!(trouble, FaultKind::ReadError(_));
         let disk = &self.world.disk;
         let at = ahead + if reading { disk.reads() } else { disk.changes() };
         let lasting = self.random.once_in(4);
-        disk.inject(Fault { at, trouble, lasting });
+        disk.inject(Fault { at, kind: trouble, lasting });
         let outcomes = match &group[..] {
             [asked] => vec![self.do_commit(index, asked)],
             _ => self.do_group(index, &group),
         };
-        self.world.disk.heal();
+        self.world.disk.clear_faults();
         for (asked, outcome) in group.iter().zip(&outcomes) {
             let outcome = outcome.as_ref().map(|_| ()).map_err(ToString::to_string);
             let (steps, how) = (shown(&asked.steps), asked.durability);
@@ -291,7 +291,7 @@ impl Run {
         index: usize,
         group: &[Asked],
         outcomes: &[Outcome],
-        trouble: Trouble,
+        trouble: FaultKind,
     ) {
         let mut open = Vec::new();
         for (asked, outcome) in group.iter().zip(outcomes) {
@@ -312,7 +312,7 @@ impl Run {
         // Whether these happened is known once the store is opened again.
         let later = self.world.possible(&open);
         let fate = &mut self.world.living[index].fate;
-        (fate.later, fate.lost) = (later, trouble == Trouble::FlushLost);
+        (fate.later, fate.lost) = (later, trouble == FaultKind::FlushLost);
         self.world.kill(index);
         self.world.start();
     }
@@ -326,8 +326,8 @@ fn text(bytes: &[u8]) -> String {
 fn shown(steps: &[Step]) -> String {
     let show = |step: &Step| match step {
         Step::Append { file, at, lines } => format!("append {file} {at:?} {:?}", text(lines)),
-        Step::Replace { file, expect, bytes, secrecy } => {
-            format!("replace {file} {expect:?} {secrecy:?} {:?}", text(bytes))
+        Step::Replace { file, expect, bytes, mode } => {
+            format!("replace {file} {expect:?} {mode:?} {:?}", text(bytes))
         }
         Step::Rename { from, to } => format!("rename {from} {to}"),
         Step::Remove { path } => format!("remove {path}"),

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use everturn_json::names::FilePath;
-use everturn_store::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn_store::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
 use everturn_store::disk::{Disk, RealDisk};
-use everturn_store::{Durability, FileStore, Holder, Options, Store, StoreError, Writer};
+use everturn_store::{Durability, FileStore, LockOwner, Options, Store, StoreError, Writer};
 
-use crate::support::{append, data, holder, open, path, readable, replace, small_log};
+use crate::support::{append, data, open, owner, path, readable, replace, small_log};
 
 const EIO: i32 = 5;
 const EROFS: i32 = 30;
@@ -17,8 +17,8 @@ const STAGE_FROM: [usize; 2] = [usize::MAX, 1];
 
 fn open_as(disk: &SimDisk, pid: u32) -> (SimDisk, FileStore) {
     let process = disk.process();
-    let holder = Holder { pid, started: format!("2026-01-01T00:00:{pid:02}Z") };
-    let options = Options { holder, ..small_log() };
+    let owner = LockOwner { pid, started: format!("2026-01-01T00:00:{pid:02}Z") };
+    let options = Options { owner, ..small_log() };
     (process.clone(), FileStore::open(Arc::new(process), options).unwrap())
 }
 
@@ -41,14 +41,14 @@ fn a_busy_scope_names_the_process_that_holds_it() {
     let writer = first.lock_files(&[path("s/a")]).unwrap();
     for scope in ["s/a", "s/a/deep", "s", ""] {
         let Err(error) = second.lock_files(&[path(scope)]) else { panic!("{scope} was given") };
-        let StoreError::Busy { scope: named, holder } = &error else { panic!("{error:?}") };
-        assert_eq!((named, holder.as_str()), (&path(scope), "pid 7, started 2026-01-01T00:00:07Z"));
+        let StoreError::Busy { scope: named, owner } = &error else { panic!("{error:?}") };
+        assert_eq!((named, owner.as_str()), (&path(scope), "pid 7, started 2026-01-01T00:00:07Z"));
         assert!(error.to_string().contains("pid 7"), "{error}");
     }
     drop(writer);
     let _now = second.lock_files(&[path("s/a")]).unwrap();
-    let Err(StoreError::Busy { holder, .. }) = first.lock_files(&[path("s/a")]) else { panic!() };
-    assert!(holder.starts_with("pid 8,"), "{holder}");
+    let Err(StoreError::Busy { owner, .. }) = first.lock_files(&[path("s/a")]) else { panic!() };
+    assert!(owner.starts_with("pid 8,"), "{owner}");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_killed_holder_frees_its_scope_and_the_next_goes_on_where_it_stopped() {
     let ((dying, first), (_, second)) = (open_as(&disk, 7), open_as(&disk, 8));
     let writer = first.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "1\n")], Durability::Synced).unwrap();
-    writer.commit(vec![append("s/log", "2\n")], Durability::Written).unwrap();
+    writer.commit(vec![append("s/log", "2\n")], Durability::Buffered).unwrap();
     assert_eq!(text(&disk, "s/log"), "1\n");
     assert!(second.lock_files(&[path("s")]).is_err());
     dying.kill();
@@ -69,7 +69,7 @@ fn a_killed_holder_frees_its_scope_and_the_next_goes_on_where_it_stopped() {
     assert_eq!(text(&disk, "s/log"), "1\n2\n3\n");
     assert!(
         disk.process()
-            .lock(&path(".everturn/locks/s.lock"), everturn_store::disk::Sharing::Shared)
+            .lock(&path(".everturn/locks/s.lock"), everturn_store::disk::LockMode::Shared)
             .unwrap()
             .is_none(),
         "the lock of the heir was freed by the dead"
@@ -82,8 +82,8 @@ fn opening_replays_the_dead_and_leaves_the_living_alone() {
     let ((dying, first), (_, living)) = (open_as(&disk, 7), open_as(&disk, 8));
     let dead_writer = first.lock_files(&[path("a")]).unwrap();
     let writer = living.lock_files(&[path("b")]).unwrap();
-    dead_writer.commit(vec![append("a/log", "1\n")], Durability::Written).unwrap();
-    writer.commit(vec![append("b/log", "1\n")], Durability::Written).unwrap();
+    dead_writer.commit(vec![append("a/log", "1\n")], Durability::Buffered).unwrap();
+    writer.commit(vec![append("b/log", "1\n")], Durability::Buffered).unwrap();
     dying.kill();
     open(&disk).unwrap();
     assert_eq!((text(&disk, "a/log"), text(&disk, "b/log")), ("1\n".into(), String::new()));
@@ -123,7 +123,7 @@ fn a_store_that_only_reads_never_writes() {
     let writer = first.lock_files(&[path("a")]).unwrap();
     let read_only = FileStore::open_read_only(Arc::new(reader)).unwrap();
     for line in ["1\n", "2\n"] {
-        writer.commit(vec![append("a/log", line)], Durability::Written).unwrap();
+        writer.commit(vec![append("a/log", line)], Durability::Buffered).unwrap();
     }
     assert!(matches!(read_only.read(&path("a/log"), 0..9), Err(StoreError::Missing { .. })));
     dying.kill();
@@ -147,9 +147,9 @@ fn a_disk_that_refuses_every_change_can_be_read() {
     let (dying, first) = open_as(&disk, 7);
     let writer = first.lock_files(&[path("a")]).unwrap();
     writer.commit(vec![append("a/log", "1\n")], Durability::Synced).unwrap();
-    writer.commit(vec![append("a/log", "2\n")], Durability::Written).unwrap();
+    writer.commit(vec![append("a/log", "2\n")], Durability::Buffered).unwrap();
     dying.kill();
-    disk.inject(Fault { at: disk.changes(), trouble: Trouble::Error(EROFS), lasting: true });
+    disk.inject(Fault { at: disk.changes(), kind: FaultKind::Error(EROFS), lasting: true });
     let store = FileStore::open_read_only(Arc::new(disk.process())).unwrap();
     assert_eq!(store.read(&path("a/log"), 0..9).unwrap(), b"1\n2\n");
     assert!(open(&disk).is_err(), "what waits cannot be replayed here");
@@ -158,7 +158,7 @@ fn a_disk_that_refuses_every_change_can_be_read() {
 #[test]
 fn a_store_is_created_once() {
     let disk = SimDisk::new();
-    disk.put(&path("already/here.json"), b"{}");
+    disk.put_file(&path("already/here.json"), b"{}");
     let create = || FileStore::create(Arc::new(disk.process()), small_log());
     drop(create().unwrap());
     assert!(matches!(create(), Err(StoreError::Taken { .. })));
@@ -172,7 +172,7 @@ fn threads_share_flushes_and_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Arc::new(RealDisk::open(dir.path()).unwrap());
     let as_disk: Arc<dyn Disk> = Arc::clone(&disk) as Arc<dyn Disk>;
-    let store = FileStore::open(as_disk, Options::new(holder())).unwrap();
+    let store = FileStore::open(as_disk, Options::new(owner())).unwrap();
     let line = |thread: usize, n: usize| format!("{{\"thread\":{thread},\"n\":{n}}}\n");
     std::thread::scope(|threads| {
         for thread in 0..THREADS {
@@ -198,13 +198,13 @@ fn threads_share_flushes_and_lose_nothing() {
 }
 
 /// Fails the flush of a commit, in one of two ways; returns the disk with the store that is in doubt.
-fn in_doubt(trouble: Trouble) -> (SimDisk, FileStore, impl Writer) {
+fn in_doubt(trouble: FaultKind) -> (SimDisk, FileStore, impl Writer) {
     let disk = SimDisk::new();
     let store = open(&disk).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "1\n")], Durability::Synced).unwrap();
     // The record is one change, its flush the next.
-    disk.inject(Fault { at: disk.changes() + 1, trouble, lasting: false });
+    disk.inject(Fault { at: disk.changes() + 1, kind: trouble, lasting: false });
     let steps = vec![append("s/log", "2\n"), append("s/other", "2\n")];
     let error = writer.commit(steps, Durability::Synced).unwrap_err();
     assert!(
@@ -217,10 +217,10 @@ fn in_doubt(trouble: Trouble) -> (SimDisk, FileStore, impl Writer) {
 
 #[test]
 fn after_a_failed_flush_nothing_more_is_written_until_the_store_is_opened_again() {
-    for trouble in [Trouble::FlushLost, Trouble::Error(EIO)] {
+    for trouble in [FaultKind::FlushLost, FaultKind::Error(EIO)] {
         let (disk, store, writer) = in_doubt(trouble);
         let changes = disk.changes();
-        for durability in [Durability::Synced, Durability::Written] {
+        for durability in [Durability::Synced, Durability::Buffered] {
             let error = writer.commit(vec![append("s/log", "3\n")], durability).unwrap_err();
             assert!(matches!(error, StoreError::Poisoned { .. }), "{error:?}");
         }
@@ -250,7 +250,7 @@ fn only_the_log_is_left(stage_from: usize) -> (SimDisk, Vec<Vec<String>>) {
     // To stage the next content is to flush the name that the one before has got.
     let commits = if stage_from == 1 { 1 } else { 3 };
     let disk = SimDisk::new();
-    disk.put(&path("s/state"), b"0");
+    disk.put_file(&path("s/state"), b"0");
     let options = Options { stage_from, ..small_log() };
     let store = FileStore::open(Arc::new(disk.process()), options).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
@@ -260,7 +260,7 @@ fn only_the_log_is_left(stage_from: usize) -> (SimDisk, Vec<Vec<String>>) {
         writer.commit(steps, Durability::Synced).unwrap();
         states.push(readable(&data(&disk)));
     }
-    disk.power_cut(Survival { data: Data::Lost, names: Names::Lost });
+    disk.power_cut(Survival { data: DataSurvival::Lost, names: NameSurvival::Lost });
     assert_eq!(readable(&data(&disk)), states[0]);
     (disk, states)
 }
@@ -274,7 +274,7 @@ fn check_damaged(disk: &SimDisk, states: &[Vec<String>], what: &str) -> usize {
     let writer = store.lock(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "9\n")], Durability::Synced).unwrap();
     let grown = readable(&data(disk));
-    disk.power_cut(Survival { data: Data::Lost, names: Names::Lost });
+    disk.power_cut(Survival { data: DataSurvival::Lost, names: NameSurvival::Lost });
     drop(open(disk).unwrap());
     assert_eq!(readable(&data(disk)), grown, "{what}: what was lost has come back");
     kept
@@ -321,7 +321,7 @@ fn every_header_is_damaged(stage_from: usize) {
             let after = disk.fork();
             let mut torn = content.clone();
             torn[slot + cut..slot + 32].fill(0xff);
-            after.put(&log, &torn);
+            after.put_file(&log, &torn);
             let store = open(&after).unwrap();
             let findings = store.take_findings();
             drop(store);
@@ -352,7 +352,7 @@ fn the_log_is_cut_anywhere(stage_from: usize) {
     let used = content.iter().rposition(|byte| *byte != 0).unwrap() + 1;
     for len in (0..used).step_by(7).filter(|len| *len < 64 || *len > 4000) {
         let after = disk.fork();
-        after.put(&log, &content[..len]);
+        after.put_file(&log, &content[..len]);
         check_damaged(&after, &states, &format!("cut at {len}"));
     }
 }

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use everturn_json::names::FilePath;
-use everturn_store::disk::sim::{Fault, SimDisk, Trouble};
-use everturn_store::disk::{Disk, Kind, RealDisk};
+use everturn_store::disk::sim::{Fault, FaultKind, SimDisk};
+use everturn_store::disk::{Disk, FileKind, RealDisk};
 use everturn_store::{
     Durability, FileStore, MemoryStore, Options, Step, Store, StoreError, Writer,
 };
 
 use crate::hooked::HookedDisk;
 use crate::support::{
-    Files, append, both, holder, path, readable, remove, rename, replace, small_log,
+    Files, append, both, owner, path, readable, remove, rename, replace, small_log,
 };
 
 const SCOPE: &str = "s";
@@ -59,7 +59,7 @@ fn read_all(store: &Arc<dyn Store>) -> Result<Files, StoreError> {
     let mut waiting = vec![path(SCOPE)];
     while let Some(place) = waiting.pop() {
         match store.stat(&place)?.map(|stat| stat.kind) {
-            Some(Kind::Dir) => {
+            Some(FileKind::Dir) => {
                 let entries = store.list(&place)?.entries.into_iter();
                 waiting.extend(entries.map(|entry| place.join(&entry.name)));
             }
@@ -217,7 +217,7 @@ fn a_writer_that_dies_in_the_middle_of_a_commit_does_not_keep_readers_out() {
     for point in 0.. {
         let disk = SimDisk::new();
         let mut acknowledged = 0;
-        disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
+        disk.inject(Fault { at: point, kind: FaultKind::Crash, lasting: false });
         let process = disk.process();
         let mut write = || -> Result<(), StoreError> {
             let store = FileStore::open(Arc::new(process.clone()), small_log())?;
@@ -271,10 +271,7 @@ fn a_reader_gives_up_beside_a_writer_that_does_not_end_its_commit() {
         writer.commit(steps, Durability::Synced).unwrap();
     }
     let error = given_up.lock().unwrap().take().unwrap().unwrap();
-    assert!(
-        matches!(&error, StoreError::Busy { holder, .. } if holder.contains("pid 1")),
-        "{error}"
-    );
+    assert!(matches!(&error, StoreError::Busy { owner, .. } if owner.contains("pid 1")), "{error}");
 }
 
 #[test]
@@ -282,7 +279,7 @@ fn readers_get_their_turn_beside_a_writer_that_never_rests() {
     const FILES: usize = 2000;
     let place = tempfile::tempdir().unwrap();
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::create(place.path()).unwrap());
-    let store = FileStore::open(Arc::clone(&disk), Options::new(holder())).unwrap();
+    let store = FileStore::open(Arc::clone(&disk), Options::new(owner())).unwrap();
     let writer = store.lock_files(&scope()).unwrap();
     let many = (0..FILES).map(|n| replace(&format!("s/many/{n}.json"), "{}")).collect();
     writer.commit(many, Durability::Synced).unwrap();
@@ -298,7 +295,7 @@ fn readers_get_their_turn_beside_a_writer_that_never_rests() {
                     append("s/deltas.jsonl", &line),
                     replace("s/state.json", &line),
                 ];
-                writer.commit(steps, Durability::Written).unwrap();
+                writer.commit(steps, Durability::Buffered).unwrap();
                 // What is only written is applied when it is read.
                 assert!(store.stat(&path("s/state.json")).unwrap().is_some());
             }
@@ -327,13 +324,13 @@ fn read_slowly_beside_a_writer(honours_pauses: bool) -> Result<(), StoreError> {
     let disk = || HookedDisk::new(Arc::new(RealDisk::open(place.path()).unwrap()));
     let pausing = Arc::new(AtomicBool::new(false));
     let writing = if honours_pauses { disk().with_pauses(&pausing) } else { disk() };
-    let store = FileStore::open(Arc::new(writing), Options::new(holder())).unwrap();
+    let store = FileStore::open(Arc::new(writing), Options::new(owner())).unwrap();
     let writer = store.lock_files(&scope()).unwrap();
     let (stop, commits) = (AtomicBool::new(false), Arc::new(AtomicUsize::new(0)));
     let commit = || {
         let line = format!("{{\"turn\":{}}}\n", commits.load(Ordering::Relaxed));
         let steps = vec![append("s/turns.jsonl", &line), replace("s/state.json", &line)];
-        writer.commit(steps, Durability::Written).unwrap();
+        writer.commit(steps, Durability::Buffered).unwrap();
         // What is only written is applied when it is read.
         assert!(store.stat(&path("s/state.json")).unwrap().is_some());
         commits.fetch_add(1, Ordering::Relaxed);

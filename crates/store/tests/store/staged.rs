@@ -5,18 +5,18 @@ mod undone;
 
 use std::sync::Arc;
 
-use everturn_json::finding::Code;
+use everturn_json::finding::FindingCode;
 use everturn_json::names::FilePath;
-use everturn_store::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn_store::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
 use everturn_store::disk::{Disk, Flush, RealDisk};
 use everturn_store::{
-    Durability, Expect, FileStore, Options, Secrecy, Step, Store, StoreError, Writer,
+    Durability, FileMode, FileStore, Options, Precondition, Step, Store, StoreError, Writer,
 };
 
 use crate::crash::{end, ends};
-use crate::support::{append, data, holder, open, path, remove, replace, staged, staging};
+use crate::support::{append, data, open, owner, path, remove, replace, staged, staging};
 
-const LOST: Survival = Survival { data: Data::Lost, names: Names::Lost };
+const LOST: Survival = Survival { data: DataSurvival::Lost, names: NameSurvival::Lost };
 const ENOSPC: i32 = 28;
 
 fn open_staging(disk: &SimDisk) -> FileStore {
@@ -35,9 +35,9 @@ fn content(number: usize) -> String {
 fn secret(file: &str, content: &str) -> Step {
     Step::Replace {
         file: path(file),
-        expect: Expect::Anything,
+        expect: Precondition::Anything,
         bytes: content.as_bytes().to_vec(),
-        secrecy: Secrecy::Private,
+        mode: FileMode::OwnerOnly,
     }
 }
 
@@ -76,9 +76,9 @@ fn any_number_of_replacements(disk: &SimDisk, kept: &[usize]) {
     // Neither do those that are refused, before they come to the log.
     let absent = |file: &str, bytes: &str| Step::Replace {
         file: path(file),
-        expect: Expect::Absent,
+        expect: Precondition::Absent,
         bytes: bytes.as_bytes().to_vec(),
-        secrecy: Secrecy::Usual,
+        mode: FileMode::Default,
     };
     let refused = vec![replace("s/fresh", &content(1)), absent("s/other", &content(2))];
     writer.commit(refused, Durability::Synced).unwrap_err();
@@ -99,7 +99,7 @@ fn what_is_only_written_waits_for_no_flush() {
     // The first replacement in a directory flushes what others may have done there.
     writer.commit(vec![replace("s/first", &content(1))], Durability::Synced).unwrap();
     let before = (disk.flushes(), staged(&disk));
-    writer.commit(vec![replace("s/state", &content(1))], Durability::Written).unwrap();
+    writer.commit(vec![replace("s/state", &content(1))], Durability::Buffered).unwrap();
     assert_eq!((disk.flushes(), staged(&disk)), before);
     assert_eq!(store.read(&path("s/state"), 0..99).unwrap(), content(1).as_bytes());
 }
@@ -111,7 +111,7 @@ fn permissions_that_changed_on_the_way_to_the_log_are_kept() {
     let writer = store.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![replace("s/state", "before")], Durability::Synced).unwrap();
     // Nobody sees this yet, and whoever stages what comes next believes that anybody may read the file.
-    writer.commit(vec![secret("s/state", &content(1))], Durability::Written).unwrap();
+    writer.commit(vec![secret("s/state", &content(1))], Durability::Buffered).unwrap();
     writer.commit(vec![replace("s/state", &content(2))], Durability::Synced).unwrap();
     assert_eq!(store.stat(&path("s/state")).unwrap().unwrap().mode, 0o600);
     assert_eq!(text(&disk, "s/state"), content(2));
@@ -125,7 +125,7 @@ fn killed_at(point: u64) -> Option<SimDisk> {
     let writer = store.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "{}\n")], Durability::Synced).unwrap();
     let at = disk.changes() + point;
-    disk.inject(Fault { at, trouble: Trouble::Crash, lasting: false });
+    disk.inject(Fault { at, kind: FaultKind::Crash, lasting: false });
     let steps = vec![secret("s/secret", &content(1)), replace("s/state", &content(2))];
     let outcome = writer.commit(steps, Durability::Synced);
     assert_eq!(outcome.is_err(), disk.crashed());
@@ -162,7 +162,7 @@ fn what_a_living_process_has_staged_is_its_own() {
     let writer = living.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "{}\n")], Durability::Synced).unwrap();
     let file = path(".everturn/wal/0001-77.staged");
-    disk.put(&file, b"about to be named by a record");
+    disk.put_file(&file, b"about to be named by a record");
     for _ in 0..2 {
         let other = open_staging(&disk);
         let writer = other.lock_files(&[path("t")]).unwrap();
@@ -181,7 +181,7 @@ fn what_a_living_process_has_staged_is_its_own() {
 /// A disk after a power cut that took all names since the log was made, but not what stands beside it.
 fn only_staged() -> SimDisk {
     let disk = SimDisk::new();
-    disk.put(&path("s/state"), b"0");
+    disk.put_file(&path("s/state"), b"0");
     let store = open_staging(&disk);
     let writer = store.lock_files(&[path("s"), path("t")]).unwrap();
     writer.commit(vec![replace("s/state", &content(1))], Durability::Synced).unwrap();
@@ -201,7 +201,7 @@ fn is_closed(disk: &SimDisk) {
     for _ in 0..2 {
         let store = open(disk).unwrap();
         let codes: Vec<_> = store.take_findings().iter().map(|found| found.code).collect();
-        assert_eq!(codes, [Code::CannotReplay]);
+        assert_eq!(codes, [FindingCode::CannotReplay]);
         let refused = store.lock_files(&[path("t")]).map(|_| ()).unwrap_err();
         let StoreError::Blocked { cause, .. } = &refused else { panic!("{refused:?}") };
         assert!(matches!(**cause, StoreError::Lost { .. }), "{cause:?}");
@@ -241,9 +241,9 @@ fn a_staged_content_that_is_damaged_or_gone_closes_its_scope_and_no_other() {
     // Cut short or longer, and put back.
     for found in [&content(2)[..5], "", &format!("{}x", content(2))] {
         let disk = whole.fork();
-        disk.put(&file, found.as_bytes());
+        disk.put_file(&file, found.as_bytes());
         is_closed(&disk);
-        disk.put(&file, content(2).as_bytes());
+        disk.put_file(&file, content(2).as_bytes());
         is_open(&disk, &content(2));
     }
     // Gone; then a person decides what the file is.
@@ -251,7 +251,7 @@ fn a_staged_content_that_is_damaged_or_gone_closes_its_scope_and_no_other() {
     disk.process().remove(&file).unwrap();
     disk.process().sync_dir(&path(".everturn/wal"), Flush::StagedDir).unwrap();
     is_closed(&disk);
-    disk.put(&path("t/state"), b"decided");
+    disk.put_file(&path("t/state"), b"decided");
     is_open(&disk, "decided");
 }
 
@@ -259,7 +259,7 @@ fn a_staged_content_that_is_damaged_or_gone_closes_its_scope_and_no_other() {
 fn a_log_that_waits_keeps_what_it_names() {
     let disk = only_staged();
     let file = staged_for_t(&disk);
-    disk.put(&path("t/state/in-the-way"), b"");
+    disk.put_file(&path("t/state/in-the-way"), b"");
     for _ in 0..3 {
         let store = open(&disk).unwrap();
         assert!(store.lock_files(&[path("t")]).is_err());
@@ -276,10 +276,10 @@ fn a_log_that_waits_keeps_what_it_names() {
 #[test]
 fn a_content_of_another_program_is_kept_and_reported() {
     let disk = only_staged();
-    disk.put(&path("t/state"), b"by another program");
+    disk.put_file(&path("t/state"), b"by another program");
     let store = open(&disk).unwrap();
     let codes: Vec<_> = store.take_findings().iter().map(|found| found.code).collect();
-    assert_eq!(codes, [Code::ChangedByOthers]);
+    assert_eq!(codes, [FindingCode::ChangedByOthers]);
     drop(store);
     is_open(&disk, "by another program");
 }
@@ -299,7 +299,7 @@ fn a_reader_sees_a_staged_content_that_is_not_in_its_place() {
 /// What a commit of five files with 900 KB and the checkpoint after it do: bytes written, flushes.
 fn cost(stage_from: usize) -> ([u64; 2], [u64; 2]) {
     let disk = SimDisk::new();
-    let options = Options { stage_from, ..Options::new(holder()) };
+    let options = Options { stage_from, ..Options::new(owner()) };
     let store = FileStore::open(Arc::new(disk.process()), options).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "{}\n")], Durability::Synced).unwrap();
@@ -335,7 +335,7 @@ fn threads_stage_side_by_side() {
     const COMMITS: usize = 12;
     let dir = tempfile::tempdir().unwrap();
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(dir.path()).unwrap());
-    let options = Options { stage_from: 1000, ..Options::new(holder()) };
+    let options = Options { stage_from: 1000, ..Options::new(owner()) };
     let store = FileStore::open(Arc::clone(&disk), options).unwrap();
     let large = |thread: usize, n: usize| format!("{thread} {n} {}", "x".repeat(5000 + n));
     std::thread::scope(|threads| {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use everturn_json::names::FilePath;
 use everturn_store::disk::sim::SimDisk;
-use everturn_store::disk::{Kind, RealDisk};
+use everturn_store::disk::{FileKind, RealDisk};
 use everturn_store::{
-    Durability, FileStore, MemoryStore, Options, Receipt, Step, Store, StoreError, Writer,
+    CommitReceipt, Durability, FileStore, MemoryStore, Options, Step, Store, StoreError, Writer,
 };
 
 use crate::support::{path, small_log};
@@ -119,7 +119,7 @@ fn snapshot(store: &dyn Store) -> Snapshot {
     while let Some(dir) = dirs.pop() {
         for entry in store.list(&dir).unwrap().entries {
             let place = dir.join(&entry.name);
-            if entry.kind == Kind::File {
+            if entry.kind == FileKind::File {
                 all.insert(place.clone(), Some(store.read(&place, 0..u64::MAX).unwrap()));
             } else if place != path(".everturn") {
                 all.insert(place.clone(), None);
@@ -143,14 +143,14 @@ fn lock(store: &dyn Store, scope: &str) -> Box<dyn Writer> {
     store.lock(&[path(scope)]).unwrap()
 }
 
-fn synced(writer: &dyn Writer, steps: Vec<Step>) -> Result<Receipt, StoreError> {
+fn synced(writer: &dyn Writer, steps: Vec<Step>) -> Result<CommitReceipt, StoreError> {
     writer.commit(steps, Durability::Synced)
 }
 
 /// Commits `steps`, which must fail and leave everything as it was, whatever the durability.
 fn refused(store: &dyn Store, writer: &dyn Writer, steps: &[Step]) -> StoreError {
     let before = snapshot(store);
-    let written = writer.commit(steps.to_vec(), Durability::Written).unwrap_err();
+    let written = writer.commit(steps.to_vec(), Durability::Buffered).unwrap_err();
     assert_eq!(snapshot(store), before, "{steps:?}");
     let error = synced(writer, steps.to_vec()).unwrap_err();
     assert_eq!(error.to_string(), written.to_string());

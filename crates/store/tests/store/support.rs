@@ -6,7 +6,8 @@ use std::sync::Arc;
 use everturn_json::names::FilePath;
 use everturn_store::disk::sim::SimDisk;
 use everturn_store::{
-    At, Expect, FileStore, Holder, Options, Secrecy, Step, StoreError, staging_dir, trash_dir,
+    AppendAt, FileMode, FileStore, LockOwner, Options, Precondition, Step, StoreError, staging_dir,
+    trash_dir,
 };
 
 pub(crate) type Files = BTreeMap<FilePath, Vec<u8>>;
@@ -16,15 +17,15 @@ pub(crate) fn path(text: &str) -> FilePath {
 }
 
 pub(crate) fn append(file: &str, lines: &str) -> Step {
-    Step::Append { file: path(file), at: At::End, lines: lines.as_bytes().to_vec() }
+    Step::Append { file: path(file), at: AppendAt::End, lines: lines.as_bytes().to_vec() }
 }
 
 pub(crate) fn replace(file: &str, content: &str) -> Step {
     Step::Replace {
         file: path(file),
-        expect: Expect::Anything,
+        expect: Precondition::Anything,
         bytes: content.as_bytes().to_vec(),
-        secrecy: Secrecy::Usual,
+        mode: FileMode::Default,
     }
 }
 
@@ -36,13 +37,13 @@ pub(crate) fn remove(file: &str) -> Step {
     Step::Remove { path: path(file) }
 }
 
-pub(crate) fn holder() -> Holder {
-    Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() }
+pub(crate) fn owner() -> LockOwner {
+    LockOwner { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() }
 }
 
 /// Options with a log so small that it grows once and is then recycled all the time.
 pub(crate) fn small_log() -> Options {
-    Options { log_size: 9 << 10, log_most: 11 << 10, ..Options::new(holder()) }
+    Options { log_size: 9 << 10, max_log_size: 11 << 10, ..Options::new(owner()) }
 }
 
 /// The same, with new contents of eight bytes and more staged beside the log: most of those in the suites.

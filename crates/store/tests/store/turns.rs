@@ -19,7 +19,7 @@ fn heir_comes_at(point: u64) -> Option<(Result<(), StoreError>, [String; 2])> {
     let dead = FileStore::open(Arc::new(process.clone()), small_log()).unwrap();
     let writer = dead.lock_files(&[path("s")]).unwrap();
     let last = vec![append("s/log", "{\"dead\":1}\n"), replace("s/state", "dead")];
-    writer.commit(last, Durability::Written).unwrap();
+    writer.commit(last, Durability::Buffered).unwrap();
     process.kill();
 
     let told = Arc::new(Mutex::new(None));

@@ -50,8 +50,8 @@ impl Promise {
                 && let Some(good) = content.strip_suffix(torn.as_slice())
             {
                 let good = String::from_utf8(good.to_vec()).unwrap();
-                let mend = vec![replace(file.as_str(), &good)];
-                writer.commit(mend, Durability::Synced).unwrap();
+                let repair = vec![replace(file.as_str(), &good)];
+                writer.commit(repair, Durability::Synced).unwrap();
             }
         }
         writer.commit(steps, Durability::Synced).unwrap();
@@ -81,7 +81,7 @@ impl Promise {
         let file = path(file);
         let mut content = self.certain.get(&file).cloned().unwrap_or_default();
         content.extend_from_slice(torn.as_bytes());
-        disk.put(&file, &content);
+        disk.put_file(&file, &content);
         self.torn.insert(file.clone(), torn.as_bytes().to_vec());
         let writer = self.model.lock(&[FilePath::root()]).unwrap();
         let text = String::from_utf8(content).unwrap();
@@ -211,10 +211,10 @@ impl Worker<'_> {
         }
         for count in 0..3 {
             let line = format!("{{\"written\":{count}}}\n");
-            self.commit_as(&a, Durability::Written, vec![append("a/log.jsonl", &line)])?;
+            self.commit_as(&a, Durability::Buffered, vec![append("a/log.jsonl", &line)])?;
         }
         let state = vec![replace("a/state.json", "only written, and not flushed")];
-        self.commit_as(&a, Durability::Written, state)?;
+        self.commit_as(&a, Durability::Buffered, state)?;
         self.commit(&b, vec![append("b/log.jsonl", "{\"after\":true}\n")])?;
         let states = vec![replace("a/state.json", "once more"), replace("a/x.json", "a new one")];
         self.commit(&a, states)?;

@@ -1,33 +1,34 @@
 //! What is in a book is in the file.
 
 use everturn_typeset::{
-    Block, Book, Chapter, Date, Front, Marker, Options, Paper, Run, Speaker, typeset,
+    Block, Book, Chapter, FrontMatter, ListMarker, Options, PaperSize, PdfDate, SpeakerLine,
+    TextRun, typeset,
 };
 
 use crate::reader::{Reader, book, front, plain, read};
 
 /// Every kind of block, each with a word of its own.
 fn every_block() -> Vec<Block> {
-    let text = |word: &str| vec![Run::plain(word)];
+    let text = |word: &str| vec![TextRun::plain(word)];
     vec![
         plain("wparagraph"),
         Block::Paragraph(vec![
-            Run::bold("wbold "),
-            Run::italic("witalic "),
-            Run::code("wcode "),
-            Run::link("wlink"),
+            TextRun::bold("wbold "),
+            TextRun::italic("witalic "),
+            TextRun::code("wcode "),
+            TextRun::link("wlink"),
         ]),
         Block::Heading { level: 1, text: text("wheading") },
-        Block::Speaker(Speaker {
+        Block::Speaker(SpeakerLine {
             who: "wspeaker".into(),
             when: "wwhen".into(),
             kind: "wkind".into(),
             turn: Some(4711),
         }),
         Block::Quotation(text("wquotation")),
-        Block::Item { depth: 0, marker: Marker::Bullet, text: text("wbullet") },
-        Block::Item { depth: 1, marker: Marker::Number(7), text: text("wnumber") },
-        Block::Item { depth: 1, marker: Marker::None, text: text("wmore") },
+        Block::Item { depth: 0, marker: ListMarker::Bullet, text: text("wbullet") },
+        Block::Item { depth: 1, marker: ListMarker::Number(7), text: text("wnumber") },
+        Block::Item { depth: 1, marker: ListMarker::None, text: text("wmore") },
         Block::Code("wblock {\n\twindented\n}".into()),
         Block::Break,
         Block::Note { label: "wlabel".into(), text: text("wnote") },
@@ -70,19 +71,19 @@ fn every_block_is_on_the_page_in_order() {
 
 #[test]
 fn the_title_page_has_what_is_known() {
-    let check = |front: Front, expect: &str| {
+    let check = |front: FrontMatter, expect: &str| {
         let pdf = typeset(&Book { front, chapters: Vec::new() }, &Options::default()).unwrap();
         assert_eq!(pdf.pages, 1);
         assert_eq!(Reader::of(&pdf).page(1), expect);
     };
-    check(Front { title: "A".into(), ..Front::default() }, "A");
+    check(FrontMatter { title: "A".into(), ..FrontMatter::default() }, "A");
     check(
-        Front {
+        FrontMatter {
             title: "A".into(),
             subtitle: "B".into(),
             author: "C".into(),
             imprint: "D\nE".into(),
-            ..Front::default()
+            ..FrontMatter::default()
         },
         "A B C D E",
     );
@@ -107,7 +108,7 @@ fn the_contents_name_chapters_and_pages() {
 
 #[test]
 fn the_outline_leads_to_chapters_and_headings() {
-    let heading = |level, word: &str| Block::Heading { level, text: vec![Run::plain(word)] };
+    let heading = |level, word: &str| Block::Heading { level, text: vec![TextRun::plain(word)] };
     let chapter = |title: &str, blocks| Chapter { title: title.into(), blocks };
     let chapters = vec![
         chapter("Dust", vec![heading(1, "Gate"), plain("a"), heading(2, "Lock"), plain("b")]),
@@ -134,7 +135,8 @@ fn the_file_says_what_it_is() {
     book.front.author = "Mira".into();
     book.front.subtitle = "A campaign".into();
     book.front.language = "de-AT".into();
-    book.front.date = Some(Date { year: 2026, month: 4, day: 9, hour: 21, minute: 5, second: 7 });
+    book.front.date =
+        Some(PdfDate { year: 2026, month: 4, day: 9, hour: 21, minute: 5, second: 7 });
     let reader = Reader::of(&typeset(&book, &Options::default()).unwrap());
     assert_eq!(reader.information("Title").as_deref(), Some("The Salt Road"));
     assert_eq!(reader.information("Author").as_deref(), Some("Mira"));
@@ -190,11 +192,11 @@ fn the_same_book_gives_the_same_bytes() {
 #[test]
 fn every_paper_has_lines_of_about_as_many_letters() {
     let text = "The watchman counted the camels as they came over the last dune. ".repeat(120);
-    for paper in [Paper::A5, Paper::A4, Paper::Letter] {
+    for paper in [PaperSize::A5, PaperSize::A4, PaperSize::Letter] {
         let options = Options { paper, ..Options::default() };
         let pdf = typeset(&book(vec![plain(&text)]), &options).unwrap();
         let letters = text.chars().count();
-        let lines_of_a_page = if paper == Paper::A5 { 35 } else { 39 };
+        let lines_of_a_page = if paper == PaperSize::A5 { 35 } else { 39 };
         let per_line = letters / ((pdf.pages - 2) * lines_of_a_page);
         assert!((50..=72).contains(&per_line), "{paper:?}: {} pages", pdf.pages);
     }

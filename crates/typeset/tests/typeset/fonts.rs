@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use everturn_typeset::{Block, Fonts, Options, Run, TypesetError, typeset};
+use everturn_typeset::{Block, FontSources, Options, TextRun, TypesetError, typeset};
 
 use crate::reader::{Reader, book, plain, read};
 
@@ -28,7 +28,7 @@ fn fonts_are_embedded_if_they_are_needed() {
     };
     check(vec![plain("a")], &["LibertinusSerif-Regular"]);
     check(
-        vec![Block::Paragraph(vec![Run::bold("a"), Run::italic("b"), Run::code("c")])],
+        vec![Block::Paragraph(vec![TextRun::bold("a"), TextRun::italic("b"), TextRun::code("c")])],
         &[
             "DejaVuSansMono",
             "LibertinusSerif-Bold",
@@ -49,7 +49,7 @@ fn only_the_letters_that_are_used_are_embedded() {
 fn a_directory_of_fonts_may_have_what_is_needed() {
     let fonts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fonts");
     let options =
-        Options { fonts: Fonts { paths: vec![fonts], system: false }, ..Options::default() };
+        Options { fonts: FontSources { paths: vec![fonts], system: false }, ..Options::default() };
     let pdf = typeset(&book(vec![plain("a")]), &options).unwrap();
     assert_eq!(Reader::of(&pdf).page(3), "1 Dust a");
 }
@@ -58,7 +58,7 @@ fn a_directory_of_fonts_may_have_what_is_needed() {
 fn a_directory_without_fonts_is_an_error() {
     for place in ["src", "not-there"] {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(place);
-        let fonts = Fonts { paths: vec![path.clone()], system: false };
+        let fonts = FontSources { paths: vec![path.clone()], system: false };
         let made = typeset(&book(Vec::new()), &Options { fonts, ..Options::default() });
         let Err(TypesetError::NoFonts { path: named }) = made else { panic!("{made:?}") };
         assert_eq!(named, path);
@@ -67,7 +67,7 @@ fn a_directory_without_fonts_is_an_error() {
 
 #[test]
 fn the_fonts_of_the_system_may_be_asked() {
-    let fonts = Fonts { system: true, paths: Vec::new() };
+    let fonts = FontSources { system: true, paths: Vec::new() };
     let options = Options { fonts, ..Options::default() };
     let pdf = typeset(&book(vec![plain("Letters, 日本語, 🐉")]), &options).unwrap();
     // What the system has is not known here; our own letters come from our own fonts.

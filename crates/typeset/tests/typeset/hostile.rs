@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use everturn_typeset::{
-    Block, Book, Chapter, Front, Marker, Options, Press, Run, Speaker, Style, typeset,
+    Block, Book, Chapter, FrontMatter, ListMarker, Options, RunStyle, SpeakerLine, TextRun,
+    Typesetter, typeset,
 };
 
 use crate::reader::{Reader, book, front, plain, read};
@@ -23,10 +24,10 @@ fn empty_chapters_and_blocks_do_no_harm() {
         plain(" \n\t\n "),
         Block::Paragraph(Vec::new()),
         Block::Heading { level: 0, text: Vec::new() },
-        Block::Heading { level: 255, text: vec![Run::plain("")] },
-        Block::Speaker(Speaker::default()),
+        Block::Heading { level: 255, text: vec![TextRun::plain("")] },
+        Block::Speaker(SpeakerLine::default()),
         Block::Quotation(Vec::new()),
-        Block::Item { depth: 0, marker: Marker::Bullet, text: Vec::new() },
+        Block::Item { depth: 0, marker: ListMarker::Bullet, text: Vec::new() },
         Block::Code(String::new()),
         Block::Code("\n\n\n".into()),
         Block::Note { label: String::new(), text: Vec::new() },
@@ -39,7 +40,7 @@ fn empty_chapters_and_blocks_do_no_harm() {
 #[test]
 fn a_heading_at_the_end_is_not_lost() {
     let (_, reader) =
-        read(vec![plain("a"), Block::Heading { level: 1, text: vec![Run::plain("last")] }]);
+        read(vec![plain("a"), Block::Heading { level: 1, text: vec![TextRun::plain("last")] }]);
     assert!(reader.page(3).contains("last"));
 }
 
@@ -64,19 +65,23 @@ fn controls_neither_reorder_nor_hide_the_text() {
 #[test]
 fn long_titles_and_names_are_cut_off() {
     let long = "long ".repeat(100_000);
-    let front = Front {
+    let front = FrontMatter {
         title: long.clone(),
         subtitle: long.clone(),
         author: long.clone(),
         imprint: "line\n".repeat(10_000),
         ..front("en")
     };
-    let speaker =
-        Speaker { who: long.clone(), when: long.clone(), kind: long.clone(), turn: Some(u64::MAX) };
+    let speaker = SpeakerLine {
+        who: long.clone(),
+        when: long.clone(),
+        kind: long.clone(),
+        turn: Some(u64::MAX),
+    };
     let blocks = vec![
         Block::Speaker(speaker),
         plain(&"word ".repeat(2_000)),
-        Block::Heading { level: 1, text: vec![Run::plain(long.as_str())] },
+        Block::Heading { level: 1, text: vec![TextRun::plain(long.as_str())] },
         plain("end"),
     ];
     let pdf = typeset(
@@ -105,8 +110,8 @@ fn marks_without_end_and_letters_without_width_do_no_harm() {
 fn lists_may_be_deep_and_numbers_large() {
     let item = |depth: u8| Block::Item {
         depth,
-        marker: Marker::Number(u64::MAX),
-        text: vec![Run::plain(format!(
+        marker: ListMarker::Number(u64::MAX),
+        text: vec![TextRun::plain(format!(
             "depth{depth} and words that go on for more than a line or two"
         ))],
     };
@@ -116,9 +121,9 @@ fn lists_may_be_deep_and_numbers_large() {
 
 #[test]
 fn a_paragraph_may_have_very_many_styles() {
-    let run = |number: usize| Run {
+    let run = |number: usize| TextRun {
         text: "ab ".into(),
-        style: Style {
+        style: RunStyle {
             bold: number.is_multiple_of(2),
             italic: number.is_multiple_of(3),
             code: number.is_multiple_of(5),
@@ -173,23 +178,23 @@ fn any_text_can_be_set() {
     let mut dice = Dice(7);
     let mut blocks = Vec::new();
     for _ in 0..1_500 {
-        let style = Style {
+        let style = RunStyle {
             bold: dice.below(4) == 0,
             italic: dice.below(4) == 0,
             code: dice.below(4) == 0,
             link: dice.below(4) == 0,
         };
-        let text = vec![Run::plain(dice.text()), Run { text: dice.text(), style }];
+        let text = vec![TextRun::plain(dice.text()), TextRun { text: dice.text(), style }];
         blocks.push(match dice.below(7) {
             0 => Block::Heading { level: 1, text },
             1 => Block::Quotation(text),
-            2 => Block::Item { depth: 3, marker: Marker::Number(dice.below(1 << 40)), text },
+            2 => Block::Item { depth: 3, marker: ListMarker::Number(dice.below(1 << 40)), text },
             3 => Block::Note { label: dice.text(), text },
             4 => Block::Code(dice.text()),
-            5 => Block::Speaker(Speaker {
+            5 => Block::Speaker(SpeakerLine {
                 who: dice.text(),
                 when: dice.text(),
-                ..Speaker::default()
+                ..SpeakerLine::default()
             }),
             _ => Block::Paragraph(text),
         });
@@ -225,12 +230,12 @@ fn a_paragraph_of_ten_megabytes_is_set() {
 
 #[test]
 fn a_book_is_taken_block_by_block() {
-    let mut press = Press::new(&front("en"), &Options::default()).unwrap();
-    press.block(&plain("before any chapter"));
+    let mut press = Typesetter::new(&front("en"), &Options::default()).unwrap();
+    press.add_block(&plain("before any chapter"));
     for number in 0..40 {
-        press.chapter(&format!("Chapter {number}"));
+        press.start_chapter(&format!("Chapter {number}"));
         for _ in 0..20 {
-            press.block(&plain("Some words that are said, and some more of them after that."));
+            press.add_block(&plain("Some words that are said, and some more of them after that."));
         }
     }
     let pdf = press.finish().unwrap();

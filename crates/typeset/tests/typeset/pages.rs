@@ -1,6 +1,6 @@
 //! Lines and pages as readers find them.
 
-use everturn_typeset::{Block, Book, Chapter, Options, Run, Speaker, typeset};
+use everturn_typeset::{Block, Book, Chapter, Options, SpeakerLine, TextRun, typeset};
 
 use crate::reader::{Reader, front, plain, read};
 
@@ -65,7 +65,7 @@ fn a_speaker_is_never_parted_from_what_is_said() {
     for lines in 1..80 {
         let mut blocks: Vec<Block> = (0..lines).map(|_| plain("line")).collect();
         let who = "speaker".to_owned();
-        blocks.push(Block::Speaker(Speaker { who, ..Speaker::default() }));
+        blocks.push(Block::Speaker(SpeakerLine { who, ..SpeakerLine::default() }));
         blocks.push(plain("answer"));
         let (pdf, reader) = read(blocks);
         let pages: Vec<String> = (3..=pdf.pages).map(|number| reader.page(number)).collect();
@@ -96,8 +96,8 @@ fn text_from_right_to_left_is_read_in_order() {
 #[test]
 fn small_capitals_are_read_as_they_were_written() {
     let (_, reader) = read(vec![
-        Block::Speaker(Speaker { who: "Teodor Efiwald".into(), ..Speaker::default() }),
-        Block::Paragraph(vec![Run::plain("fi ffl")]),
+        Block::Speaker(SpeakerLine { who: "Teodor Efiwald".into(), ..SpeakerLine::default() }),
+        Block::Paragraph(vec![TextRun::plain("fi ffl")]),
     ]);
     let page = reader.page(3);
     assert!(page.contains("Teodor Efiwald") && page.contains("fi ffl"), "{page}");

@@ -1,6 +1,6 @@
 //! What a reader finds in a PDF.
 
-use everturn_typeset::{Block, Book, Chapter, Front, Options, Pdf, Run, typeset};
+use everturn_typeset::{Block, Book, Chapter, FrontMatter, Options, Pdf, TextRun, typeset};
 use lopdf::{Dictionary, Document, Object};
 
 /// Reads a PDF; one that cannot be read fails the test.
@@ -84,8 +84,12 @@ fn page_of(page: impl TryInto<u32>) -> u32 {
     page.try_into().unwrap_or_default()
 }
 
-pub(crate) fn front(language: &str) -> Front {
-    Front { title: "The Salt Road".into(), language: language.into(), ..Front::default() }
+pub(crate) fn front(language: &str) -> FrontMatter {
+    FrontMatter {
+        title: "The Salt Road".into(),
+        language: language.into(),
+        ..FrontMatter::default()
+    }
 }
 
 /// A book of one chapter.
@@ -94,7 +98,7 @@ pub(crate) fn book(blocks: Vec<Block>) -> Book {
 }
 
 pub(crate) fn plain(text: &str) -> Block {
-    Block::Paragraph(vec![Run::plain(text)])
+    Block::Paragraph(vec![TextRun::plain(text)])
 }
 
 /// A book of one chapter, made and read.

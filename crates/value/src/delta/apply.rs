@@ -5,8 +5,10 @@ use std::mem;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Delta, DeltaError, MAX_SEGMENTS, Op, Path, number};
-use crate::tree::{Key, Kind, Members, Node, Slice, Tree, escape_key, index};
+use super::{Delta, DeltaError, DeltaOp, DeltaPath, MAX_SEGMENTS, number};
+use crate::tree::{
+    JsonTree, ObjectKey, ObjectMembers, TextSlice, TreeNode, ValueKind, escape_key, parse_index,
+};
 
 /// How many segments of a path that is too long are shown.
 const SHOWN_SEGMENTS: usize = 8;
@@ -14,45 +16,45 @@ const SHOWN_SEGMENTS: usize = 8;
 /// What taking a delta back needs.
 #[doc(hidden)]
 #[derive(Debug, Default)]
-pub struct Notes {
-    previous: Option<Tree>,
+pub struct InverseData {
+    previous: Option<JsonTree>,
     created: usize,
-    positions: Positions,
+    positions: ArrayPositions,
     member: Option<usize>,
 }
 
 /// Places in an array: mostly none, or one.
-pub type Positions = SmallVec<[usize; 2]>;
+pub type ArrayPositions = SmallVec<[usize; 2]>;
 
 impl Delta {
     /// Carries the change out, and returns it with all that taking it back needs.
     ///
     /// When it cannot be carried out, nothing is changed.
-    pub fn apply(&self, state: &mut Tree) -> Result<Delta, DeltaError> {
-        let notes = self.carry_out(state)?;
+    pub fn apply(&self, state: &mut JsonTree) -> Result<Delta, DeltaError> {
+        let notes = self.apply_unrecorded(state)?;
         let mut done = Delta::new(self.op, self.path.clone(), self.value.clone());
-        done.note(notes);
+        done.record_inverse(notes);
         done.extra.clone_from(&self.extra);
         Ok(done)
     }
 
     /// As [`Delta::apply`], with the notes made in the delta itself.
-    pub fn apply_in_place(&mut self, state: &mut Tree) -> Result<(), DeltaError> {
-        let notes = self.carry_out(state)?;
-        self.note(notes);
+    pub fn apply_in_place(&mut self, state: &mut JsonTree) -> Result<(), DeltaError> {
+        let notes = self.apply_unrecorded(state)?;
+        self.record_inverse(notes);
         Ok(())
     }
 
     /// Notes what carrying the change out has found.
-    pub fn note(&mut self, notes: Notes) {
+    pub fn record_inverse(&mut self, notes: InverseData) {
         self.previous = notes.previous;
         self.created = notes.created;
         self.positions = notes.positions.into_vec();
         self.member = notes.member;
     }
 
-    fn carry_out(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
-        let doing = Doing {
+    fn apply_unrecorded(&self, state: &mut JsonTree) -> Result<InverseData, DeltaError> {
+        let doing = DeltaApplication {
             op: self.op,
             segments: self.path.segments(),
             value: self.value.clone(),
@@ -60,57 +62,57 @@ impl Delta {
             positions: &self.positions,
             member: self.member,
         };
-        doing.carry_out(state).map_err(|error| error.spelled(self.path.spelling()))
+        doing.apply_to(state).map_err(|error| error.with_notation(self.path.notation()))
     }
 }
 
 /// A delta that is being carried out, wherever its parts are kept.
 #[doc(hidden)]
-pub struct Doing<'d, S> {
+pub struct DeltaApplication<'d, S> {
     /// What happens at the place.
-    pub op: Op,
+    pub op: DeltaOp,
     /// The place.
     pub segments: &'d [S],
     /// What is put there.
-    pub value: Option<Tree>,
+    pub value: Option<JsonTree>,
     /// What was there before, as noted.
-    pub previous: Option<&'d Tree>,
+    pub previous: Option<&'d JsonTree>,
     /// Where in arrays, as noted.
     pub positions: &'d [usize],
     /// Which member of an object, as noted.
     pub member: Option<usize>,
 }
 
-impl<S: AsRef<str>> Doing<'_, S> {
+impl<S: AsRef<str>> DeltaApplication<'_, S> {
     /// Carries the change out. When that fails, nothing is changed.
-    pub fn carry_out(mut self, state: &mut Tree) -> Result<Notes, DeltaError> {
+    pub fn apply_to(mut self, state: &mut JsonTree) -> Result<InverseData, DeltaError> {
         let count = self.segments.len();
         if count > MAX_SEGMENTS {
             return Err(DeltaError::TooDeep { path: self.prefix(SHOWN_SEGMENTS), count });
         }
         match self.op {
-            Op::Set => self.set_in(state),
-            Op::Delete => self.delete_in(state),
-            Op::Push => self.push_in(state),
-            Op::Pull => self.pull_in(state),
-            Op::Increment => self.increment_in(state),
+            DeltaOp::Set => self.set_in(state),
+            DeltaOp::Delete => self.delete_in(state),
+            DeltaOp::Push => self.push_in(state),
+            DeltaOp::Pull => self.pull_in(state),
+            DeltaOp::Increment => self.increment_in(state),
         }
     }
 
-    fn prefix(&self, count: usize) -> Path {
-        Path::array(self.segments.iter().take(count).map(AsRef::as_ref))
+    fn prefix(&self, count: usize) -> DeltaPath {
+        DeltaPath::array(self.segments.iter().take(count).map(AsRef::as_ref))
     }
 
-    fn path(&self) -> Path {
+    fn path(&self) -> DeltaPath {
         self.prefix(usize::MAX)
     }
 
     /// The value, which this operation cannot do without.
-    fn needed(&mut self, wanted: &'static str) -> Result<Tree, DeltaError> {
-        self.value.take().ok_or_else(|| self.unsuitable(wanted))
+    fn take_value(&mut self, wanted: &'static str) -> Result<JsonTree, DeltaError> {
+        self.value.take().ok_or_else(|| self.wrong_value(wanted))
     }
 
-    fn unsuitable(&self, wanted: &'static str) -> DeltaError {
+    fn wrong_value(&self, wanted: &'static str) -> DeltaError {
         DeltaError::Value { op: self.op, path: self.path(), wanted }
     }
 
@@ -122,35 +124,41 @@ impl<S: AsRef<str>> Doing<'_, S> {
         DeltaError::Index { op: self.op, path: self.path(), length }
     }
 
-    fn mismatch(&self, depth: usize, found: Kind, wanted: &'static str) -> DeltaError {
+    fn mismatch(&self, depth: usize, found: ValueKind, wanted: &'static str) -> DeltaError {
         let (op, path, at) = (self.op, self.path(), self.prefix(depth));
         DeltaError::Kind { op, path, at, found, wanted }
     }
 
-    fn no_container(&self, depth: usize, found: Kind) -> DeltaError {
+    fn no_container(&self, depth: usize, found: ValueKind) -> DeltaError {
         self.mismatch(depth, found, "an object or an array")
     }
 
     /// The value at the first `depth` segments of the path.
-    fn reach<'t>(&self, state: &'t mut Tree, depth: usize) -> Result<&'t mut Node, DeltaError> {
+    fn value_at_depth<'t>(
+        &self,
+        state: &'t mut JsonTree,
+        depth: usize,
+    ) -> Result<&'t mut TreeNode, DeltaError> {
         let mut node = &mut state.0;
         for (level, segment) in self.segments.iter().take(depth).enumerate() {
             let segment = segment.as_ref();
             node.expand();
             let kind = node.kind();
             node = match node {
-                Node::Object(members) => members.get_mut(&*escape_key(segment)),
-                Node::Array(elements) => index(segment).and_then(|at| elements.get_mut(at)),
-                Node::Text(_) => return Err(self.no_container(level, kind)),
+                TreeNode::Object(members) => members.get_mut(&*escape_key(segment)),
+                TreeNode::Array(elements) => {
+                    parse_index(segment).and_then(|at| elements.get_mut(at))
+                }
+                TreeNode::Text(_) => return Err(self.no_container(level, kind)),
             }
             .ok_or_else(|| self.missing())?;
         }
         Ok(node)
     }
 
-    fn set_in(&mut self, state: &mut Tree) -> Result<Notes, DeltaError> {
+    fn set_in(&mut self, state: &mut JsonTree) -> Result<InverseData, DeltaError> {
         let segments = self.segments;
-        let value = self.needed("any value")?.0.placed(segments.len());
+        let value = self.take_value("any value")?.0.limit_depth(segments.len());
         let mut node = &mut state.0;
         let mut left = segments;
         while let Some((segment, below)) = left.split_first() {
@@ -160,110 +168,112 @@ impl<S: AsRef<str>> Doing<'_, S> {
             node.expand();
             let kind = node.kind();
             node = match node {
-                Node::Object(members) => {
+                TreeNode::Object(members) => {
                     let key = escape_key(segment);
                     let Some(at) = members.get_index_of(&*key) else {
                         let place = self.member.unwrap_or(usize::MAX).min(members.len());
-                        members.shift_insert(place, Key::new(segment), wrap(below, value));
+                        members.shift_insert(place, ObjectKey::new(segment), wrap(below, value));
                         let (created, member) = (below.len(), self.member);
-                        return Ok(Notes { created, member, ..Notes::default() });
+                        return Ok(InverseData { created, member, ..InverseData::default() });
                     };
                     members.get_index_mut(at).map(|(_, member)| member)
                 }
-                Node::Array(elements) => {
+                TreeNode::Array(elements) => {
                     let length = elements.len();
-                    let at = index(segment).ok_or_else(|| self.no_element(length))?;
+                    let at = parse_index(segment).ok_or_else(|| self.no_element(length))?;
                     if at == length && below.is_empty() {
                         elements.push(value);
-                        return Ok(Notes::default());
+                        return Ok(InverseData::default());
                     }
                     Some(elements.get_mut(at).ok_or_else(|| self.no_element(length))?)
                 }
-                Node::Text(_) => return Err(self.no_container(level, kind)),
+                TreeNode::Text(_) => return Err(self.no_container(level, kind)),
             }
             .ok_or_else(|| self.missing())?;
         }
-        let previous = Some(Tree(mem::replace(node, value)));
-        Ok(Notes { previous, ..Notes::default() })
+        let previous = Some(JsonTree(mem::replace(node, value)));
+        Ok(InverseData { previous, ..InverseData::default() })
     }
 
-    fn delete_in(&self, state: &mut Tree) -> Result<Notes, DeltaError> {
+    fn delete_in(&self, state: &mut JsonTree) -> Result<InverseData, DeltaError> {
         let Some((last, above)) = self.segments.split_last() else {
-            let previous = Some(Tree(mem::replace(&mut state.0, Node::null())));
-            return Ok(Notes { previous, ..Notes::default() });
+            let previous = Some(JsonTree(mem::replace(&mut state.0, TreeNode::null())));
+            return Ok(InverseData { previous, ..InverseData::default() });
         };
-        let (last, node) = (last.as_ref(), self.reach(state, above.len())?);
+        let (last, node) = (last.as_ref(), self.value_at_depth(state, above.len())?);
         node.expand();
         let kind = node.kind();
         match node {
-            Node::Object(members) => {
+            TreeNode::Object(members) => {
                 let found = members.shift_remove_full(&*escape_key(last));
                 let (member, _, removed) = found.ok_or_else(|| self.missing())?;
-                let previous = Some(Tree(removed));
-                Ok(Notes { previous, member: Some(member), ..Notes::default() })
+                let previous = Some(JsonTree(removed));
+                Ok(InverseData { previous, member: Some(member), ..InverseData::default() })
             }
-            Node::Array(elements) => {
-                let found = index(last).filter(|at| *at < elements.len());
+            TreeNode::Array(elements) => {
+                let found = parse_index(last).filter(|at| *at < elements.len());
                 let at = found.ok_or_else(|| self.missing())?;
-                let previous = Some(Tree(elements.remove(at)));
-                Ok(Notes { previous, positions: smallvec![at], ..Notes::default() })
+                let previous = Some(JsonTree(elements.remove(at)));
+                Ok(InverseData { previous, positions: smallvec![at], ..InverseData::default() })
             }
-            Node::Text(_) => Err(self.no_container(above.len(), kind)),
+            TreeNode::Text(_) => Err(self.no_container(above.len(), kind)),
         }
     }
 
     /// The array at the path.
-    fn array<'t>(&self, state: &'t mut Tree) -> Result<&'t mut Vec<Node>, DeltaError> {
+    fn array<'t>(&self, state: &'t mut JsonTree) -> Result<&'t mut Vec<TreeNode>, DeltaError> {
         let depth = self.segments.len();
-        let node = self.reach(state, depth)?;
+        let node = self.value_at_depth(state, depth)?;
         node.expand();
         let kind = node.kind();
         match node {
-            Node::Array(elements) => Ok(elements),
-            Node::Object(_) | Node::Text(_) => Err(self.mismatch(depth, kind, "an array")),
+            TreeNode::Array(elements) => Ok(elements),
+            TreeNode::Object(_) | TreeNode::Text(_) => Err(self.mismatch(depth, kind, "an array")),
         }
     }
 
-    fn push_in(&mut self, state: &mut Tree) -> Result<Notes, DeltaError> {
-        let value = self.needed("any value")?.0.placed(self.segments.len() + 1);
+    fn push_in(&mut self, state: &mut JsonTree) -> Result<InverseData, DeltaError> {
+        let value = self.take_value("any value")?.0.limit_depth(self.segments.len() + 1);
         let elements = self.array(state)?;
         let length = elements.len();
         let at_the_end = self.positions == [length] && self.previous.is_none();
         if self.positions.is_empty() || at_the_end {
             elements.push(value);
-            return Ok(Notes { positions: smallvec![length], ..Notes::default() });
+            return Ok(InverseData { positions: smallvec![length], ..InverseData::default() });
         }
         let fits = |(added, &at): (usize, &usize)| at <= length + added;
         if !ascending(self.positions) || !self.positions.iter().enumerate().all(fits) {
             return Err(self.no_element(length));
         }
-        let spelled = self.spelled();
+        let spelled = self.removed_spellings();
         let values = spelled.iter().cloned().chain(std::iter::repeat(value));
-        let new: Vec<(usize, Node)> = self.positions.iter().copied().zip(values).collect();
+        let new: Vec<(usize, TreeNode)> = self.positions.iter().copied().zip(values).collect();
         insert_all(elements, new);
         let previous = self.previous.cloned().filter(|_| !spelled.is_empty());
-        Ok(Notes { previous, positions: self.positions.into(), ..Notes::default() })
+        Ok(InverseData { previous, positions: self.positions.into(), ..InverseData::default() })
     }
 
     /// The elements as they were spelled when they were removed, if one differed from the value in that.
-    fn spelled(&self) -> Vec<Node> {
+    fn removed_spellings(&self) -> Vec<TreeNode> {
         let previous = self.previous.map(|previous| previous.0.expanded());
         match previous.as_deref() {
-            Some(Node::Array(spelled)) if spelled.len() == self.positions.len() => spelled.clone(),
+            Some(TreeNode::Array(spelled)) if spelled.len() == self.positions.len() => {
+                spelled.clone()
+            }
             _ => Vec::new(),
         }
     }
 
-    fn pull_in(&mut self, state: &mut Tree) -> Result<Notes, DeltaError> {
-        let value = self.needed("any value")?;
+    fn pull_in(&mut self, state: &mut JsonTree) -> Result<InverseData, DeltaError> {
+        let value = self.take_value("any value")?;
         let elements = self.array(state)?;
         let wanted = OnceCell::new();
-        let is_it = |node: &Node| {
+        let is_it = |node: &TreeNode| {
             node.has_text_of(&value.0)
                 || node.kind() == value.kind()
                     && node.canonical() == *wanted.get_or_init(|| value.0.canonical())
         };
-        let positions: Positions = if self.positions.is_empty() {
+        let positions: ArrayPositions = if self.positions.is_empty() {
             (0..).zip(elements.iter()).filter(|(_, node)| is_it(node)).map(|(at, _)| at).collect()
         } else {
             self.positions.into()
@@ -276,37 +286,39 @@ impl<S: AsRef<str>> Doing<'_, S> {
             return Err(DeltaError::Other { op: self.op, path: self.path(), position });
         }
         let mut place = 0..;
-        let removed: Vec<Node> = elements
+        let removed: Vec<TreeNode> = elements
             .extract_if(.., |_| place.next().is_some_and(|at| positions.binary_search(&at).is_ok()))
             .collect();
-        let is_spelled_so = |node: &Node| {
-            node.has_text_of(&value.0) || Tree(node.clone()).to_line() == value.to_line()
+        let is_spelled_so = |node: &TreeNode| {
+            node.has_text_of(&value.0) || JsonTree(node.clone()).to_line() == value.to_line()
         };
         let differ = !removed.iter().all(is_spelled_so);
-        let previous = differ.then(|| Tree(Node::Array(removed)));
-        Ok(Notes { previous, positions, ..Notes::default() })
+        let previous = differ.then(|| JsonTree(TreeNode::Array(removed)));
+        Ok(InverseData { previous, positions, ..InverseData::default() })
     }
 
-    fn increment_in(&mut self, state: &mut Tree) -> Result<Notes, DeltaError> {
+    fn increment_in(&mut self, state: &mut JsonTree) -> Result<InverseData, DeltaError> {
         let wanted = "a number";
-        let value = self.needed(wanted)?;
-        if value.kind() != Kind::Number {
-            return Err(self.unsuitable(wanted));
+        let value = self.take_value(wanted)?;
+        if value.kind() != ValueKind::Number {
+            return Err(self.wrong_value(wanted));
         }
         let depth = self.segments.len();
-        let node = self.reach(state, depth)?;
+        let node = self.value_at_depth(state, depth)?;
         let kind = node.kind();
-        let Node::Text(was) = node else { return Err(self.mismatch(depth, kind, wanted)) };
-        if kind != Kind::Number {
+        let TreeNode::Text(was) = node else { return Err(self.mismatch(depth, kind, wanted)) };
+        if kind != ValueKind::Number {
             return Err(self.mismatch(depth, kind, wanted));
         }
         let sum = match &value.0 {
-            Node::Text(value) => number::add(was.as_str(), value.as_str()),
-            Node::Object(_) | Node::Array(_) => number::add(was.as_str(), &value.to_line()),
+            TreeNode::Text(value) => number::add_numbers(was.as_str(), value.as_str()),
+            TreeNode::Object(_) | TreeNode::Array(_) => {
+                number::add_numbers(was.as_str(), &value.to_line())
+            }
         };
         let sum = sum.map_err(|sum| DeltaError::Range { path: self.path(), sum })?;
-        let previous = mem::replace(node, Node::Text(Slice::whole(sum)));
-        Ok(Notes { previous: Some(Tree(previous)), ..Notes::default() })
+        let previous = mem::replace(node, TreeNode::Text(TextSlice::from_text(sum)));
+        Ok(InverseData { previous: Some(JsonTree(previous)), ..InverseData::default() })
     }
 }
 
@@ -315,7 +327,7 @@ fn ascending(positions: &[usize]) -> bool {
 }
 
 /// Inserts elements, each at the place that it has afterwards, in ascending order.
-fn insert_all(elements: &mut Vec<Node>, new: Vec<(usize, Node)>) {
+fn insert_all(elements: &mut Vec<TreeNode>, new: Vec<(usize, TreeNode)>) {
     let first = new.first().map_or(elements.len(), |(at, _)| *at);
     let mut rest = elements.split_off(first.min(elements.len())).into_iter();
     for (at, node) in new {
@@ -327,9 +339,9 @@ fn insert_all(elements: &mut Vec<Node>, new: Vec<(usize, Node)>) {
 }
 
 /// `value` inside objects with these keys, the first outermost.
-fn wrap<S: AsRef<str>>(keys: &[S], mut value: Node) -> Node {
+fn wrap<S: AsRef<str>>(keys: &[S], mut value: TreeNode) -> TreeNode {
     for key in keys.iter().rev() {
-        value = Node::Object(Members::from_iter([(Key::new(key.as_ref()), value)]));
+        value = TreeNode::Object(ObjectMembers::from_iter([(ObjectKey::new(key.as_ref()), value)]));
     }
     value
 }

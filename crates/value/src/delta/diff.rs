@@ -1,58 +1,58 @@
 //! What has changed between two states.
 
-use super::{Delta, MAX_SEGMENTS, Path, Spelling};
-use crate::tree::{Members, Node, Tree};
+use super::{Delta, DeltaPath, MAX_SEGMENTS, PathNotation};
+use crate::tree::{JsonTree, ObjectMembers, TreeNode};
 
 /// Deltas that turn `from` into `to`, in the order of `from`.
 ///
 /// ```
 /// use everturn_value::delta::{apply_group, diff};
-/// use everturn_value::tree::Tree;
+/// use everturn_value::tree::JsonTree;
 ///
-/// let mut state = Tree::parse(r#"{"hp": 10, "bag": ["rope"], "lost": true}"#)?;
-/// let after = Tree::parse(r#"{"hp": 7, "bag": ["rope", "lamp"]}"#)?;
+/// let mut state = JsonTree::parse(r#"{"hp": 10, "bag": ["rope"], "lost": true}"#)?;
+/// let after = JsonTree::parse(r#"{"hp": 7, "bag": ["rope", "lamp"]}"#)?;
 /// let mut deltas = diff(&state, &after);
 /// assert_eq!(deltas.len(), 3);
 /// apply_group(&mut deltas, &mut state).unwrap();
 /// assert!(state.is_same(&after));
-/// # Ok::<(), everturn_json::json::Bad>(())
+/// # Ok::<(), everturn_json::json::JsonError>(())
 /// ```
 #[must_use]
-pub fn diff(from: &Tree, to: &Tree) -> Vec<Delta> {
+pub fn diff(from: &JsonTree, to: &JsonTree) -> Vec<Delta> {
     let mut deltas = Vec::new();
-    compare(&Path::root().spelled(Spelling::Dotted), &from.0, &to.0, &mut deltas);
+    compare(&DeltaPath::root().with_notation(PathNotation::Dotted), &from.0, &to.0, &mut deltas);
     deltas
 }
 
 /// Goes no deeper than paths can.
-fn compare(path: &Path, from: &Node, to: &Node, deltas: &mut Vec<Delta>) {
+fn compare(path: &DeltaPath, from: &TreeNode, to: &TreeNode, deltas: &mut Vec<Delta>) {
     let deep = path.segments().len() >= MAX_SEGMENTS;
     if !deep {
         match (&*from.expanded(), &*to.expanded()) {
-            (Node::Object(from), Node::Object(after)) => {
+            (TreeNode::Object(from), TreeNode::Object(after)) => {
                 let known = deltas.len();
                 if compare_members(path, from, after, deltas).is_none() {
                     deltas.truncate(known);
-                    deltas.push(Delta::set(path.clone(), Tree(to.clone())));
+                    deltas.push(Delta::set(path.clone(), JsonTree(to.clone())));
                 }
                 return;
             }
-            (Node::Array(from), Node::Array(to)) => {
+            (TreeNode::Array(from), TreeNode::Array(to)) => {
                 return compare_elements(path, from, to, deltas);
             }
             _ => {}
         }
     }
     if !from.is_same(to) {
-        deltas.push(Delta::set(path.clone(), Tree(to.clone())));
+        deltas.push(Delta::set(path.clone(), JsonTree(to.clone())));
     }
 }
 
 /// Nothing, if a member differs that no path can name: its key has half a surrogate pair.
 fn compare_members(
-    path: &Path,
-    from: &Members,
-    to: &Members,
+    path: &DeltaPath,
+    from: &ObjectMembers,
+    to: &ObjectMembers,
     deltas: &mut Vec<Delta>,
 ) -> Option<()> {
     for (key, before) in from {
@@ -65,12 +65,12 @@ fn compare_members(
         }
     }
     for (key, after) in to.iter().filter(|(key, _)| !from.contains_key(*key)) {
-        deltas.push(Delta::set(path.join(&key.characters()?), Tree(after.clone())));
+        deltas.push(Delta::set(path.join(&key.characters()?), JsonTree(after.clone())));
     }
     Some(())
 }
 
-fn compare_elements(path: &Path, from: &[Node], to: &[Node], deltas: &mut Vec<Delta>) {
+fn compare_elements(path: &DeltaPath, from: &[TreeNode], to: &[TreeNode], deltas: &mut Vec<Delta>) {
     for (at, (before, after)) in from.iter().zip(to).enumerate() {
         if !before.has_text_of(after) {
             compare(&path.join(&at.to_string()), before, after, deltas);
@@ -80,6 +80,6 @@ fn compare_elements(path: &Path, from: &[Node], to: &[Node], deltas: &mut Vec<De
         deltas.push(Delta::delete(path.join(&at.to_string())));
     }
     for after in to.iter().skip(from.len()) {
-        deltas.push(Delta::push(path.clone(), Tree(after.clone())));
+        deltas.push(Delta::push(path.clone(), JsonTree(after.clone())));
     }
 }

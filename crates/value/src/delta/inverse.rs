@@ -1,42 +1,44 @@
 //! The way back.
 
-use super::{Delta, DeltaError, Op};
-use crate::tree::Tree;
+use super::{Delta, DeltaError, DeltaOp};
+use crate::tree::JsonTree;
 
 impl Delta {
     /// The delta that takes this one back, which was applied before.
     pub fn inverse(&self) -> Result<Delta, DeltaError> {
-        self.way_back()
-            .ok_or_else(|| DeltaError::NoWayBack { op: self.op, path: self.path.clone() })
+        self.build_inverse()
+            .ok_or_else(|| DeltaError::NotInvertible { op: self.op, path: self.path.clone() })
     }
 
     /// The same without fields that say something about this change only.
-    fn bare(&self) -> Delta {
+    fn without_extra(&self) -> Delta {
         Delta { extra: Vec::new(), ..self.clone() }
     }
 
-    fn way_back(&self) -> Option<Delta> {
+    fn build_inverse(&self) -> Option<Delta> {
         let path = self.path.clone();
         match (self.op, self.previous.clone()) {
-            (Op::Set | Op::Increment, Some(previous)) => Some(Delta::set(path, previous)),
-            (Op::Increment | Op::Delete, None) => None,
-            (Op::Set, None) => {
+            (DeltaOp::Set | DeltaOp::Increment, Some(previous)) => Some(Delta::set(path, previous)),
+            (DeltaOp::Increment | DeltaOp::Delete, None) => None,
+            (DeltaOp::Set, None) => {
                 // What was created is removed, and never more than that: the whole state was there before.
                 let kept = path.segments().len().checked_sub(self.created).filter(|kept| *kept > 0);
                 kept.map(|kept| Delta::delete(path.prefix(kept)))
             }
-            (Op::Delete, Some(previous)) => match path.split_last() {
+            (DeltaOp::Delete, Some(previous)) => match path.split_last() {
                 Some((above, _)) if !self.positions.is_empty() => {
                     let positions = self.positions.clone();
                     Some(Delta { positions, ..Delta::push(path.prefix(above.len()), previous) })
                 }
                 _ => Some(Delta { member: self.member, ..Delta::set(path, previous) }),
             },
-            (Op::Push, _) if self.positions.is_empty() => None,
-            (Op::Push, _) => Some(Delta { op: Op::Pull, previous: None, ..self.bare() }),
+            (DeltaOp::Push, _) if self.positions.is_empty() => None,
+            (DeltaOp::Push, _) => {
+                Some(Delta { op: DeltaOp::Pull, previous: None, ..self.without_extra() })
+            }
             // Nothing was removed, and again nothing is there to be removed.
-            (Op::Pull, _) if self.positions.is_empty() => Some(self.bare()),
-            (Op::Pull, _) => Some(Delta { op: Op::Push, ..self.bare() }),
+            (DeltaOp::Pull, _) if self.positions.is_empty() => Some(self.without_extra()),
+            (DeltaOp::Pull, _) => Some(Delta { op: DeltaOp::Push, ..self.without_extra() }),
         }
     }
 }
@@ -44,7 +46,7 @@ impl Delta {
 /// Applies all of `deltas`, or none: then the place of the one that cannot be, and why.
 ///
 /// When all are applied, they have all that taking them back needs.
-pub fn apply_group(deltas: &mut [Delta], state: &mut Tree) -> Result<(), (usize, DeltaError)> {
+pub fn apply_group(deltas: &mut [Delta], state: &mut JsonTree) -> Result<(), (usize, DeltaError)> {
     let mut done: Vec<Delta> = Vec::with_capacity(deltas.len());
     for (at, delta) in deltas.iter().enumerate() {
         match delta.apply(state) {

@@ -4,7 +4,7 @@
 ///
 /// Integers of up to 38 digits are added exactly, longer ones not at all. If a fraction or an exponent is
 /// involved, the sum is that of 64-bit floating-point numbers.
-pub(super) fn add(a: &str, b: &str) -> Result<String, String> {
+pub(super) fn add_numbers(a: &str, b: &str) -> Result<String, String> {
     let small = |text: &str| text.parse::<i64>().ok();
     if let Some(sum) = small(a).zip(small(b)).and_then(|(a, b)| a.checked_add(b)) {
         return Ok(sum.to_string());
@@ -23,11 +23,11 @@ pub(super) fn add(a: &str, b: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::add;
+    use super::add_numbers;
 
     #[track_caller]
     fn check(a: &str, b: &str, expect: &str) {
-        assert_eq!(add(a, b).as_deref(), Ok(expect));
+        assert_eq!(add_numbers(a, b).as_deref(), Ok(expect));
     }
 
     #[test]
@@ -38,11 +38,14 @@ mod tests {
         check("18446744073709551615", "1", "18446744073709551616");
         check("1.5", "1", "2.5");
         check("1e3", "1", "1001.0");
-        assert!(add("1e308", "1e308").is_err());
+        assert!(add_numbers("1e308", "1e308").is_err());
         let huge = "170141183460469231731687303715884105727";
-        assert_eq!(add(huge, "1"), Err(format!("{huge} + 1")));
-        assert_eq!(add(huge, "-1").as_deref(), Ok("170141183460469231731687303715884105726"));
+        assert_eq!(add_numbers(huge, "1"), Err(format!("{huge} + 1")));
+        assert_eq!(
+            add_numbers(huge, "-1").as_deref(),
+            Ok("170141183460469231731687303715884105726")
+        );
         // One more digit: a sum of floating-point numbers would lose most of them.
-        assert!(add("1000000000000000000000000000000000000000", "1").is_err());
+        assert!(add_numbers("1000000000000000000000000000000000000000", "1").is_err());
     }
 }

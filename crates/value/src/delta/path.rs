@@ -7,7 +7,7 @@ pub const MAX_SEGMENTS: usize = 128;
 
 /// How a path is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spelling {
+pub enum PathNotation {
     /// `"npcs.luna.trust"`
     Dotted,
     /// `["npcs", "luna", "trust"]`
@@ -19,35 +19,38 @@ pub enum Spelling {
 /// The empty path is the whole state. It can only be written as an array, as can keys that contain dots.
 ///
 /// ```
-/// use everturn_value::delta::Path;
+/// use everturn_value::delta::DeltaPath;
 ///
-/// let path = Path::dotted("inventory.0.name");
+/// let path = DeltaPath::dotted("inventory.0.name");
 /// assert_eq!(path.segments().len(), 3);
-/// assert_eq!(Path::array(["a.b", "c"]).to_string(), r#"["a.b","c"]"#);
+/// assert_eq!(DeltaPath::array(["a.b", "c"]).to_string(), r#"["a.b","c"]"#);
 /// ```
 #[derive(Debug, Clone)]
-pub struct Path {
+pub struct DeltaPath {
     segments: Vec<Box<str>>,
-    spelling: Spelling,
+    spelling: PathNotation,
 }
 
-impl Path {
+impl DeltaPath {
     /// The path that `text` spells, with dots between segments.
     #[must_use]
-    pub fn dotted(text: &str) -> Path {
-        Path { segments: text.split('.').map(Box::from).collect(), spelling: Spelling::Dotted }
+    pub fn dotted(text: &str) -> DeltaPath {
+        DeltaPath {
+            segments: text.split('.').map(Box::from).collect(),
+            spelling: PathNotation::Dotted,
+        }
     }
 
     /// The path with these segments.
-    pub fn array<S: Into<Box<str>>>(segments: impl IntoIterator<Item = S>) -> Path {
+    pub fn array<S: Into<Box<str>>>(segments: impl IntoIterator<Item = S>) -> DeltaPath {
         let segments = segments.into_iter().map(Into::into).collect();
-        Path { segments, spelling: Spelling::Array }
+        DeltaPath { segments, spelling: PathNotation::Array }
     }
 
     /// The whole state.
     #[must_use]
-    pub fn root() -> Path {
-        Path { segments: Vec::new(), spelling: Spelling::Array }
+    pub fn root() -> DeltaPath {
+        DeltaPath { segments: Vec::new(), spelling: PathNotation::Array }
     }
 
     /// The segments from the top.
@@ -58,17 +61,17 @@ impl Path {
 
     /// How it is written: dotted only where that is possible.
     #[must_use]
-    pub fn spelling(&self) -> Spelling {
+    pub fn notation(&self) -> PathNotation {
         let dots = self.segments.iter().any(|segment| segment.contains('.'));
         match self.spelling {
-            Spelling::Dotted if !dots && !self.segments.is_empty() => Spelling::Dotted,
-            _ => Spelling::Array,
+            PathNotation::Dotted if !dots && !self.segments.is_empty() => PathNotation::Dotted,
+            _ => PathNotation::Array,
         }
     }
 
     /// The place of `segment` below this one.
     #[must_use]
-    pub fn join(&self, segment: &str) -> Path {
+    pub fn join(&self, segment: &str) -> DeltaPath {
         let mut path = self.clone();
         path.segments.push(segment.into());
         path
@@ -76,21 +79,21 @@ impl Path {
 
     /// The first `count` segments.
     #[must_use]
-    pub fn prefix(&self, count: usize) -> Path {
+    pub fn prefix(&self, count: usize) -> DeltaPath {
         let segments = self.segments.iter().take(count).cloned().collect();
-        Path { segments, spelling: self.spelling }
+        DeltaPath { segments, spelling: self.spelling }
     }
 
     /// The same place, written like this if that is possible.
     #[must_use]
-    pub fn spelled(mut self, spelling: Spelling) -> Path {
+    pub fn with_notation(mut self, spelling: PathNotation) -> DeltaPath {
         self.spelling = spelling;
         self
     }
 
     /// Whether a change here can change what is at `other`.
     #[must_use]
-    pub fn meets(&self, other: &Path) -> bool {
+    pub fn overlaps(&self, other: &DeltaPath) -> bool {
         self.segments().iter().zip(other.segments()).all(|(a, b)| a == b)
     }
 
@@ -101,20 +104,20 @@ impl Path {
     }
 }
 
-impl PartialEq for Path {
-    fn eq(&self, other: &Path) -> bool {
+impl PartialEq for DeltaPath {
+    fn eq(&self, other: &DeltaPath) -> bool {
         self.segments == other.segments
     }
 }
 
-impl Eq for Path {}
+impl Eq for DeltaPath {}
 
-impl fmt::Display for Path {
+impl fmt::Display for DeltaPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = |segment: &str| !segment.contains(char::is_control);
-        match self.spelling() {
+        match self.notation() {
             _ if self.segments.is_empty() => f.write_str("the whole state"),
-            Spelling::Dotted if self.segments.iter().all(|segment| plain(segment)) => {
+            PathNotation::Dotted if self.segments.iter().all(|segment| plain(segment)) => {
                 f.write_str(&self.segments.join("."))
             }
             _ => {

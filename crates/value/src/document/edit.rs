@@ -4,15 +4,15 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::locate::{Found, Place};
-use super::path::{Segment, pointer};
-use super::style::Layout;
-use super::{Document, EditError, pen};
-use everturn_json::json::{Container, Entries};
+use super::locate::{LocatedValue, PathLookup};
+use super::path::{PathSegment, json_pointer};
+use super::style::JsonLayout;
+use super::{Document, EditError, formatter};
+use everturn_json::json::{Container, ContainerEntries};
 
 /// An entry to be added to a container.
 struct NewEntry<'p, T: ?Sized> {
-    segment: Segment<'p>,
+    segment: PathSegment<'p>,
     /// The keys of objects to be created around the value, outermost first.
     keys: Vec<&'p str>,
     value: &'p T,
@@ -23,48 +23,51 @@ impl Document {
     ///
     /// A value that is there is replaced. A key that is missing is added at the end of its object, with
     /// the objects that are missing on the way. The length of an array as index adds to its end.
-    pub fn set<T>(&mut self, path: &[Segment<'_>], value: &T) -> Result<(), EditError>
+    pub fn set<T>(&mut self, path: &[PathSegment<'_>], value: &T) -> Result<(), EditError>
     where
         T: Serialize + ?Sized,
     {
-        match self.follow(path) {
-            Found::Value(place) => {
+        match self.lookup(path) {
+            PathLookup::Value(place) => {
                 let layout = self.layout_for(place.on_lines);
                 let base = self.line_indent(place.value.start);
-                let text = pen::write(value, &self.style, layout, base);
+                let text = formatter::render_value(value, &self.style, layout, base);
                 self.splice(place.value, &text.map_err(|source| EditError::write(path, source))?);
                 Ok(())
             }
-            Found::Missing { at, entries, segment, rest } => {
+            PathLookup::Missing { at, entries, segment, rest } => {
                 let length = entries.list.len();
-                if let Segment::Index(index) = segment
+                if let PathSegment::Index(index) = segment
                     && index != length
                 {
-                    return Err(EditError::Index { path: pointer(path), index, length });
+                    return Err(EditError::Index { path: json_pointer(path), index, length });
                 }
                 let entry = NewEntry { segment, keys: keys(path, rest)?, value };
                 let inserted = self.insert(&entries, at.on_lines, &entry);
                 inserted.map_err(|source| EditError::write(path, source))
             }
-            Found::Mismatch { at, depth } => Err(self.mismatch(path, depth, &at)),
+            PathLookup::Mismatch { at, depth } => Err(self.mismatch(path, depth, &at)),
         }
     }
 
     /// Adds `value` to the end of the array at `path`.
-    pub fn push<T>(&mut self, path: &[Segment<'_>], value: &T) -> Result<(), EditError>
+    pub fn push<T>(&mut self, path: &[PathSegment<'_>], value: &T) -> Result<(), EditError>
     where
         T: Serialize + ?Sized,
     {
-        let place = match self.follow(path) {
-            Found::Value(place) => place,
-            Found::Missing { .. } => {
-                return Err(EditError::NoArray { path: pointer(path), at: pointer(path) });
+        let place = match self.lookup(path) {
+            PathLookup::Value(place) => place,
+            PathLookup::Missing { .. } => {
+                return Err(EditError::NoArray {
+                    path: json_pointer(path),
+                    at: json_pointer(path),
+                });
             }
-            Found::Mismatch { at, depth } => return Err(self.mismatch(path, depth, &at)),
+            PathLookup::Mismatch { at, depth } => return Err(self.mismatch(path, depth, &at)),
         };
         match self.entries(place.value.start) {
             Some(entries) if entries.container == Container::Array => {
-                let segment = Segment::Index(entries.list.len());
+                let segment = PathSegment::Index(entries.list.len());
                 let entry = NewEntry { segment, keys: Vec::new(), value };
                 let inserted = self.insert(&entries, place.on_lines, &entry);
                 inserted.map_err(|source| EditError::write(path, source))
@@ -76,12 +79,12 @@ impl Document {
     /// Takes away the value at `path`, with its key, and says whether there was one.
     ///
     /// If its object has the key more than once, all of them go.
-    pub fn remove(&mut self, path: &[Segment<'_>]) -> Result<bool, EditError> {
+    pub fn remove(&mut self, path: &[PathSegment<'_>]) -> Result<bool, EditError> {
         let Some((&segment, parent)) = path.split_last() else { return Err(EditError::Root) };
-        let place = match self.follow(parent) {
-            Found::Value(place) => place,
-            Found::Missing { .. } => return Ok(false),
-            Found::Mismatch { at, depth } => return Err(self.mismatch(path, depth, &at)),
+        let place = match self.lookup(parent) {
+            PathLookup::Value(place) => place,
+            PathLookup::Missing { .. } => return Ok(false),
+            PathLookup::Mismatch { at, depth } => return Err(self.mismatch(path, depth, &at)),
         };
         let mut removed = false;
         loop {
@@ -90,7 +93,7 @@ impl Document {
                 _ => return Err(self.mismatch(path, parent.len(), &place)),
             };
             let Some(index) = self.entry_index(&entries, segment) else { return Ok(removed) };
-            self.splice(extent(&entries, index), "");
+            self.splice(removal_range(&entries, index), "");
             removed = true;
             if segment.container() == Container::Array {
                 return Ok(removed);
@@ -104,7 +107,7 @@ impl Document {
     /// shows none of its own.
     fn insert<T>(
         &mut self,
-        entries: &Entries,
+        entries: &ContainerEntries,
         on_lines: bool,
         entry: &NewEntry<'_, T>,
     ) -> serde_json::Result<()>
@@ -116,7 +119,8 @@ impl Document {
             let base = text.rsplit_once('\n').map(|(_, base)| leading_blanks(base).to_owned());
             let layout = self.layout_for(base.is_some());
             let colon = last.key.as_ref().and_then(|key| self.text.get(key.end..last.value.start));
-            let colon = colon.filter(|colon| !colon.contains('\n')).unwrap_or(pen::colon(layout));
+            let colon =
+                colon.filter(|colon| !colon.contains('\n')).unwrap_or(formatter::colon(layout));
             self.write_entry(&mut text, entry, colon, layout, &base.unwrap_or_default())?;
             (last.value.end..last.value.end, text)
         } else {
@@ -124,7 +128,7 @@ impl Document {
             let outer = self.line_indent(entries.span.start);
             let base = [outer, &layout.indent(1)].concat();
             let mut text = layout.line_break(&self.style, &base);
-            self.write_entry(&mut text, entry, pen::colon(layout), layout, &base)?;
+            self.write_entry(&mut text, entry, formatter::colon(layout), layout, &base)?;
             text.push_str(&layout.line_break(&self.style, outer));
             (entries.span.start + 1..entries.span.end - 1, text)
         };
@@ -137,14 +141,14 @@ impl Document {
         text: &mut String,
         entry: &NewEntry<'_, T>,
         colon: &str,
-        layout: Layout,
+        layout: JsonLayout,
         base: &str,
     ) -> serde_json::Result<()>
     where
         T: Serialize + ?Sized,
     {
-        if let Segment::Key(key) = entry.segment {
-            text.push_str(&pen::one_line(key, &self.style)?);
+        if let PathSegment::Key(key) = entry.segment {
+            text.push_str(&formatter::render_line(key, &self.style)?);
             text.push_str(colon);
         }
         let mut indent = base.to_owned();
@@ -152,10 +156,10 @@ impl Document {
             indent.push_str(&layout.indent(1));
             text.push('{');
             text.push_str(&layout.line_break(&self.style, &indent));
-            text.push_str(&pen::one_line(key, &self.style)?);
-            text.push_str(pen::colon(layout));
+            text.push_str(&formatter::render_line(key, &self.style)?);
+            text.push_str(formatter::colon(layout));
         }
-        text.push_str(&pen::write(entry.value, &self.style, layout, &indent)?);
+        text.push_str(&formatter::render_value(entry.value, &self.style, layout, &indent)?);
         for depth in (0..entry.keys.len()).rev() {
             let indent = [base, &layout.indent(depth)].concat();
             text.push_str(&layout.line_break(&self.style, &indent));
@@ -165,19 +169,19 @@ impl Document {
     }
 
     /// What stands between the entries of a container: as between its last two, if there are two.
-    fn separator(&self, entries: &Entries) -> String {
+    fn separator(&self, entries: &ContainerEntries) -> String {
         let between = |start: usize, end: usize| self.text.get(start..end).unwrap_or_default();
         match entries.list.as_slice() {
             [.., before, last] => between(before.value.end, last.start()).to_owned(),
             [only] if between(entries.span.start, only.start()).contains('\n') => {
                 format!(",{}", between(entries.span.start + 1, only.start()))
             }
-            _ if self.style.layout == Layout::Compact => ",".to_owned(),
+            _ if self.style.layout == JsonLayout::Compact => ",".to_owned(),
             _ => ", ".to_owned(),
         }
     }
 
-    fn layout_for(&self, on_lines: bool) -> Layout {
+    fn layout_for(&self, on_lines: bool) -> JsonLayout {
         if on_lines { self.style.layout } else { self.style.flat_layout() }
     }
 
@@ -194,10 +198,10 @@ impl Document {
     }
 
     /// The error for a path that ends after `depth` segments at a value of the wrong kind.
-    fn mismatch(&self, path: &[Segment<'_>], depth: usize, at: &Place) -> EditError {
+    fn mismatch(&self, path: &[PathSegment<'_>], depth: usize, at: &LocatedValue) -> EditError {
         EditError::Mismatch {
-            path: pointer(path),
-            at: pointer(path.get(..depth).unwrap_or_default()),
+            path: json_pointer(path),
+            at: json_pointer(path.get(..depth).unwrap_or_default()),
             found: self.kind(at.value.start),
             wanted: path.get(depth).map_or(Container::Array, |segment| segment.container()),
         }
@@ -205,20 +209,23 @@ impl Document {
 }
 
 /// The keys of `rest`, the end of `path`; an index in it would need an array that is not there.
-fn keys<'p>(path: &[Segment<'_>], rest: &'p [Segment<'p>]) -> Result<Vec<&'p str>, EditError> {
-    let key = |(place, segment): (usize, &Segment<'p>)| match *segment {
-        Segment::Key(key) => Ok(key),
-        Segment::Index(_) => {
+fn keys<'p>(
+    path: &[PathSegment<'_>],
+    rest: &'p [PathSegment<'p>],
+) -> Result<Vec<&'p str>, EditError> {
+    let key = |(place, segment): (usize, &PathSegment<'p>)| match *segment {
+        PathSegment::Key(key) => Ok(key),
+        PathSegment::Index(_) => {
             let depth = path.len() - rest.len() + place;
-            let at = pointer(path.get(..depth).unwrap_or_default());
-            Err(EditError::NoArray { path: pointer(path), at })
+            let at = json_pointer(path.get(..depth).unwrap_or_default());
+            Err(EditError::NoArray { path: json_pointer(path), at })
         }
     };
     rest.iter().enumerate().map(key).collect()
 }
 
 /// What has to go for one entry to go: with it a comma, and the white space that has lost its purpose.
-fn extent(entries: &Entries, index: usize) -> Range<usize> {
+fn removal_range(entries: &ContainerEntries, index: usize) -> Range<usize> {
     let list = &entries.list;
     let before = index.checked_sub(1).and_then(|before| list.get(before));
     match (before, list.get(index), list.get(index + 1)) {

@@ -4,9 +4,9 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::path::{Segment, pointer};
-use everturn_json::finding::{Code, Finding};
-use everturn_json::json::{Bad, Container, Reason};
+use super::path::{PathSegment, json_pointer};
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::json::{Container, JsonError, JsonErrorKind};
 use everturn_json::names::FilePath;
 
 /// Why bytes are not a document.
@@ -37,14 +37,14 @@ pub enum ParseError {
         /// The byte, counted from 0.
         byte: usize,
         /// What is wrong there.
-        reason: Reason,
+        reason: JsonErrorKind,
     },
 }
 
 impl ParseError {
-    pub(super) fn bad(text: &str, bad: Bad) -> ParseError {
+    pub(super) fn bad(text: &str, bad: JsonError) -> ParseError {
         let byte = usize::try_from(bad.at).unwrap_or(usize::MAX);
-        let (line, column) = place(text, byte);
+        let (line, column) = line_and_column(text, byte);
         ParseError::NotJson { line, column, byte, reason: bad.reason }
     }
 
@@ -58,10 +58,12 @@ impl ParseError {
     #[must_use]
     pub fn finding(&self, file: &FilePath) -> Finding {
         let (code, line, offset) = match *self {
-            ParseError::Empty { .. } => (Code::EmptyDocument, None, None),
-            ParseError::NotUtf8 { line, byte } => (Code::NotUtf8, Some(line), Some(byte as u64)),
+            ParseError::Empty { .. } => (FindingCode::EmptyDocument, None, None),
+            ParseError::NotUtf8 { line, byte } => {
+                (FindingCode::NotUtf8, Some(line), Some(byte as u64))
+            }
             ParseError::NotJson { line, byte, .. } => {
-                (Code::BadDocument, Some(line), Some(byte as u64))
+                (FindingCode::BadDocument, Some(line), Some(byte as u64))
             }
         };
         Finding { file: file.clone(), line, offset, code, message: self.to_string() }
@@ -69,7 +71,7 @@ impl ParseError {
 }
 
 /// The line and the column of a byte, counted from 1.
-pub(super) fn place(text: &str, byte: usize) -> (u64, u64) {
+pub(super) fn line_and_column(text: &str, byte: usize) -> (u64, u64) {
     let before = text.get(..byte).unwrap_or(text);
     let newlines = before.bytes().filter(|&byte| byte == b'\n').count();
     let line = before.rsplit('\n').next().unwrap_or_default();
@@ -94,7 +96,7 @@ pub struct ReadError {
 #[non_exhaustive]
 pub enum EditError {
     /// The path goes through a value that has no such entries.
-    #[error("cannot change {path:?}: {at:?} is {found}, not {}", Named(*wanted))]
+    #[error("cannot change {path:?}: {at:?} is {found}, not {}", ContainerName(*wanted))]
     Mismatch {
         /// The path, as a JSON pointer.
         path: String,
@@ -137,15 +139,15 @@ pub enum EditError {
 }
 
 impl EditError {
-    pub(super) fn write(path: &[Segment<'_>], source: serde_json::Error) -> EditError {
-        EditError::Write { path: pointer(path), source }
+    pub(super) fn write(path: &[PathSegment<'_>], source: serde_json::Error) -> EditError {
+        EditError::Write { path: json_pointer(path), source }
     }
 }
 
 /// A container in a message.
-struct Named(Container);
+struct ContainerName(Container);
 
-impl fmt::Display for Named {
+impl fmt::Display for ContainerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             Container::Object => "an object",

@@ -7,7 +7,7 @@ use everturn_json::json;
 
 /// How containers are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub enum JsonLayout {
     /// `{"a":1,"b":2}`
     Compact,
     /// `{"a": 1, "b": 2}`
@@ -36,80 +36,84 @@ pub enum NonAscii {
 
 /// How lines end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineEnd {
+pub enum LineEnding {
     /// `\n`
     Lf,
     /// `\r\n`
     CrLf,
 }
 
-impl LineEnd {
+impl LineEnding {
     /// The characters themselves.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            LineEnd::Lf => "\n",
-            LineEnd::CrLf => "\r\n",
+            LineEnding::Lf => "\n",
+            LineEnding::CrLf => "\r\n",
         }
     }
 }
 
 /// All that can differ between files with the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Style {
+pub struct JsonStyle {
     /// How containers are laid out.
-    pub layout: Layout,
+    pub layout: JsonLayout,
     /// How characters beyond ASCII are written.
     pub non_ascii: NonAscii,
     /// How lines end.
-    pub line_end: LineEnd,
+    pub line_end: LineEnding,
     /// Whether the last line has an end.
     pub final_newline: bool,
     /// Whether a byte order mark comes first.
     pub bom: bool,
 }
 
-impl Style {
+impl JsonStyle {
     /// Two spaces, everything in ASCII, no final newline: `json.dumps(value, indent=2)` in Python.
-    pub const PRETTY_ASCII: Style = Style { non_ascii: NonAscii::Escaped, ..Style::PRETTY_RAW };
+    pub const PRETTY_ASCII: JsonStyle =
+        JsonStyle { non_ascii: NonAscii::Escaped, ..JsonStyle::PRETTY_RAW };
 
     /// Two spaces, no final newline: `JSON.stringify(value, null, 2)`, or serde_json's pretty writer.
-    pub const PRETTY_RAW: Style = Style {
-        layout: Layout::Pretty(Indent::Spaces(2)),
+    pub const PRETTY_RAW: JsonStyle = JsonStyle {
+        layout: JsonLayout::Pretty(Indent::Spaces(2)),
         non_ascii: NonAscii::Raw,
-        line_end: LineEnd::Lf,
+        line_end: LineEnding::Lf,
         final_newline: false,
         bom: false,
     };
 
     /// Two spaces and a final newline: `writeJson(file, value, {spaces: 2})` in fs-extra.
-    pub const PRETTY_RAW_LINE: Style = Style { final_newline: true, ..Style::PRETTY_RAW };
+    pub const PRETTY_RAW_LINE: JsonStyle =
+        JsonStyle { final_newline: true, ..JsonStyle::PRETTY_RAW };
 
     /// One line with a space after `,` and `:`, everything in ASCII: `json.dumps(value)` in Python.
-    pub const SPACED_ASCII: Style = Style { layout: Layout::Spaced, ..Style::PRETTY_ASCII };
+    pub const SPACED_ASCII: JsonStyle =
+        JsonStyle { layout: JsonLayout::Spaced, ..JsonStyle::PRETTY_ASCII };
 
     /// One line without any space: `JSON.stringify(value)`, or serde_json's plain writer.
-    pub const COMPACT: Style = Style { layout: Layout::Compact, ..Style::PRETTY_RAW };
+    pub const COMPACT: JsonStyle =
+        JsonStyle { layout: JsonLayout::Compact, ..JsonStyle::PRETTY_RAW };
 
     /// How a value that has to stay on one line is laid out.
-    pub(super) fn flat_layout(&self) -> Layout {
+    pub(super) fn flat_layout(&self) -> JsonLayout {
         match self.layout {
-            Layout::Compact => Layout::Compact,
-            Layout::Spaced | Layout::Pretty(_) => Layout::Spaced,
+            JsonLayout::Compact => JsonLayout::Compact,
+            JsonLayout::Spaced | JsonLayout::Pretty(_) => JsonLayout::Spaced,
         }
     }
 
     /// The style of `text`, with `fallback` for what it does not show.
-    pub(super) fn detect(text: &str, root: &Range<usize>, fallback: &Style) -> Style {
+    pub(super) fn detect(text: &str, root: &Range<usize>, fallback: &JsonStyle) -> JsonStyle {
         let line_end = match text.find('\n') {
             Some(at) if text.get(..at).is_some_and(|before| before.ends_with('\r')) => {
-                LineEnd::CrLf
+                LineEnding::CrLf
             }
-            Some(_) => LineEnd::Lf,
+            Some(_) => LineEnding::Lf,
             None => fallback.line_end,
         };
         let value = text.get(root.clone()).unwrap_or_default();
-        Style {
+        JsonStyle {
             layout: detect_layout(text, root.start).unwrap_or(fallback.layout),
             non_ascii: detect_non_ascii(value).unwrap_or(fallback.non_ascii),
             line_end,
@@ -123,13 +127,13 @@ impl Style {
 const LEVELS_SEARCHED: usize = 8;
 
 /// The layout of the first container that shows one: from the root, along the first entries.
-fn detect_layout(text: &str, mut start: usize) -> Option<Layout> {
+fn detect_layout(text: &str, mut start: usize) -> Option<JsonLayout> {
     for _ in 0..LEVELS_SEARCHED {
         let entries = json::entries(text.as_bytes(), start).ok()??;
         let first = entries.list.first()?;
         let lead = text.get(entries.span.start + 1..first.start())?;
         if let Some((_, indent)) = lead.rsplit_once('\n') {
-            return Some(Layout::Pretty(if indent.starts_with('\t') {
+            return Some(JsonLayout::Pretty(if indent.starts_with('\t') {
                 Indent::Tab
             } else {
                 Indent::Spaces(u8::try_from(indent.len()).unwrap_or(u8::MAX))
@@ -142,7 +146,7 @@ fn detect_layout(text: &str, mut start: usize) -> Option<Layout> {
         };
         if let Some(separator) = separator {
             let spaced = separator.ends_with(' ');
-            return Some(if spaced { Layout::Spaced } else { Layout::Compact });
+            return Some(if spaced { JsonLayout::Spaced } else { JsonLayout::Compact });
         }
         start = first.value.start;
     }

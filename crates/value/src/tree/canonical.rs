@@ -12,9 +12,9 @@ use std::ops::Range;
 
 use sha2::{Digest as _, Sha256};
 
-use super::expand::{Key, escape_into, without_quotes};
-use super::marks::{Marks, trimmed};
-use super::{Members, Node, Tree};
+use super::expand::{ObjectKey, escape_into, without_quotes};
+use super::marks::{StructuralMarks, trim_between};
+use super::{JsonTree, ObjectMembers, TreeNode};
 use everturn_json::json::{self, Container};
 
 /// How many digits ECMAScript prints before it uses an exponent.
@@ -22,9 +22,9 @@ const INTEGER_DIGITS: usize = 21;
 
 /// A checksum as the files hold it: `sha256:` and 64 digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Digest([u8; 32]);
+pub struct ValueDigest([u8; 32]);
 
-impl fmt::Display for Digest {
+impl fmt::Display for ValueDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("sha256:")?;
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -33,19 +33,19 @@ impl fmt::Display for Digest {
 
 /// The checksum of a value: SHA-256 over its canonical text.
 #[must_use]
-pub fn digest(tree: &Tree) -> Digest {
-    Digest(Sha256::digest(canonical(tree).as_bytes()).into())
+pub fn digest(tree: &JsonTree) -> ValueDigest {
+    ValueDigest(Sha256::digest(canonical_text(tree).as_bytes()).into())
 }
 
 /// The canonical text of a value.
 #[must_use]
-pub fn canonical(tree: &Tree) -> String {
+pub fn canonical_text(tree: &JsonTree) -> String {
     tree.0.canonical()
 }
 
-impl Node {
+impl TreeNode {
     pub(crate) fn canonical(&self) -> String {
-        let mut writer = Writer::default();
+        let mut writer = CanonicalWriter::default();
         writer.node(self);
         writer.out
     }
@@ -53,26 +53,26 @@ impl Node {
 
 /// Writes what is taken apart as it goes through it, and what is there as text by an outline of it.
 #[derive(Default)]
-struct Writer<'t> {
+struct CanonicalWriter<'t> {
     out: String,
-    outline: Outline<'t>,
+    outline: CanonicalOrder<'t>,
     /// Members of the objects that are being written, those of each object side by side and sorted.
-    members: Vec<(Cow<'t, [u8]>, &'t Key, &'t Node)>,
+    members: Vec<(Cow<'t, [u8]>, &'t ObjectKey, &'t TreeNode)>,
 }
 
-impl<'t> Writer<'t> {
+impl<'t> CanonicalWriter<'t> {
     /// Only what a path led into is taken apart, so this goes not much deeper than paths do.
-    fn node(&mut self, node: &'t Node) {
+    fn node(&mut self, node: &'t TreeNode) {
         match node {
-            Node::Text(slice) if !slice.as_str().starts_with(['{', '[']) => {
+            TreeNode::Text(slice) if !slice.as_str().starts_with(['{', '[']) => {
                 write_scalar(slice.as_str(), &mut self.out);
             }
-            Node::Text(slice) => {
+            TreeNode::Text(slice) => {
                 self.outline.clear();
                 self.outline.text(slice.as_str());
                 self.outline.write(&mut self.out);
             }
-            Node::Array(elements) => {
+            TreeNode::Array(elements) => {
                 self.out.push('[');
                 for (at, element) in elements.iter().enumerate() {
                     if at > 0 {
@@ -82,14 +82,14 @@ impl<'t> Writer<'t> {
                 }
                 self.out.push(']');
             }
-            Node::Object(members) => self.object(members),
+            TreeNode::Object(members) => self.object(members),
         }
     }
 
-    fn object(&mut self, members: &'t Members) {
+    fn object(&mut self, members: &'t ObjectMembers) {
         let first = self.members.len();
-        let member = |(key, node): (&'t Key, &'t Node)| {
-            (json::unescape_inner(key.normal().as_bytes()), key, node)
+        let member = |(key, node): (&'t ObjectKey, &'t TreeNode)| {
+            (json::unescape_inner(key.normal_text().as_bytes()), key, node)
         };
         self.members.extend(members.iter().map(member));
         if let Some(own) = self.members.get_mut(first..) {
@@ -99,7 +99,7 @@ impl<'t> Writer<'t> {
         for at in first..first + members.len() {
             let Some(&(_, key, node)) = self.members.get(at) else { break };
             self.out.push_str(if at > first { ",\"" } else { "\"" });
-            self.out.push_str(key.normal());
+            self.out.push_str(key.normal_text());
             self.out.push_str("\":");
             self.node(node);
         }
@@ -109,13 +109,13 @@ impl<'t> Writer<'t> {
 }
 
 /// A value, with its key if it is a member of an object.
-struct Value<'t> {
+struct CanonicalValue<'t> {
     /// What stands between the quotes.
     key: &'t str,
-    content: Content<'t>,
+    content: CanonicalContent<'t>,
 }
 
-enum Content<'t> {
+enum CanonicalContent<'t> {
     Scalar(&'t str),
     /// What it holds, as a part of the order.
     Holds(Container, Range<usize>),
@@ -123,8 +123,8 @@ enum Content<'t> {
 
 /// All values of a tree, each after those it holds.
 #[derive(Default)]
-struct Outline<'t> {
-    values: Vec<Value<'t>>,
+struct CanonicalOrder<'t> {
+    values: Vec<CanonicalValue<'t>>,
     /// For each container the places of what it holds, side by side and sorted.
     order: Vec<usize>,
     /// The places of values whose container goes on.
@@ -140,7 +140,7 @@ struct Outline<'t> {
 /// How many bytes of text are reckoned for each value.
 const BYTES_PER_VALUE: usize = 16;
 
-impl<'t> Outline<'t> {
+impl<'t> CanonicalOrder<'t> {
     /// Begins anew.
     fn clear(&mut self) {
         self.values.clear();
@@ -153,12 +153,12 @@ impl<'t> Outline<'t> {
     fn text(&mut self, text: &'t str) {
         self.values.reserve(text.len() / BYTES_PER_VALUE);
         self.plain =
-            json::find(text.as_bytes(), |byte| byte == b'\\' || byte >= HIGH) == text.len();
+            json::find_byte(text.as_bytes(), |byte| byte == b'\\' || byte >= HIGH) == text.len();
         // The keys of open containers, and which waiting value is the first that they hold.
         let mut open: Vec<(&'t str, usize)> = Vec::new();
         let (mut key, mut start) = ("", 0);
-        for at in Marks::new(text) {
-            let part = text.get(trimmed(text, start..at)).unwrap_or_default();
+        for at in StructuralMarks::new(text) {
+            let part = text.get(trim_between(text, start..at)).unwrap_or_default();
             start = at + 1;
             let mark = text.as_bytes().get(at);
             if mark == Some(&b':') {
@@ -167,7 +167,7 @@ impl<'t> Outline<'t> {
             }
             if !part.is_empty() {
                 self.length += key.len() + part.len() + 4;
-                self.add(key, Content::Scalar(part));
+                self.add(key, CanonicalContent::Scalar(part));
             }
             match mark {
                 Some(b'{' | b'[') => open.push((key, self.waiting.len())),
@@ -185,9 +185,9 @@ impl<'t> Outline<'t> {
         }
     }
 
-    fn add(&mut self, key: &'t str, content: Content<'t>) {
+    fn add(&mut self, key: &'t str, content: CanonicalContent<'t>) {
         self.waiting.push(self.values.len());
-        self.values.push(Value { key, content });
+        self.values.push(CanonicalValue { key, content });
     }
 
     /// A container holds all that is waiting from `first` on.
@@ -197,7 +197,7 @@ impl<'t> Outline<'t> {
             Container::Array => self.order.extend(self.waiting.drain(first..)),
             Container::Object => self.sort_members(first),
         }
-        self.add(key, Content::Holds(container, start..self.order.len()));
+        self.add(key, CanonicalContent::Holds(container, start..self.order.len()));
     }
 
     /// Puts members into the order of their keys; of those with the same key, the last.
@@ -229,11 +229,11 @@ impl<'t> Outline<'t> {
         loop {
             if let Some(value) = next {
                 match &value.content {
-                    Content::Scalar(text) if self.plain && text.starts_with('"') => {
+                    CanonicalContent::Scalar(text) if self.plain && text.starts_with('"') => {
                         out.push_str(text);
                     }
-                    Content::Scalar(text) => write_scalar(text, out),
-                    Content::Holds(container, parts) => {
+                    CanonicalContent::Scalar(text) => write_scalar(text, out),
+                    CanonicalContent::Holds(container, parts) => {
                         let (opening, closing) = match container {
                             Container::Array => ('[', ']'),
                             Container::Object => ('{', '}'),
@@ -295,12 +295,12 @@ fn write_scalar(text: &str, out: &mut String) {
     if text.starts_with('"') {
         write_string(without_quotes(text), out);
     } else {
-        out.push_str(&number(text));
+        out.push_str(&canonical_number(text));
     }
 }
 
 /// A number, `true`, `false` or `null` in its canonical form.
-fn number(text: &str) -> Cow<'_, str> {
+fn canonical_number(text: &str) -> Cow<'_, str> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if text == "-0" {
         return Cow::Borrowed("0");
@@ -313,13 +313,13 @@ fn number(text: &str) -> Cow<'_, str> {
     }
     match text.parse::<f64>() {
         Ok(number) if is_integer && format!("{number:.0}") != text => Cow::Borrowed(text),
-        Ok(number) if number.is_finite() => Cow::Owned(ecmascript(number)),
+        Ok(number) if number.is_finite() => Cow::Owned(format_ecmascript(number)),
         _ => Cow::Borrowed(text),
     }
 }
 
 /// A number as ECMAScript prints it.
-fn ecmascript(number: f64) -> String {
+fn format_ecmascript(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
     }

@@ -6,99 +6,99 @@ use std::ops::Range;
 
 use serde_json::value::RawValue;
 
-use super::marks::Entries;
-use super::{Kind, Members, Node, Slice, index};
+use super::marks::TextEntries;
+use super::{ObjectMembers, TextSlice, TreeNode, ValueKind, parse_index};
 use everturn_json::json;
 
 /// Where the one value of `text` is.
-pub(super) fn only_value(text: &str) -> Result<Range<usize>, json::Bad> {
+pub(super) fn only_value(text: &str) -> Result<Range<usize>, json::JsonError> {
     // The quick reader knows only whether it is one; the other one knows where it is not.
     if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
         let start = text.len() - text.trim_ascii_start().len();
         return Ok(start..start + raw.get().len());
     }
     let is_space = |byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
-    let start = json::find(text.as_bytes(), |byte| !is_space(byte));
+    let start = json::find_byte(text.as_bytes(), |byte| !is_space(byte));
     let end = json::value_end(text.as_bytes(), start)?;
     let after = text.as_bytes().get(end..).unwrap_or_default();
     match after.iter().enumerate().find(|&(_, &byte)| !is_space(byte)) {
         None => Ok(start..end),
         Some((at, &byte)) => {
-            let reason = json::Reason::Unexpected { byte, wanted: "the end of the value" };
-            Err(json::Bad { at: (end + at) as u64, reason })
+            let reason = json::JsonErrorKind::Unexpected { byte, wanted: "the end of the value" };
+            Err(json::JsonError { at: (end + at) as u64, reason })
         }
     }
 }
 
 /// A key of an object. Keys are the same if they stand for the same characters.
 #[derive(Debug, Clone)]
-pub struct Key {
+pub struct ObjectKey {
     /// What stands between the quotes, with the fewest escapes.
-    normal: Slice,
+    normal: TextSlice,
     /// What stands between the quotes in the text, if that is something else.
     spelled: Option<Box<str>>,
 }
 
-impl Key {
+impl ObjectKey {
     /// The key that stands for these characters.
-    pub fn new(characters: &str) -> Key {
-        Key { normal: Slice::whole(escape_key(characters)), spelled: None }
+    pub fn new(characters: &str) -> ObjectKey {
+        ObjectKey { normal: TextSlice::from_text(escape_key(characters)), spelled: None }
     }
 
     /// A key with its quotes, as it stands in `slice`.
-    fn from_text(slice: &Slice, raw: &str) -> Key {
+    fn from_text(slice: &TextSlice, raw: &str) -> ObjectKey {
         let inner = without_quotes(raw);
         if !inner.contains('\\') {
-            return Key { normal: slice.part(inner), spelled: None };
+            return ObjectKey { normal: slice.subslice(inner), spelled: None };
         }
         let mut normal = String::with_capacity(inner.len());
         escape_into(&json::unescape(raw.as_bytes()), &mut normal);
         let spelled = (normal != inner).then(|| inner.into());
-        Key { normal: Slice::whole(normal), spelled }
+        ObjectKey { normal: TextSlice::from_text(normal), spelled }
     }
 
     /// What stands between the quotes, with the fewest escapes.
-    pub(super) fn normal(&self) -> &str {
+    pub(super) fn normal_text(&self) -> &str {
         self.normal.as_str()
     }
 
     /// What is to be written between the quotes.
-    pub(super) fn inner(&self) -> &str {
-        self.spelled.as_deref().unwrap_or(self.normal())
+    pub(super) fn written_text(&self) -> &str {
+        self.spelled.as_deref().unwrap_or(self.normal_text())
     }
 
     /// The characters that it stands for; nothing if half a surrogate pair is among them.
     pub(crate) fn characters(&self) -> Option<Cow<'_, str>> {
-        match json::unescape_inner(self.normal().as_bytes()) {
-            Cow::Borrowed(_) => Some(Cow::Borrowed(self.normal())),
+        match json::unescape_inner(self.normal_text().as_bytes()) {
+            Cow::Borrowed(_) => Some(Cow::Borrowed(self.normal_text())),
             Cow::Owned(bytes) => String::from_utf8(bytes).ok().map(Cow::Owned),
         }
     }
 
     /// The characters that it stands for, with a replacement for each that is none.
-    pub(super) fn shown(&self) -> String {
-        String::from_utf8_lossy(&json::unescape_inner(self.normal().as_bytes())).into_owned()
+    pub(super) fn display_text(&self) -> String {
+        String::from_utf8_lossy(&json::unescape_inner(self.normal_text().as_bytes())).into_owned()
     }
 }
 
-impl PartialEq for Key {
-    fn eq(&self, other: &Key) -> bool {
-        self.normal() == other.normal()
+impl PartialEq for ObjectKey {
+    fn eq(&self, other: &ObjectKey) -> bool {
+        self.normal_text() == other.normal_text()
     }
 }
 
-impl Eq for Key {}
+impl Eq for ObjectKey {}
 
-impl Hash for Key {
+impl Hash for ObjectKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.normal().hash(state);
+        self.normal_text().hash(state);
     }
 }
 
 /// Looked up by what `escape_key` makes of characters.
-impl Borrow<str> for Key {
+impl Borrow<str> for ObjectKey {
     fn borrow(&self) -> &str {
-        self.normal()
+        self.normal_text()
     }
 }
 
@@ -152,49 +152,51 @@ fn escape_text(text: &str, out: &mut String) {
     }
 }
 
-impl Node {
+impl TreeNode {
     /// Takes the value apart by one level, if it holds others.
     pub(crate) fn expand(&mut self) {
-        if let Some(apart) = self.apart() {
+        if let Some(apart) = self.expand_text() {
             *self = apart;
         }
     }
 
     /// The value, taken apart by one level if it holds others.
-    pub(crate) fn expanded(&self) -> Cow<'_, Node> {
-        self.apart().map_or(Cow::Borrowed(self), Cow::Owned)
+    pub(crate) fn expanded(&self) -> Cow<'_, TreeNode> {
+        self.expand_text().map_or(Cow::Borrowed(self), Cow::Owned)
     }
 
-    fn apart(&self) -> Option<Node> {
-        let Node::Text(slice) = self else { return None };
-        let entries = Entries::of(slice.as_str());
-        let value = |value| Node::Text(slice.part(value));
+    fn expand_text(&self) -> Option<TreeNode> {
+        let TreeNode::Text(slice) = self else { return None };
+        let entries = TextEntries::of(slice.as_str());
+        let value = |value| TreeNode::Text(slice.subslice(value));
         match self.kind() {
-            Kind::Object => {
+            ValueKind::Object => {
                 // Of several with the same key, the last value takes the first one's place.
-                let member = |(key, text)| (Key::from_text(slice, key), value(text));
+                let member = |(key, text)| (ObjectKey::from_text(slice, key), value(text));
                 // The map is made once for all of them, and does not grow with each.
                 let pairs = entries.filter_map(|(key, text)| Some((key?, text)));
                 let pairs: Vec<(&str, &str)> = pairs.collect();
-                Some(Node::Object(pairs.into_iter().map(member).collect::<Members>()))
+                Some(TreeNode::Object(pairs.into_iter().map(member).collect::<ObjectMembers>()))
             }
-            Kind::Array => Some(Node::Array(entries.map(|(_, text)| value(text)).collect())),
+            ValueKind::Array => {
+                Some(TreeNode::Array(entries.map(|(_, text)| value(text)).collect()))
+            }
             _ => None,
         }
     }
 }
 
 /// One value inside a text, without taking all of it apart.
-pub(super) fn child(slice: &Slice, segment: &str) -> Option<Slice> {
+pub(super) fn find_child(slice: &TextSlice, segment: &str) -> Option<TextSlice> {
     let text = slice.as_str();
-    let mut entries = Entries::of(text);
+    let mut entries = TextEntries::of(text);
     let found = match text.bytes().next()? {
         b'{' => {
-            let is_it = |raw: &str| json::key_is(raw.as_bytes(), segment);
+            let is_it = |raw: &str| json::key_matches(raw.as_bytes(), segment);
             entries.filter(|(key, _)| key.is_some_and(is_it)).last()
         }
-        b'[' => entries.nth(index(segment)?),
+        b'[' => entries.nth(parse_index(segment)?),
         _ => None,
     };
-    found.map(|(_, value)| slice.part(value))
+    found.map(|(_, value)| slice.subslice(value))
 }

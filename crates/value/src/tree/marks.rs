@@ -9,7 +9,7 @@ use std::ops::Range;
 const BLOCK: usize = 64;
 
 /// The places of the marks, from the first to the last.
-pub(super) struct Marks<'t> {
+pub(super) struct StructuralMarks<'t> {
     text: &'t [u8],
     /// Where the current block ends.
     end: usize,
@@ -21,9 +21,9 @@ pub(super) struct Marks<'t> {
     escaped: u64,
 }
 
-impl<'t> Marks<'t> {
-    pub(super) fn new(text: &'t str) -> Marks<'t> {
-        Marks { text: text.as_bytes(), end: 0, left: 0, quoted: 0, escaped: 0 }
+impl<'t> StructuralMarks<'t> {
+    pub(super) fn new(text: &'t str) -> StructuralMarks<'t> {
+        StructuralMarks { text: text.as_bytes(), end: 0, left: 0, quoted: 0, escaped: 0 }
     }
 
     /// Goes on to the next block, if there is one.
@@ -42,11 +42,11 @@ impl<'t> Marks<'t> {
     }
 
     fn marks(&mut self, block: &[u8; BLOCK]) -> u64 {
-        let mut quotes = bits(block, |byte| byte == b'"');
+        let mut quotes = matching_bits(block, |byte| byte == b'"');
         let is_backslash = |byte| byte == b'\\';
         // Most blocks have no escapes, and this is seen faster than their places are.
         if self.escaped != 0 || block.iter().fold(false, |seen, &byte| seen | is_backslash(byte)) {
-            quotes &= !self.escaped_by(bits(block, is_backslash));
+            quotes &= !self.escaped_by(matching_bits(block, is_backslash));
         }
         // A bit is set if an odd number of quotes stands up to there: from the opening one on.
         let mut inside = quotes;
@@ -55,7 +55,7 @@ impl<'t> Marks<'t> {
         }
         inside ^= self.quoted;
         self.quoted = if inside >> (BLOCK - 1) == 1 { u64::MAX } else { 0 };
-        bits(block, is_mark) & !inside
+        matching_bits(block, is_mark) & !inside
     }
 
     /// The bytes that these backslashes escape.
@@ -75,7 +75,7 @@ impl<'t> Marks<'t> {
     }
 
     /// Goes on to the mark that ends the container which the last mark has started.
-    pub(super) fn pass_container(&mut self) -> Option<usize> {
+    pub(super) fn skip_container(&mut self) -> Option<usize> {
         let mut depth = 1_usize;
         loop {
             let at = self.next()?;
@@ -91,7 +91,7 @@ impl<'t> Marks<'t> {
     }
 }
 
-impl Iterator for Marks<'_> {
+impl Iterator for StructuralMarks<'_> {
     type Item = usize;
 
     #[inline]
@@ -112,7 +112,7 @@ fn is_mark(byte: u8) -> bool {
 
 /// One bit for each byte that `matters`, the lowest for the first.
 #[inline]
-fn bits(block: &[u8; BLOCK], matters: impl Fn(u8) -> bool) -> u64 {
+fn matching_bits(block: &[u8; BLOCK], matters: impl Fn(u8) -> bool) -> u64 {
     // A plain loop over all of them becomes vector code, whoever calls it.
     let mut flags = [0; BLOCK];
     flags.iter_mut().zip(block).for_each(|(flag, &byte)| *flag = u8::from(matters(byte)));
@@ -125,23 +125,23 @@ fn bits(block: &[u8; BLOCK], matters: impl Fn(u8) -> bool) -> u64 {
 }
 
 /// The members or elements of a container, with their keys if they have any.
-pub(super) struct Entries<'t> {
+pub(super) struct TextEntries<'t> {
     text: &'t str,
-    marks: Marks<'t>,
+    marks: StructuralMarks<'t>,
     /// Where the next entry starts.
     start: usize,
 }
 
-impl<'t> Entries<'t> {
+impl<'t> TextEntries<'t> {
     /// Those of the container that is all of `text`.
-    pub(super) fn of(text: &'t str) -> Entries<'t> {
-        let mut marks = Marks::new(text);
+    pub(super) fn of(text: &'t str) -> TextEntries<'t> {
+        let mut marks = StructuralMarks::new(text);
         let start = marks.next().map_or(text.len(), |opening| opening + 1);
-        Entries { text, marks, start }
+        TextEntries { text, marks, start }
     }
 }
 
-impl<'t> Iterator for Entries<'t> {
+impl<'t> Iterator for TextEntries<'t> {
     /// The key with its quotes, and the value.
     type Item = (Option<&'t str>, &'t str);
 
@@ -150,13 +150,13 @@ impl<'t> Iterator for Entries<'t> {
         loop {
             let at = self.marks.next()?;
             match self.text.as_bytes().get(at)? {
-                b'{' | b'[' => drop(self.marks.pass_container()?),
+                b'{' | b'[' => drop(self.marks.skip_container()?),
                 b':' => {
-                    key = self.text.get(trimmed(self.text, self.start..at));
+                    key = self.text.get(trim_between(self.text, self.start..at));
                     self.start = at + 1;
                 }
                 _ => {
-                    let value = self.text.get(trimmed(self.text, self.start..at))?;
+                    let value = self.text.get(trim_between(self.text, self.start..at))?;
                     self.start = at + 1;
                     // Only between the brackets of an empty container there is nothing.
                     return (!value.is_empty()).then_some((key, value));
@@ -168,7 +168,7 @@ impl<'t> Iterator for Entries<'t> {
 
 /// Where between two marks something stands: an empty range, if there is only white space.
 #[inline]
-pub(super) fn trimmed(text: &str, between: Range<usize>) -> Range<usize> {
+pub(super) fn trim_between(text: &str, between: Range<usize>) -> Range<usize> {
     let is_space = |byte: &u8| *byte <= b' ';
     let bytes = text.as_bytes().get(between.clone()).unwrap_or_default();
     let before = bytes.iter().take_while(|byte| is_space(byte)).count();

@@ -2,19 +2,19 @@
 
 use std::ops::Range;
 
-use super::marks::{Marks, trimmed};
-use super::{Node, Tree};
-use crate::document::{Layout, NonAscii, Style};
+use super::marks::{StructuralMarks, trim_between};
+use super::{JsonTree, TreeNode};
+use crate::document::{JsonLayout, JsonStyle, NonAscii};
 
 /// How many levels of a pretty text have lines of their own. Below them the indents would become
 /// longer than all the rest, so there values stay on one line.
 const INDENTED_LEVELS: usize = 128;
 
-impl Tree {
+impl JsonTree {
     /// The value on one line, without any space between its parts.
     #[must_use]
     pub fn to_line(&self) -> String {
-        let mut printer = Printer::new(Style::COMPACT);
+        let mut printer = TreePrinter::new(JsonStyle::COMPACT);
         printer.node(&self.0);
         printer.out
     }
@@ -23,8 +23,8 @@ impl Tree {
     ///
     /// In a pretty style, values more than 128 levels deep stay on one line.
     #[must_use]
-    pub fn to_text(&self, style: &Style) -> String {
-        let mut printer = Printer::new(*style);
+    pub fn to_text(&self, style: &JsonStyle) -> String {
+        let mut printer = TreePrinter::new(*style);
         if style.bom {
             printer.out.push('\u{feff}');
         }
@@ -37,8 +37,8 @@ impl Tree {
 }
 
 /// What stands between the parts of a value.
-struct Gaps {
-    layout: Layout,
+struct LayoutSeparators {
+    layout: JsonLayout,
     /// A comma, the end of a line and the deepest indent that was needed so far.
     line: String,
     /// What one more level adds to an indent.
@@ -47,68 +47,73 @@ struct Gaps {
     before_indent: usize,
 }
 
-impl Gaps {
-    fn new(style: &Style) -> Gaps {
+impl LayoutSeparators {
+    fn new(style: &JsonStyle) -> LayoutSeparators {
         let line = [",", style.line_end.as_str()].concat();
         let before_indent = line.len();
-        Gaps { layout: style.layout, line, indent: style.layout.indent(1), before_indent }
+        LayoutSeparators {
+            layout: style.layout,
+            line,
+            indent: style.layout.indent(1),
+            before_indent,
+        }
     }
 
     /// What stands before an entry that is `depth` levels deep, after a comma or without one.
     #[inline]
-    fn before(&mut self, depth: usize, comma: bool) -> &str {
+    fn separator_before(&mut self, depth: usize, comma: bool) -> &str {
         match self.layout {
-            Layout::Pretty(_) if depth <= INDENTED_LEVELS => {
+            JsonLayout::Pretty(_) if depth <= INDENTED_LEVELS => {
                 let length = self.before_indent + depth * self.indent.len();
                 while self.line.len() < length {
                     self.line.push_str(&self.indent);
                 }
                 self.line.get(usize::from(!comma)..length).unwrap_or_default()
             }
-            Layout::Compact if comma => ",",
-            Layout::Spaced | Layout::Pretty(_) if comma => ", ",
+            JsonLayout::Compact if comma => ",",
+            JsonLayout::Spaced | JsonLayout::Pretty(_) if comma => ", ",
             _ => "",
         }
     }
 
     fn colon(&self) -> &'static str {
-        if self.layout == Layout::Compact { ":" } else { ": " }
+        if self.layout == JsonLayout::Compact { ":" } else { ": " }
     }
 }
 
 /// Writes values one after the other, in the layout that the style asks for.
-struct Printer {
+struct TreePrinter {
     out: String,
-    gaps: Gaps,
+    gaps: LayoutSeparators,
     depth: usize,
     /// Whether characters beyond ASCII are written as they are.
     raw: bool,
 }
 
-impl Printer {
-    fn new(style: Style) -> Printer {
+impl TreePrinter {
+    fn new(style: JsonStyle) -> TreePrinter {
         let raw = style.non_ascii == NonAscii::Raw;
-        Printer { out: String::new(), gaps: Gaps::new(&style), depth: 0, raw }
+        TreePrinter { out: String::new(), gaps: LayoutSeparators::new(&style), depth: 0, raw }
     }
 
     /// Only what a path led into is taken apart, so this goes not much deeper than paths do.
-    fn node(&mut self, node: &Node) {
+    fn node(&mut self, node: &TreeNode) {
         match node {
-            Node::Text(slice) => self.text(slice.as_str()),
-            Node::Array(elements) => {
+            TreeNode::Text(slice) => self.text(slice.as_str()),
+            TreeNode::Array(elements) => {
                 self.open('[');
                 for (at, element) in elements.iter().enumerate() {
-                    self.out.push_str(self.gaps.before(self.depth, at > 0));
+                    self.out.push_str(self.gaps.separator_before(self.depth, at > 0));
                     self.node(element);
                 }
                 self.close(']', elements.is_empty());
             }
-            Node::Object(members) => {
+            TreeNode::Object(members) => {
                 self.open('{');
                 for (at, (key, member)) in members.iter().enumerate() {
-                    self.out.push_str(self.gaps.before(self.depth, at > 0));
+                    self.out.push_str(self.gaps.separator_before(self.depth, at > 0));
                     self.out.push('"');
-                    self.characters(key.inner());
+                    self.characters(key.written_text());
                     self.out.push('"');
                     self.out.push_str(self.gaps.colon());
                     self.node(member);
@@ -127,7 +132,7 @@ impl Printer {
     fn close(&mut self, bracket: char, empty: bool) {
         self.depth -= 1;
         if !empty {
-            self.out.push_str(self.gaps.before(self.depth, false));
+            self.out.push_str(self.gaps.separator_before(self.depth, false));
         }
         self.out.push(bracket);
     }
@@ -157,17 +162,17 @@ impl Printer {
         }
         self.out.reserve(text.len());
         let as_it_is = self.raw || is_plain(text);
-        let mut run = Run { text, span: 0..0 };
+        let mut run = CopyRun { text, span: 0..0 };
         // Whether the last mark has opened a container.
         let mut opened = false;
         let mut start = 0;
-        for at in Marks::new(text) {
-            let scalar = trimmed(text, start.max(run.span.end)..at);
+        for at in StructuralMarks::new(text) {
+            let scalar = trim_between(text, start.max(run.span.end)..at);
             start = at + 1;
             let mark = text.as_bytes().get(at);
             let empty = opened && scalar.is_empty() && matches!(mark, Some(b'}' | b']'));
             if opened && !empty {
-                run.gap(self.gaps.before(self.depth, false), &mut self.out);
+                run.gap(self.gaps.separator_before(self.depth, false), &mut self.out);
             }
             if as_it_is {
                 run.take(scalar, &mut self.out);
@@ -177,7 +182,7 @@ impl Printer {
             }
             opened = false;
             match mark {
-                Some(b',') => run.gap(self.gaps.before(self.depth, true), &mut self.out),
+                Some(b',') => run.gap(self.gaps.separator_before(self.depth, true), &mut self.out),
                 Some(b':') => run.gap(self.gaps.colon(), &mut self.out),
                 Some(b'{' | b'[') => {
                     self.depth += 1;
@@ -187,7 +192,7 @@ impl Printer {
                 _ => {
                     self.depth -= 1;
                     if !empty {
-                        run.gap(self.gaps.before(self.depth, false), &mut self.out);
+                        run.gap(self.gaps.separator_before(self.depth, false), &mut self.out);
                     }
                     run.take(at..start, &mut self.out);
                 }
@@ -203,12 +208,12 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// A part of a text that is to be written as it is, as long as it can be made.
-struct Run<'t> {
+struct CopyRun<'t> {
     text: &'t str,
     span: Range<usize>,
 }
 
-impl Run<'_> {
+impl CopyRun<'_> {
     /// What was collected is written; the text goes on at `place`.
     fn skip_to(&mut self, place: usize, out: &mut String) {
         out.push_str(self.text.get(self.span.clone()).unwrap_or_default());

@@ -2,11 +2,13 @@
 
 #![cfg(test)]
 
-use everturn_value::delta::{Delta, DeltaError, MAX_SEGMENTS, Op, Path, apply_group, diff};
-use everturn_value::tree::Tree;
+use everturn_value::delta::{
+    Delta, DeltaError, DeltaOp, DeltaPath, MAX_SEGMENTS, apply_group, diff,
+};
+use everturn_value::tree::JsonTree;
 
-fn tree(text: &str) -> Tree {
-    Tree::parse(text).unwrap_or_else(|bad| panic!("{bad} in {text}"))
+fn tree(text: &str) -> JsonTree {
+    JsonTree::parse(text).unwrap_or_else(|bad| panic!("{bad} in {text}"))
 }
 
 fn delta(text: &str) -> Delta {
@@ -196,13 +198,13 @@ fn what_cannot_be_done_is_refused_with_the_path() {
 
 #[test]
 fn a_path_that_is_too_long_is_refused_and_the_longest_is_not() {
-    let deepest = Delta::set(Path::array(vec!["k"; MAX_SEGMENTS]), tree("1"));
-    let mut state = Tree::object();
+    let deepest = Delta::set(DeltaPath::array(vec!["k"; MAX_SEGMENTS]), tree("1"));
+    let mut state = JsonTree::object();
     let done = deepest.apply(&mut state).unwrap();
     assert_eq!(done.created, MAX_SEGMENTS - 1);
     done.inverse().unwrap().apply(&mut state).unwrap();
     assert_eq!(state.to_line(), "{}");
-    let deeper = Delta::set(Path::array(vec!["k"; MAX_SEGMENTS + 1]), tree("1"));
+    let deeper = Delta::set(DeltaPath::array(vec!["k"; MAX_SEGMENTS + 1]), tree("1"));
     let words = deeper.apply(&mut state).unwrap_err().to_string();
     assert!(words.contains("\"k\",\"k\"") && words.contains("129 segments"), "{words}");
     assert_eq!(state.to_line(), "{}");
@@ -210,14 +212,14 @@ fn a_path_that_is_too_long_is_refused_and_the_longest_is_not() {
 
 #[test]
 fn states_put_into_each_other_never_become_too_deep_to_go_through() {
-    let path = Path::array(vec!["k"; MAX_SEGMENTS]);
+    let path = DeltaPath::array(vec!["k"; MAX_SEGMENTS]);
     let mut state = tree("1");
     for _ in 0..200 {
-        let mut around = Tree::object();
+        let mut around = JsonTree::object();
         Delta::set(path.clone(), state).apply(&mut around).unwrap();
-        Delta::set(Path::array(["list"]), tree("[]")).apply(&mut around).unwrap();
-        Delta::push(Path::array(["list"]), around.clone()).apply(&mut around).unwrap();
-        Delta::delete(Path::array(["list"])).apply(&mut around).unwrap();
+        Delta::set(DeltaPath::array(["list"]), tree("[]")).apply(&mut around).unwrap();
+        Delta::push(DeltaPath::array(["list"]), around.clone()).apply(&mut around).unwrap();
+        Delta::delete(DeltaPath::array(["list"])).apply(&mut around).unwrap();
         state = around;
     }
     let text = state.to_line();
@@ -227,10 +229,10 @@ fn states_put_into_each_other_never_become_too_deep_to_go_through() {
 
 #[test]
 fn a_delta_without_notes_has_no_way_back() {
-    for (op, path) in [(Op::Delete, "a"), (Op::Push, "a"), (Op::Increment, "a")] {
+    for (op, path) in [(DeltaOp::Delete, "a"), (DeltaOp::Push, "a"), (DeltaOp::Increment, "a")] {
         let text = format!(r#"{{"op":"{}","path":"{path}","value":1}}"#, op.as_str());
         let error = delta(&text).inverse().unwrap_err();
-        assert_eq!(error, DeltaError::NoWayBack { op, path: Path::dotted(path) });
+        assert_eq!(error, DeltaError::NotInvertible { op, path: DeltaPath::dotted(path) });
     }
     // Taking back must not remove the whole state.
     assert!(delta(r#"{"op":"set","path":[],"value":1}"#).inverse().is_err());

@@ -2,9 +2,9 @@
 
 #![cfg(test)]
 
-use everturn_value::delta::{Delta, Path, apply_group, diff};
-use everturn_value::document::Style;
-use everturn_value::tree::{Tree, canonical};
+use everturn_value::delta::{Delta, DeltaPath, apply_group, diff};
+use everturn_value::document::JsonStyle;
+use everturn_value::tree::{JsonTree, canonical_text};
 use proptest::prelude::*;
 
 /// Keys as they stand between quotes, and the characters that they stand for if a path can name them.
@@ -72,20 +72,20 @@ fn text() -> impl Strategy<Value = String> {
     })
 }
 
-fn path() -> impl Strategy<Value = Path> {
+fn path() -> impl Strategy<Value = DeltaPath> {
     let named: Vec<&str> = KEYS.iter().filter_map(|(_, key)| *key).collect();
     let segment = prop_oneof![
         3 => prop::sample::select(named),
         2 => prop::sample::select(vec!["0", "1", "2", "00", "-1"]),
     ];
     (prop::collection::vec(segment, 0..4), any::<bool>()).prop_map(|(segments, dotted)| {
-        let path = Path::array(segments);
-        if dotted { path.spelled(everturn_value::delta::Spelling::Dotted) } else { path }
+        let path = DeltaPath::array(segments);
+        if dotted { path.with_notation(everturn_value::delta::PathNotation::Dotted) } else { path }
     })
 }
 
-fn tree(text: &str) -> Tree {
-    Tree::parse(text).unwrap()
+fn tree(text: &str) -> JsonTree {
+    JsonTree::parse(text).unwrap()
 }
 
 fn delta() -> impl Strategy<Value = Delta> {
@@ -101,7 +101,7 @@ fn delta() -> impl Strategy<Value = Delta> {
 }
 
 /// Applies what can be applied; what cannot must change nothing.
-fn apply_some(deltas: &[Delta], state: &mut Tree) -> Vec<Delta> {
+fn apply_some(deltas: &[Delta], state: &mut JsonTree) -> Vec<Delta> {
     let mut done = Vec::new();
     for delta in deltas {
         let before = state.to_line();
@@ -184,15 +184,15 @@ proptest! {
     fn a_text_in_any_layout_is_the_same_value(
         text in text(),
         style in prop::sample::select(vec![
-            Style::PRETTY_RAW, Style::PRETTY_ASCII, Style::SPACED_ASCII, Style::COMPACT,
+            JsonStyle::PRETTY_RAW, JsonStyle::PRETTY_ASCII, JsonStyle::SPACED_ASCII, JsonStyle::COMPACT,
         ]),
         touched in path(),
     ) {
         let mut state = tree(&text);
         let written = state.to_text(&style);
         prop_assert_eq!(tree(&written).to_text(&style), written.as_str());
-        prop_assert_eq!(canonical(&tree(&written)), canonical(&state));
-        if style == Style::COMPACT {
+        prop_assert_eq!(canonical_text(&tree(&written)), canonical_text(&state));
+        if style == JsonStyle::COMPACT {
             prop_assert_eq!(&written, &state.to_line());
         }
         // Independent readers see the same.
@@ -225,7 +225,7 @@ proptest! {
         apply_some(&deltas, &mut after);
         let mut state = before.clone();
         prop_assert!(apply_group(&mut diff(&before, &after), &mut state).is_ok());
-        prop_assert_eq!(canonical(&state), canonical(&after));
+        prop_assert_eq!(canonical_text(&state), canonical_text(&after));
         prop_assert!(diff(&state, &after).is_empty());
     }
 }

@@ -2,17 +2,17 @@
 
 #![cfg(test)]
 
-use everturn_json::finding::Code;
+use everturn_json::finding::FindingCode;
 use everturn_json::names::FilePath;
-use everturn_value::document::{Document, EditError, ParseError, Segment};
+use everturn_value::document::{Document, EditError, ParseError, PathSegment};
 use serde_json::{Value, json};
 
 /// The path in a JSON pointer; a part that is a number is an index.
-fn path(pointer: &str) -> Vec<Segment<'_>> {
+fn path(pointer: &str) -> Vec<PathSegment<'_>> {
     pointer
         .split('/')
         .skip(1)
-        .map(|part| part.parse().map_or(Segment::Key(part), Segment::Index))
+        .map(|part| part.parse().map_or(PathSegment::Key(part), PathSegment::Index))
         .collect()
 }
 
@@ -241,9 +241,9 @@ fn a_parse_error_is_a_finding_too() {
         let finding = Document::parse(bytes).unwrap_err().finding(&file);
         (finding.code, finding.line, finding.offset)
     };
-    assert_eq!(finding(b" "), (Code::EmptyDocument, None, None));
-    assert_eq!(finding(b"[\n}"), (Code::BadDocument, Some(2), Some(2)));
-    assert_eq!(finding(b"\"\xff\""), (Code::NotUtf8, Some(1), Some(1)));
+    assert_eq!(finding(b" "), (FindingCode::EmptyDocument, None, None));
+    assert_eq!(finding(b"[\n}"), (FindingCode::BadDocument, Some(2), Some(2)));
+    assert_eq!(finding(b"\"\xff\""), (FindingCode::NotUtf8, Some(1), Some(1)));
     assert!(matches!(Document::parse(b""), Err(ParseError::Empty { bytes: 0 })));
 }
 

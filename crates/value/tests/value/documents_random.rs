@@ -2,7 +2,9 @@
 
 #![cfg(test)]
 
-use everturn_value::document::{Document, Indent, Layout, LineEnd, NonAscii, Segment, Style};
+use everturn_value::document::{
+    Document, Indent, JsonLayout, JsonStyle, LineEnding, NonAscii, PathSegment,
+};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -61,17 +63,17 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-fn style() -> impl Strategy<Value = Style> {
+fn style() -> impl Strategy<Value = JsonStyle> {
     let layout = prop::sample::select(vec![
-        Layout::Compact,
-        Layout::Spaced,
-        Layout::Pretty(Indent::Spaces(3)),
-        Layout::Pretty(Indent::Tab),
+        JsonLayout::Compact,
+        JsonLayout::Spaced,
+        JsonLayout::Pretty(Indent::Spaces(3)),
+        JsonLayout::Pretty(Indent::Tab),
     ]);
-    let line_end = prop::sample::select(vec![LineEnd::Lf, LineEnd::CrLf]);
+    let line_end = prop::sample::select(vec![LineEnding::Lf, LineEnding::CrLf]);
     let non_ascii = prop::sample::select(vec![NonAscii::Raw, NonAscii::Escaped]);
     (layout, non_ascii, line_end, any::<bool>(), any::<bool>()).prop_map(
-        |(layout, non_ascii, line_end, final_newline, bom)| Style {
+        |(layout, non_ascii, line_end, final_newline, bom)| JsonStyle {
             layout,
             non_ascii,
             line_end,
@@ -81,11 +83,11 @@ fn style() -> impl Strategy<Value = Style> {
     )
 }
 
-fn segments(path: &[Part]) -> Vec<Segment<'_>> {
+fn segments(path: &[Part]) -> Vec<PathSegment<'_>> {
     path.iter()
         .map(|part| match part {
-            Part::Key(key) => Segment::Key(key),
-            Part::Index(index) => Segment::Index(*index),
+            Part::Key(key) => PathSegment::Key(key),
+            Part::Index(index) => PathSegment::Index(*index),
         })
         .collect()
 }
@@ -195,13 +197,13 @@ proptest! {
         let head = format!("{b0}{{{b1}\"x\"{b2}:{b3}1.0{b4},{b5}\"a\"{b6}:{b7}");
         let tail = format!("{b8},{b9}\"é\":[1e5{b10}]{b11}}}");
         let mut document = Document::parse(format!("{head}null{tail}").as_bytes()).unwrap();
-        document.set(&[Segment::Key("a")], &new).unwrap();
+        document.set(&[PathSegment::Key("a")], &new).unwrap();
         let text = document.text();
         prop_assert!(text.starts_with(&head) && text.ends_with(&tail), "{text}");
-        document.set(&[Segment::Key("z"), Segment::Key("y")], &new).unwrap();
-        document.remove(&[Segment::Key("a")]).unwrap();
+        document.set(&[PathSegment::Key("z"), PathSegment::Key("y")], &new).unwrap();
+        document.remove(&[PathSegment::Key("a")]).unwrap();
         let parsed = Document::parse(document.text().as_bytes()).unwrap();
-        prop_assert_eq!(parsed.get(&[Segment::Key("x")]), Some("1.0"));
-        prop_assert_eq!(parsed.value(&[Segment::Key("z"), Segment::Key("y")]).unwrap(), Some(new));
+        prop_assert_eq!(parsed.get(&[PathSegment::Key("x")]), Some("1.0"));
+        prop_assert_eq!(parsed.value(&[PathSegment::Key("z"), PathSegment::Key("y")]).unwrap(), Some(new));
     }
 }

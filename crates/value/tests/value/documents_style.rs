@@ -3,28 +3,28 @@
 #![cfg(test)]
 
 use everturn_value::document::{
-    Document, Indent, Layout, LineEnd, NonAscii, Segment, Style, one_line,
+    Document, Indent, JsonLayout, JsonStyle, LineEnding, NonAscii, PathSegment, render_line,
 };
 use serde_json::{Value, json, value::RawValue};
 
-const KEY: &[Segment<'_>] = &[Segment::Key("new")];
+const KEY: &[PathSegment<'_>] = &[PathSegment::Key("new")];
 
-fn styles() -> Vec<Style> {
+fn styles() -> Vec<JsonStyle> {
     let mut all = Vec::new();
     for layout in [
-        Layout::Compact,
-        Layout::Spaced,
-        Layout::Pretty(Indent::Spaces(0)),
-        Layout::Pretty(Indent::Spaces(2)),
-        Layout::Pretty(Indent::Spaces(4)),
-        Layout::Pretty(Indent::Tab),
+        JsonLayout::Compact,
+        JsonLayout::Spaced,
+        JsonLayout::Pretty(Indent::Spaces(0)),
+        JsonLayout::Pretty(Indent::Spaces(2)),
+        JsonLayout::Pretty(Indent::Spaces(4)),
+        JsonLayout::Pretty(Indent::Tab),
     ] {
         for non_ascii in [NonAscii::Raw, NonAscii::Escaped] {
-            for line_end in [LineEnd::Lf, LineEnd::CrLf] {
+            for line_end in [LineEnding::Lf, LineEnding::CrLf] {
                 for (final_newline, bom) in
                     [(false, false), (true, false), (false, true), (true, true)]
                 {
-                    all.push(Style { layout, non_ascii, line_end, final_newline, bom });
+                    all.push(JsonStyle { layout, non_ascii, line_end, final_newline, bom });
                 }
             }
         }
@@ -54,7 +54,7 @@ fn a_new_document_has_the_style_it_was_given_and_shows_it() {
         if document.text().contains('\n') {
             assert_eq!(seen, style);
         } else {
-            assert_eq!(seen, Style { line_end: LineEnd::Lf, ..style });
+            assert_eq!(seen, JsonStyle { line_end: LineEnding::Lf, ..style });
         }
     }
 }
@@ -95,30 +95,33 @@ fn an_untouched_document_is_saved_as_it_was() {
     }
 }
 
-fn check_style(text: &str, expect: Style) {
+fn check_style(text: &str, expect: JsonStyle) {
     assert_eq!(*Document::parse(text.as_bytes()).unwrap().style(), expect, "{text:?}");
 }
 
 #[test]
 fn the_style_is_seen_where_the_text_shows_it() {
-    let tab = Layout::Pretty(Indent::Tab);
-    let spaced = Style { layout: Layout::Spaced, ..Style::PRETTY_RAW };
-    check_style("{}", Style::PRETTY_RAW);
+    let tab = JsonLayout::Pretty(Indent::Tab);
+    let spaced = JsonStyle { layout: JsonLayout::Spaced, ..JsonStyle::PRETTY_RAW };
+    check_style("{}", JsonStyle::PRETTY_RAW);
     check_style(
         "{}\r\n",
-        Style { line_end: LineEnd::CrLf, final_newline: true, ..Style::PRETTY_RAW },
+        JsonStyle { line_end: LineEnding::CrLf, final_newline: true, ..JsonStyle::PRETTY_RAW },
     );
-    check_style("{\"a\":1}", Style::COMPACT);
-    check_style("[1,2]", Style::COMPACT);
+    check_style("{\"a\":1}", JsonStyle::COMPACT);
+    check_style("[1,2]", JsonStyle::COMPACT);
     check_style("[1, 2]", spaced);
     check_style("[[[{\"a\": 1}]]]", spaced);
-    check_style("{\n\t\"a\": 1\n}\n", Style { layout: tab, ..Style::PRETTY_RAW_LINE });
-    check_style("{\n  \"a\": \"\\u00e9\"\n}", Style::PRETTY_ASCII);
-    check_style("{\n  \"a\": \"\\u00e9 é\"\n}", Style::PRETTY_RAW);
-    check_style("{\n  \"a\": \"\\u001f \\\\u00e9\"\n}", Style::PRETTY_RAW);
-    check_style("{\n  \"a\": \"\\\\\\u00e9\"\n}", Style::PRETTY_ASCII);
-    let ascii = Document::parse_like(b"{\"a\":\"b\"}", &Style::SPACED_ASCII).unwrap();
-    assert_eq!(*ascii.style(), Style { layout: Layout::Compact, ..Style::SPACED_ASCII });
+    check_style("{\n\t\"a\": 1\n}\n", JsonStyle { layout: tab, ..JsonStyle::PRETTY_RAW_LINE });
+    check_style("{\n  \"a\": \"\\u00e9\"\n}", JsonStyle::PRETTY_ASCII);
+    check_style("{\n  \"a\": \"\\u00e9 é\"\n}", JsonStyle::PRETTY_RAW);
+    check_style("{\n  \"a\": \"\\u001f \\\\u00e9\"\n}", JsonStyle::PRETTY_RAW);
+    check_style("{\n  \"a\": \"\\\\\\u00e9\"\n}", JsonStyle::PRETTY_ASCII);
+    let ascii = Document::parse_like(b"{\"a\":\"b\"}", &JsonStyle::SPACED_ASCII).unwrap();
+    assert_eq!(
+        *ascii.style(),
+        JsonStyle { layout: JsonLayout::Compact, ..JsonStyle::SPACED_ASCII }
+    );
 }
 
 #[test]
@@ -129,19 +132,19 @@ fn styles_look_as_their_programs_write_them() {
         "text": "\u{7f} é 😀 \u{8}\u{c}\n\r\t\u{0}\u{1f}\u{2028}\"\\/",
         "x": 1.5,
     });
-    let check = |style: Style, expect: &str| {
+    let check = |style: JsonStyle, expect: &str| {
         assert_eq!(Document::new(&value, style).unwrap().text(), expect);
     };
     // The first two were printed by Python's json.dumps.
     check(
-        Style::SPACED_ASCII,
+        JsonStyle::SPACED_ASCII,
         concat!(
             r#"{"id": 7, "empty": [{}, []], "text": "\u007f \u00e9 \ud83d\ude00 \b\f\n\r\t\u0000\u001f"#,
             r#"\u2028\"\\/", "x": 1.5}"#,
         ),
     );
     check(
-        Style::PRETTY_ASCII,
+        JsonStyle::PRETTY_ASCII,
         concat!(
             "{\n  \"id\": 7,\n  \"empty\": [\n    {},\n    []\n  ],\n  \"text\": ",
             r#""\u007f \u00e9 \ud83d\ude00 \b\f\n\r\t\u0000\u001f\u2028\"\\/""#,
@@ -153,27 +156,28 @@ fn styles_look_as_their_programs_write_them() {
         "\"\u{7f} é 😀 \\b\\f\\n\\r\\t\\u0000\\u001f\u{2028}\\\"\\\\/\"",
         ",\n  \"x\": 1.5\n}",
     );
-    check(Style::PRETTY_RAW, raw);
-    check(Style::PRETTY_RAW_LINE, &format!("{raw}\n"));
+    check(JsonStyle::PRETTY_RAW, raw);
+    check(JsonStyle::PRETTY_RAW_LINE, &format!("{raw}\n"));
     assert_eq!(serde_json::to_string_pretty(&value).unwrap(), raw);
-    check(Style::COMPACT, &serde_json::to_string(&value).unwrap());
+    check(JsonStyle::COMPACT, &serde_json::to_string(&value).unwrap());
 }
 
 #[test]
 fn a_record_is_always_one_line() {
     let pretty = RawValue::from_string("{\n  \"a\": [\r\n1]\n}".to_owned()).unwrap();
     for style in styles() {
-        for text in [one_line(&sample(), &style).unwrap(), one_line(&pretty, &style).unwrap()] {
+        for text in [render_line(&sample(), &style).unwrap(), render_line(&pretty, &style).unwrap()]
+        {
             assert!(!text.contains(['\n', '\r']), "{text}");
         }
         assert_eq!(
-            serde_json::from_str::<Value>(&one_line(&sample(), &style).unwrap()).unwrap(),
+            serde_json::from_str::<Value>(&render_line(&sample(), &style).unwrap()).unwrap(),
             sample()
         );
     }
     let record = json!({"a": [1, 2]});
-    assert_eq!(one_line(&record, &Style::COMPACT).unwrap(), r#"{"a":[1,2]}"#);
-    assert_eq!(one_line(&record, &Style::PRETTY_ASCII).unwrap(), r#"{"a": [1, 2]}"#);
+    assert_eq!(render_line(&record, &JsonStyle::COMPACT).unwrap(), r#"{"a":[1,2]}"#);
+    assert_eq!(render_line(&record, &JsonStyle::PRETTY_ASCII).unwrap(), r#"{"a": [1, 2]}"#);
 }
 
 #[test]

@@ -3,19 +3,19 @@
 #![cfg(test)]
 
 use everturn_json::json;
-use everturn_value::delta::{Delta, Path};
-use everturn_value::document::{Document, Indent, Layout, LineEnd, NonAscii, Style};
-use everturn_value::tree::{Kind, Tree, canonical, digest};
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::document::{Document, Indent, JsonLayout, JsonStyle, LineEnding, NonAscii};
+use everturn_value::tree::{JsonTree, ValueKind, canonical_text, digest};
 use serde_json::json;
 
-fn tree(text: &str) -> Tree {
-    Tree::parse(text).unwrap_or_else(|bad| panic!("{bad} in {text}"))
+fn tree(text: &str) -> JsonTree {
+    JsonTree::parse(text).unwrap_or_else(|bad| panic!("{bad} in {text}"))
 }
 
 /// Takes the containers on the way to `path` apart, without changing anything.
-fn touch(tree: &mut Tree, path: &[&str]) {
-    let value = tree.at(path).unwrap();
-    Delta::set(Path::array(path.to_vec()), value).apply(tree).unwrap();
+fn touch(tree: &mut JsonTree, path: &[&str]) {
+    let value = tree.value_at(path).unwrap();
+    Delta::set(DeltaPath::array(path.to_vec()), value).apply(tree).unwrap();
 }
 
 #[test]
@@ -59,9 +59,13 @@ fn values_are_found_by_their_path() {
     assert_eq!(state.len_at::<&str>(&[]), Some(4));
     let keys: Vec<String> = state.children().into_iter().map(|(key, _)| key).collect();
     assert_eq!(keys, ["a", "c", "x\"", "0"]);
-    let elements = state.at(&["a"]).unwrap().children();
-    let kinds: Vec<(&str, Kind)> = elements.iter().map(|(at, v)| (at.as_str(), v.kind())).collect();
-    assert_eq!(kinds, [("0", Kind::Number), ("1", Kind::Object), ("2", Kind::Array)]);
+    let elements = state.value_at(&["a"]).unwrap().children();
+    let kinds: Vec<(&str, ValueKind)> =
+        elements.iter().map(|(at, v)| (at.as_str(), v.kind())).collect();
+    assert_eq!(
+        kinds,
+        [("0", ValueKind::Number), ("1", ValueKind::Object), ("2", ValueKind::Array)]
+    );
     assert_eq!(state.to_value().unwrap()["a"][1]["b"], "}]\"");
 }
 
@@ -84,10 +88,14 @@ fn texts_that_are_not_one_value_are_refused_with_the_place() {
         ("[\"\n\"]", 2),
         ("01", 1),
     ] {
-        assert_eq!(Tree::parse(text).map(|tree| tree.to_line()).unwrap_err().at, at, "{text:?}");
+        assert_eq!(
+            JsonTree::parse(text).map(|tree| tree.to_line()).unwrap_err().at,
+            at,
+            "{text:?}"
+        );
     }
-    let bad = Tree::parse("[1 2]").unwrap_err();
-    assert!(matches!(bad.reason, json::Reason::Unexpected { byte: b'2', .. }));
+    let bad = JsonTree::parse("[1 2]").unwrap_err();
+    assert!(matches!(bad.reason, json::JsonErrorKind::Unexpected { byte: b'2', .. }));
 }
 
 #[test]
@@ -97,13 +105,13 @@ fn the_last_of_the_same_keys_counts() {
     assert_eq!(state.text_at(&["b", "y", "z"]).as_deref(), Some("2"));
     assert_eq!(state.text_at(&["b", "x"]), None);
     assert_eq!(state.len_at::<&str>(&[]), Some(2));
-    assert_eq!(canonical(&state), r#"{"a":2,"b":{"y":{"z":2}}}"#);
+    assert_eq!(canonical_text(&state), r#"{"a":2,"b":{"y":{"z":2}}}"#);
     let mut apart = state.clone();
     touch(&mut apart, &["b", "y", "z"]);
     assert_eq!(apart.to_line(), r#"{"a":2,"b":{"y":{"z":2}}}"#);
     assert!(apart.is_same(&state));
     let mut state = state;
-    Delta::set(Path::dotted("a"), tree("3")).apply(&mut state).unwrap();
+    Delta::set(DeltaPath::dotted("a"), tree("3")).apply(&mut state).unwrap();
     assert_eq!(state.text_at(&["a"]).as_deref(), Some("3"));
 }
 
@@ -123,22 +131,22 @@ fn marks_inside_of_strings_are_never_taken_for_others() {
             assert_eq!(state.len_at(&["1"]), Some(3), "{text}");
             assert_eq!(state.text_at(&["1", "e"]).as_deref(), Some("2"), "{text}");
             assert_eq!(state.text_at(&["2"]), Some(format!("\"{tricky}\"")), "{text}");
-            let pretty = state.to_text(&Style::PRETTY_RAW);
+            let pretty = state.to_text(&JsonStyle::PRETTY_RAW);
             assert_eq!(tree(&pretty).to_line(), text);
         }
     }
 }
 
-fn styles() -> Vec<Style> {
+fn styles() -> Vec<JsonStyle> {
     let mut styles = Vec::new();
-    let layouts = [Layout::Compact, Layout::Spaced].into_iter();
+    let layouts = [JsonLayout::Compact, JsonLayout::Spaced].into_iter();
     let indents = [Indent::Spaces(0), Indent::Spaces(2), Indent::Spaces(5), Indent::Tab];
-    for layout in layouts.chain(indents.map(Layout::Pretty)) {
+    for layout in layouts.chain(indents.map(JsonLayout::Pretty)) {
         for non_ascii in [NonAscii::Raw, NonAscii::Escaped] {
-            for line_end in [LineEnd::Lf, LineEnd::CrLf] {
+            for line_end in [LineEnding::Lf, LineEnding::CrLf] {
                 for bom in [false, true] {
                     let final_newline = !bom;
-                    styles.push(Style { layout, non_ascii, line_end, final_newline, bom });
+                    styles.push(JsonStyle { layout, non_ascii, line_end, final_newline, bom });
                 }
             }
         }
@@ -158,7 +166,7 @@ fn a_tree_is_written_as_a_new_document_would_be() {
     for value in &values {
         for style in styles() {
             let expect = Document::new(value, style).unwrap();
-            let made = Tree::from_value(value).unwrap();
+            let made = JsonTree::from_value(value).unwrap();
             assert_eq!(made.to_text(&style), expect.text(), "{style:?}");
             let text = expect.text().strip_prefix('\u{feff}').unwrap_or(expect.text());
             let read = tree(text);
@@ -190,7 +198,7 @@ fn numbers_and_escapes_keep_their_spelling() {
     assert_eq!(state.to_line(), text);
     touch(&mut state, &["n", "3"]);
     assert_eq!(state.to_line(), text);
-    let pretty = state.to_text(&Style::PRETTY_RAW);
+    let pretty = state.to_text(&JsonStyle::PRETTY_RAW);
     assert_eq!(tree(&pretty).to_line(), text);
 }
 
@@ -203,10 +211,10 @@ fn values_nested_deep_overflow_nothing() {
         let text = format!("{}{inner}{}", open.repeat(DEPTH), close.repeat(DEPTH));
         let state = tree(&text);
         assert_eq!(state.to_line(), text);
-        assert_eq!(canonical(&state), text);
+        assert_eq!(canonical_text(&state), text);
         assert!(state.is_same(&tree(&text.replace(':', " : "))));
         assert!(!state.is_same(&tree(&format!("{}2{}", open.repeat(DEPTH), close.repeat(DEPTH)))));
-        let pretty = state.to_text(&Style::PRETTY_RAW);
+        let pretty = state.to_text(&JsonStyle::PRETTY_RAW);
         assert!(pretty.len() < 40 * text.len(), "{} bytes", pretty.len());
         assert_eq!(tree(&pretty).to_line(), text);
         assert_eq!(state.clone().len_at::<&str>(&[]), Some(if open.len() > 6 { 2 } else { 1 }));
@@ -215,16 +223,16 @@ fn values_nested_deep_overflow_nothing() {
     // More than linear time, or memory, would be noticed here.
     let text = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     let state = tree(&text);
-    assert_eq!(state.to_text(&Style::COMPACT).len(), text.len());
-    assert!(state.to_text(&Style::PRETTY_RAW).len() < 3 * text.len());
+    assert_eq!(state.to_text(&JsonStyle::COMPACT).len(), text.len());
+    assert!(state.to_text(&JsonStyle::PRETTY_RAW).len() < 3 * text.len());
     assert_eq!(digest(&state), digest(&state.clone()));
 }
 
 #[track_caller]
 fn check_canonical(text: &str, expect: &str) {
-    assert_eq!(canonical(&tree(text)), expect, "of {text}");
+    assert_eq!(canonical_text(&tree(text)), expect, "of {text}");
     // The canonical text is its own canonical text.
-    assert_eq!(canonical(&tree(expect)), expect);
+    assert_eq!(canonical_text(&tree(expect)), expect);
 }
 
 #[test]
@@ -326,8 +334,8 @@ fn the_digest_is_that_of_the_value_and_not_of_its_spelling() {
     touch(&mut apart, &["b", "0"]);
     touch(&mut apart, &["a", "x"]);
     assert_eq!(digest(&apart).to_string(), expect);
-    Delta::set(Path::dotted("a.y"), tree("false")).apply(&mut apart).unwrap();
+    Delta::set(DeltaPath::dotted("a.y"), tree("false")).apply(&mut apart).unwrap();
     assert_ne!(digest(&apart), digest(&state));
     let nothing = "sha256:74234e98afe7498fb5daf1f36ac2d78acc339464f950703b8c019892f982b90b";
-    assert_eq!(digest(&Tree::null()).to_string(), nothing);
+    assert_eq!(digest(&JsonTree::null()).to_string(), nothing);
 }

@@ -12,13 +12,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::files;
-use crate::game::peer::{Due, Held, Keeper, Peer, Reader, Reading, Schedule, Seen};
-use crate::game::values::{Group, Values};
+use crate::game::peer::{
+    DueWrite, GameKeeper, GamePeer, GameReader, LoadedState, ReplayCounts, ReplayDepth, Schedule,
+};
+use crate::game::values::{ChangeGroup, StateValues};
 use crate::game::workload::{self, NewTurn, SESSION};
 use crate::peer::{Durability, PeerError};
 
 /// This peer.
-pub(super) const PEER: Peer = Peer {
+pub(super) const PEER: GamePeer = GamePeer {
     name: "document",
     about: "the described algorithm: appends, indexes rewritten with each turn, nothing flushed",
     durability: Durability::NotAtPowerCut,
@@ -57,7 +59,7 @@ const INDEXED: u64 = 50;
 /// An index of a log; the one of turns leads to some of them, the one of changes to the snapshots.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Index {
+struct LogIndex {
     session_id: String,
     total: u64,
     files: Vec<IndexedFile>,
@@ -80,9 +82,9 @@ struct IndexedSnapshot {
     file: String,
 }
 
-impl Index {
-    fn new() -> Index {
-        Index {
+impl LogIndex {
+    fn new() -> LogIndex {
+        LogIndex {
             session_id: SESSION.to_owned(),
             total: 0,
             files: Vec::new(),
@@ -107,7 +109,7 @@ impl Index {
 /// The metadata, as far as they are needed.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Meta {
+struct SessionMeta {
     session_id: String,
     turn_id: u64,
     last_snapshot_turn: u64,
@@ -130,7 +132,7 @@ fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), PeerError> {
     files::write(path, serde_json::to_string_pretty(value)?.as_bytes())
 }
 
-fn create(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
+fn create(dir: &Path) -> Result<Box<dyn GameKeeper>, PeerError> {
     for part in ["scenes", "turns", "deltas", "snapshots", "indexes"] {
         files::create_dir(&dir.join(part))?;
     }
@@ -138,8 +140,8 @@ fn create(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
         dir: dir.to_owned(),
         state: workload::start(),
         schedule: Schedule::default(),
-        turns: Index::new(),
-        deltas: Index::new(),
+        turns: LogIndex::new(),
+        deltas: LogIndex::new(),
         first: 1,
         building: true,
     };
@@ -147,11 +149,11 @@ fn create(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
     Ok(Box::new(keeper))
 }
 
-fn play(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
+fn play(dir: &Path) -> Result<Box<dyn GameKeeper>, PeerError> {
     let mut reader = DocumentReader { dir: dir.to_owned() };
-    let turns: Index = read_json(&dir.join(TURN_INDEX))?;
+    let turns: LogIndex = read_json(&dir.join(TURN_INDEX))?;
     let last = turns.total;
-    let meta: Meta = read_json(&dir.join(META))?;
+    let meta: SessionMeta = read_json(&dir.join(META))?;
     let (snapshot_turn, states_turn) = (meta.last_snapshot_turn, meta.turn_id);
     let state = reader.jump(last)?.into_values()?;
     let changes = (last - snapshot_turn) * workload::CHANGES_PER_TURN as u64;
@@ -162,16 +164,16 @@ fn play(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
     Ok(Box::new(DocumentKeeper { dir, state, schedule, turns, deltas, first, building }))
 }
 
-fn read(dir: &Path) -> Result<Box<dyn Reader>, PeerError> {
+fn read(dir: &Path) -> Result<Box<dyn GameReader>, PeerError> {
     Ok(Box::new(DocumentReader { dir: dir.to_owned() }))
 }
 
 struct DocumentKeeper {
     dir: PathBuf,
-    state: Values,
+    state: StateValues,
     schedule: Schedule,
-    turns: Index,
-    deltas: Index,
+    turns: LogIndex,
+    deltas: LogIndex,
     /// The first turn of the current files.
     first: u64,
     /// Indexes are written with snapshots only while the session is built: rewriting them a hundred thousand
@@ -227,12 +229,12 @@ impl DocumentKeeper {
         self.schedule.states_written();
         let Schedule { turn, snapshot_turn, .. } = self.schedule;
         let session_id = SESSION.to_owned();
-        let meta = Meta { session_id, turn_id: turn, last_snapshot_turn: snapshot_turn };
+        let meta = SessionMeta { session_id, turn_id: turn, last_snapshot_turn: snapshot_turn };
         write_json(&self.dir.join(META), &meta)
     }
 }
 
-impl Keeper for DocumentKeeper {
+impl GameKeeper for DocumentKeeper {
     fn save(&mut self, turn: &NewTurn) -> Result<(), PeerError> {
         let turns = self.dir.join("turns").join(self.current_turns());
         files::append(&turns, format!("{}\n", turn.line).as_bytes())?;
@@ -253,9 +255,9 @@ impl Keeper for DocumentKeeper {
             self.write_indexes()?;
         }
         match due {
-            Due::Nothing => Ok(()),
-            Due::States => self.write_states(),
-            Due::Snapshot => self.snapshot().map(drop),
+            DueWrite::Nothing => Ok(()),
+            DueWrite::States => self.write_states(),
+            DueWrite::Snapshot => self.snapshot().map(drop),
         }
     }
 
@@ -288,7 +290,7 @@ impl DocumentReader {
     /// All lines of a log about these turns: the files that the index names, each read whole.
     fn lines<T: DeserializeOwned>(
         &self,
-        index: &Index,
+        index: &LogIndex,
         log: &str,
         turns: &RangeInclusive<u64>,
         turn_of: fn(&T) -> u64,
@@ -314,18 +316,18 @@ impl DocumentReader {
     }
 }
 
-impl Reader for DocumentReader {
-    fn resume(&mut self) -> Result<Held, PeerError> {
-        let _meta: Meta = self.part(META)?;
-        Ok(Held::Values(Box::new(Values {
+impl GameReader for DocumentReader {
+    fn resume(&mut self) -> Result<LoadedState, PeerError> {
+        let _meta: SessionMeta = self.part(META)?;
+        Ok(LoadedState::Values(Box::new(StateValues {
             world: self.part("world.state.json")?,
             player: self.part("player.state.json")?,
             scene: self.part(SCENE)?,
         })))
     }
 
-    fn jump(&mut self, turn: u64) -> Result<Held, PeerError> {
-        let index: Index = self.part(DELTA_INDEX)?;
+    fn jump(&mut self, turn: u64) -> Result<LoadedState, PeerError> {
+        let index: LogIndex = self.part(DELTA_INDEX)?;
         let nearest = index
             .snapshots
             .iter()
@@ -334,36 +336,36 @@ impl Reader for DocumentReader {
             .ok_or_else(|| PeerError::Session("no snapshot".to_owned()))?;
         let mut snapshot: Value = self.part(&nearest.file)?;
         let mut take = |key: &str| snapshot.get_mut(key).map(Value::take).unwrap_or_default();
-        let mut state = Values {
+        let mut state = StateValues {
             world: take("worldState"),
             player: take("playerState"),
             scene: take("activeScene"),
         };
         let range = nearest.turn_id + 1..=turn;
-        let groups: Vec<Group> =
-            self.lines(&index, "deltas", &range, |group: &Group| group.turn_id)?;
+        let groups: Vec<ChangeGroup> =
+            self.lines(&index, "deltas", &range, |group: &ChangeGroup| group.turn_id)?;
         for mut group in groups {
             state.apply(&mut group)?;
         }
-        Ok(Held::Values(Box::new(state)))
+        Ok(LoadedState::Values(Box::new(state)))
     }
 
     fn replay(
         &mut self,
         turns: RangeInclusive<u64>,
-        _: Reading,
-    ) -> Result<(Seen, Held), PeerError> {
+        _: ReplayDepth,
+    ) -> Result<(ReplayCounts, LoadedState), PeerError> {
         /// How many turns are asked for at once; their lines are all held.
         const AT_ONCE: u64 = 1000;
-        let mut seen = Seen::default();
+        let mut seen = ReplayCounts::default();
         let mut state = self.jump(turns.start().saturating_sub(1))?.into_values()?;
         let mut first = *turns.start();
         while first <= *turns.end() {
             let range = first..=turns.end().min(&(first + AT_ONCE - 1)).to_owned();
             let lines: Vec<Value> =
                 self.lines(&self.part(TURN_INDEX)?, "turns", &range, turn_of)?;
-            let groups: Vec<Group> =
-                self.lines(&self.part(DELTA_INDEX)?, "deltas", &range, |group: &Group| {
+            let groups: Vec<ChangeGroup> =
+                self.lines(&self.part(DELTA_INDEX)?, "deltas", &range, |group: &ChangeGroup| {
                     group.turn_id
                 })?;
             let mut groups = groups.into_iter().peekable();
@@ -377,6 +379,6 @@ impl Reader for DocumentReader {
             }
             first += AT_ONCE;
         }
-        Ok((seen, Held::Values(Box::new(state))))
+        Ok((seen, LoadedState::Values(Box::new(state))))
     }
 }

@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use everturn::disk::{Disk, RealDisk};
-use everturn::game::{GameError, GameWriter, NewSession, Session, TurnRecord};
+use everturn::game::{GameError, GameWriter, NewGame, Session, TurnRecord};
 use everturn::names::SessionId;
-use everturn::store::{FileStore, Holder, Options, Store};
-use everturn::tree::Tree;
+use everturn::store::{FileStore, LockOwner, Options, Store};
+use everturn::tree::JsonTree;
 use jiff::Timestamp;
 
-use super::unflushed::Unflushed;
+use super::unflushed::UnflushedDisk;
 use crate::files;
-use crate::game::peer::{Held, Keeper, Peer, Reader, Reading, Seen};
+use crate::game::peer::{GameKeeper, GamePeer, GameReader, LoadedState, ReplayCounts, ReplayDepth};
 use crate::game::workload::{self, NewTurn, SESSION};
 use crate::peer::{Durability, PeerError};
 
 /// This peer.
-pub(super) const PEER: Peer = Peer {
+pub(super) const PEER: GamePeer = GamePeer {
     name: "everturn",
     about: "Everturn: plain files, each turn one durable commit",
     durability: Durability::AtReturn,
@@ -41,7 +41,7 @@ fn disk(dir: &Path) -> Result<Arc<dyn Disk>, PeerError> {
 }
 
 fn options() -> Options {
-    Options::new(Holder { pid: std::process::id(), started: String::new() })
+    Options::new(LockOwner { pid: std::process::id(), started: String::new() })
 }
 
 fn store(dir: &Path) -> Result<Arc<dyn Store>, PeerError> {
@@ -56,23 +56,23 @@ fn session_dir(dir: &Path) -> PathBuf {
     dir.join("sessions/active").join(SESSION)
 }
 
-fn create(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
+fn create(dir: &Path) -> Result<Box<dyn GameKeeper>, PeerError> {
     let state = workload::start();
-    let mut new = NewSession::new(session_id()?);
-    new.world = Some(Tree::from_value(&state.world)?);
-    new.player = Some(Tree::from_value(&state.player)?);
+    let mut new = NewGame::new(session_id()?);
+    new.world = Some(JsonTree::from_value(&state.world)?);
+    new.player = Some(JsonTree::from_value(&state.player)?);
     let store: Arc<dyn Store> =
-        Arc::new(FileStore::create(Arc::new(Unflushed(disk(dir)?)), options())?);
+        Arc::new(FileStore::create(Arc::new(UnflushedDisk(disk(dir)?)), options())?);
     let writer = GameWriter::create(store, &new, now())?;
     Ok(Box::new(EverturnKeeper { writer, dir: session_dir(dir) }))
 }
 
-fn play(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
+fn play(dir: &Path) -> Result<Box<dyn GameKeeper>, PeerError> {
     let writer = GameWriter::open(store(dir)?, &session_id()?)?;
     Ok(Box::new(EverturnKeeper { writer, dir: session_dir(dir) }))
 }
 
-fn read(dir: &Path) -> Result<Box<dyn Reader>, PeerError> {
+fn read(dir: &Path) -> Result<Box<dyn GameReader>, PeerError> {
     Ok(Box::new(EverturnReader(Session::open(store(dir)?, &session_id()?)?)))
 }
 
@@ -94,14 +94,14 @@ struct EverturnKeeper {
     dir: PathBuf,
 }
 
-impl Keeper for EverturnKeeper {
+impl GameKeeper for EverturnKeeper {
     fn save(&mut self, turn: &NewTurn) -> Result<(), PeerError> {
         let appended = self.writer.append(&turn.input, now())?;
         if appended.turn != turn.number {
             let (given, got) = (turn.number, appended.turn);
             return Err(PeerError::Session(format!("turn {given} became turn {got}")));
         }
-        appended.overdue.map_or(Ok(()), |error| Err(error.into()))
+        appended.deferred_error.map_or(Ok(()), |error| Err(error.into()))
     }
 
     fn snapshot(&mut self) -> Result<Vec<PathBuf>, PeerError> {
@@ -120,42 +120,42 @@ impl Keeper for EverturnKeeper {
 
 struct EverturnReader(Session);
 
-impl Reader for EverturnReader {
-    fn resume(&mut self) -> Result<Held, PeerError> {
-        Ok(Held::Lazy(Box::new(self.0.resume()?.state)))
+impl GameReader for EverturnReader {
+    fn resume(&mut self) -> Result<LoadedState, PeerError> {
+        Ok(LoadedState::Lazy(Box::new(self.0.resume()?.state)))
     }
 
-    fn jump(&mut self, turn: u64) -> Result<Held, PeerError> {
-        Ok(Held::Lazy(Box::new(self.0.state_at(turn)?.state)))
+    fn jump(&mut self, turn: u64) -> Result<LoadedState, PeerError> {
+        Ok(LoadedState::Lazy(Box::new(self.0.state_at(turn)?.state)))
     }
 
     fn replay(
         &mut self,
         turns: RangeInclusive<u64>,
-        reading: Reading,
-    ) -> Result<(Seen, Held), PeerError> {
-        let mut seen = Seen::default();
+        reading: ReplayDepth,
+    ) -> Result<(ReplayCounts, LoadedState), PeerError> {
+        let mut seen = ReplayCounts::default();
         let mut replay = self.0.replay(*turns.start())?;
         for frame in replay.by_ref() {
             let frame = frame?;
             seen.changes += frame.deltas as u64;
             match reading {
-                Reading::Values => seen.turn(&frame.turn.raw.to_value()?),
-                Reading::AsFound => look(&frame.turn, &mut seen),
+                ReplayDepth::Values => seen.turn(&frame.turn.raw.to_value()?),
+                ReplayDepth::AsFound => look(&frame.turn, &mut seen),
             }
             if frame.turn.turn >= *turns.end() {
                 break;
             }
         }
         match replay.take_findings().first() {
-            None => Ok((seen, Held::Lazy(Box::new(replay.into_state())))),
+            None => Ok((seen, LoadedState::Lazy(Box::new(replay.into_state())))),
             Some(finding) => Err(PeerError::Session(finding.message.clone())),
         }
     }
 }
 
-/// As [`Seen::turn`], with the events of the turn.
-fn look(turn: &TurnRecord, seen: &mut Seen) {
+/// As [`ReplayCounts::turn`], with the events of the turn.
+fn look(turn: &TurnRecord, seen: &mut ReplayCounts) {
     seen.turns += 1;
     let words = turn.events().iter().map(|event| event.description.len() as u64).sum::<u64>();
     seen.words += words;

@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use serde_json::Value;
 
-use crate::game::peer::{Due, Held, Keeper, Peer, Reader, Reading, Schedule, Seen};
-use crate::game::values::{Group, Values};
+use crate::game::peer::{
+    DueWrite, GameKeeper, GamePeer, GameReader, LoadedState, ReplayCounts, ReplayDepth, Schedule,
+};
+use crate::game::values::{ChangeGroup, StateValues};
 use crate::game::workload::{self, NewTurn};
 use crate::peer::{Durability, PeerError};
 
 /// This peer.
-pub(super) const PEER: Peer = Peer {
+pub(super) const PEER: GamePeer = GamePeer {
     name: "sqlite",
     about: "SQLite WAL, synchronous=FULL, states as serde_json values",
     durability: Durability::AtReturn,
@@ -63,7 +65,7 @@ fn connect(dir: &Path) -> Result<Connection, PeerError> {
     Ok(connection)
 }
 
-fn create(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
+fn create(dir: &Path) -> Result<Box<dyn GameKeeper>, PeerError> {
     let connection = connect(dir)?;
     connection.pragma_update(None, "synchronous", "off")?;
     connection.execute_batch(TABLES)?;
@@ -73,13 +75,13 @@ fn create(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
     Ok(Box::new(keeper))
 }
 
-fn play(dir: &Path) -> Result<Box<dyn Keeper>, PeerError> {
+fn play(dir: &Path) -> Result<Box<dyn GameKeeper>, PeerError> {
     let mut reader = SqliteReader(connect(dir)?);
     let (schedule, state) = reader.last_state()?;
     Ok(Box::new(SqliteKeeper { connection: reader.0, state, schedule }))
 }
 
-fn read(dir: &Path) -> Result<Box<dyn Reader>, PeerError> {
+fn read(dir: &Path) -> Result<Box<dyn GameReader>, PeerError> {
     Ok(Box::new(SqliteReader(connect(dir)?)))
 }
 
@@ -89,18 +91,18 @@ fn kinds(dir: &Path) -> Vec<(&'static str, PathBuf)> {
 
 struct SqliteKeeper {
     connection: Connection,
-    state: Values,
+    state: StateValues,
     schedule: Schedule,
 }
 
 /// Writes the states, and the snapshot if one is due.
 fn put_states(
     transaction: &Transaction<'_>,
-    state: &Values,
+    state: &StateValues,
     turn: u64,
-    due: Due,
+    due: DueWrite,
 ) -> Result<(), PeerError> {
-    if due == Due::Nothing {
+    if due == DueWrite::Nothing {
         return Ok(());
     }
     let texts = [&state.world, &state.player, &state.scene].map(Value::to_string);
@@ -108,7 +110,7 @@ fn put_states(
     for (scope, text) in ["world", "player", "scene"].iter().zip(&texts) {
         put.execute(params![scope, turn.cast_signed(), text])?;
     }
-    if due == Due::Snapshot {
+    if due == DueWrite::Snapshot {
         let [world, player, scene] = &texts;
         let mut put = transaction.prepare_cached(PUT_SNAPSHOT)?;
         put.execute(params![turn.cast_signed(), world, player, scene])?;
@@ -123,7 +125,7 @@ fn put_meta(transaction: &Transaction<'_>, schedule: &Schedule) -> Result<(), Pe
     Ok(())
 }
 
-impl Keeper for SqliteKeeper {
+impl GameKeeper for SqliteKeeper {
     fn save(&mut self, turn: &NewTurn) -> Result<(), PeerError> {
         let mut groups = turn.groups.clone();
         for group in &mut groups {
@@ -142,14 +144,14 @@ impl Keeper for SqliteKeeper {
         }
         put_meta(&transaction, &self.schedule)?;
         transaction.commit()?;
-        if due != Due::Nothing {
+        if due != DueWrite::Nothing {
             self.write_states(due)?;
         }
         Ok(())
     }
 
     fn snapshot(&mut self) -> Result<Vec<PathBuf>, PeerError> {
-        self.write_states(Due::Snapshot)?;
+        self.write_states(DueWrite::Snapshot)?;
         Ok(Vec::new())
     }
 
@@ -160,10 +162,10 @@ impl Keeper for SqliteKeeper {
 
 impl SqliteKeeper {
     /// A transaction of its own, as with Everturn: a turn does not wait for it.
-    fn write_states(&mut self, due: Due) -> Result<(), PeerError> {
+    fn write_states(&mut self, due: DueWrite) -> Result<(), PeerError> {
         match due {
-            Due::Snapshot => self.schedule.snapshot_taken(),
-            Due::States | Due::Nothing => self.schedule.states_written(),
+            DueWrite::Snapshot => self.schedule.snapshot_taken(),
+            DueWrite::States | DueWrite::Nothing => self.schedule.states_written(),
         }
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -177,17 +179,18 @@ struct SqliteReader(Connection);
 
 impl SqliteReader {
     /// The changes of the turns `first` to `last`, applied to `state`.
-    fn advance(&self, state: &mut Values, first: u64, last: u64) -> Result<(), PeerError> {
+    fn advance(&self, state: &mut StateValues, first: u64, last: u64) -> Result<(), PeerError> {
         let mut changes = self.0.prepare_cached(CHANGES)?;
         let mut rows = changes.query([first.cast_signed(), last.cast_signed()])?;
         while let Some(row) = rows.next()? {
-            let mut group: Group = serde_json::from_str(row.get_ref(0)?.as_str().map_err(bad)?)?;
+            let mut group: ChangeGroup =
+                serde_json::from_str(row.get_ref(0)?.as_str().map_err(bad)?)?;
             state.apply(&mut group)?;
         }
         Ok(())
     }
 
-    fn last_state(&mut self) -> Result<(Schedule, Values), PeerError> {
+    fn last_state(&mut self) -> Result<(Schedule, StateValues), PeerError> {
         let schedule = self.0.prepare_cached(META)?.query_row([], |row| {
             let number = |column: usize| row.get(column).map(i64::cast_unsigned);
             Ok(Schedule {
@@ -204,12 +207,12 @@ impl SqliteReader {
             Ok(serde_json::from_str(row.get_ref(0)?.as_str().map_err(bad)?)?)
         };
         let mut state =
-            Values { world: part("world")?, player: part("player")?, scene: part("scene")? };
+            StateValues { world: part("world")?, player: part("player")?, scene: part("scene")? };
         self.advance(&mut state, schedule.states_turn + 1, schedule.turn)?;
         Ok((schedule, state))
     }
 
-    fn state_at(&self, turn: u64) -> Result<Values, PeerError> {
+    fn state_at(&self, turn: u64) -> Result<StateValues, PeerError> {
         let mut snapshot = self.0.prepare_cached(SNAPSHOT)?;
         let mut rows = snapshot.query([turn.cast_signed()])?;
         let row = rows.next()?.ok_or_else(|| PeerError::Session("no snapshot".to_owned()))?;
@@ -217,7 +220,7 @@ impl SqliteReader {
             Ok(serde_json::from_str(row.get_ref(column)?.as_str().map_err(bad)?)?)
         };
         let from = row.get::<_, i64>(0)?.cast_unsigned();
-        let mut state = Values { world: part(1)?, player: part(2)?, scene: part(3)? };
+        let mut state = StateValues { world: part(1)?, player: part(2)?, scene: part(3)? };
         self.advance(&mut state, from + 1, turn)?;
         Ok(state)
     }
@@ -227,28 +230,28 @@ fn bad(error: rusqlite::types::FromSqlError) -> PeerError {
     PeerError::Sqlite(error.into())
 }
 
-impl Reader for SqliteReader {
-    fn resume(&mut self) -> Result<Held, PeerError> {
-        Ok(Held::Values(Box::new(self.last_state()?.1)))
+impl GameReader for SqliteReader {
+    fn resume(&mut self) -> Result<LoadedState, PeerError> {
+        Ok(LoadedState::Values(Box::new(self.last_state()?.1)))
     }
 
-    fn jump(&mut self, turn: u64) -> Result<Held, PeerError> {
-        Ok(Held::Values(Box::new(self.state_at(turn)?)))
+    fn jump(&mut self, turn: u64) -> Result<LoadedState, PeerError> {
+        Ok(LoadedState::Values(Box::new(self.state_at(turn)?)))
     }
 
     fn replay(
         &mut self,
         turns: RangeInclusive<u64>,
-        _: Reading,
-    ) -> Result<(Seen, Held), PeerError> {
-        let mut seen = Seen::default();
+        _: ReplayDepth,
+    ) -> Result<(ReplayCounts, LoadedState), PeerError> {
+        let mut seen = ReplayCounts::default();
         let mut state = self.state_at(turns.start().saturating_sub(1))?;
         let range = [turns.start().cast_signed(), turns.end().cast_signed()];
         let (mut lines, mut changes) =
             (self.0.prepare_cached(TURNS)?, self.0.prepare_cached(CHANGES)?);
         let mut lines = lines.query(range)?;
         let mut changes = changes.query(range)?;
-        let mut next: Option<Group> = None;
+        let mut next: Option<ChangeGroup> = None;
         while let Some(row) = lines.next()? {
             let number = row.get::<_, i64>(0)?.cast_unsigned();
             let turn: Value = serde_json::from_str(row.get_ref(1)?.as_str().map_err(bad)?)?;
@@ -263,6 +266,6 @@ impl Reader for SqliteReader {
                 state.apply(&mut group)?;
             }
         }
-        Ok((seen, Held::Values(Box::new(state))))
+        Ok((seen, LoadedState::Values(Box::new(state))))
     }
 }

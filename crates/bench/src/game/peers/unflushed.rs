@@ -5,29 +5,30 @@ use std::io;
 use std::sync::Arc;
 
 use everturn::disk::{
-    Access, Appended, Disk, DiskFile, DiskLock, Flush, Listing, Mode, Sharing, Stat,
+    AppendResult, DirListing, Disk, DiskFile, DiskLock, FileAccess, FilePermissions, FileStat,
+    Flush, LockMode,
 };
 use everturn::names::FilePath;
 
 /// The disk below, without its flushes.
-pub(super) struct Unflushed(pub(super) Arc<dyn Disk>);
+pub(super) struct UnflushedDisk(pub(super) Arc<dyn Disk>);
 
 struct UnflushedFile(Box<dyn DiskFile>);
 
-impl Disk for Unflushed {
-    fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
+impl Disk for UnflushedDisk {
+    fn open(&self, path: &FilePath, access: FileAccess) -> io::Result<Box<dyn DiskFile>> {
         Ok(Box::new(UnflushedFile(self.0.open(path, access)?)))
     }
 
-    fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
+    fn create(&self, path: &FilePath, mode: FilePermissions) -> io::Result<Box<dyn DiskFile>> {
         Ok(Box::new(UnflushedFile(self.0.create(path, mode)?)))
     }
 
-    fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
+    fn stat(&self, path: &FilePath) -> io::Result<Option<FileStat>> {
         self.0.stat(path)
     }
 
-    fn list(&self, dir: &FilePath) -> io::Result<Listing> {
+    fn list(&self, dir: &FilePath) -> io::Result<DirListing> {
         self.0.list(dir)
     }
 
@@ -51,7 +52,7 @@ impl Disk for Unflushed {
         Ok(())
     }
 
-    fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
+    fn lock(&self, path: &FilePath, sharing: LockMode) -> io::Result<Option<Box<dyn DiskLock>>> {
         self.0.lock(path, sharing)
     }
 
@@ -61,7 +62,7 @@ impl Disk for Unflushed {
 }
 
 impl DiskFile for UnflushedFile {
-    fn stat(&self) -> io::Result<Stat> {
+    fn stat(&self) -> io::Result<FileStat> {
         self.0.stat()
     }
 
@@ -77,7 +78,7 @@ impl DiskFile for UnflushedFile {
         self.0.write_at(offset, bytes)
     }
 
-    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
+    fn append(&self, bytes: &[u8]) -> io::Result<AppendResult> {
         self.0.append(bytes)
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::targets::targets;
-use super::{Report, baseline};
+use super::{GameReport, baseline};
 use crate::game::run::{BEHIND, JUMPS, REPLAY_TURNS, REPLAYS, RESUMES, SAVES, SNAPSHOTS};
 use crate::peer::Durability;
 use crate::report::json::machine;
@@ -29,7 +29,7 @@ The document that --json prints:
   targets[]            what, value, limit, unit, met";
 
 /// The document for `report`.
-pub(crate) fn document(report: &Report) -> Value {
+pub(crate) fn document(report: &GameReport) -> Value {
     json!({
         "benchmark": "game",
         "machine": machine(&report.machine),
@@ -64,8 +64,8 @@ pub(crate) fn document(report: &Report) -> Value {
     })
 }
 
-fn rows(report: &Report) -> Vec<Value> {
-    let row = |row: super::Row<'_>| {
+fn rows(report: &GameReport) -> Vec<Value> {
+    let row = |row: super::GameRow<'_>| {
         let samples = row
             .samples
             .iter()

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::targets::targets;
-use super::{Report, Row, baseline};
-use crate::game::run::{BEHIND, Op, REPLAY_TURNS};
+use super::{GameReport, GameRow, baseline};
+use crate::game::run::{BEHIND, GameOp, REPLAY_TURNS};
 use crate::peer::Durability;
 use crate::report::table::machine;
 
@@ -12,7 +12,7 @@ const BYTES_PER_KB: f64 = 1e3;
 const MICROS_PER_MS: f64 = 1e3;
 
 /// Writes the whole report.
-pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(report: &GameReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "Game sessions: a world of 300 KB, a player of 20 KB, six changes of 200 B and events of 1.2 KB \
@@ -28,7 +28,7 @@ pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{:<12}{}{note}", peer.name, peer.about)?;
     }
     write_built(report, out)?;
-    for op in Op::ALL {
+    for op in GameOp::ALL {
         write_rows(report, op, out)?;
     }
     write_memory(report, out)?;
@@ -36,7 +36,7 @@ pub(crate) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     write_targets(report, out)
 }
 
-fn write_built(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+fn write_built(report: &GameReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nBuilding the sessions, turn by turn\n")?;
     for built in &report.measured.built {
         let rate = f64::from(built.size) / built.seconds;
@@ -49,17 +49,17 @@ fn write_built(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn write_rows(report: &Report, op: Op, out: &mut dyn Write) -> io::Result<()> {
-    let rows: Vec<Row<'_>> = report.rows().filter(|row| row.op == op).collect();
+fn write_rows(report: &GameReport, op: GameOp, out: &mut dyn Write) -> io::Result<()> {
+    let rows: Vec<GameRow<'_>> = report.rows().filter(|row| row.op == op).collect();
     if rows.is_empty() {
         return Ok(());
     }
     let title = match op {
-        Op::Jump => "Jump: the state at a random turn".to_owned(),
-        Op::Resume => "Resume: open, and the state after the last turn".to_owned(),
-        Op::Replay => format!("Replay: up to {REPLAY_TURNS} turns, the state following"),
-        Op::Save => "Save: one turn".to_owned(),
-        Op::Snapshot => "Snapshot: it and the state files".to_owned(),
+        GameOp::Jump => "Jump: the state at a random turn".to_owned(),
+        GameOp::Resume => "Resume: open, and the state after the last turn".to_owned(),
+        GameOp::Replay => format!("Replay: up to {REPLAY_TURNS} turns, the state following"),
+        GameOp::Save => "Save: one turn".to_owned(),
+        GameOp::Snapshot => "Snapshot: it and the state files".to_owned(),
     };
     writeln!(out, "\n{title}; \"x\": p50 divided by that of {}\n", baseline(op))?;
     writeln!(
@@ -84,7 +84,7 @@ fn write_rows(report: &Report, op: Op, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn write_memory(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+fn write_memory(report: &GameReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nPeak memory of a process that does nothing else; a replay reads all turns\n")?;
     for peak in &report.measured.peaks {
         let kb = peak.peak.map_or("unknown".to_owned(), |peak| format!("{peak} kB"));
@@ -94,7 +94,7 @@ fn write_memory(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn write_files(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+fn write_files(report: &GameReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nFiles by kind\n")?;
     for kind in &report.measured.kinds {
         let (peer, size, name) = (kind.peer, kind.size, kind.kind);
@@ -104,7 +104,7 @@ fn write_files(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn write_targets(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+fn write_targets(report: &GameReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nTargets\n")?;
     for target in targets(report) {
         let met = if target.is_met() { "met" } else { "missed" };
@@ -122,8 +122,8 @@ mod tests {
     #[test]
     fn the_tables_show_losses_spans_and_missed_targets() {
         let report = report(&[
-            (Op::Jump, 1000, "everturn", &[1000, 3000, 2000]),
-            (Op::Jump, 1000, "sqlite", &[1000]),
+            (GameOp::Jump, 1000, "everturn", &[1000, 3000, 2000]),
+            (GameOp::Jump, 1000, "sqlite", &[1000]),
         ]);
         let mut out = Vec::new();
         write(&report, &mut out).unwrap();

@@ -1,11 +1,11 @@
 //! What Everturn was meant to reach, and whether it did.
 
-use super::{Report, baseline};
-use crate::game::run::Op;
+use super::{GameReport, baseline};
+use crate::game::run::GameOp;
 
 /// One target at one size.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct PerformanceTarget {
     /// What it is about.
     pub(crate) what: String,
     /// What was measured.
@@ -16,7 +16,7 @@ pub(crate) struct Target {
     pub(crate) unit: &'static str,
 }
 
-impl Target {
+impl PerformanceTarget {
     /// Whether it was met.
     pub(crate) fn is_met(&self) -> bool {
         self.value <= self.limit
@@ -25,16 +25,16 @@ impl Target {
 
 const EVERTURN: &str = "everturn";
 /// At most so much of what the baseline takes, at every size.
-const AGAINST_BASELINE: [(Op, f64); 4] =
-    [(Op::Jump, 0.6), (Op::Resume, 0.5), (Op::Replay, 0.7), (Op::Snapshot, 2.0)];
+const AGAINST_BASELINE: [(GameOp, f64); 4] =
+    [(GameOp::Jump, 0.6), (GameOp::Resume, 0.5), (GameOp::Replay, 0.7), (GameOp::Snapshot, 2.0)];
 /// The largest session may take at most so much of what the smallest one takes.
-const GROWTH: [(Op, f64); 2] = [(Op::Jump, 1.25), (Op::Save, 1.1)];
+const GROWTH: [(GameOp, f64); 2] = [(GameOp::Jump, 1.25), (GameOp::Save, 1.1)];
 /// The most memory for replaying the largest session.
 const REPLAY_MB: f64 = 64.0;
 const KB_PER_MB: f64 = 1024.0;
 
 /// All targets for which something was measured.
-pub(crate) fn targets(report: &Report) -> Vec<Target> {
+pub(crate) fn targets(report: &GameReport) -> Vec<PerformanceTarget> {
     let mut targets = Vec::new();
     let sizes = &report.plan.sizes;
     for (op, limit) in AGAINST_BASELINE {
@@ -43,7 +43,7 @@ pub(crate) fn targets(report: &Report) -> Vec<Target> {
             let Some(own) = report.p50(op, size, EVERTURN) else { continue };
             let Some(other) = report.p50(op, size, against) else { continue };
             let what = format!("{} at {size} turns against {against}", op.name());
-            targets.push(Target { what, value: own / other, limit, unit: "x" });
+            targets.push(PerformanceTarget { what, value: own / other, limit, unit: "x" });
         }
     }
     let (Some(&small), Some(&large)) = (sizes.first(), sizes.last()) else { return targets };
@@ -51,11 +51,16 @@ pub(crate) fn targets(report: &Report) -> Vec<Target> {
         let Some(few) = report.p50(op, small, EVERTURN) else { continue };
         let Some(many) = report.p50(op, large, EVERTURN) else { continue };
         let what = format!("{} at {large} turns against {small} turns", op.name());
-        targets.push(Target { what, value: many / few, limit, unit: "x" });
+        targets.push(PerformanceTarget { what, value: many / few, limit, unit: "x" });
     }
-    if let Some(peak) = report.peak(Op::Replay, large, EVERTURN) {
+    if let Some(peak) = report.peak(GameOp::Replay, large, EVERTURN) {
         let what = format!("memory for replaying {large} turns");
-        targets.push(Target { what, value: peak as f64 / KB_PER_MB, limit: REPLAY_MB, unit: "MB" });
+        targets.push(PerformanceTarget {
+            what,
+            value: peak as f64 / KB_PER_MB,
+            limit: REPLAY_MB,
+            unit: "MB",
+        });
     }
     targets
 }
@@ -68,11 +73,11 @@ mod tests {
     #[test]
     fn targets_are_met_at_their_limit_and_missed_beyond_it() {
         let report = report(&[
-            (Op::Jump, 1000, "everturn", &[60]),
-            (Op::Jump, 1000, "sqlite", &[100]),
-            (Op::Jump, 9000, "everturn", &[90]),
-            (Op::Snapshot, 1000, "everturn", &[100]),
-            (Op::Snapshot, 1000, "plain-files", &[40]),
+            (GameOp::Jump, 1000, "everturn", &[60]),
+            (GameOp::Jump, 1000, "sqlite", &[100]),
+            (GameOp::Jump, 9000, "everturn", &[90]),
+            (GameOp::Snapshot, 1000, "everturn", &[100]),
+            (GameOp::Snapshot, 1000, "plain-files", &[40]),
         ]);
         let found: Vec<(String, bool)> =
             targets(&report).into_iter().map(|t| (t.what.clone(), t.is_met())).collect();
@@ -87,7 +92,7 @@ mod tests {
 
     #[test]
     fn memory_counts_at_the_largest_size() {
-        let report = report(&[(Op::Save, 1000, "everturn", &[1])]);
+        let report = report(&[(GameOp::Save, 1000, "everturn", &[1])]);
         let targets = targets(&report);
         assert_eq!(targets.len(), 1);
         assert!(targets[0].is_met() && targets[0].what == "memory for replaying 1000 turns");

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// What is done with one connection.
-pub(super) enum Step {
+pub(super) enum ServerStep {
     /// Answers with a status, headers and a body.
     Reply(u16, &'static str, String),
     /// Sends the pieces of a text as events, and ends the stream as it should be.
@@ -27,15 +27,15 @@ pub(super) enum Step {
 }
 
 /// A server that is asked over loopback.
-pub(super) struct Server {
+pub(super) struct ScriptedServer {
     pub(super) url: String,
     requests: Receiver<String>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Server {
+impl ScriptedServer {
     /// Answers one connection for each step, and no more.
-    pub(super) fn start(steps: Vec<Step>) -> Server {
+    pub(super) fn start(steps: Vec<ServerStep>) -> ScriptedServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let (told, requests) = channel();
@@ -45,7 +45,7 @@ impl Server {
                 serve(stream, step, &told);
             }
         });
-        Server { url, requests, thread: Some(thread) }
+        ScriptedServer { url, requests, thread: Some(thread) }
     }
 
     /// The requests that came, each with its head and its body.
@@ -85,9 +85,9 @@ pub(super) fn event(piece: &str) -> String {
     format!("data: {delta}\n\n")
 }
 
-fn serve(mut stream: TcpStream, step: Step, told: &Sender<String>) {
+fn serve(mut stream: TcpStream, step: ServerStep, told: &Sender<String>) {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    if matches!(step, Step::Reset) {
+    if matches!(step, ServerStep::Reset) {
         // What was sent and not read makes the system reset the connection.
         std::thread::sleep(Duration::from_millis(20));
         return;
@@ -95,14 +95,14 @@ fn serve(mut stream: TcpStream, step: Step, told: &Sender<String>) {
     told.send(read_request(&stream)).unwrap();
     let mut send = |text: &str| stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
     match step {
-        Step::Reply(status, headers, body) => {
+        ServerStep::Reply(status, headers, body) => {
             let length = body.len();
             let head = format!(
                 "HTTP/1.1 {status} X\r\nContent-Length: {length}\r\nConnection: close\r\n{headers}\r\n"
             );
             send(&(head + &body)).unwrap();
         }
-        Step::Stream(pieces) => {
+        ServerStep::Stream(pieces) => {
             send(STREAM).unwrap();
             send(": a comment\r\n\r\nevent: x\n").unwrap();
             for piece in pieces {
@@ -112,22 +112,22 @@ fn serve(mut stream: TcpStream, step: Step, told: &Sender<String>) {
                 .unwrap();
             send("data: {\"choices\": [], \"usage\": {}}\n\ndata: [DONE]\n\n").unwrap();
         }
-        Step::Gated(first, gate, rest) => {
+        ServerStep::Gated(first, gate, rest) => {
             send(STREAM).unwrap();
             send(&event(&first)).unwrap();
             gate.recv_timeout(Duration::from_secs(20)).unwrap();
             send(&event(&rest)).unwrap();
             send("data: [DONE]\n\n").unwrap();
         }
-        Step::CutOff(text) => {
+        ServerStep::CutOff(text) => {
             let head = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nConnection: close\r\n\r\n";
             send(&format!("{head}{text}")).unwrap();
         }
-        Step::Silent => {
+        ServerStep::Silent => {
             let mut rest = Vec::new();
             (&stream).read_to_end(&mut rest).ok();
         }
-        Step::Drip => {
+        ServerStep::Drip => {
             send(STREAM).ok();
             let drop = || ": x\n".bytes().cycle();
             for byte in drop() {
@@ -137,11 +137,11 @@ fn serve(mut stream: TcpStream, step: Step, told: &Sender<String>) {
                 }
             }
         }
-        Step::Flood => {
+        ServerStep::Flood => {
             send(STREAM).ok();
             let piece = event(&"flood ".repeat(1000));
             while send(&piece).is_ok() {}
         }
-        Step::Reset => {}
+        ServerStep::Reset => {}
     }
 }

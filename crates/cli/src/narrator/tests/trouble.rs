@@ -53,7 +53,7 @@ fn a_refused_key_is_said_and_never_shown() {
     );
     assert!(!error.contains('\u{1b}') && !passing);
     let config = config("http://localhost:1/v1");
-    let endpoint = crate::narrator::client::Client::new(&config);
+    let endpoint = crate::narrator::client::EndpointClient::new(&config);
     assert!(!format!("{config:?} {endpoint:?}").contains(SECRET));
 }
 
@@ -97,10 +97,10 @@ fn parts_of_a_request_that_are_not_understood_are_left_out() {
 fn a_connection_that_breaks_is_made_again() {
     let first = event(r#"{"assistant_text": "A torch and then"#);
     for broken in [
-        Step::Reset,
-        Step::CutOff(String::new()),
-        Step::CutOff(first),
-        Step::CutOff(whole(ANSWER).chars().take(40).collect()),
+        ServerStep::Reset,
+        ServerStep::CutOff(String::new()),
+        ServerStep::CutOff(first),
+        ServerStep::CutOff(whole(ANSWER).chars().take(40).collect()),
     ] {
         let outcome = play(vec![broken, fine(ANSWER)]);
         assert_eq!(outcome.text(), TEXT);
@@ -114,20 +114,20 @@ fn a_connection_that_breaks_is_made_again() {
 #[test]
 fn a_stream_that_ends_early_is_no_answer_unless_it_is_whole() {
     let head = "Content-Type: text/event-stream\r\n";
-    let early = Step::Reply(200, head, event(r#"{"assistant_text": "A"#));
+    let early = ServerStep::Reply(200, head, event(r#"{"assistant_text": "A"#));
     let outcome = play(vec![early, fine(ANSWER)]);
     assert!(outcome.shown.contains("ended early"), "{}", outcome.shown);
     assert_eq!(outcome.text(), TEXT);
-    let enough = play(vec![Step::Reply(200, head, event(ANSWER))]);
+    let enough = play(vec![ServerStep::Reply(200, head, event(ANSWER))]);
     assert_eq!(enough.text(), TEXT);
     let complaint = "data: {\"error\": {\"message\": \"out of memory\"}}\n\n".to_owned();
-    let failing = play(vec![Step::Reply(200, head, complaint), fine(ANSWER)]);
+    let failing = play(vec![ServerStep::Reply(200, head, complaint), fine(ANSWER)]);
     assert!(failing.shown.contains("gave up: out of memory"), "{}", failing.shown);
 }
 
 #[test]
 fn an_endpoint_that_is_down_is_said_to_be() {
-    let server = Server::start(Vec::new());
+    let server = ScriptedServer::start(Vec::new());
     let url = server.url.clone();
     server.finish();
     let outcome = play_with(Vec::new(), &["look"], |config| config.url = url, |_| {});
@@ -138,7 +138,7 @@ fn an_endpoint_that_is_down_is_said_to_be() {
 
 #[test]
 fn an_answer_has_to_come_in_time() {
-    for step in [Step::Silent, Step::Drip] {
+    for step in [ServerStep::Silent, ServerStep::Drip] {
         let start = Instant::now();
         let outcome = play_with(
             vec![step],
@@ -155,17 +155,18 @@ fn an_answer_has_to_come_in_time() {
 
 #[test]
 fn an_answer_without_end_is_not_read_to_its_end() {
-    let outcome = play(vec![Step::Flood]);
+    let outcome = play(vec![ServerStep::Flood]);
     let (error, passing) = outcome.error();
     assert!(error.ends_with("is longer than any story") && !passing, "{error}");
-    let line = play(vec![Step::Reply(200, "", format!("{{\"a\": \"{}\"}}", "x".repeat(5 << 20)))]);
+    let line =
+        play(vec![ServerStep::Reply(200, "", format!("{{\"a\": \"{}\"}}", "x".repeat(5 << 20)))]);
     assert!(line.error().0.ends_with("is longer than any story"), "{}", line.error().0);
 }
 
 #[test]
 fn an_answer_that_was_cut_off_by_its_length_says_how_to_mend_it() {
     let body = json!({"choices": [{"message": {"content": "{\"assistant_text\": \"A to"}, "finish_reason": "length"}]});
-    let outcome = play(vec![Step::Reply(200, "", body.to_string())]);
+    let outcome = play(vec![ServerStep::Reply(200, "", body.to_string())]);
     let (error, passing) = outcome.error();
     assert!(
         error.ends_with("cut off after 1024 tokens; allow more with --max-tokens") && !passing,

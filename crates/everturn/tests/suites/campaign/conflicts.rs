@@ -1,7 +1,8 @@
 //! Answers that contradict the state, and what becomes of them.
 
 use everturn::campaign::{
-    CampaignError, Narrator, NarratorError, Output, Recorded, Request, Submission,
+    CampaignError, Narrator, NarratorError, NarratorOutput, NarratorRequest, RecordedNarrator,
+    Submission,
 };
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::campaign::support::{
 };
 
 /// The conflicts of one answer: the same answer three times, so that it is refused.
-fn conflicts(second_rules: bool, output: &Output, dead: bool) -> Vec<Value> {
+fn conflicts(second_rules: bool, output: &NarratorOutput, dead: bool) -> Vec<Value> {
     let (store, id) = if second_rules {
         second(|document| {
             document["settings_snapshot"]["dialog"]["conflict_text_checks_enabled"] = true.into();
@@ -26,7 +27,7 @@ fn conflicts(second_rules: bool, output: &Output, dead: bool) -> Vec<Value> {
         })
     };
     let mut campaign = open(&store, &id);
-    let mut narrator = Recorded::new(vec![output.clone(); 3]);
+    let mut narrator = RecordedNarrator::new(vec![output.clone(); 3]);
     match campaign.submit(&Submission::new("x"), &mut narrator, now()) {
         Ok(_) => Vec::new(),
         Err(CampaignError::Conflicts { report }) => {
@@ -49,7 +50,8 @@ fn check(text: &str, expect: &[[&str; 4]]) {
 #[track_caller]
 fn check_dialog(text: &str, dialog: &str, expect: &[[&str; 4]]) {
     for second_rules in [false, true] {
-        let output = Output { dialog_type: Some(dialog.to_owned()), ..Output::text(text) };
+        let output =
+            NarratorOutput { dialog_type: Some(dialog.to_owned()), ..NarratorOutput::text(text) };
         let found: Vec<[String; 4]> = conflicts(second_rules, &output, false)
             .iter()
             .map(|conflict| {
@@ -156,7 +158,7 @@ fn tools_that_failed_did_nothing() {
 fn second_rules_look_at_words_only_if_told_to() {
     let (store, id) = second(|_| {});
     let mut campaign = open(&store, &id);
-    play(&mut campaign, Output::text("You move, he dies, I rewrite the rules.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("You move, he dies, I rewrite the rules.")).unwrap();
     let there_and_back = [
         ("move", json!({"to_area_id": "area_002"})),
         ("move", json!({"to_area_id": "area_003"})),
@@ -169,12 +171,12 @@ fn second_rules_look_at_words_only_if_told_to() {
 
 /// Remembers what it is asked.
 struct Attentive {
-    outputs: Vec<Output>,
+    outputs: Vec<NarratorOutput>,
     asked: Vec<(usize, Vec<Value>, Value)>,
 }
 
 impl Narrator for Attentive {
-    fn narrate(&mut self, request: &Request<'_>) -> Result<Output, NarratorError> {
+    fn narrate(&mut self, request: &NarratorRequest<'_>) -> Result<NarratorOutput, NarratorError> {
         let conflicts = request.conflicts.iter().map(|conflict| conflict.to_value()).collect();
         self.asked.push((request.retry, conflicts, value(request.campaign)));
         Ok(self.outputs.remove(0))
@@ -192,7 +194,7 @@ fn a_narrator_is_told_its_conflicts_and_asked_again_over_the_same_state() {
     );
     let outputs = vec![
         wrong,
-        Output::text("You move."),
+        NarratorOutput::text("You move."),
         answer("You walk.", &[step("area_001", "area_002")]),
     ];
     let mut narrator = Attentive { outputs, asked: Vec::new() };
@@ -214,10 +216,10 @@ fn a_narrator_is_told_its_conflicts_and_asked_again_over_the_same_state() {
 fn a_narrator_without_an_answer_leaves_no_trace() {
     let (store, id) = first();
     let mut campaign = open(&store, &id);
-    let mut narrator = Recorded::new([Output::text("You move.")]);
+    let mut narrator = RecordedNarrator::new([NarratorOutput::text("You move.")]);
     let error = campaign.submit(&Submission::new("x"), &mut narrator, now()).unwrap_err();
     assert!(matches!(error, CampaignError::Narrator(_)), "{error}");
     assert!(!exists(&store, "campaigns/camp_0001/turn_log.jsonl"));
-    play(&mut campaign, Output::text("Silence.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     assert_eq!(campaign.turn(), 1);
 }

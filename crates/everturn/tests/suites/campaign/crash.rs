@@ -5,37 +5,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use everturn::campaign::{
-    Campaign, CampaignError, CampaignWriter, NewCampaign, Output, Recorded, Status, Submission,
-    archive, create, fork, list, purge, repair, restore, set_status, trash, trashed, unarchive,
-    undo_repair,
+    Campaign, CampaignError, CampaignStatus, CampaignWriter, NarratorOutput, NewCampaign,
+    RecordedNarrator, Submission, archive, create, fork, list, purge, repair, restore, set_status,
+    trash, trashed, unarchive, undo_repair,
 };
 use everturn::disk::sim::SimDisk;
-use everturn::game::Archiving;
-use everturn::layout::LayoutError;
+use everturn::format::SessionError;
+use everturn::game::ArchiveOptions;
+use everturn::model::NewMark;
 use everturn::names::{FilePath, SessionId};
 use everturn::store::{
-    Durability, Expect, FileStore, Holder, MemoryStore, Options, Secrecy, Step, Store,
+    Durability, FileMode, FileStore, LockOwner, MemoryStore, Options, Precondition, Step, Store,
 };
-use everturn::view::NewMark;
 use serde_json::json;
 
 use crate::campaign::crashes::{crash_everywhere, fail_everywhere};
 use crate::campaign::support::{answer, at, id, open, play, step};
 
 type Files = BTreeMap<FilePath, Vec<u8>>;
-type Op = fn(&Arc<dyn Store>) -> Result<(), LayoutError>;
+type Op = fn(&Arc<dyn Store>) -> Result<(), SessionError>;
 
 fn on(store: &Arc<dyn Store>) -> Result<CampaignWriter, CampaignError> {
     CampaignWriter::open(Arc::clone(store), &id("camp_0001"))
 }
 
-fn turn(store: &Arc<dyn Store>, output: Output) -> Result<(), LayoutError> {
+fn turn(store: &Arc<dyn Store>, output: NarratorOutput) -> Result<(), SessionError> {
     let mut campaign = on(store)?;
-    campaign.submit(&Submission::new("on"), &mut Recorded::new([output]), at(1))?;
+    campaign.submit(&Submission::new("on"), &mut RecordedNarrator::new([output]), at(1))?;
     Ok(campaign.release()?)
 }
 
-fn checkpoints(store: &Arc<dyn Store>, count: u64) -> Result<(), LayoutError> {
+fn checkpoints(store: &Arc<dyn Store>, count: u64) -> Result<(), SessionError> {
     let mut campaign = on(store)?;
     campaign.patch_settings(&[("rollback.max_checkpoints".to_owned(), json!(count))])?;
     Ok(campaign.release()?)
@@ -46,7 +46,7 @@ const OPS: &[Op] = &[
     |store| Ok(create(store, &NewCampaign::default(), at(0)).map(drop)?),
     |store| turn(store, answer("", &[step("area_001", "area_002")])),
     |store| checkpoints(store, 2),
-    |store| turn(store, Output::text("Silence.")),
+    |store| turn(store, NarratorOutput::text("Silence.")),
     |store| turn(store, answer("", &[("map_generate", json!({"parent_area_id": "area_002"}))])),
     |store| {
         let mut campaign = on(store)?;
@@ -56,7 +56,7 @@ const OPS: &[Op] = &[
     |store| {
         let mut campaign = on(store)?;
         let hurt = json!({"target_character_id": "pc_001", "delta": -12, "cause": "x"});
-        let mut narrator = Recorded::new([answer("", &[("hp_delta", hurt)])]);
+        let mut narrator = RecordedNarrator::new([answer("", &[("hp_delta", hurt)])]);
         campaign.submit(&Submission::new("on"), &mut narrator, at(2))?;
         Ok(campaign.release()?)
     },
@@ -74,7 +74,7 @@ const OPS: &[Op] = &[
     |store| Ok(fork(store, &id("camp_0001"), 2, None).map(drop)?),
     |store| mark(store, "gate"),
     |store| checkpoints(store, 0),
-    |store| turn(store, Output::text("Silence.")),
+    |store| turn(store, NarratorOutput::text("Silence.")),
     |store| {
         let mut campaign = on(store)?;
         campaign.rewind(0)?;
@@ -88,8 +88,8 @@ const OPS: &[Op] = &[
         campaign.remove_mark("mark-1")?;
         Ok(campaign.release()?)
     },
-    |store| Ok(set_status(store, &id("camp_0001"), &Status::Paused)?),
-    |store| Ok(set_status(store, &id("camp_0001"), &Status::Active)?),
+    |store| Ok(set_status(store, &id("camp_0001"), &CampaignStatus::Paused)?),
+    |store| Ok(set_status(store, &id("camp_0001"), &CampaignStatus::Active)?),
     |store| Ok(archive(store, &id("camp_0001"), &HOW(), at(5), &mut |_| {}).map(drop)?),
     |store| Ok(unarchive(store, &id("camp_0001"), &HOW(), at(6), &mut |_| {}).map(drop)?),
     |store| Ok(trash(store, &id("camp_0001"), at(7)).map(drop)?),
@@ -108,23 +108,23 @@ const OPS: &[Op] = &[
 /// How many of the last operations find or leave a damaged campaign.
 const DAMAGED: usize = 4;
 
-const HOW: fn() -> Archiving = Archiving::default;
+const HOW: fn() -> ArchiveOptions = ArchiveOptions::default;
 
-fn mark(store: &Arc<dyn Store>, name: &str) -> Result<(), LayoutError> {
+fn mark(store: &Arc<dyn Store>, name: &str) -> Result<(), SessionError> {
     let mut campaign = on(store)?;
     campaign.add_mark(&NewMark::bookmark(name), at(4))?;
     Ok(campaign.release()?)
 }
 
 /// Somebody else breaks the document and the log.
-fn damage(store: &Arc<dyn Store>) -> Result<(), LayoutError> {
+fn damage(store: &Arc<dyn Store>) -> Result<(), SessionError> {
     let dir = FilePath::parse("campaigns/camp_0001").unwrap();
     let writer = store.lock(&[dir])?;
     let put = |name: &str, text: &str| Step::Replace {
         file: FilePath::parse(&format!("campaigns/camp_0001/{name}")).unwrap(),
-        expect: Expect::Anything,
+        expect: Precondition::Anything,
         bytes: text.as_bytes().to_vec(),
-        secrecy: Secrecy::Usual,
+        mode: FileMode::Default,
     };
     let steps = vec![put("campaign.json", "{\"id\": "), put("everturn.json", "{}")];
     writer.commit(steps, Durability::Synced)?;
@@ -144,8 +144,8 @@ fn states() -> Vec<Files> {
 }
 
 fn open_store(disk: &SimDisk) -> Arc<dyn Store> {
-    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    let options = Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder) };
+    let owner = LockOwner { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    let options = Options { log_size: 24 << 10, max_log_size: 32 << 10, ..Options::new(owner) };
     Arc::new(FileStore::open(Arc::new(disk.process()), options).unwrap())
 }
 
@@ -166,8 +166,8 @@ fn by_campaign(files: &Files) -> BTreeMap<String, Files> {
 
 /// Plays until the disk crashes; tells how many operations were acknowledged.
 fn play_until(disk: &SimDisk) -> usize {
-    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    let options = Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder) };
+    let owner = LockOwner { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    let options = Options { log_size: 24 << 10, max_log_size: 32 << 10, ..Options::new(owner) };
     let Ok(store) = FileStore::open(Arc::new(disk.process()), options) else { return 0 };
     let store: Arc<dyn Store> = Arc::new(store);
     OPS.iter().take_while(|op| op(&store).is_ok()).count()
@@ -204,12 +204,13 @@ fn verify(disk: &SimDisk, before: &Files, after: &Files, sound: bool) -> Result<
     }
     let rests = |id: &SessionId| {
         let campaign = Campaign::open(Arc::clone(&store), id);
-        campaign.is_ok_and(|campaign| campaign.status().is_ok_and(|is| is != Status::Active))
+        campaign
+            .is_ok_and(|campaign| campaign.status().is_ok_and(|is| is != CampaignStatus::Active))
     };
     if found.contains_key("camp_0001") && !rests(&id("camp_0001")) {
         let mut campaign = open(&store, &id("camp_0001"));
         let turn = campaign.turn();
-        play(&mut campaign, Output::text("Silence.")).map_err(|error| error.to_string())?;
+        play(&mut campaign, NarratorOutput::text("Silence.")).map_err(|error| error.to_string())?;
         let findings = campaign.campaign().check().map_err(|error| error.to_string())?;
         if campaign.turn() != turn + 1 || !findings.is_empty() {
             return Err(format!("after one more turn: {findings:?}"));

@@ -1,9 +1,9 @@
 //! Damaged campaigns: what is still read, what is reported, and how they are put right.
 
 use everturn::campaign::{
-    CampaignError, CampaignWriter, Output, list, plan_repair, repair, undo_repair,
+    CampaignError, CampaignWriter, NarratorOutput, list, plan_repair, repair, undo_repair,
 };
-use everturn::finding::{Code, Severity};
+use everturn::finding::{FindingCode, Severity};
 use everturn::store::Store;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const FILE: &str = "campaigns/camp_0001/campaign.json";
 const LOG: &str = "campaigns/camp_0001/turn_log.jsonl";
 const CHANGES: &str = "campaigns/camp_0001/turn_deltas.jsonl";
 
-fn codes(store: &Arc<dyn Store>) -> Vec<Code> {
+fn codes(store: &Arc<dyn Store>) -> Vec<FindingCode> {
     let campaign = reader(store, &crate::campaign::support::id("camp_0001"));
     campaign.check().unwrap().iter().map(|finding| finding.code).collect()
 }
@@ -39,10 +39,10 @@ fn played(checkpoints: u64) -> (Arc<dyn Store>, Value) {
 #[test]
 fn a_damaged_document_leaves_the_rows_readable() {
     for (text, code) in [
-        ("", Code::EmptyDocument),
-        ("\0\0\0", Code::EmptyDocument),
-        ("{\"id\": \"camp_00", Code::BadDocument),
-        ("[]", Code::BadDocument),
+        ("", FindingCode::EmptyDocument),
+        ("\0\0\0", FindingCode::EmptyDocument),
+        ("{\"id\": \"camp_00", FindingCode::BadDocument),
+        ("[]", FindingCode::BadDocument),
     ] {
         let (store, _) = played(0);
         put(&store, FILE, text);
@@ -59,34 +59,34 @@ fn a_damaged_document_leaves_the_rows_readable() {
 }
 
 /// Damages the document, repairs it, and returns what it is then and how that was done.
-fn mended(store: &Arc<dyn Store>) -> (Value, String) {
+fn repaired(store: &Arc<dyn Store>) -> (Value, String) {
     let id = crate::campaign::support::id("camp_0001");
     put(store, FILE, "{\"id\": ");
     let plan = plan_repair(store, &id).unwrap();
     assert_eq!(read(store, FILE), "{\"id\": ", "a plan changes nothing");
     let done = repair(store, &id, now()).unwrap();
-    assert_eq!(plan.mendings.len(), done.mendings.len());
-    let what = done.mendings.last().unwrap().what.clone();
+    assert_eq!(plan.actions.len(), done.actions.len());
+    let what = done.actions.last().unwrap().what.clone();
     let kept = format!("{}/{FILE}", done.kept.unwrap().as_str());
     assert_eq!(read(store, &kept), "{\"id\": ");
     let campaign = reader(store, &id);
     assert_eq!(campaign.check().unwrap(), [], "{what}");
-    assert!(repair(store, &id, now()).unwrap().mendings.is_empty());
+    assert!(repair(store, &id, now()).unwrap().actions.is_empty());
     let state = value(campaign.state().unwrap());
-    play(&mut open(store, &id), Output::text("Silence.")).unwrap();
+    play(&mut open(store, &id), NarratorOutput::text("Silence.")).unwrap();
     (state, what)
 }
 
 #[test]
 fn a_document_is_restored_from_a_checkpoint() {
     let (store, state) = played(2);
-    let (found, what) = mended(&store);
+    let (found, what) = repaired(&store);
     assert_eq!(found, state);
     assert_eq!(what, "it is restored from the checkpoint of turn_0003");
     let (store, state) = played(2);
     put(&store, "campaigns/camp_0001/checkpoints/turn_0003.json", "{");
-    assert_eq!(codes(&store), [Code::BadSnapshot]);
-    let (found, what) = mended(&store);
+    assert_eq!(codes(&store), [FindingCode::BadSnapshot]);
+    let (found, what) = repaired(&store);
     assert_eq!(found, state);
     assert_eq!(what, "it is restored from the checkpoint of turn_0002");
     assert!(!exists(&store, "campaigns/camp_0001/checkpoints/turn_0003.json"));
@@ -95,7 +95,7 @@ fn a_document_is_restored_from_a_checkpoint() {
 #[test]
 fn a_document_is_restored_from_the_changes() {
     let (store, state) = played(0);
-    let (found, what) = mended(&store);
+    let (found, what) = repaired(&store);
     assert_eq!(found, state);
     assert_eq!(what, "it is restored from the changes");
 }
@@ -108,7 +108,7 @@ fn a_document_is_put_together_from_the_rows_if_there_is_nothing_else() {
     let remove = everturn::store::Step::Remove { path: crate::campaign::support::path(CHANGES) };
     writer.commit(vec![remove], everturn::store::Durability::Synced).unwrap();
     writer.release().unwrap();
-    let (found, what) = mended(&store);
+    let (found, what) = repaired(&store);
     assert!(what.contains("put together from the rows"), "{what}");
     for part in ["positions", "hp", "character_states"] {
         assert_eq!(found[part], state[part]);
@@ -120,7 +120,7 @@ fn a_document_is_put_together_from_the_rows_if_there_is_nothing_else() {
     play(&mut campaign, answer("", &[("move", json!({"to_area_id": "area_002"}))])).unwrap();
     campaign.release().unwrap();
     put(&store, CHANGES, "noise\n");
-    let (found, _) = mended(&store);
+    let (found, _) = repaired(&store);
     assert_eq!(found["actors"]["pc_001"]["position"], "area_002");
     assert_eq!(found["positions"], json!({}));
 }
@@ -139,10 +139,10 @@ fn a_torn_row_is_set_aside_and_the_next_one_has_its_own_line() {
     let id = crate::campaign::support::id("camp_0001");
     let whole = read(&store, LOG);
     put(&store, LOG, &format!("{whole}{{\"turn_id\": \"turn_0004\", \"us"));
-    assert_eq!(codes(&store), [Code::TornTail]);
+    assert_eq!(codes(&store), [FindingCode::TornTail]);
     let mut campaign = open(&store, &id);
-    let played = play(&mut campaign, Output::text("Silence.")).unwrap();
-    assert_eq!(played.findings[0].code, Code::SetAside);
+    let played = play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
+    assert_eq!(played.findings[0].code, FindingCode::SetAside);
     assert_eq!(played.turn, 4);
     let log = read(&store, LOG);
     assert!(log.starts_with(&whole) && log.lines().count() == 4);
@@ -159,7 +159,7 @@ fn a_torn_change_is_a_gap_and_not_a_wrong_state() {
     assert_eq!(value(&campaign.state_at(3).unwrap().state), state);
     let moment = campaign.state_at(1).unwrap();
     assert_eq!(value(&moment.state)["positions"]["pc_001"], "area_002");
-    assert!(codes(&store).contains(&Code::TornTail));
+    assert!(codes(&store).contains(&FindingCode::TornTail));
 }
 
 #[test]
@@ -169,9 +169,9 @@ fn rows_that_are_glued_or_broken_get_their_own_lines() {
     let rows: Vec<String> = read(&store, LOG).lines().map(str::to_owned).collect();
     let bad = format!("{}{}\nnoise\n{}\n", rows[0], rows[1], rows[2]);
     put(&store, LOG, &bad);
-    assert_eq!(codes(&store), [Code::GluedRecords, Code::BadLine]);
+    assert_eq!(codes(&store), [FindingCode::GluedRecords, FindingCode::BadLine]);
     let done = repair(&store, &id, now()).unwrap();
-    assert_eq!(done.mendings.len(), 1);
+    assert_eq!(done.actions.len(), 1);
     assert_eq!(read(&store, LOG), format!("{}\n", rows.join("\n")));
     assert_eq!(read(&store, &format!("{}/{LOG}", done.kept.unwrap())), bad);
     assert_eq!(codes(&store), []);
@@ -188,20 +188,20 @@ fn numbers_that_make_no_sense_are_put_in_order_and_lost_turns_say_so() {
     let log =
         [&rows[0], &rows[0], &third, &rows[1], &rows[2]].map(|row| format!("{row}\n")).concat();
     put(&store, LOG, &log);
-    let expect = [Code::DuplicateTurn, Code::MissingTurns, Code::TurnOrder];
+    let expect = [FindingCode::DuplicateTurn, FindingCode::MissingTurns, FindingCode::TurnOrder];
     assert_eq!(codes(&store)[..3], expect);
     let id = crate::campaign::support::id("camp_0001");
     let done = repair(&store, &id, now()).unwrap();
-    let mended: Vec<Value> =
+    let repaired: Vec<Value> =
         read(&store, LOG).lines().map(|row| serde_json::from_str(row).unwrap()).collect();
-    let turns: Vec<&str> = mended.iter().map(|row| row["turn_id"].as_str().unwrap()).collect();
+    let turns: Vec<&str> = repaired.iter().map(|row| row["turn_id"].as_str().unwrap()).collect();
     assert_eq!(turns, ["turn_0001", "turn_0002", "turn_0003", "turn_0004", "turn_0005"]);
-    assert_eq!(mended[3]["everturn"], json!({"lost": true}));
-    let told = mended[3]["assistant_text"].as_str().unwrap();
+    assert_eq!(repaired[3]["everturn"], json!({"lost": true}));
+    let told = repaired[3]["assistant_text"].as_str().unwrap();
     assert!(told.contains(done.kept.unwrap().as_str()), "{told}");
     let left = reader(&store, &id).check().unwrap();
     assert!(left.iter().all(|left| left.code.severity() == Severity::Warning), "{left:?}");
-    assert!(plan_repair(&store, &id).unwrap().mendings.is_empty());
+    assert!(plan_repair(&store, &id).unwrap().actions.is_empty());
     undo_repair(&store, &id, now()).unwrap();
     assert_eq!(read(&store, LOG), log);
 }
@@ -216,7 +216,7 @@ fn two_rows_of_one_turn_are_both_kept() {
     assert_ne!(twin, rows[1]);
     put(&store, LOG, &format!("{}\n{}\n{twin}\n{}\n", rows[0], rows[1], rows[2]));
     repair(&store, &id, now()).unwrap();
-    assert_eq!(codes(&store), [Code::TwinTurn]);
+    assert_eq!(codes(&store), [FindingCode::TwinTurn]);
     let second: Value = serde_json::from_str(read(&store, LOG).lines().nth(1).unwrap()).unwrap();
     assert_eq!(second["everturn"]["also"][0]["assistant_text"], "Twin.");
 }
@@ -254,35 +254,38 @@ fn a_change_that_is_damaged_is_made_up_from_what_is_known() {
 fn a_state_that_is_not_what_the_last_row_says_is_reported() {
     let (store, _) = played(0);
     put(&store, FILE, &read(&store, FILE).replace("\"pc_001\": 10", "\"pc_001\": 4"));
-    assert_eq!(codes(&store), [Code::StateDiffers, Code::UnexplainedChange]);
+    assert_eq!(codes(&store), [FindingCode::StateDiffers, FindingCode::UnexplainedChange]);
 }
 
 #[test]
 fn what_the_document_names_must_be_there() {
-    let check = |change: &dyn Fn(&mut Value), expect: &[Code]| {
+    let check = |change: &dyn Fn(&mut Value), expect: &[FindingCode]| {
         let (store, _) = first_with(change);
         assert_eq!(codes(&store), expect);
     };
     check(&|_| {}, &[]);
-    check(&|document| document["id"] = "camp_0009".into(), &[Code::WrongPlace]);
-    check(&|document| document["positions"]["pc_001"] = "../etc".into(), &[Code::UnknownReference]);
+    check(&|document| document["id"] = "camp_0009".into(), &[FindingCode::WrongPlace]);
+    check(
+        &|document| document["positions"]["pc_001"] = "../etc".into(),
+        &[FindingCode::UnknownReference],
+    );
     check(
         &|document| document["selected"]["active_actor_id"] = "pc_9".into(),
-        &[Code::UnknownReference],
+        &[FindingCode::UnknownReference],
     );
     check(
         &|document| document["map"]["connections"][0]["to_area_id"] = "x".into(),
-        &[Code::UnknownReference],
+        &[FindingCode::UnknownReference],
     );
-    check(&|document| document["allowlist"] = json!({}), &[Code::BadDocument]);
+    check(&|document| document["allowlist"] = json!({}), &[FindingCode::BadDocument]);
     check(
         &|document| drop(document.as_object_mut().unwrap().remove("map")),
         &[
-            Code::BadDocument,
-            Code::BadDocument,
-            Code::BadDocument,
-            Code::UnknownReference,
-            Code::UnknownReference,
+            FindingCode::BadDocument,
+            FindingCode::BadDocument,
+            FindingCode::BadDocument,
+            FindingCode::UnknownReference,
+            FindingCode::UnknownReference,
         ],
     );
 }
@@ -292,10 +295,10 @@ fn a_turn_of_which_only_the_changes_are_left_gets_a_row_that_says_so() {
     let (store, state) = played(0);
     let rows: Vec<String> = read(&store, LOG).lines().map(str::to_owned).collect();
     put(&store, LOG, &format!("{}\n{}\n", rows[0], rows[1]));
-    assert!(codes(&store).contains(&Code::BadChange));
+    assert!(codes(&store).contains(&FindingCode::BadChange));
     let id = crate::campaign::support::id("camp_0001");
     repair(&store, &id, now()).unwrap();
-    assert_eq!(codes(&store), [Code::LostTurn]);
+    assert_eq!(codes(&store), [FindingCode::LostTurn]);
     let campaign = reader(&store, &id);
     assert_eq!(campaign.turn(), 3);
     assert_eq!(value(campaign.state().unwrap()), state);
@@ -322,12 +325,12 @@ fn a_repair_is_taken_back_unless_the_campaign_went_on() {
     let id = crate::campaign::support::id("camp_0001");
     put(&store, FILE, "{");
     repair(&store, &id, now()).unwrap();
-    let mended = read(&store, FILE);
+    let repaired = read(&store, FILE);
     let back = undo_repair(&store, &id, now()).unwrap();
-    assert_eq!(back.mendings.len(), 1);
+    assert_eq!(back.actions.len(), 1);
     assert_eq!(read(&store, FILE), "{");
     repair(&store, &id, now()).unwrap();
-    assert_eq!(read(&store, FILE), mended);
+    assert_eq!(read(&store, FILE), repaired);
     play(&mut open(&store, &id), answer("", &[step("area_003", "area_002")])).unwrap();
     let error = undo_repair(&store, &id, now()).unwrap_err();
     assert!(error.to_string().contains("was changed after the repair"), "{error}");

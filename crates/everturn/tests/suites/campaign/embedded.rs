@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use everturn::campaign::{CampaignError, CampaignWriter, Embedded, Generation, Played, Submission};
+use everturn::campaign::{
+    CampaignError, CampaignWriter, EmbeddedNarrator, Generation, PlayOutcome, Submission,
+};
 use everturn::names::SessionId;
 use everturn::store::Store;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
@@ -10,13 +12,13 @@ use serde_json::{Value, json};
 
 use crate::campaign::support::{first, first_with, now, open, reader, second, value};
 
-fn say(campaign: &mut CampaignWriter, seed: u64, input: &str) -> Played {
-    let played = campaign.submit(&Submission::new(input), &mut Embedded::new(seed), now());
+fn say(campaign: &mut CampaignWriter, seed: u64, input: &str) -> PlayOutcome {
+    let played = campaign.submit(&Submission::new(input), &mut EmbeddedNarrator::new(seed), now());
     played.unwrap_or_else(|error| panic!("{input}: {error}"))
 }
 
 /// What a turn says and does, for people to read.
-fn shown(input: &str, played: &Played) -> String {
+fn shown(input: &str, played: &PlayOutcome) -> String {
     let row = value(&played.row);
     let text = row["assistant_text"].as_str().unwrap();
     let mut out = format!("> {input}\n[{}]\n{text}\n", row["dialog_type"].as_str().unwrap());
@@ -251,7 +253,7 @@ fn long_row(document: &mut Value, length: usize) {
 fn the_way_to_a_far_place_is_told_also_on_a_large_map() {
     let (store, id) = first_with(|document| long_row(document, 3000));
     let mut campaign = open(&store, &id);
-    let text = |played: &Played| played.row.string_at(&["assistant_text"]).unwrap();
+    let text = |played: &PlayOutcome| played.row.string_at(&["assistant_text"]).unwrap();
     let told = text(&say(&mut campaign, 1, "go to area_2999"));
     assert!(
         told.contains("To Cell 2999 you would first go") && told.contains("by way of Cell 6"),
@@ -269,7 +271,7 @@ fn the_way_to_a_far_place_is_told_also_on_a_large_map() {
 fn what_is_taken_back_is_forgotten() {
     let (store, id) = first();
     let mut campaign = open(&store, &id);
-    let text = |played: &Played| played.row.string_at(&["assistant_text"]).unwrap();
+    let text = |played: &PlayOutcome| played.row.string_at(&["assistant_text"]).unwrap();
     say(&mut campaign, 1, "take it");
     assert!(text(&say(&mut campaign, 1, "inventory")).contains("You carry"));
     campaign.undo(2, now()).unwrap();
@@ -280,7 +282,7 @@ fn what_is_taken_back_is_forgotten() {
 fn what_is_looked_for_can_be_found() {
     let (store, id) = first();
     let mut campaign = open(&store, &id);
-    let text = |played: &Played| played.row.string_at(&["assistant_text"]).unwrap();
+    let text = |played: &PlayOutcome| played.row.string_at(&["assistant_text"]).unwrap();
     for (from, to) in [(2, 3), (3, 4), (4, 5)] {
         say(&mut campaign, 5, &format!("go to area_{from:03}"));
         tools(&mut campaign, 5, "explore", &["map_generate"]);
@@ -409,7 +411,7 @@ proptest! {
         };
         let mut campaign = open(&store, &id);
         for input in &inputs {
-            match campaign.submit(&Submission::new(input), &mut Embedded::new(seed), now()) {
+            match campaign.submit(&Submission::new(input), &mut EmbeddedNarrator::new(seed), now()) {
                 Ok(played) => drop(shown(input, &played)),
                 Err(CampaignError::Ended { .. }) if shape >= 2 => break,
                 Err(error) => panic!("{input:?}: {error}"),

@@ -1,9 +1,9 @@
 //! The state at any turn, undo, rewind, fork and checkpoints.
 
-use everturn::campaign::{CampaignError, CampaignWriter, Output, fork, list};
+use everturn::campaign::{CampaignError, CampaignWriter, NarratorOutput, fork, list};
 use everturn::names::SessionId;
 use everturn::store::Store;
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::campaign::support::{
 };
 
 /// Six turns that change this and that; the documents after each of them, from turn 0 on.
-fn story(campaign: &mut CampaignWriter) -> Vec<Tree> {
+fn story(campaign: &mut CampaignWriter) -> Vec<JsonTree> {
     let hurt = |delta: i64| {
         ("hp_delta", json!({"target_character_id": "pc_002", "delta": delta, "cause": "x"}))
     };
@@ -20,7 +20,7 @@ fn story(campaign: &mut CampaignWriter) -> Vec<Tree> {
     let outputs = [
         answer("", &[step("area_001", "area_002")]),
         answer("", &[hurt(-12)]),
-        Output::text("Silence."),
+        NarratorOutput::text("Silence."),
         answer(
             "",
             &[
@@ -44,7 +44,7 @@ fn settings(campaign: &mut CampaignWriter, checkpoints: u64) {
         .unwrap();
 }
 
-fn assert_same(found: &Tree, expect: &Tree) {
+fn assert_same(found: &JsonTree, expect: &JsonTree) {
     assert_eq!(found.to_line(), expect.to_line());
 }
 
@@ -72,7 +72,7 @@ fn changes_between_turns_belong_to_the_turn_before() {
     let (store, id) = first();
     let mut campaign = open(&store, &id);
     campaign.select_actor("pc_002").unwrap();
-    play(&mut campaign, Output::text("Silence.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     settings(&mut campaign, 0);
     campaign.select_actor("pc_001").unwrap();
     let actor = |turn: u64| {
@@ -80,7 +80,7 @@ fn changes_between_turns_belong_to_the_turn_before() {
         state.string_at(&["selected", "active_actor_id"]).unwrap()
     };
     assert_eq!((actor(0).as_str(), actor(1).as_str()), ("pc_002", "pc_001"));
-    play(&mut campaign, Output::text("Silence.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     assert_eq!(
         (actor(0).as_str(), actor(1).as_str(), actor(2).as_str()),
         ("pc_002", "pc_001", "pc_001")
@@ -150,7 +150,7 @@ fn rewind_returns_state_and_log_together_and_keeps_the_rest_as_a_branch() {
     assert!(exists(&store, "campaigns/camp_0001/checkpoints/turn_0004.json"));
     assert!(!exists(&store, "campaigns/camp_0001/checkpoints/turn_0005.json"));
     assert!(exists(&store, "campaigns/camp_0002/checkpoints/turn_0006.json"));
-    let row = play(&mut campaign, Output::text("Silence.")).unwrap().row;
+    let row = play(&mut campaign, NarratorOutput::text("Silence.")).unwrap().row;
     assert_eq!(row.string_at(&["turn_id"]).unwrap(), "turn_0005");
     let branch = reader(&store, &branched.id);
     assert_eq!(read(&store, "campaigns/camp_0002/turn_log.jsonl"), log);
@@ -176,7 +176,7 @@ fn rewind_to_the_start_leaves_a_campaign_without_a_log() {
     assert!(!exists(&store, "campaigns/camp_0001/turn_log.jsonl"));
     assert_eq!(read(&store, "campaigns/camp_0001/campaign.json"), before);
     assert_eq!(campaign.turn(), 0);
-    play(&mut campaign, Output::text("Silence.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     assert_eq!(reader(&store, &id).check().unwrap(), []);
     assert!(matches!(campaign.rewind(2), Err(CampaignError::NoTurn { turn: 2, last: 1 })));
 }
@@ -223,11 +223,11 @@ fn checkpoints(store: &Arc<dyn Store>) -> Vec<String> {
 fn as_many_checkpoints_are_kept_as_the_settings_say() {
     let (store, id) = first();
     let mut campaign = open(&store, &id);
-    play(&mut campaign, Output::text("Silence.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     assert_eq!(checkpoints(&store), Vec::<String>::new());
     settings(&mut campaign, 2);
     assert_eq!(checkpoints(&store), Vec::<String>::new());
-    play(&mut campaign, Output::text("Silence.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     play(&mut campaign, answer("", &[step("area_001", "area_002")])).unwrap();
     assert_eq!(checkpoints(&store), ["turn_0002.json", "turn_0003.json"]);
     let file = "campaigns/camp_0001/campaign.json";
@@ -237,10 +237,10 @@ fn as_many_checkpoints_are_kept_as_the_settings_say() {
     campaign.release().unwrap();
     let mut campaign = open(&store, &id);
     settings(&mut campaign, 1);
-    play(&mut campaign, Output::text("Silence.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     assert_eq!(checkpoints(&store), ["turn_0005.json"]);
     settings(&mut campaign, 0);
-    play(&mut campaign, Output::text("Silence.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     assert_eq!(checkpoints(&store), Vec::<String>::new());
 }
 

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use everturn::campaign::{
-    CampaignError, CampaignWriter, NewCampaign, Output, Status, archive, create, fork, list, purge,
-    restore, set_status, trash, trashed, unarchive,
+    CampaignError, CampaignStatus, CampaignWriter, NarratorOutput, NewCampaign, archive, create,
+    fork, list, purge, restore, set_status, trash, trashed, unarchive,
 };
-use everturn::game::Archiving;
-use everturn::layout::{self, Stage};
+use everturn::format::{self, Transition};
+use everturn::game::ArchiveOptions;
+use everturn::model::{NewMark, SessionRef};
 use everturn::store::{Store, StoreError};
-use everturn::view::{NewMark, Place};
 
 use crate::campaign::support::{at, exists, first, id, now, open, path, play, put, read, reader};
 
 fn played() -> Arc<dyn Store> {
     let (store, id) = first();
     let mut campaign = open(&store, &id);
-    play(&mut campaign, Output::text("Silence.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     campaign.add_mark(&NewMark::bookmark("here"), now()).unwrap();
     campaign.release().unwrap();
     store
@@ -34,16 +34,16 @@ fn a_campaign_that_rests_takes_no_turns() {
     let store = played();
     let id = id("camp_0001");
     let before = files(&store);
-    for status in [Status::Paused, Status::Completed] {
+    for status in [CampaignStatus::Paused, CampaignStatus::Completed] {
         set_status(&store, &id, &status).unwrap();
         assert_eq!(reader(&store, &id).status().unwrap(), status);
         let refused = CampaignWriter::open(Arc::clone(&store), &id);
-        assert!(matches!(refused, Err(CampaignError::Rests { .. })));
+        assert!(matches!(refused, Err(CampaignError::NotActive { .. })));
         assert!(set_status(&store, &id, &status).is_err(), "it is so already");
     }
-    set_status(&store, &id, &Status::Active).unwrap();
+    set_status(&store, &id, &CampaignStatus::Active).unwrap();
     assert_eq!(files(&store), before);
-    play(&mut open(&store, &id), Output::text("Silence.")).unwrap();
+    play(&mut open(&store, &id), NarratorOutput::text("Silence.")).unwrap();
 }
 
 #[test]
@@ -51,10 +51,10 @@ fn the_status_of_a_branch_keeps_its_lineage_and_is_not_inherited() {
     let store = played();
     let branch = fork(&store, &id("camp_0001"), 1, None).unwrap().id;
     let lineage = reader(&store, &branch).lineage().unwrap();
-    set_status(&store, &branch, &Status::Paused).unwrap();
+    set_status(&store, &branch, &CampaignStatus::Paused).unwrap();
     assert_eq!(reader(&store, &branch).lineage().unwrap(), lineage);
     let second = fork(&store, &branch, 1, None).unwrap().id;
-    assert_eq!(reader(&store, &second).status().unwrap(), Status::Active);
+    assert_eq!(reader(&store, &second).status().unwrap(), CampaignStatus::Active);
 }
 
 #[test]
@@ -63,19 +63,19 @@ fn a_status_that_cannot_be_read_is_an_error() {
     put(&store, "campaigns/camp_0001/everturn.json", "{");
     let id = id("camp_0001");
     assert!(CampaignWriter::open(Arc::clone(&store), &id).is_err());
-    assert!(set_status(&store, &id, &Status::Paused).is_err());
+    assert!(set_status(&store, &id, &CampaignStatus::Paused).is_err());
     assert_eq!(read(&store, "campaigns/camp_0001/everturn.json"), "{");
     put(&store, "campaigns/camp_0001/everturn.json", "{\"status\": \"dormant\", \"own\": 1}");
-    let dormant = Status::Other("dormant".to_owned());
+    let dormant = CampaignStatus::Other("dormant".to_owned());
     assert_eq!(reader(&store, &id).status().unwrap(), dormant);
-    set_status(&store, &id, &Status::Active).unwrap();
+    set_status(&store, &id, &CampaignStatus::Active).unwrap();
     assert!(read(&store, "campaigns/camp_0001/everturn.json").contains("\"own\": 1"));
 }
 
 #[test]
 fn a_campaign_comes_out_of_its_archive_as_it_was() {
     let store = played();
-    let (id, how) = (id("camp_0001"), Archiving::default());
+    let (id, how) = (id("camp_0001"), ArchiveOptions::default());
     let before = files(&store);
     let done = archive(&store, &id, &how, at(1), &mut |_| {}).unwrap();
     assert_eq!(done.file.as_str(), "archives/campaigns/camp_0001.tar.gz");
@@ -100,7 +100,7 @@ fn a_campaign_comes_out_of_its_archive_as_it_was() {
 #[test]
 fn a_damaged_archive_leaves_everything_as_it_is() {
     let store = played();
-    let (id, how) = (id("camp_0001"), Archiving::default());
+    let (id, how) = (id("camp_0001"), ArchiveOptions::default());
     let done = archive(&store, &id, &how, at(1), &mut |_| {}).unwrap();
     put(&store, done.file.as_str(), "no archive");
     assert!(matches!(
@@ -143,41 +143,42 @@ fn nobody_takes_a_campaign_away_while_it_is_played() {
         assert!(matches!(result, Err(CampaignError::Store(StoreError::Busy { .. }))));
     };
     busy(trash(&store, &id, at(1)).map(drop));
-    busy(set_status(&store, &id, &Status::Paused));
-    busy(archive(&store, &id, &Archiving::default(), at(1), &mut |_| {}).map(drop));
+    busy(set_status(&store, &id, &CampaignStatus::Paused));
+    busy(archive(&store, &id, &ArchiveOptions::default(), at(1), &mut |_| {}).map(drop));
     campaign.release().unwrap();
 }
 
 #[test]
 fn the_common_view_knows_every_stage() {
     let store = played();
-    let layout = layout::find("campaign").unwrap();
-    let place = || -> Place { layout.places(&store).unwrap().places.remove(0) };
+    let layout = format::find("campaign").unwrap();
+    let place = || -> SessionRef { layout.locate(&store).unwrap().sessions.remove(0) };
     let status = || layout.summary(&store, &place()).unwrap().status;
-    let go = |stage: Stage| layout.stage(&store, &place(), stage, at(1), &mut |_| {}).unwrap();
+    let go =
+        |stage: Transition| layout.transition(&store, &place(), stage, at(1), &mut |_| {}).unwrap();
     for (stage, expect) in [
-        (Stage::Pause, "paused"),
-        (Stage::Resume, "active"),
-        (Stage::Complete, "completed"),
-        (Stage::Archive, "archived"),
-        (Stage::Unarchive, "completed"),
-        (Stage::Resume, "active"),
+        (Transition::Pause, "paused"),
+        (Transition::Resume, "active"),
+        (Transition::Complete, "completed"),
+        (Transition::Archive, "archived"),
+        (Transition::Unarchive, "completed"),
+        (Transition::Resume, "active"),
     ] {
         let staged = go(stage);
-        assert_eq!((status().as_str(), staged.place), (expect, place()), "{stage:?}");
-        if stage == Stage::Archive {
+        assert_eq!((status().as_str(), staged.session), (expect, place()), "{stage:?}");
+        if stage == Transition::Archive {
             assert!(layout.open(&store, &place()).is_err());
             assert!(layout.edit(&store, &place()).is_err());
         }
     }
-    let gone = go(Stage::Trash).trashed.unwrap();
-    assert!(layout.places(&store).unwrap().places.is_empty());
+    let gone = go(Transition::Trash).trashed.unwrap();
+    assert!(layout.locate(&store).unwrap().sessions.is_empty());
     let names: Vec<String> =
-        layout.trashed(&store).unwrap().into_iter().map(|item| item.name).collect();
+        layout.list_trash(&store).unwrap().into_iter().map(|item| item.name).collect();
     assert!(names.contains(&gone), "{names:?}");
     assert_eq!(layout.restore(&store, &gone).unwrap().path, path("campaigns/camp_0001"));
     assert_eq!(status(), "active");
-    let rest = layout.trashed(&store).unwrap();
+    let rest = layout.list_trash(&store).unwrap();
     layout.purge(&store, &rest).unwrap();
-    assert!(layout.trashed(&store).unwrap().is_empty());
+    assert!(layout.list_trash(&store).unwrap().is_empty());
 }

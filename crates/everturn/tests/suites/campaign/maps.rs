@@ -1,6 +1,6 @@
 //! Areas and worlds that are made.
 
-use everturn::campaign::{Recorded, Submission};
+use everturn::campaign::{RecordedNarrator, Submission};
 use serde_json::{Value, json};
 
 use crate::campaign::support::{
@@ -10,7 +10,7 @@ use crate::campaign::support::{
 fn generate(change: impl FnOnce(&mut Value), tool: &str, args: Value) -> (Value, Value) {
     let (store, id) = second(change);
     let mut campaign = open(&store, &id);
-    let mut narrator = Recorded::new([answer("", &[(tool, args)])]);
+    let mut narrator = RecordedNarrator::new([answer("", &[(tool, args)])]);
     let row = campaign.submit(&Submission::new("x"), &mut narrator, now()).unwrap().row;
     (value(&row), value(campaign.state().unwrap()))
 }
@@ -27,7 +27,7 @@ fn first_rules_add_one_area() {
         ("map_generate", json!({"parent_area_id": null})),
         ("map_generate", json!({})),
     ];
-    let mut narrator = Recorded::new([answer("", &calls)]);
+    let mut narrator = RecordedNarrator::new([answer("", &calls)]);
     let row = campaign.submit(&Submission::new("x"), &mut narrator, now()).unwrap().row;
     let row = value(&row);
     // Three areas are there, and the fourth number is taken.
@@ -55,7 +55,7 @@ fn between_the_generations_maps_grow_as_the_program_has_let_them() {
         ("map_generate", theme("Root Test", Value::Null, 6, "test-root")),
         ("map_generate", theme("Child Test", "area_001".into(), 5, "test-child")),
     ];
-    let mut narrator = Recorded::new([answer("", &calls)]);
+    let mut narrator = RecordedNarrator::new([answer("", &calls)]);
     let row = campaign.submit(&Submission::new("x"), &mut narrator, now()).unwrap().row;
     let results = &value(&row)["applied_actions"];
     let made = |at: usize| results[at]["result"]["created_connections"].as_u64().unwrap();
@@ -175,7 +175,7 @@ fn a_world_is_made_once_and_bound_if_asked() {
         ("world_generate", json!({"world_id": " w ", "bind_to_campaign": true})),
         ("world_generate", json!({"seed": "x"})),
     ];
-    let mut narrator = Recorded::new([answer("", &calls)]);
+    let mut narrator = RecordedNarrator::new([answer("", &calls)]);
     let row = campaign.submit(&Submission::new("x"), &mut narrator, now()).unwrap().row;
     let row = value(&row);
     let failed = row["tool_feedback"]["failed_calls"].as_array().unwrap();
@@ -216,7 +216,7 @@ fn a_world_of_an_answer_that_was_refused_is_not_made() {
         ("actor_spawn", json!({"character_id": "ghost"})),
     ];
     let outputs = [answer("A new rule!", &calls), answer("Calm.", &[])];
-    let played = campaign.submit(&Submission::new("x"), &mut Recorded::new(outputs), at(1));
+    let played = campaign.submit(&Submission::new("x"), &mut RecordedNarrator::new(outputs), at(1));
     assert_eq!(value(&played.unwrap().row)["conflict_report"]["retries"], 1);
     assert!(!exists(&store, "worlds/w/world.json"));
     let state = value(campaign.state().unwrap());
@@ -234,7 +234,7 @@ fn a_world_that_is_there_keeps_its_seed() {
     );
     let mut campaign = open(&store, &id);
     let calls = [("world_generate", json!({"seed": 5}))];
-    let mut narrator = Recorded::new([answer("", &calls)]);
+    let mut narrator = RecordedNarrator::new([answer("", &calls)]);
     let row = campaign.submit(&Submission::new("x"), &mut narrator, now()).unwrap().row;
     let result = &value(&row)["applied_actions"][0]["result"];
     assert_eq!((&result["seed"], &result["generator_id"]), (&json!("old"), &json!("g")));

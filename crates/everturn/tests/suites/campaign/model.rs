@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use everturn::campaign::{
-    Campaign, CampaignWriter, NewCampaign, Output, Recorded, Status, Submission, archive, create,
-    fork, list, restore, set_status, trash, unarchive,
+    Campaign, CampaignStatus, CampaignWriter, NarratorOutput, NewCampaign, RecordedNarrator,
+    Submission, archive, create, fork, list, restore, set_status, trash, unarchive,
 };
-use everturn::game::Archiving;
+use everturn::game::ArchiveOptions;
+use everturn::model::NewMark;
 use everturn::names::SessionId;
 use everturn::store::Store;
-use everturn::tree::Tree;
-use everturn::view::NewMark;
+use everturn::tree::JsonTree;
 use serde_json::{Value, json};
 
 use crate::campaign::support::{answer, at, memory, value};
@@ -38,7 +38,7 @@ struct Facts {
     areas: usize,
 }
 
-fn facts(tree: &Tree) -> Facts {
+fn facts(tree: &JsonTree) -> Facts {
     let tree = value(tree);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     Facts {
@@ -128,13 +128,13 @@ impl World {
                 facts.areas += 1;
                 answer("", &[("map_generate", json!({"parent_area_id": "area_001"}))])
             }
-            _ => Output::text("Silence."),
+            _ => NarratorOutput::text("Silence."),
         };
-        let wrong = || Output { text: "A new rule!".to_owned(), ..output.clone() };
+        let wrong = || NarratorOutput { text: "A new rule!".to_owned(), ..output.clone() };
         let refused = usize::try_from(self.random.below(5)).unwrap();
         let mut outputs = vec![wrong(); refused.min(3)];
         outputs.push(output.clone());
-        let result = campaign.submit(&actor, &mut Recorded::new(outputs), at(5));
+        let result = campaign.submit(&actor, &mut RecordedNarrator::new(outputs), at(5));
         assert_eq!(result.is_ok(), refused < 3);
         if result.is_ok() {
             self.model(id).turns.push(facts);
@@ -198,12 +198,12 @@ impl World {
 
     /// Takes a campaign out of sight and back, in one of the ways there are.
     fn away_and_back(&mut self, id: &SessionId) {
-        let how = Archiving::default();
+        let how = ArchiveOptions::default();
         match self.random.below(3) {
             0 => {
-                set_status(&self.store, id, &Status::Paused).unwrap();
+                set_status(&self.store, id, &CampaignStatus::Paused).unwrap();
                 assert!(CampaignWriter::open(Arc::clone(&self.store), id).is_err());
-                set_status(&self.store, id, &Status::Active).unwrap();
+                set_status(&self.store, id, &CampaignStatus::Active).unwrap();
             }
             1 => {
                 archive(&self.store, id, &how, at(7), &mut |_| {}).unwrap();

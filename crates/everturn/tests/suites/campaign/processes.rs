@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use everturn::campaign::{
-    Campaign, CampaignError, CampaignWriter, NewCampaign, Recorded, Submission, create,
+    Campaign, CampaignError, CampaignWriter, NewCampaign, RecordedNarrator, Submission, create,
 };
 use everturn::disk::sim::SimDisk;
 use everturn::names::SessionId;
-use everturn::store::{FileStore, Holder, Options, Store, StoreError};
+use everturn::store::{FileStore, LockOwner, Options, Store, StoreError};
 
 use crate::campaign::support::{answer, at, now, step};
 
 const TURNS: usize = 200;
 
 fn store(disk: &SimDisk, pid: u32) -> Arc<dyn Store> {
-    let holder = Holder { pid, started: "2026-01-01T00:00:00Z".to_owned() };
-    Arc::new(FileStore::open(Arc::new(disk.process()), Options::new(holder)).unwrap())
+    let owner = LockOwner { pid, started: "2026-01-01T00:00:00Z".to_owned() };
+    Arc::new(FileStore::open(Arc::new(disk.process()), Options::new(owner)).unwrap())
 }
 
 /// Goes to the other area, wherever the actor is.
@@ -24,7 +24,7 @@ fn turn(store: &Arc<dyn Store>, id: &SessionId, input: &str) -> Result<(), Campa
     let mut campaign = CampaignWriter::open(Arc::clone(store), id)?;
     let here = campaign.state()?.string_at(&["positions", "pc_001"]).unwrap();
     let there = if here == "area_001" { "area_002" } else { "area_001" };
-    let mut narrator = Recorded::new([answer("", &[step(&here, there)])]);
+    let mut narrator = RecordedNarrator::new([answer("", &[step(&here, there)])]);
     campaign.submit(&Submission::new(input), &mut narrator, at(1))?;
     campaign.release()
 }

@@ -1,7 +1,7 @@
 //! What players see of a campaign, and what a narrator says without a turn.
 
 use everturn::campaign::{
-    Campaign, CampaignError, Narrator, NarratorError, Output, Request, Submission,
+    Campaign, CampaignError, Narrator, NarratorError, NarratorOutput, NarratorRequest, Submission,
 };
 
 use crate::campaign::support::{answer, exists, first, now, open, play, reader, second, step};
@@ -44,8 +44,8 @@ fn every_generation_shows_who_is_where_and_where_one_can_go() {
 struct Echo;
 
 impl Narrator for Echo {
-    fn narrate(&mut self, request: &Request<'_>) -> Result<Output, NarratorError> {
-        let question = request.to_question();
+    fn narrate(&mut self, request: &NarratorRequest<'_>) -> Result<NarratorOutput, NarratorError> {
+        let question = request.to_owned_request();
         let asked = std::thread::spawn(move || {
             let request = question.as_request();
             format!(
@@ -60,7 +60,7 @@ impl Narrator for Echo {
                 request.campaign.string_at(&["id"]).unwrap()
             )
         });
-        Ok(Output::text(&asked.join().unwrap()))
+        Ok(NarratorOutput::text(&asked.join().unwrap()))
     }
 }
 
@@ -68,12 +68,12 @@ impl Narrator for Echo {
 fn a_glimpse_is_no_turn_and_a_question_is_the_whole_request() {
     let (store, id) = first();
     let mut campaign = open(&store, &id);
-    let glimpse = campaign.glimpse("look", &mut Echo).unwrap();
+    let glimpse = campaign.preview("look", &mut Echo).unwrap();
     assert_eq!(glimpse.text, "look pc_001 0 0 0 0 First camp_0001");
     assert_eq!(campaign.turn(), 0);
     assert!(!exists(&store, "campaigns/camp_0001/turn_log.jsonl"));
     campaign.submit(&Submission::new("x"), &mut Echo, now()).unwrap();
-    let glimpse = campaign.glimpse("look", &mut Echo).unwrap();
+    let glimpse = campaign.preview("look", &mut Echo).unwrap();
     assert_eq!(glimpse.text, "look pc_001 1 1 0 0 First camp_0001");
 }
 
@@ -82,12 +82,12 @@ fn whoever_plays_a_campaign_can_fork_it() {
     let (store, id) = first();
     let mut campaign = open(&store, &id);
     play(&mut campaign, answer("", &[step("area_001", "area_002")])).unwrap();
-    play(&mut campaign, Output::text("Silence.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     let branch = campaign.fork(1, None).unwrap();
     assert_eq!((branch.id.as_str(), branch.turn), ("camp_0002", 1));
     assert_eq!(reader(&store, &branch.id).turn(), 1);
     assert_eq!(reader(&store, &branch.id).lineage().unwrap().unwrap().kind, "fork");
     assert!(matches!(campaign.fork(9, None), Err(CampaignError::NoTurn { .. })));
-    play(&mut campaign, Output::text("Silence.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     assert_eq!(campaign.turn(), 3);
 }

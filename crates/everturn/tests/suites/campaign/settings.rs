@@ -1,6 +1,6 @@
 //! Settings: what they may be, by both rules.
 
-use everturn::campaign::{CampaignError, Output, Rules, SETTINGS, settings};
+use everturn::campaign::{CampaignError, NarratorOutput, RuleSet, SETTINGS, settings};
 use serde_json::{Value, json};
 
 use crate::campaign::support::{first, first_with, open, play, read, second, value};
@@ -110,8 +110,8 @@ fn some_settings_belong_to_the_second_rules() {
         patch(true, &[(key, json!("poet"))]),
         Err(format!("{key}: \"poet\" is not one of deterministic, llm"))
     );
-    assert_eq!(settings(Rules::First).count(), 5);
-    assert_eq!(settings(Rules::Second).count(), SETTINGS.len());
+    assert_eq!(settings(RuleSet::First).count(), 5);
+    assert_eq!(settings(RuleSet::Second).count(), SETTINGS.len());
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn the_revision_counts_patches_that_changed_something_and_rows_have_it() {
     let mut campaign = open(&store, &id);
     for (value, revision) in [(1, 1), (1, 1), (2, 2), (0, 3)] {
         campaign.patch_settings(&[(CHECKPOINTS.to_owned(), json!(value))]).unwrap();
-        let row = play(&mut campaign, Output::text("Silence.")).unwrap().row;
+        let row = play(&mut campaign, NarratorOutput::text("Silence.")).unwrap().row;
         assert_eq!(row.text_at(&["settings_revision"]).unwrap(), revision.to_string());
     }
 }

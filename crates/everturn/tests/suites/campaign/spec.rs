@@ -1,7 +1,7 @@
 //! The documented campaign and row, and a campaign as the program writes it: opened, checked, saved again.
 
 use everturn::campaign::{Generation, Submission};
-use everturn::campaign::{NewCampaign, Output, Recorded, create};
+use everturn::campaign::{NarratorOutput, NewCampaign, RecordedNarrator, create};
 use serde_json::Value;
 
 use crate::campaign::support::{
@@ -82,7 +82,7 @@ fn the_documented_campaign_opens_is_whole_and_keeps_its_bytes() {
     assert_eq!(campaign.turn(), 1);
     assert_eq!(campaign.check().unwrap(), []);
     let mut writer = open(&store, &id("camp_0001"));
-    play(&mut writer, Output::text("Nothing stirs.")).unwrap();
+    play(&mut writer, NarratorOutput::text("Nothing stirs.")).unwrap();
     assert_eq!(read(&store, FILE), DOCUMENTED, "a turn without a change leaves the document alone");
     assert!(read(&store, LOG).starts_with(ROW));
 }
@@ -119,7 +119,8 @@ fn rows_are_written_as_python_writes_them() {
     let new = NewCampaign { party: vec!["pc_001".to_owned()], ..NewCampaign::default() };
     let id = create(&store, &new, now()).unwrap();
     let mut writer = open(&store, &id);
-    let mut narrator = Recorded::new([answer("Ein Käfer 🐞.", &[step("area_001", "area_002")])]);
+    let mut narrator =
+        RecordedNarrator::new([answer("Ein Käfer 🐞.", &[step("area_001", "area_002")])]);
     let later = "2026-01-14T16:05:30.000120Z".parse().unwrap();
     let submission = Submission::new("Ich höre\u{7f}\n\"zu\"");
     let played = writer.submit(&submission, &mut narrator, later).unwrap();

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use everturn::campaign::{
-    Campaign, CampaignError, CampaignWriter, NewCampaign, Output, Played, Recorded, Submission,
-    create,
+    Campaign, CampaignError, CampaignWriter, NarratorOutput, NewCampaign, PlayOutcome,
+    RecordedNarrator, Submission, create,
 };
 use everturn::names::{FilePath, SessionId};
-use everturn::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
-use everturn::tree::Tree;
+use everturn::store::{Durability, FileMode, MemoryStore, Precondition, Step, Store};
+use everturn::tree::JsonTree;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -44,8 +44,8 @@ pub(crate) fn first() -> (Arc<dyn Store>, SessionId) {
 pub(crate) fn put(store: &Arc<dyn Store>, file: &str, text: &str) {
     let writer = store.lock(&[path(file)]).unwrap();
     let (file, bytes) = (path(file), text.as_bytes().to_vec());
-    let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
-    let step = Step::Replace { file, expect, bytes, secrecy };
+    let (expect, mode) = (Precondition::Anything, FileMode::Default);
+    let step = Step::Replace { file, expect, bytes, mode };
     writer.commit(vec![step], Durability::Synced).unwrap();
     writer.release().unwrap();
 }
@@ -138,12 +138,12 @@ pub(crate) fn reader(store: &Arc<dyn Store>, id: &SessionId) -> Campaign {
 }
 
 /// An answer with these calls, which are given as (tool, arguments).
-pub(crate) fn answer(text: &str, calls: &[(&str, Value)]) -> Output {
+pub(crate) fn answer(text: &str, calls: &[(&str, Value)]) -> NarratorOutput {
     let call = |(number, (tool, args)): (usize, &(&str, Value))| {
-        Tree::from_value(&json!({"id": format!("call_{number}"), "tool": tool, "args": args}))
+        JsonTree::from_value(&json!({"id": format!("call_{number}"), "tool": tool, "args": args}))
             .unwrap()
     };
-    Output {
+    NarratorOutput {
         text: text.to_owned(),
         dialog_type: Some("scene_description".to_owned()),
         tool_calls: calls.iter().enumerate().map(call).collect(),
@@ -151,8 +151,11 @@ pub(crate) fn answer(text: &str, calls: &[(&str, Value)]) -> Output {
 }
 
 /// Plays a turn with one answer of the narrator.
-pub(crate) fn play(campaign: &mut CampaignWriter, output: Output) -> Result<Played, CampaignError> {
-    campaign.submit(&Submission::new("go on"), &mut Recorded::new([output]), now())
+pub(crate) fn play(
+    campaign: &mut CampaignWriter,
+    output: NarratorOutput,
+) -> Result<PlayOutcome, CampaignError> {
+    campaign.submit(&Submission::new("go on"), &mut RecordedNarrator::new([output]), now())
 }
 
 /// A call of the first rules that moves the active actor.
@@ -160,6 +163,6 @@ pub(crate) fn step(from: &str, to: &str) -> (&'static str, Value) {
     ("move", json!({"actor_id": "pc_001", "from_area_id": from, "to_area_id": to}))
 }
 
-pub(crate) fn value(tree: &Tree) -> Value {
+pub(crate) fn value(tree: &JsonTree) -> Value {
     tree.to_value().unwrap()
 }

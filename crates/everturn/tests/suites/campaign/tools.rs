@@ -1,19 +1,19 @@
 //! Every tool, in every state, with every reason, by both rules.
 
 use everturn::campaign::{CampaignWriter, Submission};
-use everturn::campaign::{Output, Recorded};
+use everturn::campaign::{NarratorOutput, RecordedNarrator};
 use serde_json::{Value, json};
 
 use crate::campaign::support::{answer, first_with, now, open, second, value};
 
 /// What one call leads to: its result, or its status and reason.
 fn call_in(campaign: &mut CampaignWriter, tool: &str, args: &Value) -> Result<Value, String> {
-    let output = Output {
+    let output = NarratorOutput {
         // An explanation of rules may use any words, so that only the call matters.
         dialog_type: Some("rule_explanation".to_owned()),
         ..answer("", &[(tool, args.clone())])
     };
-    let mut narrator = Recorded::new([output]);
+    let mut narrator = RecordedNarrator::new([output]);
     let submission = Submission { seed: 7, ..Submission::new("x") };
     let row = campaign.submit(&submission, &mut narrator, now()).unwrap().row;
     let row = value(&row);
@@ -198,8 +198,9 @@ fn an_unconscious_actor_waits_while_somebody_else_could_act() {
     let (store, id) =
         second(|document| document["actors"]["pc_001"]["character_state"] = "unconscious".into());
     let mut campaign = open(&store, &id);
-    let error =
-        campaign.submit(&Submission::new("x"), &mut Recorded::default(), now()).unwrap_err();
+    let error = campaign
+        .submit(&Submission::new("x"), &mut RecordedNarrator::default(), now())
+        .unwrap_err();
     assert_eq!(error.to_string(), "actor pc_001 is unconscious; select another actor");
     let (store, id) = second(|document| {
         document["actors"]["pc_001"]["character_state"] = "unconscious".into();
@@ -349,7 +350,7 @@ fn several_calls_work_on_what_the_ones_before_left() {
             ("move", walk("pc_001", "area_002", "area_003")),
         ],
     );
-    let row = campaign.submit(&Submission::new("x"), &mut Recorded::new([output]), now());
+    let row = campaign.submit(&Submission::new("x"), &mut RecordedNarrator::new([output]), now());
     let row = value(&row.unwrap().row);
     assert_eq!(row["applied_actions"].as_array().unwrap().len(), 3);
     assert_eq!(row["tool_feedback"]["failed_calls"][0]["id"], "call_2");

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use everturn::campaign::{
-    Campaign, CampaignError, NewCampaign, Output, Recorded, Submission, create, list,
+    Campaign, CampaignError, NarratorOutput, NewCampaign, RecordedNarrator, Submission, create,
+    list,
 };
 use everturn::names::SessionId;
 use everturn::store::StoreError;
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 use serde_json::json;
 
 use crate::campaign::support::{
@@ -65,10 +66,10 @@ fn the_active_actor_acts_unless_another_is_named() {
     let mut campaign = open(&store, &id);
     let acts = |actor: Option<&'static str>| Submission { actor, ..Submission::new("x") };
     let mut say = |actor| {
-        let mut narrator = Recorded::new([Output::text("Silence.")]);
+        let mut narrator = RecordedNarrator::new([NarratorOutput::text("Silence.")]);
         campaign.submit(&acts(actor), &mut narrator, now())
     };
-    let who = |row: &Tree| row.string_at(&["state_summary", "active_actor_id"]).unwrap();
+    let who = |row: &JsonTree| row.string_at(&["state_summary", "active_actor_id"]).unwrap();
     assert_eq!(who(&say(None).unwrap().row), "pc_001");
     assert_eq!(who(&say(Some("pc_002")).unwrap().row), "pc_002");
     for stranger in ["pc_003", "", "../x"] {
@@ -79,7 +80,7 @@ fn the_active_actor_acts_unless_another_is_named() {
     assert!(campaign.select_actor("pc_002").unwrap());
     assert!(!campaign.select_actor("pc_002").unwrap());
     assert!(campaign.select_actor("pc_003").is_err());
-    assert_eq!(who(&play(&mut campaign, Output::text("Silence.")).unwrap().row), "pc_002");
+    assert_eq!(who(&play(&mut campaign, NarratorOutput::text("Silence.")).unwrap().row), "pc_002");
     assert_eq!(campaign.turn(), 3);
 }
 
@@ -92,8 +93,8 @@ fn what_is_no_call_is_passed_over() {
         {"id": "a", "tool": "move", "args": {}, "reason": 3},
         {"id": "b", "tool": "move", "args": {}, "reason": "why", "more": 1},
         {"id": "c", "tool": "move", "args": {}}]"#;
-    let calls = Tree::parse(calls).unwrap().children().into_iter().map(|(_, call)| call);
-    let output = Output { tool_calls: calls.collect(), ..Output::text("Silence.") };
+    let calls = JsonTree::parse(calls).unwrap().children().into_iter().map(|(_, call)| call);
+    let output = NarratorOutput { tool_calls: calls.collect(), ..NarratorOutput::text("Silence.") };
     let row = value(&play(&mut campaign, output).unwrap().row);
     let expect = json!([
         {"id": "b", "tool": "move", "args": {}, "reason": "why"},
@@ -112,8 +113,10 @@ fn calls_nested_without_end_are_passed_over() {
         "[".repeat(20_000),
         "]".repeat(20_000)
     );
-    let output =
-        Output { tool_calls: vec![Tree::parse(deep).unwrap()], ..Output::text("Silence.") };
+    let output = NarratorOutput {
+        tool_calls: vec![JsonTree::parse(deep).unwrap()],
+        ..NarratorOutput::text("Silence.")
+    };
     let row = value(&play(&mut campaign, output).unwrap().row);
     assert_eq!(row["assistant_structured"]["tool_calls"], json!([]));
 }
@@ -135,7 +138,7 @@ fn a_campaign_that_is_over_takes_no_turns() {
         json!({"ended": true, "reason": "party_dead", "ended_at": "2026-01-14T16:05:00+00:00"});
     assert_eq!(lifecycle, expect);
     let log = read(&store, LOG);
-    let error = play(&mut campaign, Output::text("x")).unwrap_err();
+    let error = play(&mut campaign, NarratorOutput::text("x")).unwrap_err();
     assert_eq!(error.to_string(), "campaign has ended: party_dead");
     assert_eq!(read(&store, LOG), log);
 }
@@ -149,7 +152,7 @@ fn first_rules_know_no_end_and_no_milestones() {
     let mut campaign = open(&store, &id);
     let before = read(&store, "campaigns/camp_0001/campaign.json");
     for _ in 0..8 {
-        play(&mut campaign, Output::text("Silence.")).unwrap();
+        play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     }
     assert_eq!(read(&store, "campaigns/camp_0001/campaign.json"), before);
 }
@@ -160,7 +163,7 @@ fn second_rules_reach_milestones() {
     let mut campaign = open(&store, &id);
     let mut seen = Vec::new();
     for _ in 0..13 {
-        play(&mut campaign, Output::text("Silence.")).unwrap();
+        play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
         seen.push(campaign.state().unwrap().string_at(&["milestone", "current"]).unwrap());
     }
     assert_eq!(seen[4..7], ["intro", "milestone_1", "milestone_1"]);
@@ -209,7 +212,10 @@ fn the_strict_guard_refuses_unknown_kinds_of_text() {
         document["settings_snapshot"]["dialog"]["strict_semantic_guard"] = true.into();
     });
     let mut campaign = open(&store, &id);
-    let say = |kind: &str| Output { dialog_type: Some(kind.to_owned()), ..Output::text("x") };
+    let say = |kind: &str| NarratorOutput {
+        dialog_type: Some(kind.to_owned()),
+        ..NarratorOutput::text("x")
+    };
     let error = play(&mut campaign, say("poem")).unwrap_err();
     assert!(matches!(error, CampaignError::DialogType { .. }), "{error}");
     assert!(!exists(&store, LOG));
@@ -228,7 +234,7 @@ fn the_strict_guard_refuses_unknown_kinds_of_text() {
 fn the_summary_of_the_second_generation_has_more() {
     let (store, id) = second(|_| {});
     let mut campaign = open(&store, &id);
-    let row = value(&play(&mut campaign, Output::text("Silence.")).unwrap().row);
+    let row = value(&play(&mut campaign, NarratorOutput::text("Silence.")).unwrap().row);
     let expect = json!({
         "active_actor_id": "pc_001",
         "positions": {"pc_001": "area_001", "pc_002": "area_001"},
@@ -255,7 +261,7 @@ fn the_summary_of_the_third_generation_has_the_stacks() {
         });
     });
     let mut campaign = open(&store, &id);
-    let row = value(&play(&mut campaign, Output::text("Silence.")).unwrap().row);
+    let row = value(&play(&mut campaign, NarratorOutput::text("Silence.")).unwrap().row);
     let expect = json!({"pc_001": {}, "pc_002": {"coin": ["stack_1"]}});
     assert_eq!(row["state_summary"]["inventory_stack_ids"], expect);
 }
@@ -295,7 +301,7 @@ fn what_a_turn_needs_is_there_when_it_begins() {
         }
     });
     let mut campaign = open(&store, &id);
-    let row = value(&play(&mut campaign, Output::text("Silence.")).unwrap().row);
+    let row = value(&play(&mut campaign, NarratorOutput::text("Silence.")).unwrap().row);
     assert_eq!(row["state_summary"]["positions"]["pc_002"], "area_001");
     assert_eq!(row["state_summary"]["hp"]["pc_002"], 10);
     assert_eq!(value(campaign.state().unwrap())["map"]["areas"]["area_002"]["name"], "Side Room");
@@ -304,7 +310,7 @@ fn what_a_turn_needs_is_there_when_it_begins() {
         document["map"]["areas"] = json!({"b": {"id": "b", "reachable_area_ids": []}});
     });
     let mut campaign = open(&store, &id);
-    play(&mut campaign, Output::text("Silence.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     assert_eq!(value(campaign.state().unwrap())["actors"]["pc_002"]["position"], "b");
 }
 
@@ -313,9 +319,9 @@ fn an_input_of_a_megabyte_is_a_turn() {
     let (store, id) = first();
     let mut campaign = open(&store, &id);
     let long = "ü\u{1b}[31m\0".repeat(1 << 17);
-    let mut narrator = Recorded::new([Output::text("Silence.")]);
+    let mut narrator = RecordedNarrator::new([NarratorOutput::text("Silence.")]);
     campaign.submit(&Submission::new(&long), &mut narrator, now()).unwrap();
-    play(&mut campaign, Output::text("Silence.")).unwrap();
+    play(&mut campaign, NarratorOutput::text("Silence.")).unwrap();
     let campaign = reader(&store, &id);
     assert_eq!(campaign.turn(), 2);
     let first = campaign.rows().unwrap().next().unwrap().unwrap();
@@ -333,7 +339,7 @@ fn turn_numbers_follow_the_last_row_whatever_was_before() {
     );
     let mut campaign = open(&store, &id);
     assert_eq!(campaign.turn(), 9999);
-    let row = play(&mut campaign, Output::text("Silence.")).unwrap().row;
+    let row = play(&mut campaign, NarratorOutput::text("Silence.")).unwrap().row;
     assert_eq!(row.string_at(&["turn_id"]).unwrap(), "turn_10000");
 }
 
@@ -352,7 +358,7 @@ fn a_campaign_has_one_writer() {
 
 #[test]
 fn recorded_answers_may_be_texts_or_objects() {
-    let parse = |text: &str| Output::from_tree(&Tree::parse(text).unwrap());
+    let parse = |text: &str| NarratorOutput::from_tree(&JsonTree::parse(text).unwrap());
     assert_eq!(parse("\"Hm.\"").unwrap().text, "Hm.");
     let output =
         parse(r#"{"assistant_text": "A", "dialog_type": "B", "tool_calls": [1, 2]}"#).unwrap();

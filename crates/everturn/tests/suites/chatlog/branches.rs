@@ -1,8 +1,8 @@
 //! Forks and rewinds, and the whole life of a chat log.
 
-use everturn::chatlog::{ChatError, ChatLog, NewMark, fork};
-use everturn::layout::{self, Stage};
-use everturn::view::Place;
+use everturn::chatlog::{ChatError, ChatLog, NewChatMark, fork};
+use everturn::format::{self, Transition};
+use everturn::model::SessionRef;
 
 use crate::chatlog::support::{
     EXAMPLE, TALE, at, document, example, exists, path, put, read, reader, tell, told, writer,
@@ -13,8 +13,11 @@ fn a_fork_has_the_messages_up_to_one_and_the_tools_with_them() {
     let store = example();
     let mut log = writer(&store);
     tell(&mut log, "Dead. <tool:update id=death-counter value=1>", 5);
-    log.add_mark(&NewMark { kind: "bookmark", name: "end", description: None, number: 4 }, at(6))
-        .unwrap();
+    log.add_mark(
+        &NewChatMark { kind: "bookmark", name: "end", description: None, number: 4 },
+        at(6),
+    )
+    .unwrap();
     log.release().unwrap();
     let before = told(&reader(&store));
     let made = fork(&store, &path(TALE), Some(2), None, at(9)).unwrap();
@@ -85,14 +88,14 @@ fn a_rewind_loses_nothing_and_takes_the_tools_back() {
 #[test]
 fn a_chat_log_is_thrown_away_and_taken_back() {
     let store = example();
-    let chatlog = layout::find("chatlog").unwrap();
+    let chatlog = format::find("chatlog").unwrap();
     put(&store, "notes.json", "{\"type\": \"note\"}");
     put(&store, "loose.json", EXAMPLE);
     let places = || {
         let mut places: Vec<String> = chatlog
-            .places(&store)
+            .locate(&store)
             .unwrap()
-            .places
+            .sessions
             .into_iter()
             .map(|place| place.path.to_string())
             .collect();
@@ -100,25 +103,25 @@ fn a_chat_log_is_thrown_away_and_taken_back() {
         places
     };
     assert_eq!(places(), [TALE, "loose.json"]);
-    let place = Place { id: "tale".to_owned(), path: path(TALE) };
+    let place = SessionRef { id: "tale".to_owned(), path: path(TALE) };
     let mut log = writer(&store);
     tell(&mut log, "More.", 5);
     log.release().unwrap();
     let before = told(&reader(&store));
-    let gone = chatlog.stage(&store, &place, Stage::Trash, at(9), &mut |_| {}).unwrap();
+    let gone = chatlog.transition(&store, &place, Transition::Trash, at(9), &mut |_| {}).unwrap();
     assert_eq!(gone.trashed.as_deref(), Some("20260101T100009Z-tale"));
     assert_eq!(places(), ["loose.json"]);
     assert!(!exists(&store, "chats/tale.journal.jsonl"));
-    let trashed = chatlog.trashed(&store).unwrap();
+    let trashed = chatlog.list_trash(&store).unwrap();
     assert_eq!((trashed.len(), trashed[0].path.as_str()), (1, TALE));
-    assert_eq!(layout::find("game").unwrap().trashed(&store).unwrap().len(), 0);
+    assert_eq!(format::find("game").unwrap().list_trash(&store).unwrap().len(), 0);
     chatlog.restore(&store, "20260101T100009Z-tale").unwrap();
     assert_eq!(told(&reader(&store)), before);
     assert!(chatlog.restore(&store, "20260101T100009Z-tale").is_err());
-    chatlog.stage(&store, &place, Stage::Trash, at(10), &mut |_| {}).unwrap();
+    chatlog.transition(&store, &place, Transition::Trash, at(10), &mut |_| {}).unwrap();
     put(&store, TALE, EXAMPLE);
     assert!(chatlog.restore(&store, "20260101T100010Z-tale").is_err());
-    chatlog.purge(&store, &chatlog.trashed(&store).unwrap()).unwrap();
-    assert!(chatlog.trashed(&store).unwrap().is_empty());
-    assert!(chatlog.stage(&store, &place, Stage::Pause, at(10), &mut |_| {}).is_err());
+    chatlog.purge(&store, &chatlog.list_trash(&store).unwrap()).unwrap();
+    assert!(chatlog.list_trash(&store).unwrap().is_empty());
+    assert!(chatlog.transition(&store, &place, Transition::Pause, at(10), &mut |_| {}).is_err());
 }

@@ -1,14 +1,14 @@
 //! What a check finds, and what a repair mends.
 
 use everturn::chatlog::{ChatLog, plan_repair, repair, undo_repair};
-use everturn::finding::{Code, Finding};
+use everturn::finding::{Finding, FindingCode};
 
 use crate::chatlog::support::{
     EXAMPLE, TALE, at, document, example, exists, memory, path, put, read, reader, tell, told,
     writer,
 };
 
-fn messages(findings: &[Finding]) -> Vec<(Code, &str)> {
+fn messages(findings: &[Finding]) -> Vec<(FindingCode, &str)> {
     findings.iter().map(|finding| (finding.code, finding.message.as_str())).collect()
 }
 
@@ -19,13 +19,13 @@ fn the_example_has_exactly_its_known_inconsistencies() {
     assert_eq!(
         messages(&findings),
         [
-            (Code::WrongMetadata, "session.message_count is 42, and there are 3 messages"),
+            (FindingCode::WrongMetadata, "session.message_count is 42, and there are 3 messages"),
             (
-                Code::UnknownReference,
+                FindingCode::UnknownReference,
                 "bookmark bm-001 refers to tool snapshot tool-snapshot-id-1, which is not there"
             ),
             (
-                Code::UnknownReference,
+                FindingCode::UnknownReference,
                 "the context window refers to tool snapshot tool-snapshot-id-1, which is not there"
             ),
         ]
@@ -33,7 +33,7 @@ fn the_example_has_exactly_its_known_inconsistencies() {
 }
 
 /// The example with one thing changed has one finding more.
-fn check(from: &str, to: &str, code: Code, words: &str) {
+fn check(from: &str, to: &str, code: FindingCode, words: &str) {
     let text = EXAMPLE.replacen(from, to, 1);
     assert_ne!(text, EXAMPLE, "{from}");
     let store = memory();
@@ -53,7 +53,7 @@ fn check(from: &str, to: &str, code: Code, words: &str) {
     let kept = to.split('\n').map(str::trim).filter(|part| !part.is_empty());
     let after = read(&store, TALE);
     for part in kept {
-        assert!(after.contains(part) || code == Code::WrongMetadata, "{part} is gone");
+        assert!(after.contains(part) || code == FindingCode::WrongMetadata, "{part} is gone");
     }
 }
 
@@ -62,43 +62,43 @@ fn every_kind_of_damage_inside_a_document_is_a_finding() {
     check(
         "\"id\": \"msg-002\"",
         "\"id\": \"msg-001\"",
-        Code::DuplicateId,
+        FindingCode::DuplicateId,
         "there is a message msg-001 before",
     );
     check(
         "\"message_id\": \"msg-001\"",
         "\"message_id\": \"msg-009\"",
-        Code::UnknownReference,
+        FindingCode::UnknownReference,
         "tool snapshot 1 belongs to message msg-009",
     );
     check(
         "\"tool_id\": \"rezero-timeline-tracker\"",
         "\"tool_id\": \"else\"",
-        Code::UnknownReference,
+        FindingCode::UnknownReference,
         "of the tool else",
     );
     check(
         "\"msg-003\"],",
         "\"msg-003\", \"msg-077\"],",
-        Code::UnknownReference,
+        FindingCode::UnknownReference,
         "the context window refers to message msg-077",
     );
     check(
         "\"type\": \"narrator\"",
         "\"type\": \"bard\"",
-        Code::BadRecord,
+        FindingCode::BadRecord,
         "message msg-002: type is \"bard\"",
     );
     check(
         "\"timestamp\": \"2023-05-18T12:01:00Z\"",
         "\"timestamp\": \"soon\"",
-        Code::BadRecord,
+        FindingCode::BadRecord,
         "which is no time",
     );
     check(
         "\"is_edited\": false",
         "\"is_edited\": \"no\"",
-        Code::BadRecord,
+        FindingCode::BadRecord,
         "metadata.is_edited is a string",
     );
 }
@@ -108,40 +108,45 @@ fn values_keys_and_kinds_that_make_no_sense_are_findings() {
     check(
         "\"duration_seconds\": 9000",
         "\"duration_seconds\": 1",
-        Code::WrongMetadata,
+        FindingCode::WrongMetadata,
         "9000 seconds",
     );
     check(
         "\"series\": \"Re:Zero\"",
         "\"series\": \"Re:Zero\", \"series\": \"x\"",
-        Code::DuplicateKey,
+        FindingCode::DuplicateKey,
         "\"series\"",
     );
     check(
         "\"name\": \"System\"",
         "\"name\": \"System\", \"name\": \"x\"",
-        Code::DuplicateKey,
+        FindingCode::DuplicateKey,
         "message msg-001: an object has the key \"name\"",
     );
-    check("\"version\": \"1.0\"", "\"version\": \"2.0\"", Code::NewerVersion, "2.0");
-    check("\"changes\": []", "\"changes\": 7", Code::BadRecord, "changes is a number");
-    check("\"id\": \"nm-001\"", "\"id\": \"bm-001\"", Code::DuplicateId, "there is a mark bm-001");
+    check("\"version\": \"1.0\"", "\"version\": \"2.0\"", FindingCode::NewerVersion, "2.0");
+    check("\"changes\": []", "\"changes\": 7", FindingCode::BadRecord, "changes is a number");
+    check(
+        "\"id\": \"nm-001\"",
+        "\"id\": \"bm-001\"",
+        FindingCode::DuplicateId,
+        "there is a mark bm-001",
+    );
     check(
         "\"strategy\": \"sliding\"",
         "\"strategy\": \"greedy\"",
-        Code::BadRecord,
+        FindingCode::BadRecord,
         "context_window.strategy",
     );
     check(
         "\"bookmarks\": [",
         "\"bookmarks\": [ 7,",
-        Code::BadRecord,
+        FindingCode::BadRecord,
         "bookmarks[0]: it is a number",
     );
     check(
         "\"messages\": [",
         "\"messages\": [ 7, null, \"x\", [1],",
-        Code::BadRecord,
+        FindingCode::BadRecord,
         "message 1: it is a number",
     );
 }
@@ -155,7 +160,7 @@ fn values_that_follow_are_mended_and_can_be_as_they_were() {
     let done = repair(&store, &path(TALE), at(1)).unwrap();
     assert_eq!(done.findings.len(), 2, "references are for somebody who knows");
     assert_eq!(document(&store)["session"]["message_count"], 3);
-    assert!(exists(&store, done.kept.unwrap().as_str()));
+    assert!(exists(&store, done.originals.unwrap().as_str()));
     undo_repair(&store, &path(TALE), at(2)).unwrap();
     assert_eq!(read(&store, TALE), EXAMPLE);
     assert!(undo_repair(&store, &path(TALE), at(3)).is_err());
@@ -180,13 +185,13 @@ fn a_journal_with_bad_lines_gives_what_it_has_and_is_mended() {
     let log = reader(&store);
     assert_eq!(log.len(), 5);
     assert_eq!(log.message(5).unwrap().text(), "Number 3.");
-    let codes: Vec<Code> = log.findings().iter().map(|finding| finding.code).collect();
-    assert_eq!(codes, [Code::BadLine, Code::BadRecord, Code::TornTail]);
+    let codes: Vec<FindingCode> = log.findings().iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, [FindingCode::BadLine, FindingCode::BadRecord, FindingCode::TornTail]);
     let before = told(&log);
     let done = repair(&store, &path(TALE), at(9)).unwrap();
     assert_eq!(told(&reader(&store)), before);
     assert!(!exists(&store, journal));
-    assert_eq!(read(&store, &format!("{}/{journal}", done.kept.unwrap())), broken);
+    assert_eq!(read(&store, &format!("{}/{journal}", done.originals.unwrap())), broken);
     undo_repair(&store, &path(TALE), at(10)).unwrap();
     assert_eq!((read(&store, journal), read(&store, TALE)), (broken, EXAMPLE.to_owned()));
 }
@@ -204,7 +209,7 @@ fn a_document_that_breaks_off_is_refused_and_what_is_left_is_rescued() {
     assert_eq!(reader(&store).len(), 2);
     assert_eq!(done.findings, []);
     assert_eq!(document(&store)["session"]["message_count"], 2);
-    assert_eq!(read(&store, &format!("{}/{TALE}", done.kept.unwrap())), torn);
+    assert_eq!(read(&store, &format!("{}/{TALE}", done.originals.unwrap())), torn);
     let empty = memory();
     put(&empty, TALE, "\0\0\0\0");
     let done = repair(&empty, &path(TALE), at(1)).unwrap();

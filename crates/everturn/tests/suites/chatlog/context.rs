@@ -1,9 +1,9 @@
 //! What is told to a model, and what comes out of a database.
 
-use everturn::chatlog::{ChatLog, Telling, shelve};
-use everturn::chatlog_import::{Import, Imported};
-use everturn::context::{Kind, Strategy, Why};
-use everturn::tree::Tree;
+use everturn::chatlog::{ChatLog, ContextOptions, store_import};
+use everturn::chatlog_import::{DatabaseImport, ImportedDocument};
+use everturn::context::{ContextStrategy, ItemKind, SelectionReason};
+use everturn::tree::JsonTree;
 use serde_json::json;
 
 use crate::chatlog::support::{
@@ -11,8 +11,8 @@ use crate::chatlog::support::{
     writer,
 };
 
-fn how(size: usize, strategy: Strategy) -> Telling {
-    Telling { size, strategy, ..Telling::default() }
+fn how(size: usize, strategy: ContextStrategy) -> ContextOptions {
+    ContextOptions { size, strategy, ..ContextOptions::default() }
 }
 
 #[test]
@@ -29,46 +29,55 @@ fn messages_tools_cards_and_lore_are_told_as_far_as_they_fit() {
         r#"{"entries": [{"id": "lugnica", "keys": ["marketplace"], "content": "Lugnica is a kingdom."}, {"id": "witch", "keys": ["witch"], "content": "Never named."}]}"#,
     );
     let log = reader(&store);
-    let all = log.context(&how(16384, Strategy::Sliding)).unwrap();
-    assert_eq!(all.selection.ids(Kind::Message), ["msg-001", "msg-002", "msg-003"]);
-    assert_eq!(all.selection.ids(Kind::CharacterCard), ["cc-subaru-natsuki"], "{:?}", all.notes);
-    assert_eq!(all.selection.ids(Kind::LorebookEntry), ["lugnica"]);
-    assert_eq!(all.selection.ids(Kind::ToolSnapshot), ["rezero-timeline-tracker"]);
+    let all = log.context(&how(16384, ContextStrategy::Sliding)).unwrap();
+    assert_eq!(all.selection.ids(ItemKind::Message), ["msg-001", "msg-002", "msg-003"]);
+    assert_eq!(
+        all.selection.ids(ItemKind::CharacterCard),
+        ["cc-subaru-natsuki"],
+        "{:?}",
+        all.notes
+    );
+    assert_eq!(all.selection.ids(ItemKind::LorebookEntry), ["lugnica"]);
+    assert_eq!(all.selection.ids(ItemKind::ToolSnapshot), ["rezero-timeline-tracker"]);
     assert!(all.prompt().contains("death-counter: 0"), "{}", all.prompt());
     assert!(all.prompt().starts_with("This is an immersive RPG experience"));
     assert_eq!(all.chat()[0]["role"], "system");
     // The prompts of the settings take their room first.
-    assert!(all.selection.used() + all.selection.window.reserve() <= 16384);
-    let few = log.context(&how(220, Strategy::Sliding)).unwrap();
-    assert_eq!(few.selection.ids(Kind::Message), ["msg-003"]);
+    assert!(all.selection.used_tokens() + all.selection.window.reserve() <= 16384);
+    let few = log.context(&how(220, ContextStrategy::Sliding)).unwrap();
+    assert_eq!(few.selection.ids(ItemKind::Message), ["msg-003"]);
     assert!(few.selection.left_out.iter().any(|left| left.id == "msg-002"));
-    let fixed = log.context(&how(330, Strategy::Fixed)).unwrap();
-    assert_eq!(fixed.selection.ids(Kind::Message), ["msg-001", "msg-003"]);
+    let fixed = log.context(&how(330, ContextStrategy::Fixed)).unwrap();
+    assert_eq!(fixed.selection.ids(ItemKind::Message), ["msg-001", "msg-003"]);
     assert!(
         fixed
             .selection
             .included
             .iter()
-            .any(|told| told.item.id == "msg-001" && told.why == Why::Pinned)
+            .any(|told| told.item.id == "msg-001" && told.why == SelectionReason::Pinned)
     );
-    let adaptive =
-        log.context(&Telling { pins: vec![3], ..how(16384, Strategy::Adaptive) }).unwrap();
+    let adaptive = log
+        .context(&ContextOptions { pins: vec![3], ..how(16384, ContextStrategy::Adaptive) })
+        .unwrap();
     let why =
         |id: &str| adaptive.selection.included.iter().find(|told| told.item.id == id).unwrap().why;
-    assert_eq!((why("msg-001"), why("msg-002")), (Why::Referenced, Why::Marked));
-    assert!(log.context(&how(10, Strategy::Sliding)).is_err());
+    assert_eq!(
+        (why("msg-001"), why("msg-002")),
+        (SelectionReason::Referenced, SelectionReason::Marked)
+    );
+    assert!(log.context(&how(10, ContextStrategy::Sliding)).is_err());
 }
 
 #[test]
 fn cards_and_lorebooks_that_are_not_there_are_notes() {
     let store = example();
     put(&store, "cards/cc-subaru-natsuki.png", "no picture");
-    let told = reader(&store).context(&how(16384, Strategy::Sliding)).unwrap();
+    let told = reader(&store).context(&how(16384, ContextStrategy::Sliding)).unwrap();
     assert_eq!(told.notes.len(), 3, "{:?}", told.notes);
     assert!(told.notes[0].starts_with("cards/cc-subaru-natsuki.png cannot be used"));
     assert_eq!(told.notes[2], "there is no lorebook lb-rezero in lorebooks");
     put(&store, TALE, &EXAMPLE.replace("\"lb-rezero\"", "\"../../etc\""));
-    let told = reader(&store).context(&how(16384, Strategy::Sliding)).unwrap();
+    let told = reader(&store).context(&how(16384, ContextStrategy::Sliding)).unwrap();
     assert!(told.notes.iter().any(|note| note.contains("cannot be the name of a file")));
 }
 
@@ -77,8 +86,8 @@ fn what_was_chosen_is_recorded() {
     let store = example();
     let mut log = writer(&store);
     tell(&mut log, "On. <tool:update id=death-counter value=1>", 1);
-    let told = log.log().context(&how(4096, Strategy::Adaptive)).unwrap();
-    let window = Tree::from_value(&told.selection.context_window()).unwrap();
+    let told = log.log().context(&how(4096, ContextStrategy::Adaptive)).unwrap();
+    let window = JsonTree::from_value(&told.selection.context_window()).unwrap();
     log.set(&["context_window"], window, at(2)).unwrap();
     log.close().unwrap();
     let window = document(&store)["context_window"].clone();
@@ -100,29 +109,33 @@ fn what_was_chosen_is_recorded() {
 
 #[test]
 fn what_came_out_of_a_database_is_put_in_its_place_once() {
-    let made = |id: &str, text: &str| Imported {
+    let made = |id: &str, text: &str| ImportedDocument {
         id: id.to_owned(),
         title: id.to_owned(),
         document: tree(text),
     };
     let log = EXAMPLE.trim();
-    let found = Import {
+    let found = DatabaseImport {
         logs: vec![made("cl-1", log), made("../out", log)],
         cards: vec![made("rem", r#"{"type": "character"}"#)],
         lorebooks: vec![made("lb", r#"{"entries": []}"#)],
         tools: vec![made("bell", r#"{"components": []}"#)],
-        ..Import::default()
+        ..DatabaseImport::default()
     };
     let store = memory();
     put(&store, "tools/bell.json", "{\"own\": true}");
-    let shelf = shelve(&store, &found).unwrap();
-    let told: Vec<(bool, bool)> =
-        shelf.others.iter().chain(&shelf.logs).map(|one| (one.new, one.note.is_some())).collect();
+    let archiver = store_import(&store, &found).unwrap();
+    let told: Vec<(bool, bool)> = archiver
+        .others
+        .iter()
+        .chain(&archiver.logs)
+        .map(|one| (one.new, one.note.is_some()))
+        .collect();
     assert_eq!(told, [(true, false), (true, false), (false, true), (true, false), (false, true)]);
     assert_eq!(read(&store, "tools/bell.json"), "{\"own\": true}");
     assert!(exists(&store, "characters/rem.json") && exists(&store, "lorebooks/lb.json"));
     let log = ChatLog::open(&store, &path("chats/cl-1.json")).unwrap();
     assert_eq!(log.len(), 3);
-    let again = shelve(&store, &found).unwrap();
+    let again = store_import(&store, &found).unwrap();
     assert!(again.others.iter().chain(&again.logs).all(|one| !one.new));
 }

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use everturn::chatlog::{ChatError, ChatLog, ChatWriter, NewLog, NewMark, fork, import};
+use everturn::chatlog::{ChatError, ChatLog, ChatWriter, NewChat, NewChatMark, fork, import};
 use everturn::disk::sim::SimDisk;
-use everturn::layout::{self, Layout};
-use everturn::store::{FileStore, Holder, MemoryStore, Options, Store};
-use everturn::view::Exported;
+use everturn::format::{self, SessionFormat};
+use everturn::model::ExportRecord;
+use everturn::store::{FileStore, LockOwner, MemoryStore, Options, Store};
 
 use crate::chatlog::crashes::{crash_everywhere, fail_everywhere};
 use crate::chatlog::support::{EXAMPLE, TALE, at, path, told, tree};
@@ -34,9 +34,9 @@ fn say(log: &mut ChatWriter, words: &str) -> Result<(), ChatError> {
     log.append(&tree(&given.to_string()), at(1)).map(drop)
 }
 
-fn exported() -> Exported {
+fn exported() -> ExportRecord {
     let (format, style) = ("html".to_owned(), "minimal".to_owned());
-    Exported { format, style, metadata: false, snapshots: true, ooc: true }
+    ExportRecord { format, style, metadata: false, snapshots: true, ooc: true }
 }
 
 /// Everything that changes a chat log.
@@ -52,7 +52,7 @@ const OPS: &[Op] = &[
     |store| write(store, |log| log.choose(4, 1, at(4)).map(drop)),
     |store| {
         write(store, |log| {
-            let mark = NewMark { kind: "scene", name: "s", description: None, number: 3 };
+            let mark = NewChatMark { kind: "scene", name: "s", description: None, number: 3 };
             log.add_mark(&mark, at(5)).map(drop)
         })
     },
@@ -66,16 +66,16 @@ const OPS: &[Op] = &[
     |store| write(store, |log| log.rewind(4, at(10)).map(drop)),
     |store| write(store, |log| log.note_export(&exported(), at(10))),
     |store| write(store, |log| say(log, "Three.")),
-    |store| ChatWriter::create(store, &NewLog::new("other"), at(11))?.close(),
+    |store| ChatWriter::create(store, &NewChat::new("other"), at(11))?.close(),
     |store| open(store)?.close(),
 ];
 
 /// What all chat logs of a store say.
 fn all(store: &Arc<dyn Store>) -> Result<BTreeMap<String, String>, String> {
-    let chatlog: &dyn Layout = layout::find("chatlog").ok_or("no layout")?;
-    let places = chatlog.places(store).map_err(|error| error.to_string())?;
+    let chatlog: &dyn SessionFormat = format::find("chatlog").ok_or("no layout")?;
+    let places = chatlog.locate(store).map_err(|error| error.to_string())?;
     let mut found = BTreeMap::new();
-    for place in places.places {
+    for place in places.sessions {
         let log = ChatLog::open(store, &place.path).map_err(|error| error.to_string())?;
         if !log.findings().is_empty() {
             return Err(format!("{}: {:?}", place.id, log.findings()));
@@ -99,8 +99,8 @@ fn states() -> Vec<Said> {
 }
 
 fn options() -> Options {
-    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder) }
+    let owner = LockOwner { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    Options { log_size: 24 << 10, max_log_size: 32 << 10, ..Options::new(owner) }
 }
 
 fn run_until(disk: &SimDisk) -> usize {

@@ -1,7 +1,7 @@
 //! Bad input: what is given, what others did to the files, what is too large or too strange.
 
-use everturn::chatlog::{ChatError, ChatLog, ChatWriter, NewLog, import};
-use everturn::finding::Code;
+use everturn::chatlog::{ChatError, ChatLog, ChatWriter, NewChat, import};
+use everturn::finding::FindingCode;
 use everturn::store::StoreError;
 
 use crate::chatlog::support::{
@@ -135,9 +135,9 @@ fn documents_that_are_no_chat_logs_are_refused_untouched() {
     let bytes = b"{\"type\":\"chat-log\",\"x\":\"\xff\"}".to_vec();
     let step = everturn::store::Step::Replace {
         file: path(TALE),
-        expect: everturn::store::Expect::Anything,
+        expect: everturn::store::Precondition::Anything,
         bytes: bytes.clone(),
-        secrecy: everturn::store::Secrecy::Usual,
+        mode: everturn::store::FileMode::Default,
     };
     writer.commit(vec![step], everturn::store::Durability::Synced).unwrap();
     drop(writer);
@@ -149,7 +149,7 @@ fn documents_that_are_no_chat_logs_are_refused_untouched() {
         Err(ChatError::NoLog { .. })
     ));
     assert!(matches!(
-        ChatWriter::create(&store, &NewLog::new("../x"), at(0)),
+        ChatWriter::create(&store, &NewChat::new("../x"), at(0)),
         Err(ChatError::Name(_))
     ));
 }
@@ -171,7 +171,7 @@ fn a_document_that_another_program_changed_keeps_its_change_and_gets_the_journal
     let texts: Vec<String> =
         log.messages(4..=9).unwrap().map(|message| message.unwrap().text()).collect();
     assert_eq!(texts, ["Theirs.", "Ours, edited."]);
-    assert_eq!(log.findings()[0].code, Code::ChangedByOthers);
+    assert_eq!(log.findings()[0].code, FindingCode::ChangedByOthers);
     let before = told(&log);
     writer(&store).close().unwrap();
     assert_eq!(told(&reader(&store)), before);

@@ -1,7 +1,7 @@
 //! The document: what is not changed stays as it is, to the byte.
 
-use everturn::chatlog::{ChatError, ChatLog, ChatWriter, NewMark, import};
-use everturn::view::Exported;
+use everturn::chatlog::{ChatError, ChatLog, ChatWriter, NewChatMark, import};
+use everturn::model::ExportRecord;
 
 use crate::chatlog::support::{
     EXAMPLE, TALE, at, document, example, exists, memory, path, put, read, reader, remove, tale,
@@ -115,10 +115,13 @@ fn a_fold_changes_nothing_that_can_be_read() {
     }
     log.edit(2, "Another market.", at(6)).unwrap();
     log.regenerate(5, "Two again. <tool:add id=timeline-log value='Timeline 2'>", at(7)).unwrap();
-    log.add_mark(&NewMark { kind: "scene", name: "Alley", description: None, number: 4 }, at(8))
-        .unwrap();
     log.add_mark(
-        &NewMark { kind: "bookmark", name: "Here", description: Some("x"), number: 5 },
+        &NewChatMark { kind: "scene", name: "Alley", description: None, number: 4 },
+        at(8),
+    )
+    .unwrap();
+    log.add_mark(
+        &NewChatMark { kind: "bookmark", name: "Here", description: Some("x"), number: 5 },
         at(8),
     )
     .unwrap();
@@ -225,7 +228,7 @@ fn an_index_is_used_checked_and_never_needed() {
 
 #[test]
 fn an_export_is_noted_and_the_rest_of_the_notes_stays() {
-    let exported = |style: &str| Exported {
+    let exported = |style: &str| ExportRecord {
         format: "md".to_owned(),
         style: style.to_owned(),
         metadata: false,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use everturn::chatlog::{ChatLog, ChatWriter};
-use everturn::disk::{Listing, Stat};
+use everturn::disk::{DirListing, FileStat};
 use everturn::names::FilePath;
-use everturn::store::{Durability, MemoryStore, Receipt, Step, Store, StoreError, Writer};
+use everturn::store::{CommitReceipt, Durability, MemoryStore, Step, Store, StoreError, Writer};
 use serde_json::json;
 
 use crate::chatlog::support::{TALE, path, put, read, tell};
@@ -33,11 +33,11 @@ impl Store for Counting {
         Ok(bytes)
     }
 
-    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+    fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
         self.inner.stat(path)
     }
 
-    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+    fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
         self.inner.list(dir)
     }
 
@@ -53,7 +53,11 @@ struct CountingWriter {
 }
 
 impl Writer for CountingWriter {
-    fn commit(&self, steps: Vec<Step>, durability: Durability) -> Result<Receipt, StoreError> {
+    fn commit(
+        &self,
+        steps: Vec<Step>,
+        durability: Durability,
+    ) -> Result<CommitReceipt, StoreError> {
         let size = |step: &Step| match step {
             Step::Append { lines, .. } => lines.len(),
             Step::Replace { bytes, .. } => bytes.len(),

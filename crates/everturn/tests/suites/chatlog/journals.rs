@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use everturn::chatlog::{ChatError, ChatWriter, NewMark, repair};
-use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
-use everturn::disk::{Access, Disk};
-use everturn::finding::Code;
-use everturn::layout::{self, Stage};
-use everturn::store::{FileStore, Holder, Options, Store};
-use everturn::view::Place;
+use everturn::chatlog::{ChatError, ChatWriter, NewChatMark, repair};
+use everturn::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
+use everturn::disk::{Disk, FileAccess};
+use everturn::finding::FindingCode;
+use everturn::format::{self, Transition};
+use everturn::model::SessionRef;
+use everturn::store::{FileStore, LockOwner, Options, Store};
 use serde_json::{Value, json};
 
 use crate::chatlog::support::{
@@ -32,7 +32,7 @@ fn case(change: impl FnOnce(&mut ChatWriter)) -> Case {
     for number in 1..=3 {
         tell(&mut log, &format!("old {number}"), number);
     }
-    let mark = NewMark { kind: "bookmark", name: "here", description: None, number: 2 };
+    let mark = NewChatMark { kind: "bookmark", name: "here", description: None, number: 2 };
     log.add_mark(&mark, at(4)).unwrap();
     log.close().unwrap();
     let base = read(&store, TALE);
@@ -72,7 +72,7 @@ fn everything() -> Case {
         log.edit(4, "new 1, edited", at(14)).unwrap();
         log.delete(2, at(15)).unwrap();
         tell(log, "new 2", 16);
-        let mark = NewMark { kind: "scene", name: "there", description: None, number: 3 };
+        let mark = NewChatMark { kind: "scene", name: "there", description: None, number: 3 };
         log.add_mark(&mark, at(17)).unwrap();
         log.set(&["metadata", "title"], tree("\"Ours\""), at(18)).unwrap();
     })
@@ -116,7 +116,7 @@ fn timeless(document: &str) -> Value {
 /// The next writer puts the journal into the document, and then there is nothing left to do.
 fn converges(store: &Arc<dyn Store>) {
     let before = told(&reader(store));
-    assert_eq!(reader(store).findings()[0].code, Code::ChangedByOthers);
+    assert_eq!(reader(store).findings()[0].code, FindingCode::ChangedByOthers);
     assert!(!reader(store).check().unwrap().is_empty());
     writer(store).release().unwrap();
     assert!(!exists(store, JOURNAL));
@@ -330,7 +330,8 @@ fn a_change_that_fits_nowhere_is_a_finding_and_is_kept() {
     let expect = ["old 3", "new 1, edited", "new 2"];
     assert_eq!(texts(&store), expect);
     let findings = reader(&store).check().unwrap();
-    let lost: Vec<_> = findings.iter().filter(|found| found.code == Code::BadChange).collect();
+    let lost: Vec<_> =
+        findings.iter().filter(|found| found.code == FindingCode::BadChange).collect();
     assert_eq!(lost.len(), 2, "{findings:?}");
     assert!(lost[0].message.contains("msg-001") && lost[0].line == Some(3), "{lost:?}");
     converges(&store);
@@ -340,26 +341,26 @@ fn a_change_that_fits_nowhere_is_a_finding_and_is_kept() {
     assert_eq!(kept.len(), 1);
     let kept = trash.join(&kept[0].name);
     assert_eq!(read(&store, kept.as_str()), case.journal);
-    assert!(reader(&store).discarded().unwrap().is_empty());
+    assert!(reader(&store).discarded_messages().unwrap().is_empty());
 }
 
 /// Another program saves the document in place and flushes nothing; messages that are added on top stay.
 #[test]
 fn messages_survive_with_a_document_that_was_not_flushed() {
     let case = twenty();
-    for data in [Data::Lost, Data::Kept, Data::Prefix, Data::Hole] {
+    for data in [DataSurvival::Lost, DataSurvival::Kept, DataSurvival::Prefix, DataSurvival::Hole] {
         let disk = SimDisk::new();
-        disk.put(&path(TALE), case.base.as_bytes());
-        let other = disk.process().open(&path(TALE), Access::Append).unwrap();
+        disk.put_file(&path(TALE), case.base.as_bytes());
+        let other = disk.process().open(&path(TALE), FileAccess::Append).unwrap();
         let again = saved(&case.base, |value| value["metadata"]["series"] = json!("x"));
         other.set_len(0).unwrap();
         other.append(again.as_bytes()).unwrap();
-        let holder = Holder { pid: 1, started: String::new() };
-        let open = || FileStore::open(Arc::new(disk.process()), Options::new(holder.clone()));
+        let owner = LockOwner { pid: 1, started: String::new() };
+        let open = || FileStore::open(Arc::new(disk.process()), Options::new(owner.clone()));
         let store: Arc<dyn Store> = Arc::new(open().unwrap());
         let mut log = writer(&store);
         tell(&mut log, "on top", 50);
-        disk.power_cut(Survival { data, names: Names::Lost });
+        disk.power_cut(Survival { data, names: NameSurvival::Lost });
         drop((log, store));
         let store: Arc<dyn Store> = Arc::new(open().unwrap());
         assert_eq!(texts(&store), ["old 1", "old 2", "old 3", "on top"], "{data:?}");
@@ -374,16 +375,16 @@ fn kill_everywhere(
     mut check: impl FnMut(&str, &str),
 ) {
     let options = || {
-        let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-        Options { log_size: 64 << 10, log_most: 96 << 10, ..Options::new(holder) }
+        let owner = LockOwner { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+        Options { log_size: 64 << 10, max_log_size: 96 << 10, ..Options::new(owner) }
     };
     let mut point = 0;
     loop {
         let disk = SimDisk::new();
-        disk.put(&path(TALE), case.base.as_bytes());
-        disk.put(&path(JOURNAL), case.journal.as_bytes());
+        disk.put_file(&path(TALE), case.base.as_bytes());
+        disk.put_file(&path(JOURNAL), case.journal.as_bytes());
         let at = disk.changes() + point;
-        disk.inject(Fault { at, trouble: Trouble::Crash, lasting: false });
+        disk.inject(Fault { at, kind: FaultKind::Crash, lasting: false });
         if let Ok(store) = FileStore::open(Arc::new(disk.clone()), options()) {
             let store: Arc<dyn Store> = Arc::new(store);
             drop(ChatWriter::open(&store, &path(TALE)).and_then(&work));
@@ -452,24 +453,24 @@ fn tree_text(said: &str) -> String {
 /// A disk has no room for the fold: the document and its journal go to the trash as they are, and come back.
 #[test]
 fn a_chat_log_goes_to_the_trash_with_its_journal_if_there_is_no_room_to_fold_it() {
-    let (case, chatlog) = (twenty(), layout::find("chatlog").unwrap());
+    let (case, chatlog) = (twenty(), format::find("chatlog").unwrap());
     let (mut with_journal, mut folded) = (0, 0);
     for ahead in 0.. {
         let disk = SimDisk::new();
-        disk.put(&path(TALE), case.base.as_bytes());
-        let holder = Holder { pid: 1, started: String::new() };
-        let open = || FileStore::open(Arc::new(disk.process()), Options::new(holder.clone()));
+        disk.put_file(&path(TALE), case.base.as_bytes());
+        let owner = LockOwner { pid: 1, started: String::new() };
+        let open = || FileStore::open(Arc::new(disk.process()), Options::new(owner.clone()));
         let store: Arc<dyn Store> = Arc::new(open().unwrap());
         let mut log = writer(&store);
         tell(&mut log, "in the journal", 50);
         log.release().unwrap();
         let expect = texts(&store);
-        let place = Place { id: "tale".to_owned(), path: path(TALE) };
+        let place = SessionRef { id: "tale".to_owned(), path: path(TALE) };
         let fault = disk.changes() + ahead;
-        disk.inject(Fault { at: fault, trouble: Trouble::Full, lasting: false });
-        let moved = chatlog.stage(&store, &place, Stage::Trash, at(60), &mut |_| {});
+        disk.inject(Fault { at: fault, kind: FaultKind::Full, lasting: false });
+        let moved = chatlog.transition(&store, &place, Transition::Trash, at(60), &mut |_| {});
         let reached = disk.changes() > fault;
-        disk.heal();
+        disk.clear_faults();
         match moved {
             Ok(staged) => {
                 let name = staged.trashed.unwrap();

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use everturn::chatlog::{ChatError, ChatLog, ChatWriter, repair, undo_repair};
-use everturn::disk::sim::{Data, Names, SimDisk, Survival};
-use everturn::disk::{Access, Disk};
-use everturn::finding::Code;
-use everturn::layout::find;
-use everturn::store::{FileStore, Holder, Options, Store};
+use everturn::disk::sim::{DataSurvival, NameSurvival, SimDisk, Survival};
+use everturn::disk::{Disk, FileAccess};
+use everturn::finding::FindingCode;
+use everturn::format::find;
+use everturn::store::{FileStore, LockOwner, Options, Store};
 use serde_json::{Value, json};
 
 use crate::chatlog::support::{
@@ -40,7 +40,7 @@ fn words(log: &ChatLog) -> Vec<String> {
 }
 
 fn open(disk: &SimDisk) -> Arc<dyn Store> {
-    let options = Options::new(Holder { pid: 1, started: String::new() });
+    let options = Options::new(LockOwner { pid: 1, started: String::new() });
     Arc::new(FileStore::open(Arc::new(disk.process()), options).unwrap())
 }
 
@@ -59,7 +59,7 @@ fn changes() -> [fn(&str) -> String; 2] {
 
 /// Saves the document in place, as a program does that knows nothing of flushes.
 fn save(disk: &SimDisk, change: fn(&str) -> String) {
-    let other = disk.process().open(&path(TALE), Access::Append).unwrap();
+    let other = disk.process().open(&path(TALE), FileAccess::Append).unwrap();
     let text = change(&String::from_utf8(disk.contents()[&path(TALE)].clone()).unwrap());
     other.set_len(0).unwrap();
     other.append(text.as_bytes()).unwrap();
@@ -68,15 +68,17 @@ fn save(disk: &SimDisk, change: fn(&str) -> String) {
 #[test]
 fn a_document_saved_under_an_open_writer_is_flushed_before_the_next_message() {
     for change in changes() {
-        for data in [Data::Lost, Data::Kept, Data::Prefix, Data::Hole] {
+        for data in
+            [DataSurvival::Lost, DataSurvival::Kept, DataSurvival::Prefix, DataSurvival::Hole]
+        {
             let disk = SimDisk::new();
-            disk.put(&path(TALE), read(&stored(false), TALE).as_bytes());
+            disk.put_file(&path(TALE), read(&stored(false), TALE).as_bytes());
             let store = open(&disk);
             let mut log = writer(&store);
             tell(&mut log, "one", 50);
             save(&disk, change);
             tell(&mut log, "two", 51);
-            disk.power_cut(Survival { data, names: Names::Lost });
+            disk.power_cut(Survival { data, names: NameSurvival::Lost });
             drop((log, store));
             let expect = ["old 1", "old 2", "old 3", "one", "two"];
             assert_eq!(words(&reader(&open(&disk))), expect, "{data:?}");
@@ -88,7 +90,7 @@ fn a_document_saved_under_an_open_writer_is_flushed_before_the_next_message() {
 fn a_document_saved_under_an_open_writer_is_folded_with_what_it_has_now() {
     for change in changes() {
         let disk = SimDisk::new();
-        disk.put(&path(TALE), read(&stored(false), TALE).as_bytes());
+        disk.put_file(&path(TALE), read(&stored(false), TALE).as_bytes());
         let store = open(&disk);
         let mut log = writer(&store);
         tell(&mut log, "one", 50);
@@ -120,7 +122,8 @@ fn a_journal_beside_an_empty_document_is_shown() {
         let log = reader(&store);
         assert_eq!(words(&log), ["new 1", "new 2, edited"], "{remains:?}");
         let found = log.findings().iter().find(|found| found.file == path(TALE)).unwrap();
-        let code = if remains.is_some() { Code::EmptyDocument } else { Code::MissingFile };
+        let code =
+            if remains.is_some() { FindingCode::EmptyDocument } else { FindingCode::MissingFile };
         assert_eq!(found.code, code, "{remains:?}");
         assert!(found.message.contains("the 3 messages that it had"), "{found:?}");
         let about = log.check().unwrap();
@@ -165,7 +168,7 @@ fn a_repair_makes_a_document_of_the_journal() {
         let journal = read(&store, JOURNAL);
         left(&store, remains);
         let done = repair(&store, &path(TALE), at(30)).unwrap();
-        assert!(done.kept.is_some(), "{remains:?}");
+        assert!(done.originals.is_some(), "{remains:?}");
         assert!(!exists(&store, JOURNAL));
         let expect = ["new 1", "new 2, edited"];
         assert_eq!(words(&reader(&store)), expect, "{remains:?}");
@@ -183,7 +186,7 @@ fn a_chat_log_whose_document_is_gone_is_listed() {
     for remains in REMAINS {
         let store = stored(true);
         left(&store, remains);
-        let places = layout.places(&store).unwrap().places;
+        let places = layout.locate(&store).unwrap().sessions;
         assert_eq!(places.len(), 1, "{remains:?}");
         assert_eq!(places[0].path, path(TALE));
         let summary = layout.summary(&store, &places[0]).unwrap();

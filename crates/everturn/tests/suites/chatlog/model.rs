@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use everturn::chatlog::{ChatLog, ChatWriter, NewMark, fork, import};
+use everturn::chatlog::{ChatLog, ChatWriter, NewChatMark, fork, import};
 use everturn::names::FilePath;
 use everturn::store::Store;
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 use serde_json::json;
 
 use crate::chatlog::support::{EXAMPLE, at, memory, path};
@@ -68,7 +68,7 @@ impl World {
                     words.push_str(&format!(" <tool:update id=death-counter value={counter}>"));
                 }
                 let given = json!({"type": "narrator", "text": words});
-                log.append(&Tree::from_value(&given).unwrap(), now).unwrap();
+                log.append(&JsonTree::from_value(&given).unwrap(), now).unwrap();
                 model.push(Line { text, earlier: Vec::new(), counter, marks: 0, narrated: true });
             }
             4 if last > 0 => {
@@ -97,7 +97,8 @@ impl World {
             7 if last > 0 => {
                 let number = self.random.below(last) + 1;
                 let kind = if self.random.below(2) == 0 { "bookmark" } else { "event" };
-                log.add_mark(&NewMark { kind, name: "m", description: None, number }, now).unwrap();
+                log.add_mark(&NewChatMark { kind, name: "m", description: None, number }, now)
+                    .unwrap();
                 model[place(number - 1)].marks += 1;
             }
             // A chat log that loses its only message keeps the states of its tools, which this model does not know.

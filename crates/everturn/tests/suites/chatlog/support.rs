@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use everturn::chatlog::{ChatLog, ChatWriter, NewLog};
+use everturn::chatlog::{ChatLog, ChatWriter, NewChat};
 use everturn::names::FilePath;
-use everturn::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
-use everturn::tree::Tree;
+use everturn::store::{Durability, FileMode, MemoryStore, Precondition, Step, Store};
+use everturn::tree::JsonTree;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -25,16 +25,16 @@ pub(crate) fn memory() -> Arc<dyn Store> {
     Arc::new(MemoryStore::default())
 }
 
-pub(crate) fn tree(text: &str) -> Tree {
-    Tree::parse(text).unwrap()
+pub(crate) fn tree(text: &str) -> JsonTree {
+    JsonTree::parse(text).unwrap()
 }
 
 /// Puts a file where it is wanted, whatever was there.
 pub(crate) fn put(store: &Arc<dyn Store>, file: &str, text: &str) {
     let writer = store.lock(&[path(file)]).unwrap();
     let (file, bytes) = (path(file), text.as_bytes().to_vec());
-    let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
-    let step = Step::Replace { file, expect, bytes, secrecy };
+    let (expect, mode) = (Precondition::Anything, FileMode::Default);
+    let step = Step::Replace { file, expect, bytes, mode };
     writer.commit(vec![step], Durability::Synced).unwrap();
     writer.release().unwrap();
 }
@@ -63,7 +63,7 @@ pub(crate) fn example() -> Arc<dyn Store> {
 
 /// A new chat log.
 pub(crate) fn tale(store: &Arc<dyn Store>) -> ChatWriter {
-    ChatWriter::create(store, &NewLog::new("tale"), at(0)).unwrap()
+    ChatWriter::create(store, &NewChat::new("tale"), at(0)).unwrap()
 }
 
 pub(crate) fn writer(store: &Arc<dyn Store>) -> ChatWriter {
@@ -77,7 +77,7 @@ pub(crate) fn reader(store: &Arc<dyn Store>) -> ChatLog {
 /// Adds a message of the narrator.
 pub(crate) fn tell(writer: &mut ChatWriter, words: &str, seconds: i64) -> String {
     let given = serde_json::json!({"type": "narrator", "text": words});
-    writer.append(&Tree::from_value(&given).unwrap(), at(seconds)).unwrap().id
+    writer.append(&JsonTree::from_value(&given).unwrap(), at(seconds)).unwrap().id
 }
 
 /// The document as it is on the disk.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use everturn::chatlog::{Action, ChatWriter, NewLog, NewMark, Tag};
-use everturn::finding::Code;
-use everturn::layout;
+use everturn::chatlog::{ChatWriter, NewChat, NewChatMark, TagAction, ToolTag};
+use everturn::finding::FindingCode;
+use everturn::format;
+use everturn::model::SessionRef;
 use everturn::store::Store;
-use everturn::tree::Tree;
-use everturn::view::Place;
+use everturn::tree::JsonTree;
 use serde_json::json;
 
 use crate::chatlog::support::{
@@ -32,9 +32,10 @@ fn with_tool() -> (Arc<dyn Store>, ChatWriter) {
             {"id": "other", "type": "custom", "default_value": {"a": 1}},
         ],
     });
-    let mut new = NewLog::new("tale");
+    let mut new = NewChat::new("tale");
     new.fields =
-        Tree::from_value(&json!({"session": {"support_tools": [tool, {"id": "bare"}]}})).unwrap();
+        JsonTree::from_value(&json!({"session": {"support_tools": [tool, {"id": "bare"}]}}))
+            .unwrap();
     let writer = ChatWriter::create(&store, &new, at(0)).unwrap();
     (store, writer)
 }
@@ -50,7 +51,7 @@ fn tags_change_tools_in_their_order_and_leave_the_text() {
     let words = "You fall.\n<tool:add id=bag value='a coin' reason=found><tool:update id=\"hp\" value=\"4\" reason=\"a fall\">\n\
         <tool:update id=hp value=2 reason='a rock'> The lamp goes on.<tool:update id=lamp value=on> <tool:update id=board value='[[1]]'>";
     let given = json!({"type": "narrator", "text": words});
-    let changed = log.append(&Tree::from_value(&given).unwrap(), at(2)).unwrap();
+    let changed = log.append(&JsonTree::from_value(&given).unwrap(), at(2)).unwrap();
     assert_eq!(changed.findings, []);
     assert_eq!(changed.fired.len(), 1);
     assert_eq!(changed.fired[0].message, "nearly dead");
@@ -90,7 +91,7 @@ fn what_is_not_understood_stays_in_the_text_and_is_reported() {
     let words = "A <tool:update id=nobody value=1> <tool:update id=hp value=many> <tool:add id=hp value=1> \
         <tool:update id=hp> <tool:dance id=hp> <tool:update id=mood value=''> <tool:update id=hp value=99>";
     let given = json!({"type": "narrator", "text": words});
-    let changed = log.append(&Tree::from_value(&given).unwrap(), at(2)).unwrap();
+    let changed = log.append(&JsonTree::from_value(&given).unwrap(), at(2)).unwrap();
     let told: Vec<&str> = changed.findings.iter().map(|finding| finding.message.as_str()).collect();
     assert_eq!(
         told,
@@ -103,7 +104,7 @@ fn what_is_not_understood_stays_in_the_text_and_is_reported() {
             "in message msg-001: component hp: 99 is off its scale",
         ]
     );
-    assert!(changed.findings.iter().all(|finding| finding.code == Code::OddTag));
+    assert!(changed.findings.iter().all(|finding| finding.code == FindingCode::OddTag));
     let text = log.log().message(1).unwrap().text();
     assert_eq!(text.matches("<tool:").count(), 5, "{text}");
     assert_eq!(state(&log, 1)["mood"], "");
@@ -173,7 +174,7 @@ fn definitions_may_stand_in_files_of_their_own() {
         r#"{"type": "support-tool", "components": [{"id": "tolls", "type": "numeric", "default_value": 0}]}"#,
     );
     put(&store, "tools/broken.json", "{");
-    let mut new = NewLog::new("tale");
+    let mut new = NewChat::new("tale");
     new.fields = tree(
         r#"{"session": {"support_tools": [{"id": "bell", "name": "Bell"}, {"id": "broken"}, {"id": "../x"}]}}"#,
     );
@@ -182,12 +183,13 @@ fn definitions_may_stand_in_files_of_their_own() {
     assert_eq!(log.log().states(1).unwrap().0.to_value().unwrap()["bell"]["tolls"], 1);
     let (tools, findings) = log.log().tools().unwrap();
     assert_eq!((tools.len(), findings.len()), (3, 1));
-    assert_eq!(findings[0].code, Code::BadDocument);
-    let changed =
-        log.update_tool(&Tag::new(Action::Update, "tolls", "5", Some("by hand")), at(2)).unwrap();
+    assert_eq!(findings[0].code, FindingCode::BadDocument);
+    let changed = log
+        .update_tool(&ToolTag::new(TagAction::Update, "tolls", "5", Some("by hand")), at(2))
+        .unwrap();
     assert_eq!(changed.id, "snapshot-0002");
     assert_eq!(log.log().states(1).unwrap().0.to_value().unwrap()["bell"]["tolls"], 5);
-    assert!(log.update_tool(&Tag::new(Action::Add, "tolls", "5", None), at(2)).is_err());
+    assert!(log.update_tool(&ToolTag::new(TagAction::Add, "tolls", "5", None), at(2)).is_err());
 }
 
 #[test]
@@ -244,7 +246,7 @@ fn a_message_told_anew_takes_the_tools_with_it() {
     assert!(log.choose(1, 2, at(7)).is_err());
     assert!(log.choose(3, 1, at(7)).is_err());
     let metadata =
-        log.log().message(1).unwrap().tree.at(&["metadata"]).unwrap().to_value().unwrap();
+        log.log().message(1).unwrap().tree.value_at(&["metadata"]).unwrap().to_value().unwrap();
     assert_eq!(metadata["is_regenerated"], true);
     assert_eq!(metadata["regeneration_history"][0]["content"]["text"], "You wait.");
 }
@@ -263,12 +265,12 @@ fn a_message_that_is_thrown_away_comes_back_with_all_that_was_its() {
             }
             for number in [2, 3] {
                 log.add_mark(
-                    &NewMark { kind: "bookmark", name: "b", description: None, number },
+                    &NewChatMark { kind: "bookmark", name: "b", description: None, number },
                     at(6),
                 )
                 .unwrap();
                 log.add_mark(
-                    &NewMark { kind: "scene", name: "s", description: None, number },
+                    &NewChatMark { kind: "scene", name: "s", description: None, number },
                     at(6),
                 )
                 .unwrap();
@@ -277,7 +279,7 @@ fn a_message_that_is_thrown_away_comes_back_with_all_that_was_its() {
             let before = told(log.log());
             let states: Vec<_> = (1..=4).map(|number| state(&log, number)).collect();
             let gone = log.delete(place, at(7)).unwrap();
-            assert_eq!((log.log().len(), log.log().discarded().unwrap().len()), (3, 1));
+            assert_eq!((log.log().len(), log.log().discarded_messages().unwrap().len()), (3, 1));
             let left: Vec<_> = (1..=3).map(|number| state(&log, number)).collect();
             let unfolded = told(log.log());
             assert_eq!(log.log().check().unwrap(), []);
@@ -305,7 +307,7 @@ fn a_message_that_is_thrown_away_comes_back_with_all_that_was_its() {
             };
             assert_eq!(sorted(&told(log.log())), sorted(&before));
             assert_eq!(log.log().check().unwrap(), []);
-            assert!(log.log().discarded().unwrap().is_empty());
+            assert!(log.log().discarded_messages().unwrap().is_empty());
             log.close().unwrap();
             assert_eq!(sorted(&told(&reader(&store))), sorted(&before));
         }
@@ -326,7 +328,7 @@ fn what_is_shown_is_made_from_markdown_and_made_safe() {
     );
     let mut log = writer(&store);
     let given = json!({"type": "npc", "content": {"text": "x", "formatted_text": "<p onclick='a()'>hi<script>b()</script></p>"}});
-    log.append(&Tree::from_value(&given).unwrap(), at(1)).unwrap();
+    log.append(&JsonTree::from_value(&given).unwrap(), at(1)).unwrap();
     assert_eq!(log.log().message(4).unwrap().formatted_text(), "<p>hi</p>");
 }
 
@@ -336,8 +338,8 @@ fn the_common_view_has_messages_changes_and_states() {
     let mut log = writer(&store);
     tell(&mut log, "Dead. <tool:update id=\"death-counter\" value=\"1\">", 5);
     log.release().unwrap();
-    let chatlog = layout::find("chatlog").unwrap();
-    let place = Place { id: "tale".to_owned(), path: path(TALE) };
+    let chatlog = format::find("chatlog").unwrap();
+    let place = SessionRef { id: "tale".to_owned(), path: path(TALE) };
     let summary = chatlog.summary(&store, &place).unwrap();
     assert_eq!(
         (summary.title.as_str(), summary.turns),

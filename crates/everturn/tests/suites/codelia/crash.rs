@@ -5,25 +5,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use everturn::codelia::{
-    AUTH, ApprovalMode, CodeliaError, Home, MCP_AUTH, MemoryIndex, Projects, Row, RunWriter, Runs,
-    SCHEMA, SessionIndex, SessionWriter, ToolOutputs,
+    AUTH, ApprovalMode, CodeliaError, CodeliaHome, CodeliaWriter, IndexRow, MCP_AUTH, MemoryIndex,
+    ProjectPolicies, RunLogs, RunWriter, SCHEMA, SessionIndex, ToolOutputs,
 };
 use everturn::config;
-use everturn::disk::sim::{Fault, SimDisk, Trouble};
-use everturn::layout::LayoutError;
+use everturn::disk::sim::{Fault, FaultKind, SimDisk};
+use everturn::format::SessionError;
 use everturn::names::FilePath;
-use everturn::secrets::{Secret, SecretsError, Shape, Vault};
 use everturn::store::{
-    Durability, Expect, FileStore, Fingerprint, MemoryStore, Options, Secrecy, Step, Store,
+    Durability, FileMode, FileStore, Fingerprint, MemoryStore, Options, Precondition, Step, Store,
     StoreError,
 };
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
+use everturn::vault::{Secret, SecretsError, Vault, VaultFormat};
 
 use crate::codelia::crashes::{crash_everywhere, ends, fail_everywhere};
-use crate::codelia::support::{at, holder, id, message, path, texts, user};
+use crate::codelia::support::{at, id, message, owner, path, texts, user};
 
 type Files = BTreeMap<FilePath, Vec<u8>>;
-type Rows = BTreeMap<String, Row>;
+type Rows = BTreeMap<String, IndexRow>;
 
 #[derive(Debug)]
 struct Failed(String);
@@ -38,40 +38,45 @@ macro_rules! failures {
     )*};
 }
 
-failures!(CodeliaError, StoreError, SecretsError, LayoutError, config::ConfigError);
+failures!(CodeliaError, StoreError, SecretsError, SessionError, config::ConfigError);
 
-type Op = fn(&Home, &Arc<dyn Store>) -> Result<(), Failed>;
+type Op = fn(&CodeliaHome, &Arc<dyn Store>) -> Result<(), Failed>;
 
-fn on(home: &Home, name: &str) -> Result<SessionWriter, Failed> {
-    Ok(SessionWriter::open(home, &id(name))?)
+fn on(home: &CodeliaHome, name: &str) -> Result<CodeliaWriter, Failed> {
+    Ok(CodeliaWriter::open(home, &id(name))?)
 }
 
 fn write(store: &Arc<dyn Store>, file: &str, bytes: Vec<u8>) -> Result<(), Failed> {
     let writer = store.lock(&[path(file)])?;
     let before = match store.read(&path(file), 0..u64::MAX) {
-        Ok(bytes) => Expect::Content(Fingerprint::of(&bytes)),
-        Err(StoreError::Missing { .. }) => Expect::Absent,
+        Ok(bytes) => Precondition::Content(Fingerprint::of(&bytes)),
+        Err(StoreError::Missing { .. }) => Precondition::Absent,
         Err(error) => return Err(error.into()),
     };
-    let step = Step::Replace { file: path(file), expect: before, bytes, secrecy: Secrecy::Usual };
+    let step = Step::Replace { file: path(file), expect: before, bytes, mode: FileMode::Default };
     writer.commit(vec![step], Durability::Synced)?;
     Ok(writer.release()?)
 }
 
-fn record(home: &Home, text: &str) -> Result<(), Failed> {
-    let run = Runs::new(home).find("run-1")?;
+fn record(home: &CodeliaHome, text: &str) -> Result<(), Failed> {
+    let run = RunLogs::new(home).find("run-1")?;
     let writer = RunWriter::open(home, &run)?;
-    writer.append(&Tree::parse(text).unwrap(), Durability::Synced)?;
+    writer.append(&JsonTree::parse(text).unwrap(), Durability::Synced)?;
     Ok(writer.release()?)
 }
 
-fn keep(store: &Arc<dyn Store>, shape: Shape, name: &str, secret: &str) -> Result<(), Failed> {
+fn keep(
+    store: &Arc<dyn Store>,
+    shape: VaultFormat,
+    name: &str,
+    secret: &str,
+) -> Result<(), Failed> {
     Ok(Vault::new(Arc::clone(store), shape)?.set(name, &Secret::parse(secret)?)?)
 }
 
 fn configure(store: &Arc<dyn Store>, key: &str, value: &str) -> Result<(), Failed> {
     let before = store.read(&path("config.json"), 0..u64::MAX).ok();
-    let bytes = config::set(&SCHEMA, "config.json", before.as_deref(), key, &value.into())?;
+    let bytes = config::set_value(&SCHEMA, "config.json", before.as_deref(), key, &value.into())?;
     write(store, "config.json", bytes)
 }
 
@@ -81,7 +86,7 @@ const OLD: &[u8] =
 
 /// Everything that is written in a home, each of these with one commit.
 const OPS: &[Op] = &[
-    |home, _| Ok(SessionWriter::create(home, &id("one"), None, at(0))?.release()?),
+    |home, _| Ok(CodeliaWriter::create(home, &id("one"), None, at(0))?.release()?),
     |home, _| {
         let mut session = on(home, "one")?;
         session.append(&[user("a")], at(1))?;
@@ -108,7 +113,7 @@ const OPS: &[Op] = &[
     },
     |home, _| {
         let header = r#"{"type":"header","run_id":"run-1","session_id":"one","started_at":"2026-01-02T00:00:00Z"}"#;
-        Ok(RunWriter::start(home, &Tree::parse(header).unwrap(), at(0))?.release()?)
+        Ok(RunWriter::start(home, &JsonTree::parse(header).unwrap(), at(0))?.release()?)
     },
     |home, _| record(home, r#"{"type":"llm.request","seq":1}"#),
     |home, _| record(home, r#"{"type":"run.end","outcome":"completed"}"#),
@@ -124,8 +129,8 @@ const OPS: &[Op] = &[
     |_, store| {
         Vault::new(Arc::clone(store), AUTH)?.remove("openai").map(drop).map_err(Failed::from)
     },
-    |_, store| Ok(Projects::read(store)?.set(store, Some("/w"), ApprovalMode::Trusted)?),
-    |_, store| Ok(Projects::read(store)?.set(store, None, ApprovalMode::Minimal)?),
+    |_, store| Ok(ProjectPolicies::read(store)?.set(store, Some("/w"), ApprovalMode::Trusted)?),
+    |_, store| Ok(ProjectPolicies::read(store)?.set(store, None, ApprovalMode::Minimal)?),
     |_, store| configure(store, "model.name", "one"),
     |_, store| configure(store, "tui.theme", "dark"),
     |home, _| {
@@ -139,8 +144,8 @@ const OPS: &[Op] = &[
     },
 ];
 
-fn home_of(store: &Arc<dyn Store>, index: &MemoryIndex) -> Home {
-    Home::with_index(Arc::clone(store), Arc::new(index.clone()))
+fn home_of(store: &Arc<dyn Store>, index: &MemoryIndex) -> CodeliaHome {
+    CodeliaHome::with_index(Arc::clone(store), Arc::new(index.clone()))
 }
 
 /// The files and rows before all operations, and after each of them.
@@ -157,7 +162,7 @@ fn states() -> Vec<(Files, Rows)> {
 }
 
 fn open_store(disk: &SimDisk) -> Result<Arc<dyn Store>, StoreError> {
-    let options = Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder()) };
+    let options = Options { log_size: 24 << 10, max_log_size: 32 << 10, ..Options::new(owner()) };
     Ok(Arc::new(FileStore::open(Arc::new(disk.process()), options)?))
 }
 
@@ -236,8 +241,8 @@ fn every_failure_of_the_disk_leaves_a_home_whole() {
 #[test]
 fn a_rewind_is_cut_only_when_its_branch_is_there() {
     use crate::codelia::support::codelia;
-    use everturn::view::Place;
-    let place = Place { id: "one".to_owned(), path: path("sessions/messages/one.jsonl") };
+    use everturn::model::SessionRef;
+    let place = SessionRef { id: "one".to_owned(), path: path("sessions/messages/one.jsonl") };
     let mut point = 0_u64;
     loop {
         let disk = SimDisk::new();
@@ -246,7 +251,7 @@ fn a_rewind_is_cut_only_when_its_branch_is_there() {
         drop(crate::codelia::support::session(&home, "one", &["a", "b", "c"]));
         drop((home, store));
         let changes = disk.changes();
-        disk.inject(Fault { at: changes + point, trouble: Trouble::Crash, lasting: false });
+        disk.inject(Fault { at: changes + point, kind: FaultKind::Crash, lasting: false });
         let done = open_store(&disk)
             .is_ok_and(|store| codelia().rewind(&store, &place, 1, at(5), &mut |_| {}).is_ok());
         if !disk.crashed() {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use everturn::check::{Watch, check};
-use everturn::codelia::{Home, SessionWriter};
+use everturn::check::{FindingSink, check_path};
+use everturn::codelia::{CodeliaHome, CodeliaWriter};
 use everturn::disk::{Disk, RealDisk};
-use everturn::finding::{Code, Finding};
-use everturn::layout::Repairing;
+use everturn::finding::{Finding, FindingCode};
+use everturn::format::RepairMode;
+use everturn::model::SessionRef;
 use everturn::names::FilePath;
-use everturn::view::Place;
 
 use crate::codelia::support::{at, codelia, id, memory, path, put, read, real, texts, user};
 
@@ -25,7 +25,7 @@ fn a_log_that_ends_anywhere_is_gone_on_with() {
     for cut in first..whole.len() {
         let (store, _, home) = memory();
         put(&store, LOG, &whole[..cut]);
-        let mut writer = SessionWriter::open(&home, &id("one")).unwrap();
+        let mut writer = CodeliaWriter::open(&home, &id("one")).unwrap();
         let saved = writer.append(&[user("c")], at(1)).unwrap();
         let complete = cut + 1 == whole.len();
         let expected: &[&str] = if complete { &["a", "b", "c"] } else { &["a", "c"] };
@@ -34,7 +34,7 @@ fn a_log_that_ends_anywhere_is_gone_on_with() {
         assert!(read(&store, LOG).ends_with(&format!("{}\n", line("c"))));
         let torn = !complete && cut > first;
         assert_eq!(
-            saved.findings.iter().any(|one| one.code == Code::SetAside),
+            saved.findings.iter().any(|one| one.code == FindingCode::SetAside),
             torn,
             "cut at {cut}"
         );
@@ -45,9 +45,9 @@ fn a_log_that_ends_anywhere_is_gone_on_with() {
 fn torn_bytes_are_kept_aside() {
     let dir = tempfile::tempdir().unwrap();
     let store = real(dir.path());
-    let home = Home::new(Arc::clone(&store));
+    let home = CodeliaHome::new(Arc::clone(&store));
     put(&store, LOG, &format!("{}\n{{\"role\":\"us", line("a")));
-    let mut writer = SessionWriter::open(&home, &id("one")).unwrap();
+    let mut writer = CodeliaWriter::open(&home, &id("one")).unwrap();
     writer.append(&[user("b")], at(1)).unwrap();
     drop(writer);
     assert_eq!(texts(&home, "one"), ["a", "b"]);
@@ -74,15 +74,15 @@ fn one_bad_line_never_blocks_a_session() {
         let (store, _, home) = memory();
         let glued = format!("{}{}", line("b"), line("c"));
         put(&store, LOG, &format!("{}\n{foreign}\n{glued}\r\n\n{}", line("a"), line("d")));
-        let kept = |home: &Home| -> Vec<String> {
+        let kept = |home: &CodeliaHome| -> Vec<String> {
             texts(home, "one").into_iter().filter(|text| !text.is_empty()).collect()
         };
         assert_eq!(kept(&home), ["a", "b", "c", "d"], "{foreign:?}");
-        let mut writer = SessionWriter::open(&home, &id("one")).unwrap();
+        let mut writer = CodeliaWriter::open(&home, &id("one")).unwrap();
         writer.append(&[user("e")], at(1)).unwrap();
         drop(writer);
         assert_eq!(kept(&home), ["a", "b", "c", "d", "e"], "{foreign:?}");
-        let place = Place { id: "one".to_owned(), path: path(LOG) };
+        let place = SessionRef { id: "one".to_owned(), path: path(LOG) };
         let reader = codelia().open(&store, &place).unwrap();
         let mut entries = reader.entries(1..=100).unwrap();
         let mut shown = Vec::new();
@@ -100,7 +100,7 @@ fn one_bad_line_never_blocks_a_session() {
 #[derive(Default)]
 struct Found(Vec<Finding>);
 
-impl Watch for Found {
+impl FindingSink for Found {
     fn finding(&mut self, finding: Finding) {
         self.0.push(finding);
     }
@@ -111,7 +111,7 @@ impl Watch for Found {
 fn codes(dir: &std::path::Path) -> Vec<(String, &'static str)> {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(dir).unwrap());
     let mut found = Found::default();
-    check(&disk, &FilePath::root(), &mut found).unwrap();
+    check_path(&disk, &FilePath::root(), &mut found).unwrap();
     let mut codes: Vec<(String, &'static str)> =
         found.0.into_iter().map(|one| (one.file.to_string(), one.code.as_str())).collect();
     codes.sort();
@@ -122,7 +122,7 @@ fn codes(dir: &std::path::Path) -> Vec<(String, &'static str)> {
 fn a_check_finds_what_is_wrong_and_a_repair_mends_it() {
     let dir = tempfile::tempdir().unwrap();
     let store = real(dir.path());
-    let home = Home::new(Arc::clone(&store));
+    let home = CodeliaHome::new(Arc::clone(&store));
     drop(crate::codelia::support::session(&home, "one", &["a"]));
     assert_eq!(codes(dir.path()), []);
     let call = crate::codelia::support::message("call", "c1").to_line();
@@ -133,20 +133,20 @@ fn a_check_finds_what_is_wrong_and_a_repair_mends_it() {
         found.iter().filter(|(file, _)| file == LOG).map(|(_, code)| *code).collect();
     assert_eq!(in_log, ["bad-line", "bad-record", "glued-records", "orphan-call"]);
     assert!(found.contains(&("sessions/state.db".to_owned(), "stale-index")), "{found:?}");
-    let place = Place { id: "one".to_owned(), path: path(LOG) };
-    let plan = codelia().repair(&store, &place, Repairing::Plan, at(9)).unwrap();
+    let place = SessionRef { id: "one".to_owned(), path: path(LOG) };
+    let plan = codelia().repair(&store, &place, RepairMode::Plan, at(9)).unwrap();
     assert_eq!(plan.actions.len(), 3, "{:?}", plan.actions);
     assert_eq!(read(&store, LOG), damaged, "a plan changes nothing");
-    let done = codelia().repair(&store, &place, Repairing::Mend, at(9)).unwrap();
+    let done = codelia().repair(&store, &place, RepairMode::Apply, at(9)).unwrap();
     assert_eq!(done.actions, plan.actions);
     assert_eq!(done.findings, []);
     assert_eq!(codes(dir.path()), []);
     let log = read(&store, LOG);
     assert_eq!(log.lines().count(), 5, "{log}");
     assert!(log.lines().last().unwrap().contains("interrupted"), "{log}");
-    let again = codelia().repair(&store, &place, Repairing::Mend, at(9)).unwrap();
-    assert!(again.actions.is_empty() && again.kept.is_none());
-    let undone = codelia().repair(&store, &place, Repairing::TakeBack, at(10)).unwrap();
+    let again = codelia().repair(&store, &place, RepairMode::Apply, at(9)).unwrap();
+    assert!(again.actions.is_empty() && again.originals.is_none());
+    let undone = codelia().repair(&store, &place, RepairMode::Undo, at(10)).unwrap();
     assert_eq!(undone.actions.len(), 1);
     assert_eq!(read(&store, LOG), damaged);
 }
@@ -155,7 +155,7 @@ fn a_check_finds_what_is_wrong_and_a_repair_mends_it() {
 fn the_other_files_of_a_home_are_kept_and_looked_at() {
     let dir = tempfile::tempdir().unwrap();
     let store = real(dir.path());
-    let home = Home::new(Arc::clone(&store));
+    let home = CodeliaHome::new(Arc::clone(&store));
     drop(crate::codelia::support::session(&home, "one", &["a"]));
     let good = [
         ("tasks/a%2Fb.json", r#"{"version":1,"id":"a/b"}"#),
@@ -201,22 +201,22 @@ fn the_other_files_of_a_home_are_kept_and_looked_at() {
 fn a_log_that_is_gone_is_missed_and_its_row_kept() {
     let dir = tempfile::tempdir().unwrap();
     let store = real(dir.path());
-    let home = Home::new(Arc::clone(&store));
+    let home = CodeliaHome::new(Arc::clone(&store));
     drop(crate::codelia::support::session(&home, "one", &["a", "b"]));
     #[expect(clippy::disallowed_methods, reason = "the log is lost")]
     std::fs::remove_file(dir.path().join(LOG)).unwrap();
     assert_eq!(codes(dir.path()), [(LOG.to_owned(), "missing-file")]);
     let (summaries, _) = codelia().list(&store).unwrap();
     assert_eq!((summaries[0].turns, summaries[0].findings.len()), (Some(0), 1));
-    drop(SessionWriter::open(&home, &id("one")).unwrap());
+    drop(CodeliaWriter::open(&home, &id("one")).unwrap());
     assert_eq!(
         codes(dir.path()),
         [(LOG.to_owned(), "missing-file")],
         "the row is all that is left"
     );
-    let place = Place { id: "one".to_owned(), path: path(LOG) };
-    assert!(codelia().repair(&store, &place, Repairing::Plan, at(1)).unwrap().actions.is_empty());
-    let mut writer = SessionWriter::open(&home, &id("one")).unwrap();
+    let place = SessionRef { id: "one".to_owned(), path: path(LOG) };
+    assert!(codelia().repair(&store, &place, RepairMode::Plan, at(1)).unwrap().actions.is_empty());
+    let mut writer = CodeliaWriter::open(&home, &id("one")).unwrap();
     assert_eq!(writer.append(&[user("again")], at(2)).unwrap().messages, 1);
     drop(writer);
     assert_eq!(codes(dir.path()), []);
@@ -226,7 +226,7 @@ fn a_log_that_is_gone_is_missed_and_its_row_kept() {
 fn a_document_of_the_old_form_that_makes_no_sense_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let store = real(dir.path());
-    drop(crate::codelia::support::session(&Home::new(Arc::clone(&store)), "one", &["a"]));
+    drop(crate::codelia::support::session(&CodeliaHome::new(Arc::clone(&store)), "one", &["a"]));
     for (text, code) in
         [("{}", "bad-document"), ("{\"messages\":7}", "bad-document"), ("{", "bad-document")]
     {
@@ -234,11 +234,11 @@ fn a_document_of_the_old_form_that_makes_no_sense_is_found() {
         assert_eq!(codes(dir.path()), [("sessions/state/old.json".to_owned(), code)], "{text}");
         // Beside a log it is in nobody's way, and a repair moves it away.
         put(&store, "sessions/state/one.json", text);
-        let place = Place { id: "one".to_owned(), path: path(LOG) };
-        let done = codelia().repair(&store, &place, Repairing::Mend, at(1)).unwrap();
+        let place = SessionRef { id: "one".to_owned(), path: path(LOG) };
+        let done = codelia().repair(&store, &place, RepairMode::Apply, at(1)).unwrap();
         assert_eq!(done.actions.len(), 1, "{:?}", done.actions);
         assert_eq!(codes(dir.path()), [("sessions/state/old.json".to_owned(), code)], "{text}");
-        codelia().repair(&store, &place, Repairing::TakeBack, at(2)).unwrap();
+        codelia().repair(&store, &place, RepairMode::Undo, at(2)).unwrap();
         assert_eq!(read(&store, "sessions/state/one.json"), text);
         put(&store, "sessions/state/one.json", "{\"messages\":[]}");
     }

@@ -5,12 +5,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use everturn::codelia::{Home, SessionIndex, SessionWriter, SqliteIndex};
+use everturn::codelia::{CodeliaHome, CodeliaWriter, SessionIndex, SqliteIndex};
 use everturn::disk::RealDisk;
-use everturn::finding::Code;
-use everturn::layout::Repairing;
+use everturn::finding::FindingCode;
+use everturn::format::RepairMode;
+use everturn::model::SessionRef;
 use everturn::store::{FileStore, Store};
-use everturn::view::Place;
 
 use crate::codelia::support::{at, codelia, id, path, real, session, user};
 
@@ -35,7 +35,7 @@ fn what_is_no_database_is_an_error_and_stays_as_it_is() {
 #[test]
 fn the_table_is_the_one_of_the_program() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::new(real(dir.path()));
+    let home = CodeliaHome::new(real(dir.path()));
     drop(session(&home, "one", &["hello"]));
     let database = rusqlite::Connection::open(dir.path().join(DATABASE)).unwrap();
     let mode: String = database.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
@@ -67,7 +67,7 @@ fn the_table_is_the_one_of_the_program() {
 fn a_damaged_index_blocks_nobody_and_is_made_anew() {
     let dir = tempfile::tempdir().unwrap();
     let store = real(dir.path());
-    let home = Home::new(Arc::clone(&store));
+    let home = CodeliaHome::new(Arc::clone(&store));
     drop(session(&home, "one", &["a", "b"]));
     drop(session(&home, "two", &["c"]));
     let database = dir.path().join(DATABASE);
@@ -86,17 +86,20 @@ fn a_damaged_index_blocks_nobody_and_is_made_anew() {
         let (summaries, findings) = codelia().list(&store).unwrap();
         let turns: Vec<Option<u64>> = summaries.iter().map(|one| one.turns).collect();
         assert_eq!(turns, [Some(2), Some(1)], "the logs are read instead");
-        assert!(findings.iter().any(|finding| finding.code == Code::BadIndex), "{findings:?}");
-        let mut writer = SessionWriter::open(&home, &id("one")).unwrap();
+        assert!(
+            findings.iter().any(|finding| finding.code == FindingCode::BadIndex),
+            "{findings:?}"
+        );
+        let mut writer = CodeliaWriter::open(&home, &id("one")).unwrap();
         let saved = writer.append(&[user("more")], at(3)).unwrap();
-        assert!(saved.overdue.is_some(), "the message is safe, and the index is overdue");
+        assert!(saved.deferred_error.is_some(), "the message is safe, and the index is overdue");
         drop(writer);
-        let place = Place { id: "one".to_owned(), path: path("sessions/messages/one.jsonl") };
-        let done = codelia().repair(&store, &place, Repairing::Mend, at(4)).unwrap();
-        assert!(done.kept.is_some() && done.findings.is_empty(), "{done:?}");
+        let place = SessionRef { id: "one".to_owned(), path: path("sessions/messages/one.jsonl") };
+        let done = codelia().repair(&store, &place, RepairMode::Apply, at(4)).unwrap();
+        assert!(done.originals.is_some() && done.findings.is_empty(), "{done:?}");
         let (summaries, findings) = codelia().list(&store).unwrap();
         assert_eq!((summaries.len(), findings.len()), (2, 0), "{findings:?}");
-        let kept = done.kept.unwrap();
+        let kept = done.originals.unwrap();
         let original = dir.path().join(kept.as_str()).join(DATABASE);
         assert_eq!(fs::read(original).unwrap(), damage);
         // Back to two messages for the next kind of damage.
@@ -121,7 +124,7 @@ fn nothing_is_made_for_whoever_only_looks() {
     let store = read_only(dir.path());
     let (summaries, findings) = codelia().list(&store).unwrap();
     assert_eq!((summaries.len(), summaries[0].turns, findings.len()), (1, Some(1), 0));
-    let reader = codelia().open(&store, &summaries[0].place).unwrap();
+    let reader = codelia().open(&store, &summaries[0].session).unwrap();
     assert_eq!(reader.turns().unwrap(), 0..=1);
     let mut names: Vec<String> = fs::read_dir(&sessions)
         .unwrap()
@@ -138,10 +141,10 @@ fn an_index_that_is_a_link_out_of_the_home_is_never_written() {
     let target = outside.path().join("elsewhere.db");
     fs::create_dir(dir.path().join("sessions")).unwrap();
     std::os::unix::fs::symlink(&target, dir.path().join(DATABASE)).unwrap();
-    let home = Home::new(real(dir.path()));
-    let mut writer = SessionWriter::create(&home, &id("one"), None, at(0)).unwrap();
+    let home = CodeliaHome::new(real(dir.path()));
+    let mut writer = CodeliaWriter::create(&home, &id("one"), None, at(0)).unwrap();
     let saved = writer.append(&[user("a")], at(1)).unwrap();
-    assert!(saved.overdue.is_some());
+    assert!(saved.deferred_error.is_some());
     assert!(!target.exists(), "nothing was made outside");
 }
 
@@ -149,7 +152,7 @@ fn an_index_that_is_a_link_out_of_the_home_is_never_written() {
 fn the_program_and_everturn_take_turns_at_one_row() {
     let dir = tempfile::tempdir().unwrap();
     let store = real(dir.path());
-    let home = Home::new(Arc::clone(&store));
+    let home = CodeliaHome::new(Arc::clone(&store));
     let mut writer = session(&home, "one", &["a"]);
     // The program saves its own history, as it does: a new file in the place of the old one, and its row.
     let log = dir.path().join("sessions/messages/one.jsonl");
@@ -161,7 +164,7 @@ fn the_program_and_everturn_take_turns_at_one_row() {
     let sql = "UPDATE session_state SET message_count = 2, run_id = 'r', meta_json = '{\"codelia_todos\":[]}'";
     assert_eq!(database.execute(sql, []).unwrap(), 1);
     let saved = writer.append(&[user("ours")], at(2)).unwrap();
-    assert_eq!((saved.messages, saved.overdue), (3, None));
+    assert_eq!((saved.messages, saved.deferred_error), (3, None));
     drop(writer);
     assert_eq!(crate::codelia::support::texts(&home, "one"), ["a", "theirs", "ours"]);
     let row = SqliteIndex::open_read_only(&dir.path().join(DATABASE))

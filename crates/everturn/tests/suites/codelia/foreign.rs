@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
 
-use everturn::codelia::{Home, RunWriter, Runs};
+use everturn::codelia::{CodeliaHome, RunLogs, RunWriter};
 use everturn::store::Durability;
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 
 use crate::codelia::support::{at, id, real, session, texts, user};
 
@@ -26,7 +26,7 @@ fn script(file: &Path, line: &str) -> Child {
 #[test]
 fn messages_of_a_script_and_of_everturn_are_all_there_once() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::new(real(dir.path()));
+    let home = CodeliaHome::new(real(dir.path()));
     let mut writer = session(&home, "one", &[]);
     let log = dir.path().join("sessions/messages/one.jsonl");
     let mut other = script(&log, "{\"role\":\"user\",\"content\":\"script-%d\"}");
@@ -43,25 +43,25 @@ fn messages_of_a_script_and_of_everturn_are_all_there_once() {
     assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), wanted);
     let text = fs::read_to_string(&log).unwrap();
     assert_eq!(text.lines().count(), 2 * LINES, "no two records share a line");
-    let writer = everturn::codelia::SessionWriter::open(&home, &id("one")).unwrap();
+    let writer = everturn::codelia::CodeliaWriter::open(&home, &id("one")).unwrap();
     assert_eq!((writer.messages(), writer.findings().len()), (2 * LINES as u64, 0));
 }
 
 #[test]
 fn records_of_a_run_are_all_there_once() {
     let dir = tempfile::tempdir().unwrap();
-    let home = Home::new(real(dir.path()));
+    let home = CodeliaHome::new(real(dir.path()));
     let header = r#"{"type":"header","run_id":"run-1","started_at":"2026-01-02T03:04:05.000Z"}"#;
-    let writer = RunWriter::start(&home, &Tree::parse(header).unwrap(), at(0)).unwrap();
+    let writer = RunWriter::start(&home, &JsonTree::parse(header).unwrap(), at(0)).unwrap();
     let log = dir.path().join(writer.path().as_str());
     let mut other = script(&log, "{\"type\":\"agent.event\",\"seq\":%d}");
     for number in 0..LINES {
         let record = format!(r#"{{"type":"tool.output","seq":{number}}}"#);
-        writer.append(&Tree::parse(record).unwrap(), Durability::Synced).unwrap();
+        writer.append(&JsonTree::parse(record).unwrap(), Durability::Synced).unwrap();
     }
     assert!(other.wait().unwrap().success());
     writer.release().unwrap();
-    let runs = Runs::new(&home);
+    let runs = RunLogs::new(&home);
     let mut records = runs.records(&runs.find("run-1").unwrap()).unwrap();
     let kinds: Vec<String> = (&mut records)
         .map(|record| {
@@ -82,7 +82,7 @@ fn records_of_a_run_are_all_there_once() {
 fn a_torn_line_of_another_program_is_not_glued_to_ours() {
     let dir = tempfile::tempdir().unwrap();
     let store = real(dir.path());
-    let home = Home::new(Arc::clone(&store));
+    let home = CodeliaHome::new(Arc::clone(&store));
     let mut writer = session(&home, "one", &["a"]);
     let log = dir.path().join("sessions/messages/one.jsonl");
     let mut text = fs::read_to_string(&log).unwrap();

@@ -3,24 +3,24 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use everturn::codelia::SessionWriter;
-use everturn::disk::{Listing, Stat};
-use everturn::layout::LayoutError;
+use everturn::codelia::CodeliaWriter;
+use everturn::disk::{DirListing, FileStat};
+use everturn::format::SessionError;
+use everturn::model::{ForkOptions, NewSession, SessionRef};
 use everturn::names::FilePath;
 use everturn::store::{Store, StoreError, Writer};
-use everturn::tree::Tree;
-use everturn::view::{Forking, New, Place};
+use everturn::tree::JsonTree;
 
 use crate::codelia::support::{at, codelia, id, memory, path, put, real, texts, user};
 
-fn place(name: &str) -> Place {
-    Place { id: name.to_owned(), path: path(&format!("sessions/messages/{name}.jsonl")) }
+fn place(name: &str) -> SessionRef {
+    SessionRef { id: name.to_owned(), path: path(&format!("sessions/messages/{name}.jsonl")) }
 }
 
 #[test]
 fn every_kind_of_message_is_shown() {
     let (store, ..) = memory();
-    let mut editor = codelia().create(&store, &New::with_id("one"), at(0)).unwrap();
+    let mut editor = codelia().create(&store, &NewSession::with_id("one"), at(0)).unwrap();
     for text in [
         r#"{"role":"system","content":"Be brief."}"#,
         r#"{"role":"user","content":[{"type":"text","text":"List "},{"type":"image_url","image_url":{"url":"x"}}]}"#,
@@ -32,7 +32,7 @@ fn every_kind_of_message_is_shown() {
         {"id":"c1","type":"function","function":{"name":"ls","arguments":"{\"p\":1}"}}]},
         {"role":"tool","tool_call_id":"c1","tool_name":"ls","content":"a.txt"}]}"#;
     assert_eq!(editor.append(both, at(2)).unwrap().turn, 5);
-    assert!(matches!(editor.append("{\"role\":", at(3)), Err(LayoutError::Request { .. })));
+    assert!(matches!(editor.append("{\"role\":", at(3)), Err(SessionError::Request { .. })));
     editor.close(at(3)).unwrap();
     let reader = codelia().open(&store, &place("one")).unwrap();
     assert_eq!(reader.turns().unwrap(), 0..=5);
@@ -60,24 +60,24 @@ fn every_kind_of_message_is_shown() {
 fn a_fork_and_a_rewind_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let store = real(dir.path());
-    let home = everturn::codelia::Home::new(Arc::clone(&store));
+    let home = everturn::codelia::CodeliaHome::new(Arc::clone(&store));
     drop(crate::codelia::support::session(&home, "one", &["a", "b", "c"]));
-    let how = Forking { id: None, turn: Some(2) };
+    let how = ForkOptions { id: None, turn: Some(2) };
     let fork = codelia().fork(&store, &place("one"), &how, at(5), &mut |_| {}).unwrap();
-    assert_eq!((fork.place.id.as_str(), fork.turn), ("one-fork-2", 2));
+    assert_eq!((fork.session.id.as_str(), fork.turn), ("one-fork-2", 2));
     let branch = codelia().rewind(&store, &place("one"), 1, at(6), &mut |_| {}).unwrap();
-    assert_eq!((branch.place.id.as_str(), branch.turn), ("one-branch-3", 1));
+    assert_eq!((branch.session.id.as_str(), branch.turn), ("one-branch-3", 1));
     assert_eq!(texts(&home, "one"), ["a"]);
     assert_eq!(texts(&home, "one-fork-2"), ["a", "b"]);
     assert_eq!(texts(&home, "one-branch-3"), ["a", "b", "c"]);
     let again = codelia().rewind(&store, &place("one"), 0, at(6), &mut |_| {}).unwrap();
-    assert_eq!(again.place.id, "one-branch-1");
+    assert_eq!(again.session.id, "one-branch-1");
     let (mut summaries, findings) = codelia().list(&store).unwrap();
     assert_eq!(findings, []);
-    summaries.sort_by(|a, b| a.place.cmp(&b.place));
+    summaries.sort_by(|a, b| a.session.cmp(&b.session));
     let told: Vec<(&str, Option<u64>, Option<&str>)> = summaries
         .iter()
-        .map(|one| (one.place.id.as_str(), one.turns, one.parent.as_deref()))
+        .map(|one| (one.session.id.as_str(), one.turns, one.parent.as_deref()))
         .collect();
     let expected = [
         ("one", Some(0), None),
@@ -87,7 +87,7 @@ fn a_fork_and_a_rewind_lose_nothing() {
     ];
     assert_eq!(told, expected);
     for (turn, taken) in [(4, None), (1, Some("one".to_owned()))] {
-        let how = Forking { id: taken, turn: Some(turn) };
+        let how = ForkOptions { id: taken, turn: Some(turn) };
         assert!(codelia().fork(&store, &place("one-branch-3"), &how, at(7), &mut |_| {}).is_err());
     }
 }
@@ -96,9 +96,9 @@ fn a_fork_and_a_rewind_lose_nothing() {
 fn lineage_survives_the_loss_of_the_index() {
     let dir = tempfile::tempdir().unwrap();
     let store = real(dir.path());
-    let home = everturn::codelia::Home::new(Arc::clone(&store));
+    let home = everturn::codelia::CodeliaHome::new(Arc::clone(&store));
     drop(crate::codelia::support::session(&home, "one", &["a", "b"]));
-    codelia().fork(&store, &place("one"), &Forking::default(), at(5), &mut |_| {}).unwrap();
+    codelia().fork(&store, &place("one"), &ForkOptions::default(), at(5), &mut |_| {}).unwrap();
     #[expect(clippy::disallowed_methods, reason = "the index is lost")]
     std::fs::remove_file(dir.path().join("sessions/state.db")).unwrap();
     let summary = codelia().summary(&store, &place("one-fork-2")).unwrap();
@@ -108,18 +108,21 @@ fn lineage_survives_the_loss_of_the_index() {
 #[test]
 fn a_new_session_takes_an_id_that_nobody_has() {
     let (store, _, home) = memory();
-    let new = New {
-        fields: Tree::parse(r#"{"meta":{"codelia_workspace_root":"/w"}}"#).unwrap(),
-        ..New::with_id("one")
+    let new = NewSession {
+        fields: JsonTree::parse(r#"{"meta":{"codelia_workspace_root":"/w"}}"#).unwrap(),
+        ..NewSession::with_id("one")
     };
     codelia().create(&store, &new, at(0)).unwrap().release().unwrap();
-    assert!(matches!(codelia().create(&store, &new, at(0)), Err(LayoutError::Taken { .. })));
+    assert!(matches!(codelia().create(&store, &new, at(0)), Err(SessionError::Taken { .. })));
     assert!(matches!(
-        SessionWriter::create(&home, &id("one"), None, at(0)),
+        CodeliaWriter::create(&home, &id("one"), None, at(0)),
         Err(everturn::codelia::CodeliaError::Taken { .. })
     ));
-    let odd = New { fields: Tree::parse(r#"{"color":"red"}"#).unwrap(), ..New::with_id("two") };
-    assert!(matches!(codelia().create(&store, &odd, at(0)), Err(LayoutError::Request { .. })));
+    let odd = NewSession {
+        fields: JsonTree::parse(r#"{"color":"red"}"#).unwrap(),
+        ..NewSession::with_id("two")
+    };
+    assert!(matches!(codelia().create(&store, &odd, at(0)), Err(SessionError::Request { .. })));
 }
 
 /// A store that remembers which files were read.
@@ -134,11 +137,11 @@ impl Store for Watched {
         self.inner.read(file, range)
     }
 
-    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+    fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
         self.inner.stat(path)
     }
 
-    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+    fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
         self.inner.list(dir)
     }
 
@@ -155,7 +158,7 @@ impl Store for Watched {
 fn a_list_opens_only_the_logs_that_the_index_does_not_know() {
     let dir = tempfile::tempdir().unwrap();
     let inner = real(dir.path());
-    let home = everturn::codelia::Home::new(Arc::clone(&inner));
+    let home = everturn::codelia::CodeliaHome::new(Arc::clone(&inner));
     for number in 0..40 {
         drop(crate::codelia::support::session(&home, &format!("s{number:02}"), &["a"]));
     }
@@ -171,7 +174,7 @@ fn a_list_opens_only_the_logs_that_the_index_does_not_know() {
     let store: Arc<dyn Store> = Arc::clone(&watched) as Arc<dyn Store>;
     let (summaries, findings) = codelia().list(&store).unwrap();
     assert_eq!((summaries.len(), findings.len()), (41, 0));
-    let turns = |name: &str| summaries.iter().find(|one| one.place.id == name).unwrap().turns;
+    let turns = |name: &str| summaries.iter().find(|one| one.session.id == name).unwrap().turns;
     assert_eq!((turns("s00"), turns("s07"), turns("stray")), (Some(1), Some(2), Some(1)));
     let mut read = watched.read.lock().unwrap().clone();
     read.dedup();

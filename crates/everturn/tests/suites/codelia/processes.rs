@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use everturn::codelia::{CodeliaError, Home, SessionIndex, SessionWriter, SqliteIndex};
+use everturn::codelia::{CodeliaError, CodeliaHome, CodeliaWriter, SessionIndex, SqliteIndex};
 use everturn::store::StoreError;
 
 use crate::codelia::support::{at, id, real, session, texts, user};
@@ -30,9 +30,9 @@ fn child(dir: &Path, name: &str, saves: usize) -> Child {
 }
 
 /// Becomes the writer as soon as nobody else is.
-fn patiently(home: &Home) -> SessionWriter {
+fn patiently(home: &CodeliaHome) -> CodeliaWriter {
     loop {
-        match SessionWriter::open(home, &id("one")) {
+        match CodeliaWriter::open(home, &id("one")) {
             Ok(writer) => return writer,
             Err(CodeliaError::Store(StoreError::Busy { .. })) => {
                 std::thread::sleep(Duration::from_micros(300));
@@ -48,14 +48,14 @@ fn a_child_saves() {
     let Some(dir) = std::env::var_os("CODELIA_TEST_DIR") else { return };
     let name = std::env::var("CODELIA_TEST_NAME").unwrap();
     let saves: usize = std::env::var("CODELIA_TEST_SAVES").unwrap().parse().unwrap();
-    let home = Home::new(real(Path::new(&dir)));
+    let home = CodeliaHome::new(real(Path::new(&dir)));
     let mut out = std::io::stdout();
     writeln!(out).unwrap();
     for number in 0..saves {
         let mut writer = patiently(&home);
         let text = format!("{name}-{number}");
         let saved = writer.append(&[user(&text)], at(1)).unwrap();
-        assert_eq!(saved.overdue, None);
+        assert_eq!(saved.deferred_error, None);
         writer.release().unwrap();
         writeln!(out, "saved {text}").unwrap();
         out.flush().unwrap();
@@ -65,14 +65,14 @@ fn a_child_saves() {
 #[test]
 fn four_processes_save_four_hundred_times_each() {
     let dir = tempfile::tempdir().unwrap();
-    drop(session(&Home::new(real(dir.path())), "one", &[]));
+    drop(session(&CodeliaHome::new(real(dir.path())), "one", &[]));
     let children: Vec<Child> =
         (0..PROCESSES).map(|number| child(dir.path(), &format!("p{number}"), SAVES)).collect();
     for child in children {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
-    let home = Home::new(real(dir.path()));
+    let home = CodeliaHome::new(real(dir.path()));
     let found = texts(&home, "one");
     let wanted: BTreeSet<String> = (0..PROCESSES)
         .flat_map(|process| (0..SAVES).map(move |number| format!("p{process}-{number}")))
@@ -86,7 +86,7 @@ fn four_processes_save_four_hundred_times_each() {
 #[test]
 fn killed_processes_lose_no_message_and_the_row_follows_the_log() {
     let dir = tempfile::tempdir().unwrap();
-    drop(session(&Home::new(real(dir.path())), "one", &[]));
+    drop(session(&CodeliaHome::new(real(dir.path())), "one", &[]));
     let mut answered = Vec::new();
     for life in 0..KILLS {
         let mut child = child(dir.path(), &format!("life{life}"), 1000);
@@ -105,13 +105,13 @@ fn killed_processes_lose_no_message_and_the_row_follows_the_log() {
         let rest = lines.map_while(Result::ok);
         answered.extend(rest.filter_map(|line| Some(line.strip_prefix("saved ")?.to_owned())));
         child.wait().unwrap();
-        let home = Home::new(real(dir.path()));
+        let home = CodeliaHome::new(real(dir.path()));
         drop(patiently(&home));
         let index = SqliteIndex::open_read_only(&dir.path().join("sessions/state.db")).unwrap();
         let row = index.row("one").unwrap().unwrap();
         assert_eq!(row.message_count, i64::try_from(texts(&home, "one").len()).ok());
     }
-    let found = texts(&Home::new(real(dir.path())), "one");
+    let found = texts(&CodeliaHome::new(real(dir.path())), "one");
     let unique: BTreeSet<&String> = found.iter().collect();
     assert_eq!(unique.len(), found.len(), "a message is there twice");
     assert!(answered.iter().all(|text| unique.contains(text)), "an answered message is lost");

@@ -1,13 +1,13 @@
 //! Logs of runs.
 
-use everturn::codelia::{CodeliaError, RUN_RECORDS, RunWriter, Runs};
+use everturn::codelia::{CodeliaError, RUN_RECORDS, RunLogs, RunWriter};
 use everturn::store::Durability;
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 
 use crate::codelia::support::{at, memory, put, read};
 
-fn header(id: &str, session: &str, started: &str) -> Tree {
-    Tree::parse(format!(
+fn header(id: &str, session: &str, started: &str) -> JsonTree {
+    JsonTree::parse(format!(
         r#"{{"type":"header","schema_version":1,"run_id":"{id}","session_id":"{session}","started_at":"{started}"}}"#
     ))
     .unwrap()
@@ -21,10 +21,10 @@ fn every_type_of_record_is_written_and_read_back() {
     assert_eq!(run.path().as_str(), "sessions/2026/02/03/r1.jsonl");
     for kind in RUN_RECORDS.iter().skip(1).chain(&["future.kind"]) {
         let record = format!(r#"{{"type":"{kind}","outcome":"completed","x":1.0}}"#);
-        run.append(&Tree::parse(record).unwrap(), Durability::Synced).unwrap();
+        run.append(&JsonTree::parse(record).unwrap(), Durability::Synced).unwrap();
     }
     run.release().unwrap();
-    let runs = Runs::new(&home);
+    let runs = RunLogs::new(&home);
     let found = runs.find("r1").unwrap();
     assert_eq!(
         (found.session.as_deref(), found.outcome.as_deref()),
@@ -50,12 +50,12 @@ fn a_run_without_an_end_is_read_and_gone_on_with() {
         r#"{"type":"llm.request"}"#
     );
     put(&store, file, &text);
-    let runs = Runs::new(&home);
+    let runs = RunLogs::new(&home);
     let found = runs.find("r").unwrap();
     assert_eq!((found.outcome.as_deref(), found.last.as_deref()), (None, Some("llm.request")));
     let run = RunWriter::open(&home, &found).unwrap();
     run.append(
-        &Tree::parse(r#"{"type":"run.end","outcome":"cancelled"}"#).unwrap(),
+        &JsonTree::parse(r#"{"type":"run.end","outcome":"cancelled"}"#).unwrap(),
         Durability::Synced,
     )
     .unwrap();
@@ -78,19 +78,20 @@ fn runs_are_listed_newest_first_and_by_session() {
     put(&store, "sessions/2026/01/01/stray.txt", "");
     put(&store, "sessions/messages/2026.jsonl", "");
     let ids = |session: Option<&str>, most: usize| {
-        let runs = Runs::new(&home).list(session, most).unwrap();
+        let runs = RunLogs::new(&home).list(session, most).unwrap();
         runs.into_iter().map(|run| run.id).collect::<Vec<_>>()
     };
     assert_eq!(ids(None, 50), ["d", "c", "b", "a"]);
     assert_eq!(ids(Some("one"), 50), ["d", "c", "a"]);
     assert_eq!(ids(None, 2), ["d", "c"]);
-    assert!(matches!(Runs::new(&home).find("zz"), Err(CodeliaError::Input { .. })));
+    assert!(matches!(RunLogs::new(&home).find("zz"), Err(CodeliaError::Input { .. })));
 }
 
 #[test]
 fn what_is_no_record_or_no_run_is_refused() {
     let (_, _, home) = memory();
-    let start = |text: &str| RunWriter::start(&home, &Tree::parse(text).unwrap(), at(0)).map(drop);
+    let start =
+        |text: &str| RunWriter::start(&home, &JsonTree::parse(text).unwrap(), at(0)).map(drop);
     assert!(start(r#"{"type":"run.start","run_id":"x"}"#).is_err());
     assert!(start(r#"{"type":"header"}"#).is_err());
     for id in ["../x", "a/b", "..", "con"] {
@@ -98,17 +99,17 @@ fn what_is_no_record_or_no_run_is_refused() {
     }
     // A time that makes no sense is that of now.
     start(r#"{"type":"header","run_id":"x","started_at":"soon"}"#).unwrap();
-    assert_eq!(Runs::new(&home).find("x").unwrap().path.as_str(), "sessions/2026/01/01/x.jsonl");
+    assert_eq!(RunLogs::new(&home).find("x").unwrap().path.as_str(), "sessions/2026/01/01/x.jsonl");
     assert!(matches!(start(r#"{"type":"header","run_id":"x"}"#), Err(CodeliaError::Taken { .. })));
-    let run = RunWriter::open(&home, &Runs::new(&home).find("x").unwrap()).unwrap();
+    let run = RunWriter::open(&home, &RunLogs::new(&home).find("x").unwrap()).unwrap();
     for bad in ["{}", "[]", "1", r#"{"type":1}"#] {
-        assert!(run.append(&Tree::parse(bad).unwrap(), Durability::Synced).is_err(), "{bad}");
+        assert!(run.append(&JsonTree::parse(bad).unwrap(), Durability::Synced).is_err(), "{bad}");
     }
 }
 
 #[test]
 fn outputs_go_by_a_plan_and_by_who_uses_them() {
-    use everturn::codelia::{SessionWriter, ToolOutputs};
+    use everturn::codelia::{CodeliaWriter, ToolOutputs};
     let (store, _, home) = memory();
     let outputs = ToolOutputs::in_home(std::sync::Arc::clone(&store));
     for name in ["unused", "early", "late"] {
@@ -116,7 +117,7 @@ fn outputs_go_by_a_plan_and_by_who_uses_them() {
     }
     for (session, used, time) in [("one", "early", 10), ("two", "late", 20)] {
         let mut writer =
-            SessionWriter::create(&home, &crate::codelia::support::id(session), None, at(0))
+            CodeliaWriter::create(&home, &crate::codelia::support::id(session), None, at(0))
                 .unwrap();
         writer.append(&[crate::codelia::support::message("tool", used)], at(time)).unwrap();
     }
@@ -151,11 +152,11 @@ fn torn_glued_and_foreign_lines_of_a_run_lose_nothing_else() {
     for cut in head.len() + 1..text.len() {
         let Some(text) = text.get(..cut) else { continue };
         put(&store, file, text);
-        let runs = Runs::new(&home);
+        let runs = RunLogs::new(&home);
         let whole = |text: &str| (0..4).filter(|seq| text.contains(&record(*seq))).count();
         let before = whole(text);
         let run = RunWriter::open(&home, &runs.find("r1").unwrap()).unwrap();
-        run.append(&Tree::parse(record(3)).unwrap(), Durability::Synced).unwrap();
+        run.append(&JsonTree::parse(record(3)).unwrap(), Durability::Synced).unwrap();
         run.release().unwrap();
         let found = runs.find("r1").unwrap();
         let read: Vec<String> =

@@ -1,7 +1,7 @@
 //! Saving adds to the log; only a history that was changed is written anew.
 
-use everturn::codelia::{CodeliaError, SessionIndex, SessionWriter};
-use everturn::tree::Tree;
+use everturn::codelia::{CodeliaError, CodeliaWriter, SessionIndex};
+use everturn::tree::JsonTree;
 
 use crate::codelia::support::{at, id, memory, message, put, read, session, texts, user};
 
@@ -52,7 +52,7 @@ fn a_history_that_was_changed_is_written_anew() {
 fn two_hundred_saves_of_a_growing_history_cost_what_they_add() {
     let (store, _, home) = memory();
     let mut writer = session(&home, "one", &[]);
-    let mut history: Vec<Tree> = Vec::new();
+    let mut history: Vec<JsonTree> = Vec::new();
     for number in 0..200 {
         history.push(user(&format!("message {number:04}")));
         assert!(!writer.save(&history, at(number)).unwrap().rewritten);
@@ -67,7 +67,7 @@ fn what_is_no_message_is_refused_and_changes_nothing() {
     let mut writer = session(&home, "one", &["a"]);
     let (log, row) = (read(&store, LOG), index.row("one").unwrap());
     for bad in [r#"{"role":"user"}"#, r#"{"content":"x"}"#, "[]", "7"] {
-        let bad = Tree::parse(bad).unwrap();
+        let bad = JsonTree::parse(bad).unwrap();
         assert!(matches!(
             writer.append(std::slice::from_ref(&bad), at(9)),
             Err(CodeliaError::Input { .. })
@@ -85,7 +85,7 @@ fn a_message_is_stored_on_one_line_with_all_it_has() {
     let mut writer = session(&home, "one", &[]);
     let text =
         "{\n \"role\": \"user\",\n \"content\": \"a\\nb\",\n \"n\": 1.50, \"extra\": {\"x\": []}}";
-    writer.append(&[Tree::parse(text).unwrap()], at(1)).unwrap();
+    writer.append(&[JsonTree::parse(text).unwrap()], at(1)).unwrap();
     assert_eq!(
         read(&store, LOG),
         "{\"role\":\"user\",\"content\":\"a\\nb\",\"n\":1.50,\"extra\":{\"x\":[]}}\n"
@@ -107,26 +107,26 @@ fn the_row_is_brought_up_to_date_from_the_log() {
                 })
             })
             .unwrap();
-        drop(SessionWriter::open(&home, &id("one")).unwrap());
+        drop(CodeliaWriter::open(&home, &id("one")).unwrap());
         let row = index.row("one").unwrap().unwrap();
         assert_eq!(row.message_count, good.message_count, "{damage:?}");
         assert_eq!(row.last_user_message, good.last_user_message, "{damage:?}");
     }
     // A log without a row is a session, too; the program would not see it.
     put(&store, "sessions/messages/orphan.jsonl", "{\"role\":\"user\",\"content\":\"hi\"}\n");
-    drop(SessionWriter::open(&home, &id("orphan")).unwrap());
+    drop(CodeliaWriter::open(&home, &id("orphan")).unwrap());
     assert_eq!(index.row("orphan").unwrap().unwrap().message_count, Some(1));
 }
 
 #[test]
 fn metadata_of_the_program_stay_as_they_are() {
     let (_, index, home) = memory();
-    let meta =
-        Tree::parse(r#"{"codelia_workspace_root":" /work ","codelia_todos":[{"a":1}]}"#).unwrap();
-    let mut writer = SessionWriter::create(&home, &id("one"), Some(&meta), at(0)).unwrap();
+    let meta = JsonTree::parse(r#"{"codelia_workspace_root":" /work ","codelia_todos":[{"a":1}]}"#)
+        .unwrap();
+    let mut writer = CodeliaWriter::create(&home, &id("one"), Some(&meta), at(0)).unwrap();
     writer.append(&[user("a")], at(1)).unwrap();
     let row = index.row("one").unwrap().unwrap();
     assert_eq!(row.workspace_root.as_deref(), Some("/work"));
-    let kept = Tree::parse(row.meta_json.unwrap()).unwrap();
+    let kept = JsonTree::parse(row.meta_json.unwrap()).unwrap();
     assert_eq!(kept.text_at(&["codelia_todos"]).unwrap(), r#"[{"a":1}]"#);
 }

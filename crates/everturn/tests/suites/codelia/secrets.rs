@@ -5,23 +5,28 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use everturn::codelia::{AUTH, ApprovalMode, MCP_AUTH, Projects};
-use everturn::secrets::{Secret, SecretsError, Shape, Vault};
+use everturn::codelia::{AUTH, ApprovalMode, MCP_AUTH, ProjectPolicies};
 use everturn::store::Store;
+use everturn::vault::{Secret, SecretsError, Vault, VaultFormat};
 
 use crate::codelia::support::{memory, put, read, real};
 
 const KEY: &str = "sk-live-0123456789abcdef";
 
 /// A flat file, as other programs have it.
-const FLAT: Shape =
-    Shape { file: "credentials.json", version: None, entries: None, fixed: &[], secret: "api_key" };
+const FLAT: VaultFormat = VaultFormat {
+    file: "credentials.json",
+    version: None,
+    entries: None,
+    fixed: &[],
+    secret: "api_key",
+};
 
 fn secret(text: &str) -> Secret {
     Secret::parse(text).unwrap()
 }
 
-fn vault(store: &Arc<dyn Store>, shape: Shape) -> Vault {
+fn vault(store: &Arc<dyn Store>, shape: VaultFormat) -> Vault {
     Vault::new(Arc::clone(store), shape).unwrap()
 }
 
@@ -77,13 +82,13 @@ fn secrets_stay_with_their_owner_through_every_rewrite() {
         vault.set("a", &secret(KEY)).unwrap();
         assert_eq!(mode(file), 0o600, "{file}");
         fs::set_permissions(dir.path().join(file), fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(vault.is_open().unwrap());
+        assert!(vault.is_readable_by_others().unwrap());
         vault.set("b", &secret("another")).unwrap();
         assert_eq!(mode(file), 0o600, "{file} was open before");
         vault.remove("a").unwrap();
-        assert_eq!((mode(file), vault.is_open().unwrap()), (0o600, false));
+        assert_eq!((mode(file), vault.is_readable_by_others().unwrap()), (0o600, false));
     }
-    Projects::read(&store).unwrap().set(&store, None, ApprovalMode::Trusted).unwrap();
+    ProjectPolicies::read(&store).unwrap().set(&store, None, ApprovalMode::Trusted).unwrap();
     assert_eq!(mode("projects.json"), 0o600);
     drop(store);
     // Nothing that Everturn keeps beside them may be read by others, either.
@@ -172,12 +177,12 @@ fn policies_of_projects_are_strict_and_keep_what_they_do_not_know() {
     ];
     for (text, reason) in bad {
         put(&store, "projects.json", text);
-        let error = Projects::read(&store).unwrap_err().to_string();
+        let error = ProjectPolicies::read(&store).unwrap_err().to_string();
         assert_eq!(error, format!("projects.json cannot be used: {reason}"));
     }
     let text = "{\n  \"version\": 1,\n  \"extra\": {\"a\": 1.0},\n  \"projects\": {\n    \"/w\": {\n      \"approval_mode\": \"minimal\",\n      \"note\": 1\n    }\n  }\n}\n";
     put(&store, "projects.json", text);
-    let mut projects = Projects::read(&store).unwrap();
+    let mut projects = ProjectPolicies::read(&store).unwrap();
     assert_eq!((projects.of("/w"), projects.of("/x")), (Some(ApprovalMode::Minimal), None));
     projects.set(&store, Some("/w"), ApprovalMode::FullAccess).unwrap();
     assert_eq!(read(&store, "projects.json"), text.replace("minimal", "full-access"));

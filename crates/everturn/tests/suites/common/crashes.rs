@@ -1,18 +1,25 @@
 //! A list of operations, cut at every change of a simulated disk; the crash suites of the layouts go by it.
 
-use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
 
 /// ENOSPC
 const NO_SPACE: i32 = 28;
 
 /// What a crash may leave: a kill, which leaves all, and some of the other ways, others at each point.
 pub(crate) fn ends(point: u64) -> Vec<Survival> {
-    let data = [Data::Lost, Data::Kept, Data::Prefix, Data::Hole, Data::Last, Data::Mixed(point)];
-    let names = [Names::Lost, Names::Kept, Names::Prefix];
+    let data = [
+        DataSurvival::Lost,
+        DataSurvival::Kept,
+        DataSurvival::Prefix,
+        DataSurvival::Hole,
+        DataSurvival::Last,
+        DataSurvival::Mixed(point),
+    ];
+    let names = [NameSurvival::Lost, NameSurvival::Kept, NameSurvival::Prefix];
     let turn = usize::try_from(point).unwrap();
     let some =
         |at: usize| Survival { data: data[(turn + at) % 6], names: names[(turn / 2 + at) % 3] };
-    let kill = Survival { data: Data::Kept, names: Names::Kept };
+    let kill = Survival { data: DataSurvival::Kept, names: NameSurvival::Kept };
     std::iter::once(kill).chain((0..3).map(some)).collect()
 }
 
@@ -29,7 +36,7 @@ pub(crate) fn crash_everywhere(
     let (mut point, mut tries) = (0_u64, 0_u64);
     loop {
         let disk = SimDisk::new();
-        disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
+        disk.inject(Fault { at: point, kind: FaultKind::Crash, lasting: false });
         let done = work(&disk);
         if !disk.crashed() {
             assert_eq!(done, count, "{name}: nothing was in the way");
@@ -62,9 +69,9 @@ pub(crate) fn fail_everywhere(
 ) {
     for point in (0..).step_by(step) {
         let disk = SimDisk::new();
-        disk.inject(Fault { at: point, trouble: Trouble::Error(NO_SPACE), lasting: false });
+        disk.inject(Fault { at: point, kind: FaultKind::Error(NO_SPACE), lasting: false });
         let done = work(&disk);
-        disk.heal();
+        disk.clear_faults();
         if let Err(problem) = verify(&disk, done) {
             panic!("{name}: failure at change {point}, in operation {done}: {problem}");
         }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use everturn::disk::sim::SimDisk;
-use everturn::layout::{self, Editor, Layout, LayoutError};
+use everturn::format::{self, SessionEditor, SessionError, SessionFormat};
+use everturn::model::{NewSession, SessionRef};
 use everturn::names::FilePath;
-use everturn::store::{FileStore, Holder, MemoryStore, Options, Store, StoreError};
-use everturn::tree::Tree;
-use everturn::view::{New, Place};
+use everturn::store::{FileStore, LockOwner, MemoryStore, Options, Store, StoreError};
+use everturn::tree::JsonTree;
 use jiff::Timestamp;
 
 /// A layout, and what its sessions are made of. `WORDS` stands for what is said.
@@ -56,17 +56,17 @@ pub(crate) fn token() -> String {
 }
 
 impl Kind {
-    pub(crate) fn layout(&self) -> &'static dyn Layout {
-        layout::find(self.layout).unwrap()
+    pub(crate) fn layout(&self) -> &'static dyn SessionFormat {
+        format::find(self.layout).unwrap()
     }
 
-    pub(crate) fn create(&self, store: &Arc<dyn Store>) -> Result<(), LayoutError> {
+    pub(crate) fn create(&self, store: &Arc<dyn Store>) -> Result<(), SessionError> {
         self.create_as(store, self.id)
     }
 
-    pub(crate) fn create_as(&self, store: &Arc<dyn Store>, id: &str) -> Result<(), LayoutError> {
-        let fields = Tree::parse(self.fields).unwrap();
-        let new = New { fields, ..New::with_id(id) };
+    pub(crate) fn create_as(&self, store: &Arc<dyn Store>, id: &str) -> Result<(), SessionError> {
+        let fields = JsonTree::parse(self.fields).unwrap();
+        let new = NewSession { fields, ..NewSession::with_id(id) };
         self.layout().create(store, &new, at(0))?.release()
     }
 
@@ -74,15 +74,15 @@ impl Kind {
         &self,
         store: &Arc<dyn Store>,
         id: &str,
-    ) -> Result<Option<Place>, LayoutError> {
-        Ok(self.layout().places(store)?.places.into_iter().find(|place| place.id == id))
+    ) -> Result<Option<SessionRef>, SessionError> {
+        Ok(self.layout().locate(store)?.sessions.into_iter().find(|place| place.id == id))
     }
 
-    pub(crate) fn place(&self, store: &Arc<dyn Store>) -> Result<Place, LayoutError> {
+    pub(crate) fn place(&self, store: &Arc<dyn Store>) -> Result<SessionRef, SessionError> {
         Ok(self.place_of(store, self.id)?.unwrap_or_else(|| panic!("{} is gone", self.id)))
     }
 
-    pub(crate) fn say(&self, store: &Arc<dyn Store>, words: &str) -> Result<(), LayoutError> {
+    pub(crate) fn say(&self, store: &Arc<dyn Store>, words: &str) -> Result<(), SessionError> {
         self.begin(store, words, at(1))?.release()
     }
 
@@ -92,7 +92,7 @@ impl Kind {
         store: &Arc<dyn Store>,
         words: &str,
         now: Timestamp,
-    ) -> Result<Box<dyn Editor>, LayoutError> {
+    ) -> Result<Box<dyn SessionEditor>, SessionError> {
         let mut editor = self.layout().edit(store, &self.place(store)?)?;
         editor.append(&self.turn_of(words), now)?;
         Ok(editor)
@@ -107,8 +107,8 @@ impl Kind {
     pub(crate) fn told(
         &self,
         store: &Arc<dyn Store>,
-        place: &Place,
-    ) -> Result<Vec<String>, LayoutError> {
+        place: &SessionRef,
+    ) -> Result<Vec<String>, SessionError> {
         let reader = self.layout().open(store, place)?;
         let mut entries = reader.entries(reader.turns()?)?;
         let mut told = Vec::new();
@@ -124,8 +124,8 @@ pub(crate) fn memory() -> Arc<dyn Store> {
 }
 
 pub(crate) fn open(disk: &SimDisk) -> Result<Arc<dyn Store>, StoreError> {
-    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    let options = Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder) };
+    let owner = LockOwner { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    let options = Options { log_size: 24 << 10, max_log_size: 32 << 10, ..Options::new(owner) };
     Ok(Arc::new(FileStore::open(Arc::new(disk.process()), options)?))
 }
 

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use everturn::convert::{Conversion, Plan, TARGETS};
+use everturn::convert::{Conversion, ConversionPlan, TARGETS};
 use everturn::disk::sim::SimDisk;
-use everturn::store::{FileStore, Holder, Options, Store, StoreError};
+use everturn::store::{FileStore, LockOwner, Options, Store, StoreError};
 
 use crate::convert::crashes::{crash_everywhere, fail_everywhere};
 use crate::convert::sessions::{Random, at, session};
 
 fn open(disk: &SimDisk) -> Result<Arc<dyn Store>, StoreError> {
-    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    let options = Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder) };
+    let owner = LockOwner { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    let options = Options { log_size: 24 << 10, max_log_size: 32 << 10, ..Options::new(owner) };
     Ok(Arc::new(FileStore::open(Arc::new(disk.process()), options)?))
 }
 
-fn plans() -> Vec<Plan> {
+fn plans() -> Vec<ConversionPlan> {
     let from = session("game", &mut Random::new(3));
     let plan = |to: &&str| {
         let conversion =
@@ -26,7 +26,7 @@ fn plans() -> Vec<Plan> {
 }
 
 /// Whether a session is there and reads as it should; an error, if it is there in part.
-fn is_there(plan: &Plan, store: &Arc<dyn Store>) -> Result<bool, String> {
+fn is_there(plan: &ConversionPlan, store: &Arc<dyn Store>) -> Result<bool, String> {
     let told = |error: StoreError| error.to_string();
     let dir = &plan.place().path;
     if store.stat(dir).map_err(told)?.is_some() {
@@ -40,7 +40,7 @@ fn is_there(plan: &Plan, store: &Arc<dyn Store>) -> Result<bool, String> {
     }
 }
 
-fn verify(plans: &[Plan], disk: &SimDisk, done: usize) -> Result<(), String> {
+fn verify(plans: &[ConversionPlan], disk: &SimDisk, done: usize) -> Result<(), String> {
     let store = open(disk).map_err(|error| error.to_string())?;
     for (number, plan) in plans.iter().enumerate().skip(done.saturating_sub(2)) {
         match (is_there(plan, &store)?, number) {

@@ -1,7 +1,7 @@
 //! Files in which a conversation goes on in another program.
 
-use everturn::convert::{Conversion, ConvertError, Fate, Plan};
-use everturn::layout::Reader;
+use everturn::convert::{Conversion, ConversionPlan, ConvertError, Disposition};
+use everturn::format::SessionReader;
 use serde_json::Value;
 
 use crate::convert::pairs::convert;
@@ -12,7 +12,7 @@ const NATIVE: [&str; 3] = ["claude-code", "codex", "sillytavern"];
 /// A session of Codelia in which everything happens once.
 fn talk() -> Made {
     let (store, layout) = (memory(), find("codelia"));
-    let new = everturn::view::New::with_id("talk");
+    let new = everturn::model::NewSession::with_id("talk");
     let mut editor = layout.create(&store, &new, at(0)).unwrap();
     let messages = r#"{"messages":[
         {"role":"system","content":"Be brief."},
@@ -27,23 +27,23 @@ fn talk() -> Made {
         {"role":"user","content":"<environment_context> is no prompt"},
         {"role":"tool","tool_call_id":"z","tool_name":"lost","content":"orphan"}]}"#;
     editor.append(&messages.replace('\n', " "), at(1)).unwrap();
-    let place = editor.place();
+    let place = editor.session_ref();
     editor.close(at(2)).unwrap();
     Made { store, layout, place }
 }
 
-fn plan(from: &Made, to: &str) -> Result<Plan, ConvertError> {
+fn plan(from: &Made, to: &str) -> Result<ConversionPlan, ConvertError> {
     let project = Some("/srv/app");
     let conversion = Conversion { to, id: None, project, dir: None, branch: None };
     conversion.plan(&from.store, from.layout, &from.place, at(9))
 }
 
-fn lines(plan: &Plan) -> Vec<Value> {
+fn lines(plan: &ConversionPlan) -> Vec<Value> {
     let text = std::str::from_utf8(plan.file().unwrap()).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn told(reader: &dyn Reader) -> Vec<String> {
+fn told(reader: &dyn SessionReader) -> Vec<String> {
     let mut stream = reader.entries(0..=u64::MAX).unwrap();
     let mut told = Vec::new();
     while let Some(entry) = stream.next() {
@@ -56,18 +56,18 @@ fn told(reader: &dyn Reader) -> Vec<String> {
 }
 
 /// What the new file reads as, and what was dropped.
-fn check(to: &str, expect: &[&str], dropped: &[&str]) -> Plan {
+fn check(to: &str, expect: &[&str], dropped: &[&str]) -> ConversionPlan {
     let plan = plan(&talk(), to).unwrap();
     let store = memory();
     let place = plan.write(&store).unwrap();
     assert_eq!(told(&*find(to).open(&store, &place).unwrap()), expect);
     let report = plan.report();
-    let lost = report.entries.iter().filter(|entry| entry.fate == Fate::Dropped);
+    let lost = report.entries.iter().filter(|entry| entry.fate == Disposition::Dropped);
     let lost: Vec<String> = lost.map(|entry| format!("{} {}", entry.seq, entry.why[0])).collect();
     assert_eq!(lost, dropped);
     assert_eq!(report.entries.len(), 10);
     // The program itself would find it, and it is the only session there.
-    let places = find(to).recognise(&store, &place.path).unwrap();
+    let places = find(to).sniff(&store, &place.path).unwrap();
     assert_eq!(places.iter().map(|found| &found.id).collect::<Vec<_>>(), [&place.id]);
     plan
 }
@@ -169,7 +169,8 @@ fn every_session_becomes_a_file_of_every_program_and_can_be_taken_back() {
                 let store = memory();
                 let place = plan.write(&store).unwrap();
                 let there = Made { store, layout: find(to), place };
-                let written = plan.report().entries.len() - plan.report().count(Fate::Dropped);
+                let written =
+                    plan.report().entries.len() - plan.report().count(Disposition::Dropped);
                 let (back, _) = convert(&there, "chatlog", "back");
                 let back = back.layout.open(&back.store, &back.place).unwrap();
                 assert_eq!(told(&*back).len(), written, "{from} to {to}, seed {seed}");

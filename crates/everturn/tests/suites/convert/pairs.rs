@@ -3,21 +3,21 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use everturn::convert::{Conversion, Fate, Plan, UNREADABLE};
-use everturn::layout::LayoutError;
+use everturn::convert::{Conversion, ConversionPlan, Disposition, UNREADABLE};
+use everturn::format::SessionError;
 use everturn::names::FilePath;
-use everturn::store::{At, Durability, Step, Store};
+use everturn::store::{AppendAt, Durability, Step, Store};
 
 use crate::convert::sessions::{
     LAYOUTS, Made, Random, at, find, lived_in, memory, on_disk, session, view,
 };
 
 /// Makes a session into one of another layout, in a store of its own.
-pub(crate) fn convert(from: &Made, to: &str, id: &str) -> (Made, Plan) {
+pub(crate) fn convert(from: &Made, to: &str, id: &str) -> (Made, ConversionPlan) {
     convert_into(memory(), from, to, id)
 }
 
-fn convert_into(store: Arc<dyn Store>, from: &Made, to: &str, id: &str) -> (Made, Plan) {
+fn convert_into(store: Arc<dyn Store>, from: &Made, to: &str, id: &str) -> (Made, ConversionPlan) {
     let conversion = Conversion { to, id: Some(id), project: None, dir: None, branch: None };
     let plan = conversion.plan(&from.store, from.layout, &from.place, at(2000));
     let plan = plan.unwrap_or_else(|error| {
@@ -74,7 +74,7 @@ fn there_and_back(seed: u64, store: impl Fn() -> Arc<dyn Store>) -> usize {
             entries += report.report().entries.len();
             let losses = second.report();
             assert!(losses.notes.is_empty(), "{from} to {to} and back: {:?}", losses.notes);
-            assert_eq!(losses.count(Fate::Kept), losses.entries.len(), "{from} to {to}");
+            assert_eq!(losses.count(Disposition::Kept), losses.entries.len(), "{from} to {to}");
         }
     }
     entries
@@ -127,7 +127,7 @@ fn a_message_that_was_edited_on_the_way_stays_edited() {
     let original = session("codelia", &mut Random::new(2));
     let (there, _) = convert(&original, "chatlog", "there");
     let mut editor = there.layout.edit(&there.store, &there.place).unwrap();
-    let how = everturn::view::Revision::Edit { turn: 1, text: "Another text.".to_owned() };
+    let how = everturn::model::Revision::Edit { turn: 1, text: "Another text.".to_owned() };
     editor.revise(&how, at(1500)).unwrap();
     editor.close(at(1501)).unwrap();
     let (back, plan) = convert(&there, "codelia", "back");
@@ -142,7 +142,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_converted() {
     let log = FilePath::parse("sessions/messages/session-one.jsonl").unwrap();
     let writer = original.store.lock(std::slice::from_ref(&log)).unwrap();
     let lines = b"{\"torn\": [}\n".to_vec();
-    let step = Step::Append { file: log, at: At::End, lines };
+    let step = Step::Append { file: log, at: AppendAt::End, lines };
     writer.commit(vec![step], Durability::Synced).unwrap();
     writer.release().unwrap();
     let (made, plan) = convert(&original, "game", "there");
@@ -159,7 +159,7 @@ fn an_id_that_is_taken_is_refused_whatever_became_of_its_session() {
         let before = view(&made);
         let error = plan.write(&made.store).err().unwrap();
         let taken =
-            matches!(&error, everturn::convert::ConvertError::Layout(LayoutError::Taken { .. }));
+            matches!(&error, everturn::convert::ConvertError::Layout(SessionError::Taken { .. }));
         assert!(taken, "{layout}: {error}");
         assert_eq!(view(&made), before);
     }

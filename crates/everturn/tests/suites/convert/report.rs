@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use everturn::convert::{Fate, Plan};
+use everturn::convert::{ConversionPlan, Disposition};
+use everturn::model::{Entry, ForkOptions, NewSession, Revision};
 use everturn::names::{FilePath, SessionId};
-use everturn::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
-use everturn::view::{Entry, Forking, New, Revision};
+use everturn::store::{Durability, FileMode, MemoryStore, Precondition, Step, Store};
 use serde_json::{Value, json};
 
 use crate::convert::pairs::convert;
@@ -22,15 +22,15 @@ fn strip(value: &mut Value) {
 }
 
 fn put(store: &Arc<dyn Store>, file: FilePath, bytes: Vec<u8>) {
-    let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
+    let (expect, mode) = (Precondition::Anything, FileMode::Default);
     let writer = store.lock(std::slice::from_ref(&file)).unwrap();
-    let step = Step::Replace { file, expect, bytes, secrecy };
+    let step = Step::Replace { file, expect, bytes, mode };
     writer.commit(vec![step], Durability::Synced).unwrap();
     writer.release().unwrap();
 }
 
 /// The session as a program sees it that knows only the layout.
-fn stripped(from: &Made, to: &str) -> (Made, Plan) {
+fn stripped(from: &Made, to: &str) -> (Made, ConversionPlan) {
     let (made, plan) = convert(from, to, "there");
     let memory = MemoryStore::new();
     plan.write(&(Arc::new(memory.clone()) as Arc<dyn Store>)).unwrap();
@@ -65,23 +65,26 @@ fn entries(made: &Made) -> Vec<Entry> {
 }
 
 /// Whether something is named among what belongs to no single entry.
-fn is_noted(plan: &Plan, what: &str) -> bool {
-    plan.report().notes.iter().any(|note| note.what.starts_with(what) && note.fate != Fate::Kept)
+fn is_noted(plan: &ConversionPlan, what: &str) -> bool {
+    plan.report()
+        .notes
+        .iter()
+        .any(|note| note.what.starts_with(what) && note.fate != Disposition::Kept)
 }
 
-fn check_entries(original: &Made, seen: &Made, plan: &Plan, what: &str) {
+fn check_entries(original: &Made, seen: &Made, plan: &ConversionPlan, what: &str) {
     let (before, after) = (entries(original), entries(seen));
     for (at, told) in before.iter().enumerate() {
         let outcome = &plan.report().entries[at];
         let found: Vec<&Entry> = after.iter().filter(|entry| entry.turn == at as u64 + 1).collect();
         let [found] = found[..] else {
-            assert_ne!(outcome.fate, Fate::Kept, "{what}: {told:?} reads as {found:?}");
+            assert_ne!(outcome.fate, Disposition::Kept, "{what}: {told:?} reads as {found:?}");
             continue;
         };
         let is_same = found.kind == told.kind
             && found.speaker == told.speaker
             && found.text.trim_end() == told.text.trim_end();
-        let is_named = outcome.fate != Fate::Kept;
+        let is_named = outcome.fate != Disposition::Kept;
         assert!(is_same || is_named, "{what}: {told:?} reads as {found:?}");
         let times = found.time == told.time || is_named || is_noted(plan, "times");
         assert!(times, "{what}: {told:?} reads as {found:?}");
@@ -136,9 +139,9 @@ fn a_branch_is_one_again_when_it_comes_back() {
     for layout in ["campaign", "game", "codelia", "linggen"] {
         let made = session(layout, &mut Random::new(3));
         let id = if layout == "campaign" { "camp_0002" } else { "session-two" };
-        let how = Forking { id: Some(id.to_owned()), turn: None };
+        let how = ForkOptions { id: Some(id.to_owned()), turn: None };
         let place = made.layout.fork(&made.store, &made.place, &how, at(1001), &mut |_| ());
-        let fork = Made { place: place.unwrap().place, ..made };
+        let fork = Made { place: place.unwrap().session, ..made };
         let (there, plan) = convert(&fork, "chatlog", "there");
         assert!(is_noted(&plan, "the session"), "{layout}: {:?}", plan.report().notes);
         let (back, _) = convert(&there, layout, id);
@@ -168,7 +171,7 @@ fn where_a_program_worked_comes_back() {
         format!("{}\n{}\n", line("user", 1), line("assistant", 2)).into_bytes(),
     );
     let layout = find("claude-code");
-    let place = layout.recognise(&store, &path).unwrap().remove(0);
+    let place = layout.sniff(&store, &path).unwrap().remove(0);
     let original = Made { store, layout, place };
     for way in LAYOUTS {
         let (there, plan) = convert(&original, way, "there");
@@ -216,7 +219,7 @@ fn what_belongs_to_the_whole_session_survives_a_message_that_is_thrown_away() {
 fn what_went_away_with_a_record_is_told() {
     let original = game();
     let (there, _) = convert(&original, "linggen", "there");
-    let log = there.layout.evidence(&there.store, &there.place).unwrap().log.unwrap();
+    let log = there.layout.dependencies(&there.store, &there.place).unwrap().log.unwrap();
     let text = String::from_utf8(there.store.read(&log, 0..u64::MAX).unwrap()).unwrap();
     let rest = text.split_once('\n').unwrap().1.to_owned();
     put(&there.store, log, rest.into_bytes());
@@ -233,13 +236,13 @@ fn what_went_away_with_a_record_is_told() {
 #[test]
 fn games_that_rest_rest_again_and_their_snapshots_are_named() {
     let (store, layout) = (memory(), find("game"));
-    let mut editor = layout.create(&store, &New::with_id("session-one"), at(0)).unwrap();
+    let mut editor = layout.create(&store, &NewSession::with_id("session-one"), at(0)).unwrap();
     editor.append(r#"{"actor": "gm", "narration": "It was dark."}"#, at(1)).unwrap();
     editor.snapshot(at(2)).unwrap();
-    let place = editor.place();
+    let place = editor.session_ref();
     editor.close(at(3)).unwrap();
-    let stage = everturn::layout::Stage::Pause;
-    let place = layout.stage(&store, &place, stage, at(4), &mut |_| ()).unwrap().place;
+    let stage = everturn::format::Transition::Pause;
+    let place = layout.transition(&store, &place, stage, at(4), &mut |_| ()).unwrap().session;
     let original = Made { store, layout, place };
     let (there, plan) = convert(&original, "codelia", "there");
     assert!(is_noted(&plan, "the status paused") && is_noted(&plan, "snapshots: "));

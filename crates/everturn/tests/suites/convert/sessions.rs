@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use everturn::chatlog;
 use everturn::disk::RealDisk;
-use everturn::layout::{self, Editor, Layout, Stage};
+use everturn::format::{self, SessionEditor, SessionFormat, Transition};
+use everturn::model::{ForkOptions, MarkKind, NewMark, NewSession, SessionRef};
 use everturn::names::SessionId;
-use everturn::store::{FileStore, Holder, MemoryStore, Options, Store};
-use everturn::tree::Tree;
-use everturn::view::{Forking, MarkKind, New, NewMark, Place};
+use everturn::store::{FileStore, LockOwner, MemoryStore, Options, Store};
+use everturn::tree::JsonTree;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -25,12 +25,12 @@ pub(crate) fn memory() -> Arc<dyn Store> {
 /// A store on the disk of the machine, where indexes are kept that memory has none of.
 pub(crate) fn on_disk(dir: &tempfile::TempDir) -> Arc<dyn Store> {
     let disk = Arc::new(RealDisk::open(dir.path()).unwrap());
-    let holder = Holder { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
-    Arc::new(FileStore::open(disk, Options::new(holder)).unwrap())
+    let owner = LockOwner { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
+    Arc::new(FileStore::open(disk, Options::new(owner)).unwrap())
 }
 
-pub(crate) fn find(name: &str) -> &'static dyn Layout {
-    layout::find(name).unwrap()
+pub(crate) fn find(name: &str) -> &'static dyn SessionFormat {
+    format::find(name).unwrap()
 }
 
 pub(crate) struct Random(u64);
@@ -75,8 +75,8 @@ impl Random {
 /// A session in a store of its own.
 pub(crate) struct Made {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) layout: &'static dyn Layout,
-    pub(crate) place: Place,
+    pub(crate) layout: &'static dyn SessionFormat,
+    pub(crate) place: SessionRef,
 }
 
 /// A session of a layout, in a store of its own.
@@ -103,7 +103,7 @@ fn spoken(store: Arc<dyn Store>, layout: &str, turns: usize, random: &mut Random
     if layout == "chatlog" {
         let log = chat_log(id, turns, random).to_string();
         let made_log = chatlog::import(&store, log.as_bytes(), None).unwrap();
-        let place = Place { id: made_log.id, path: made_log.path };
+        let place = SessionRef { id: made_log.id, path: made_log.path };
         return Made { store, layout: made, place };
     }
     let fields = match layout {
@@ -114,8 +114,9 @@ fn spoken(store: Arc<dyn Store>, layout: &str, turns: usize, random: &mut Random
         "linggen" => json!({"project": "/srv/site", "title": "Menu"}),
         _ => json!({}),
     };
-    let fields = Tree::from_value(&fields).unwrap();
-    let mut editor = made.create(&store, &New { fields, ..New::with_id(id) }, at(0)).unwrap();
+    let fields = JsonTree::from_value(&fields).unwrap();
+    let mut editor =
+        made.create(&store, &NewSession { fields, ..NewSession::with_id(id) }, at(0)).unwrap();
     for number in 1..=turns {
         let turn = match layout {
             "game" => game_turn(number, random),
@@ -134,7 +135,7 @@ fn spoken(store: Arc<dyn Store>, layout: &str, turns: usize, random: &mut Random
             editor.add_mark(&new, at(number as u64 * 7 + 1)).unwrap();
         }
     }
-    let place = editor.place();
+    let place = editor.session_ref();
     editor.close(at(1000)).unwrap();
     Made { store, layout: made, place }
 }
@@ -145,20 +146,20 @@ fn live(mut made: Made, random: &mut Random) -> Made {
     let Made { store, layout, place } = &mut made;
     if random.below(3) == 0 && !matches!(layout.name(), "game" | "chatlog") {
         let id = if layout.name() == "campaign" { "camp_0002" } else { "session-two" };
-        let how = Forking { id: Some(id.to_owned()), turn: None };
-        *place = layout.fork(store, place, &how, at(1001), &mut |_| ()).unwrap().place;
+        let how = ForkOptions { id: Some(id.to_owned()), turn: None };
+        *place = layout.fork(store, place, &how, at(1001), &mut |_| ()).unwrap().session;
     }
-    let stages = [Stage::Pause, Stage::Complete];
+    let stages = [Transition::Pause, Transition::Complete];
     let stage =
         stages.get(random.below(4)).filter(|_| matches!(layout.name(), "game" | "campaign"));
     if let Some(stage) = stage {
-        *place = layout.stage(store, place, *stage, at(1002), &mut |_| ()).unwrap().place;
+        *place = layout.transition(store, place, *stage, at(1002), &mut |_| ()).unwrap().session;
     }
     made
 }
 
 /// What happens in a game between its turns.
-fn happening(editor: &mut dyn Editor, number: usize, random: &mut Random) {
+fn happening(editor: &mut dyn SessionEditor, number: usize, random: &mut Random) {
     let time = at(number as u64 * 7 + 2);
     match random.below(12) {
         0 => drop(editor.undo(1, time).unwrap()),
@@ -301,8 +302,8 @@ pub(crate) fn view(made: &Made) -> Vec<String> {
     let mut changes = reader.changes(turns).unwrap();
     while let Some(change) = changes.next() {
         let change = change.unwrap();
-        let delta = Tree::parse(change.delta.to_line()).unwrap();
-        let delta = everturn::tree::canonical(&delta);
+        let delta = JsonTree::parse(change.delta.to_line()).unwrap();
+        let delta = everturn::tree::canonical_text(&delta);
         told.push(format!("{} {} {delta}", change.turn, change.scope));
     }
     drop(changes);
@@ -313,7 +314,7 @@ pub(crate) fn view(made: &Made) -> Vec<String> {
         if let Ok(state) = reader.state(turn) {
             let scopes = state.scopes.iter();
             told.extend(scopes.map(|(scope, tree)| {
-                format!("{turn:?} {scope} {}", everturn::tree::canonical(tree))
+                format!("{turn:?} {scope} {}", everturn::tree::canonical_text(tree))
             }));
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use everturn::names::FilePath;
-use everturn::store::{Durability, Expect, Secrecy, Step};
+use everturn::store::{Durability, FileMode, Precondition, Step};
 use serde_json::{Value, json};
 
 use crate::convert::pairs::convert;
@@ -56,19 +56,19 @@ fn put(name: &str, layout: &str, lines: &[Value]) -> Made {
     let (store, path) = (memory(), FilePath::parse(name).unwrap());
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     let bytes = (lines.join("\n") + "\n").into_bytes();
-    let (expect, secrecy) = (Expect::Absent, Secrecy::Usual);
+    let (expect, mode) = (Precondition::Absent, FileMode::Default);
     let writer = store.lock(std::slice::from_ref(&path)).unwrap();
-    let step = Step::Replace { file: path.clone(), expect, bytes, secrecy };
+    let step = Step::Replace { file: path.clone(), expect, bytes, mode };
     writer.commit(vec![step], Durability::Synced).unwrap();
     writer.release().unwrap();
     let layout = find(layout);
-    let place = layout.recognise(&store, &path).unwrap().remove(0);
+    let place = layout.sniff(&store, &path).unwrap().remove(0);
     Made { store, layout, place }
 }
 
 fn codelia(talks: &[Talk]) -> Made {
     let (store, layout) = (memory(), find("codelia"));
-    let new = everturn::view::New::with_id("talk");
+    let new = everturn::model::NewSession::with_id("talk");
     let mut editor = layout.create(&store, &new, at(0)).unwrap();
     for Talk { calls, answers, thinks } in talks {
         let call = |call: &usize| {
@@ -87,7 +87,7 @@ fn codelia(talks: &[Talk]) -> Made {
         }));
         editor.append(&json!({"messages": messages}).to_string(), at(1)).unwrap();
     }
-    let place = editor.place();
+    let place = editor.session_ref();
     editor.close(at(2)).unwrap();
     Made { store, layout, place }
 }

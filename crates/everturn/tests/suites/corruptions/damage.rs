@@ -75,7 +75,7 @@ impl Damage {
     }
 
     pub(crate) fn strike(&self, disk: &SimDisk) {
-        disk.put(&self.file, &self.bytes);
+        disk.put_file(&self.file, &self.bytes);
     }
 
     /// The same to a file in a directory, which is returned as it was.

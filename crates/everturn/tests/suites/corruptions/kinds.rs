@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use everturn::disk::sim::SimDisk;
 use everturn::disk::{Disk, RealDisk};
-use everturn::finding::{Code, Finding};
-use everturn::layout;
-use everturn::seal::seal;
+use everturn::finding::{Finding, FindingCode};
+use everturn::format;
+use everturn::model::{NewSession, SessionRef};
+use everturn::seal::seal_session;
 use everturn::store::Store;
-use everturn::tree::Tree;
-use everturn::view::{New, Place};
+use everturn::tree::JsonTree;
 
 use tempfile::TempDir;
 
@@ -22,7 +22,7 @@ const TURNS: u64 = 12;
 pub(crate) struct Sample {
     pub(crate) layout: &'static str,
     pub(crate) disk: SimDisk,
-    pub(crate) place: Place,
+    pub(crate) place: SessionRef,
     /// The text of each turn, and the bytes of the record that has it.
     pub(crate) records: Vec<(String, Vec<u8>)>,
     /// What a check says of it all the same.
@@ -44,9 +44,10 @@ fn play(
     fields: &str,
     turn: &impl Fn(&str, u64) -> String,
 ) {
-    let kind = layout::find(layout).unwrap();
-    let fields = Tree::parse(fields).unwrap();
-    let mut editor = kind.create(store, &New { fields, ..New::with_id(id) }, at(0)).unwrap();
+    let kind = format::find(layout).unwrap();
+    let fields = JsonTree::parse(fields).unwrap();
+    let mut editor =
+        kind.create(store, &NewSession { fields, ..NewSession::with_id(id) }, at(0)).unwrap();
     for number in 1..=TURNS {
         let second = i64::try_from(number).unwrap();
         editor.append(&turn(&words(number), number), at(second)).unwrap();
@@ -60,18 +61,18 @@ fn sample(
     fields: &str,
     turn: impl Fn(&str, u64) -> String,
 ) -> Sample {
-    let (disk, kind) = (SimDisk::new(), layout::find(layout).unwrap());
+    let (disk, kind) = (SimDisk::new(), format::find(layout).unwrap());
     {
         play(&open(&disk), layout, id, fields, &turn);
     }
     let store = open(&disk);
-    let place = kind.places(&store).unwrap().places.remove(0);
+    let place = kind.locate(&store).unwrap().sessions.remove(0);
     let records = (1..=TURNS).map(|turn| (words(turn), record(&disk, &words(turn)))).collect();
-    seal(&store, kind, &place, at(200)).unwrap();
+    seal_session(&store, kind, &place, at(200)).unwrap();
     drop::<Arc<dyn Store>>(store);
     let usual = checked(&disk);
     // The simulated disk has no place for the database of Codelia's home.
-    let is_usual = |found: &Finding| layout == "codelia" && found.code == Code::StaleIndex;
+    let is_usual = |found: &Finding| layout == "codelia" && found.code == FindingCode::StaleIndex;
     assert!(usual.iter().all(is_usual), "{layout}: {usual:?}");
     Sample { layout, disk, place, records, usual, real: None }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use everturn::check::{Watch, check};
+use everturn::check::{FindingSink, check_path};
 use everturn::disk::Disk;
 use everturn::disk::sim::SimDisk;
-use everturn::finding::{Code, Finding, Severity};
+use everturn::finding::{Finding, FindingCode, Severity};
 use everturn::names::FilePath;
 use everturn::store::Store;
 
@@ -76,7 +76,7 @@ pub(crate) fn numbers(told: &[String]) -> Vec<usize> {
 
 struct Found(Vec<Finding>);
 
-impl Watch for Found {
+impl FindingSink for Found {
     fn finding(&mut self, finding: Finding) {
         self.0.push(finding);
     }
@@ -88,7 +88,7 @@ impl Watch for Found {
 pub(crate) fn checked(disk: &SimDisk) -> Vec<Finding> {
     let disk: Arc<dyn Disk> = Arc::new(disk.process());
     let mut found = Found(Vec::new());
-    check(&disk, &FilePath::root(), &mut found).unwrap();
+    check_path(&disk, &FilePath::root(), &mut found).unwrap();
     found.0
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn wrong(disk: &SimDisk) -> Vec<String> {
 pub(crate) fn at_byte(
     findings: &[Finding],
     file: &FilePath,
-    code: Code,
+    code: FindingCode,
     offset: usize,
 ) -> Option<Finding> {
     let is = |finding: &&Finding| {

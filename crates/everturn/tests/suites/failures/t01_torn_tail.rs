@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn::disk::sim::SimDisk;
-use everturn::finding::Code;
+use everturn::finding::FindingCode;
 use everturn::game::{GameWriter, Session, TurnInput};
 use everturn::names::SessionId;
 use serde_json::Value;
@@ -27,12 +27,15 @@ fn t01_a_torn_last_line_takes_nothing_else_away_in_every_layout() {
             let place = format!("{}, cut at {cut}", kind.layout);
             let disk = before.fork();
             let torn = &last[..cut];
-            disk.put(&file, &[&short[..], torn].concat());
+            disk.put_file(&file, &[&short[..], torn].concat());
             // Everything else loads, and the tail is reported.
             let store = open(&disk).unwrap();
             assert_eq!(read(kind, &store).0, expect, "{place}");
             let found = checked(&disk);
-            assert!(at_byte(&found, &file, Code::TornTail, short.len()).is_some(), "{place}");
+            assert!(
+                at_byte(&found, &file, FindingCode::TornTail, short.len()).is_some(),
+                "{place}"
+            );
             // The next turn starts on a line of its own, and the damaged bytes are kept.
             drop(kind.begin(&store, "Turn 3.", crate::failures::kinds::at(1)).unwrap());
             assert_eq!(numbers(&read(kind, &store).0), [1, 2, 3], "{place}");
@@ -53,7 +56,7 @@ fn cut_game(file: &str, from: &SimDisk, mut each: impl FnMut(&SimDisk, &[u8], &s
     let start = starts(&whole)[starts(&whole).len() - 2];
     for cut in start..whole.len() - 1 {
         let disk = from.fork();
-        disk.put(&file, &whole[..cut]);
+        disk.put_file(&file, &whole[..cut]);
         each(&disk, &whole[start..cut], &format!("{file}, cut at {cut}"));
     }
 }
@@ -77,7 +80,7 @@ fn t01_a_game_whose_last_turn_is_torn_loads_the_others_and_goes_on() {
         let store = open(disk).unwrap();
         assert_eq!(numbers(&read(kind, &store).0), [1, 2, 3], "{place}");
         let mut game = GameWriter::open(Arc::clone(&store), &id).unwrap();
-        assert!(game.findings().iter().any(|found| found.code == Code::LostTurn), "{place}");
+        assert!(game.findings().iter().any(|found| found.code == FindingCode::LostTurn), "{place}");
         assert_eq!(
             game.append(&turn(5), crate::failures::kinds::at(2)).unwrap().turn,
             5,
@@ -91,12 +94,12 @@ fn t01_a_game_whose_last_turn_is_torn_loads_the_others_and_goes_on() {
         // The lost turn is told, its changes stay, and nothing else is wrong.
         let state = Session::open(store, &id).unwrap().state_at(4).unwrap().state;
         assert_eq!(state.world.text_at(&["clock"]).as_deref(), Some("4"), "{place}");
-        let found: Vec<Code> = checked(disk)
+        let found: Vec<FindingCode> = checked(disk)
             .iter()
-            .filter(|found| found.code != Code::SetAside)
+            .filter(|found| found.code != FindingCode::SetAside)
             .map(|found| found.code)
             .collect();
-        assert_eq!(found, [Code::LostTurn], "{place}");
+        assert_eq!(found, [FindingCode::LostTurn], "{place}");
     });
     // A torn change takes away that change, and no turn.
     cut_game("deltas/deltas-current.jsonl", &whole, |disk, torn, place| {
@@ -132,9 +135,9 @@ fn t01_a_torn_last_line_takes_nothing_else_away_from_other_programs() {
             assert_eq!(counts(&*reader)[..4], [3, 2, 0, 1], "{name}, cut at {cut}");
             // A copy has the damaged bytes beside it.
             let from = store(&[(file, damaged.as_bytes())]);
-            let mended = layout(name).mended(&from, &only(layout(name), &from)).unwrap();
+            let repaired = layout(name).repaired_copy(&from, &only(layout(name), &from)).unwrap();
             let into = store(&[]);
-            mended.write(&into).unwrap();
+            repaired.write(&into).unwrap();
             let aside = crate::failures::support::path(&format!("{file}.quarantine"));
             let aside = into.read(&aside, 0..u64::MAX).unwrap();
             assert_eq!(aside, format!("{torn}\n").into_bytes(), "{name}, cut at {cut}");

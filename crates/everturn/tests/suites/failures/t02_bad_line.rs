@@ -1,6 +1,6 @@
 //! T2: a bad line in the middle, and several of them.
 
-use everturn::finding::Code;
+use everturn::finding::FindingCode;
 use serde_json::Value;
 
 use crate::failures::foreign::{codes, counts, open as open_file, told};
@@ -41,14 +41,14 @@ fn t02_bad_lines_in_the_middle_hide_nothing_in_every_layout() {
                 spoil(&mut damaged[starts[line]..starts[line + 1] - 1], how);
             }
             let disk = disk.fork();
-            disk.put(&file, &damaged);
+            disk.put_file(&file, &damaged);
             let (told, _) = read(kind, &open(&disk).unwrap());
             let expect: Vec<usize> = (1..=TURNS).filter(|turn| !bad.contains(turn)).collect();
             assert_eq!(numbers(&told), expect, "{place}: {told:?}");
             let found = checked(&disk);
             for turn in *bad {
                 let line = line_of(*turn);
-                let finding = at_byte(&found, &file, Code::BadLine, starts[line]);
+                let finding = at_byte(&found, &file, FindingCode::BadLine, starts[line]);
                 let finding = finding.unwrap_or_else(|| panic!("{place}: {found:?}"));
                 assert_eq!(finding.line, Some(line as u64 + 1), "{place}");
                 assert!(!finding.message.is_empty(), "{place}");

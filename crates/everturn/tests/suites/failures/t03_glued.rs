@@ -1,6 +1,6 @@
 //! T3: two records on one line, at the start, in the middle and at the end of a file.
 
-use everturn::finding::Code;
+use everturn::finding::FindingCode;
 use serde_json::Value;
 
 use crate::failures::foreign::{codes, open as open_file, told};
@@ -21,11 +21,11 @@ fn t03_glued_records_are_both_there_in_their_order_in_every_layout() {
             glued.remove(second - 1);
             for tail in [&glued[..], &glued[..glued.len() - 1]] {
                 let disk = disk.fork();
-                disk.put(&file, tail);
+                disk.put_file(&file, tail);
                 let store = open(&disk).unwrap();
                 assert_eq!(read(kind, &store).0, expect, "{}: glued at {second}", kind.layout);
                 let found = checked(&disk);
-                let finding = at_byte(&found, &file, Code::GluedRecords, second - 1);
+                let finding = at_byte(&found, &file, FindingCode::GluedRecords, second - 1);
                 assert!(finding.is_some(), "{}: {found:?}", kind.layout);
                 // Whoever goes on does not glue anything to it.
                 drop(kind.begin(&store, "Turn 5.", crate::failures::kinds::at(1)).unwrap());

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::failures::foreign::{
-    codes, counts, lines, open, reached, sorted, strands, told, told_along,
+    branch_lines, codes, counts, lines, open, reached, sorted, told, told_along,
 };
 use crate::failures::records::{answers, calls, file, progress, says, user};
 
 /// Reads a session of Claude Code, of which every record must be reached.
-fn read(records: &[Value]) -> Box<dyn everturn::layout::Reader> {
+fn read(records: &[Value]) -> Box<dyn everturn::format::SessionReader> {
     let reader = open("claude-code", &file(), &lines(records));
     assert_eq!(reached(&*reader), sorted(records), "every record is reached once");
     reader
@@ -26,7 +26,7 @@ fn t04_dangling_parents_drop_nothing() {
     }
     let reader = read(&records);
     assert_eq!(told(&*reader).len(), 100);
-    assert_eq!(strands(&*reader), [""; 0]);
+    assert_eq!(branch_lines(&*reader), [""; 0]);
     let found = codes(&reader.findings());
     assert_eq!(found.len(), 45);
     assert!(found.iter().all(|code| code.ends_with("dangling-parent")), "{found:?}");
@@ -45,11 +45,11 @@ fn t04_several_beginnings_are_all_shown() {
         says("a3", "u3", "Third."),
     ]);
     assert_eq!(told(&*reader), ["1 user: Three.", "1 assistant: Third."]);
-    let others = strands(&*reader);
+    let others = branch_lines(&*reader);
     assert_eq!(others.len(), 2, "{others:?}");
     let along: Vec<Vec<String>> = others
         .iter()
-        .map(|strand| told_along(&*reader, strand.split(' ').next().unwrap()))
+        .map(|branch| told_along(&*reader, branch.split(' ').next().unwrap()))
         .collect();
     assert!(along.contains(&vec!["1 user: One.".to_owned(), "1 assistant: First.".to_owned()]));
     assert!(along.contains(&vec!["1 user: Two.".to_owned(), "1 assistant: Second.".to_owned()]));
@@ -71,7 +71,7 @@ fn t04_a_hook_beside_a_reply_takes_nothing_out_of_the_main_line() {
         let told = told(&*reader);
         assert_eq!(told.len(), 6, "{told:?}");
         assert_eq!(told[3], "1 assistant: First.");
-        assert_eq!(strands(&*reader), [""; 0]);
+        assert_eq!(branch_lines(&*reader), [""; 0]);
     }
 }
 
@@ -88,6 +88,6 @@ fn t04_a_tree_of_another_program_loses_nothing_either() {
     let reader = open("pi", "2026_x.jsonl", &lines(&records));
     assert_eq!(reached(&*reader), sorted(&records));
     assert_eq!(told(&*reader), ["1 user: One.", "2 user: Two.", "3 user: Four."]);
-    assert_eq!(strands(&*reader).len(), 1);
+    assert_eq!(branch_lines(&*reader).len(), 1);
     assert_eq!(codes(&reader.findings()), ["3 dangling-parent"]);
 }

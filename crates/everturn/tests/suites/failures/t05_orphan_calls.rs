@@ -1,8 +1,8 @@
 //! T5: a tool that was called and never answered, and an answer that nobody asked for.
 
-use everturn::finding::Code;
-use everturn::layout::{Reader, Repairing};
-use everturn::view::Kind;
+use everturn::finding::FindingCode;
+use everturn::format::{RepairMode, SessionReader};
+use everturn::model::EntryKind;
 use serde_json::{Value, json};
 
 use crate::failures::foreign::{codes, entries, layout, lines, only, open as open_file, store};
@@ -12,13 +12,13 @@ use crate::failures::support::{bytes, checked, log, played};
 
 /// Whether a talk could be sent to a model: every call is answered before anybody speaks again, and nothing else
 /// answers.
-fn can_be_sent(reader: &dyn Reader) -> bool {
+fn can_be_sent(reader: &dyn SessionReader) -> bool {
     let mut open = 0_i64;
     for entry in entries(reader, 0, u64::MAX) {
         match entry.kind {
-            Kind::ToolCall => open += 1,
-            Kind::ToolResult => open -= 1,
-            Kind::User | Kind::Assistant if open != 0 => return false,
+            EntryKind::ToolCall => open += 1,
+            EntryKind::ToolResult => open -= 1,
+            EntryKind::User | EntryKind::Assistant if open != 0 => return false,
             _ => {}
         }
         if open < 0 {
@@ -105,16 +105,16 @@ fn t05_an_unanswered_call_is_flagged_and_answered_in_a_copy() {
         let from = store(&[(file, &before)]);
         let place = only(layout(name), &from);
         let reader = layout(name).open(&from, &place).unwrap();
-        let found = codes(&reader.remarks());
+        let found = codes(&reader.warnings());
         assert_eq!(found.len(), 2, "{name}: {found:?}");
         assert!(found.iter().all(|code| code.ends_with("orphan-call")), "{name}: {found:?}");
         assert!(!can_be_sent(&*reader), "{name}");
-        let mended = layout(name).mended(&from, &place).unwrap();
+        let repaired = layout(name).repaired_copy(&from, &place).unwrap();
         let into = store(&[]);
-        mended.write(&into).unwrap();
+        repaired.write(&into).unwrap();
         assert_eq!(from.read(&place.path, 0..u64::MAX).unwrap(), before, "{name}");
         let copy = layout(name).open(&into, &only(layout(name), &into)).unwrap();
-        assert_eq!(codes(&copy.remarks()), [""; 0], "{name}");
+        assert_eq!(codes(&copy.warnings()), [""; 0], "{name}");
         assert!(can_be_sent(&*copy), "{name}");
         let told = entries(&*copy, 0, u64::MAX);
         assert_eq!(told.iter().filter(|it| it.text.contains("interrupted")).count(), 2, "{name}");
@@ -125,7 +125,7 @@ fn t05_an_unanswered_call_is_flagged_and_answered_in_a_copy() {
 fn t05_an_answer_that_nobody_asked_for_is_flagged() {
     let records = [user("u1", "", "Go."), answers("r1", "u1", "t9"), says("a1", "r1", "Hm.")];
     let reader = open_file("claude-code", FILE, &lines(&records));
-    assert_eq!(codes(&reader.remarks()), ["2 orphan-call"]);
+    assert_eq!(codes(&reader.warnings()), ["2 orphan-call"]);
     assert!(!can_be_sent(&*reader));
 }
 
@@ -142,13 +142,13 @@ fn t05_an_own_session_is_answered_behind_its_last_message() {
     editor.release().unwrap();
     let before = bytes(&disk, &file);
     let orphans = |found: Vec<everturn::finding::Finding>| {
-        found.iter().filter(|finding| finding.code == Code::OrphanCall).count()
+        found.iter().filter(|finding| finding.code == FindingCode::OrphanCall).count()
     };
     assert_eq!(orphans(checked(&disk)), 1);
-    let plan = kind.layout().repair(&store, &place, Repairing::Plan, at(3)).unwrap();
+    let plan = kind.layout().repair(&store, &place, RepairMode::Plan, at(3)).unwrap();
     let planned = plan.actions.iter().filter(|action| action.what.contains("interrupted"));
     assert_eq!((planned.count(), bytes(&disk, &file)), (1, before.clone()));
-    kind.layout().repair(&store, &place, Repairing::Mend, at(3)).unwrap();
+    kind.layout().repair(&store, &place, RepairMode::Apply, at(3)).unwrap();
     let after = bytes(&disk, &file);
     assert!(after.starts_with(&before), "what was there stays");
     assert!(String::from_utf8_lossy(&after[before.len()..]).contains("interrupted"));

@@ -12,17 +12,17 @@ use std::time::Duration;
 
 use everturn::disk::RealDisk;
 use everturn::disk::sim::SimDisk;
-use everturn::layout::LayoutError;
-use everturn::store::{FileStore, Holder, Options, Store, StoreError};
+use everturn::format::SessionError;
+use everturn::store::{FileStore, LockOwner, Options, Store, StoreError};
 
 use crate::failures::kinds::{ALL, Kind, at, open};
 
 const APPENDS: usize = 120;
 
 pub(crate) fn real(dir: &Path) -> Arc<dyn Store> {
-    let holder = Holder { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
+    let owner = LockOwner { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
     let disk = Arc::new(RealDisk::open(dir).unwrap());
-    Arc::new(FileStore::open(disk, Options::new(holder)).unwrap())
+    Arc::new(FileStore::open(disk, Options::new(owner)).unwrap())
 }
 
 fn child(dir: &Path, kind: &Kind, name: &str, count: usize) -> Child {
@@ -38,7 +38,7 @@ fn patiently(kind: &Kind, store: &Arc<dyn Store>, words: &str) {
     loop {
         match kind.say(store, words) {
             Ok(()) => return,
-            Err(LayoutError::Store(StoreError::Busy { .. })) => {
+            Err(SessionError::Store(StoreError::Busy { .. })) => {
                 std::thread::sleep(Duration::from_micros(200));
             }
             Err(error) => panic!("{error}"),
@@ -129,10 +129,10 @@ fn t06_a_second_writer_is_told_who_the_first_one_is() {
         let held = kind.begin(&other, "Turn 1.", at(1)).unwrap();
         let before = disk.contents();
         let refused = kind.say(&living, "Turn 2.").unwrap_err();
-        let LayoutError::Store(StoreError::Busy { holder, .. }) = &refused else {
+        let SessionError::Store(StoreError::Busy { owner, .. }) = &refused else {
             panic!("{}: {refused:?}", kind.layout)
         };
-        assert!(holder.contains("pid 1"), "{holder}");
+        assert!(owner.contains("pid 1"), "{owner}");
         assert_eq!(disk.contents(), before, "{}: nothing was changed", kind.layout);
         drop(held);
         kind.say(&living, "Turn 2.").unwrap();

@@ -11,8 +11,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use everturn::disk::{Listing, Stat};
-use everturn::layout;
+use everturn::disk::{DirListing, FileStat};
+use everturn::format;
 use everturn::names::FilePath;
 use everturn::store::{Store, StoreError, Writer};
 
@@ -45,11 +45,11 @@ impl Store for Counting {
         Ok(bytes)
     }
 
-    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+    fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
         self.store.stat(path)
     }
 
-    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+    fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
         self.store.list(dir)
     }
 
@@ -113,9 +113,9 @@ fn a_child_works() {
     let (name, what) = task.split_once(' ').unwrap();
     let counting = Arc::new(Counting { store: real(Path::new(&dir)), bytes: AtomicU64::new(0) });
     let store: Arc<dyn Store> = Arc::clone(&counting) as Arc<dyn Store>;
-    let layout = layout::find(name).unwrap();
+    let layout = format::find(name).unwrap();
     let giant = || {
-        let places = layout.places(&store).unwrap().places;
+        let places = layout.locate(&store).unwrap().sessions;
         places.into_iter().find(|place| place.id != SMALL).unwrap()
     };
     let answer = match what {

@@ -1,6 +1,6 @@
 //! T9: what cannot be read is not empty, and nothing is written over it.
 
-use everturn::disk::sim::{Fault, SimDisk, Trouble};
+use everturn::disk::sim::{Fault, FaultKind, SimDisk};
 use everturn::names::FilePath;
 use everturn::store::OWN_DIR;
 
@@ -46,15 +46,15 @@ fn t09_a_read_that_fails_never_leads_to_a_write_over_what_is_there() {
                 let at_read = disk.reads() + ahead;
                 disk.inject(Fault {
                     at: at_read,
-                    trouble: Trouble::ReadError(code),
+                    kind: FaultKind::ReadError(code),
                     lasting: false,
                 });
                 let done = open(&disk.process())
-                    .map_err(everturn::layout::LayoutError::from)
+                    .map_err(everturn::format::SessionError::from)
                     .and_then(|store| {
                         let layout = kind.layout();
                         // A place that is listed, as a command finds it before anything goes wrong.
-                        let places = layout.places(&store)?.places;
+                        let places = layout.locate(&store)?.sessions;
                         let Some(place) = places.into_iter().find(|place| place.id == kind.id)
                         else {
                             return Ok(false);
@@ -64,7 +64,7 @@ fn t09_a_read_that_fails_never_leads_to_a_write_over_what_is_there() {
                         editor.release().map(|()| true)
                     });
                 let failed = disk.reads() > at_read;
-                disk.heal();
+                disk.clear_faults();
                 let place = format!("{}, read {ahead} fails with {code}", kind.layout);
                 if !failed {
                     assert!(done.unwrap(), "{place}");
@@ -95,7 +95,7 @@ fn t09_a_document_that_cannot_be_parsed_is_never_written_over() {
             }
             for damaged in [&content[..content.len() / 2], b"", b"\0\0\0\0", b"[1, 2"] {
                 let disk = whole.fork();
-                disk.put(&file, damaged);
+                disk.put_file(&file, damaged);
                 let place =
                     format!("{}: {file} is {:?}", kind.layout, String::from_utf8_lossy(damaged));
                 let store = open(&disk).unwrap();

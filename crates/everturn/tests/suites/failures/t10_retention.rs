@@ -5,8 +5,10 @@ use std::fs::{File, FileTimes, read_dir};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use everturn::layout;
-use everturn::retention::{Candidate, Policy, apply, candidates, plan};
+use everturn::format;
+use everturn::retention::{
+    RetentionCandidate, RetentionPolicy, apply_plan, find_candidates, plan_retention,
+};
 use jiff::ToSpan;
 
 use crate::failures::kinds::{ALL, at};
@@ -37,18 +39,18 @@ fn t10_retention_goes_by_what_sessions_say_and_only_when_it_is_applied() {
     drop(store);
     touch(dir.path());
     let store = real(dir.path());
-    let all = || candidates(&store, layout::ALL).unwrap();
-    let ids = |all: &[Candidate]| {
+    let all = || find_candidates(&store, format::ALL).unwrap();
+    let ids = |all: &[RetentionCandidate]| {
         let mut ids: Vec<_> = all.iter().map(|it| (it.layout, it.place.clone())).collect();
         ids.sort();
         ids
     };
     let found = all();
     assert_eq!(found.len(), ALL.len());
-    let policy = Policy { days: Some(30), ..Policy::default() };
+    let policy = RetentionPolicy { days: Some(30), ..RetentionPolicy::default() };
     let (soon, late) = (at(0) + 24.hours(), at(0) + (24 * 40).hours());
     assert_eq!(
-        plan(&policy, found.clone(), soon).chosen().count(),
+        plan_retention(&policy, found.clone(), soon).chosen().count(),
         0,
         "files are old, sessions not"
     );
@@ -59,14 +61,14 @@ fn t10_retention_goes_by_what_sessions_say_and_only_when_it_is_applied() {
         kind.layout().list(&store).unwrap();
     }
     assert_eq!(ids(&all()), ids(&found));
-    let old = plan(&policy, all(), late);
+    let old = plan_retention(&policy, all(), late);
     assert_eq!(old.chosen().count(), ALL.len());
     assert!(old.chosen().all(|choice| !choice.why.is_empty()));
     assert_eq!(ids(&all()), ids(&found), "a plan changes nothing");
-    apply(&store, &old, late, |_| {}).unwrap();
+    apply_plan(&store, &old, late, |_| {}).unwrap();
     assert_eq!(ids(&all()), []);
     for kind in ALL {
-        let trashed = kind.layout().trashed(&store).unwrap();
+        let trashed = kind.layout().list_trash(&store).unwrap();
         let mine: Vec<_> = trashed.iter().filter(|it| it.id == kind.id).collect();
         assert_eq!(mine.len(), 1, "{}", kind.layout);
         kind.layout().restore(&store, &mine[0].name).unwrap();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use everturn::chatlog;
 use everturn::disk::sim::SimDisk;
-use everturn::game::{Imported, Migration};
-use everturn::layout;
+use everturn::format;
+use everturn::game::{ImportOutcome, Migration};
 use everturn::store::{OWN_DIR, Store};
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ fn import_game(store: &Arc<dyn Store>) -> Result<bool, String> {
     let migration = Migration::read(&old_game(), None, at(0)).map_err(|error| error.to_string())?;
     assert_eq!(migration.turns, 5);
     let done = migration.import(store, at(0)).map_err(|error| error.to_string())?;
-    Ok(done == Imported::New)
+    Ok(done == ImportOutcome::New)
 }
 
 fn import_chat(store: &Arc<dyn Store>) -> Result<bool, String> {
@@ -57,8 +57,8 @@ fn contents(disk: &SimDisk) -> Vec<(String, Vec<u8>)> {
 }
 
 fn texts(store: &Arc<dyn Store>, name: &str) -> Vec<String> {
-    let layout = layout::find(name).unwrap();
-    let place = layout.places(store).unwrap().places.remove(0);
+    let layout = format::find(name).unwrap();
+    let place = layout.locate(store).unwrap().sessions.remove(0);
     let reader = layout.open(store, &place).unwrap();
     let mut entries = reader.entries(reader.turns().unwrap()).unwrap();
     let mut told = Vec::new();
@@ -125,9 +125,9 @@ fn t11_a_session_of_the_old_form_is_there_once_and_its_document_stays() {
     let kind = ALL.iter().find(|kind| kind.layout == "codelia").unwrap();
     let disk = SimDisk::new();
     let file = path("sessions/state/one.json");
-    disk.put(&file, old.as_bytes());
+    disk.put_file(&file, old.as_bytes());
     let store = open(&disk).unwrap();
-    let count = || kind.layout().places(&store).unwrap().places.len();
+    let count = || kind.layout().locate(&store).unwrap().sessions.len();
     assert_eq!(count(), 1);
     for turn in 3..=4 {
         kind.say(&store, &format!("Turn {turn}.")).unwrap();

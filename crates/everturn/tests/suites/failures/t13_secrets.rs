@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use everturn::disk::sim::SimDisk;
-use everturn::layout::Stage;
-use everturn::scan::Rules;
-use everturn::scrub::{Doomed, audit_file, originals, purge, scrub};
+use everturn::format::Transition;
+use everturn::model::SessionRef;
+use everturn::scan::SecretRules;
+use everturn::scrub::{PurgeTarget, audit_file, list_originals, purge_originals, scrub_session};
 use everturn::store::Store;
-use everturn::view::Place;
 
 use crate::failures::kinds::{ALL, Kind, at, holding, open, token};
 use crate::failures::support::wrong;
 
-fn scrub_and_purge(kind: &Kind, store: &Arc<dyn Store>, place: &Place) {
-    scrub(store, kind.layout(), place, Rules::standard(), at(50)).unwrap();
-    let originals = originals(store, kind.layout(), place).unwrap();
-    purge(store, &[Doomed { layout: kind.layout(), place, originals }]).unwrap();
+fn scrub_and_purge(kind: &Kind, store: &Arc<dyn Store>, place: &SessionRef) {
+    scrub_session(store, kind.layout(), place, SecretRules::standard(), at(50)).unwrap();
+    let originals = list_originals(store, kind.layout(), place).unwrap();
+    purge_originals(store, &[PurgeTarget { layout: kind.layout(), place, originals }]).unwrap();
 }
 
 #[test]
@@ -53,15 +53,16 @@ fn t13_a_secret_in_an_archive_goes_too() {
         kind.create(&store).unwrap();
         kind.say(&store, &format!("The key is {}.", token())).unwrap();
         let place = kind.place(&store).unwrap();
-        let stage =
-            |stage, place: &Place| kind.layout().stage(&store, place, stage, at(5), &mut |_| {});
-        if stage(Stage::Complete, &place).is_err() {
+        let stage = |stage, place: &SessionRef| {
+            kind.layout().transition(&store, place, stage, at(5), &mut |_| {})
+        };
+        if stage(Transition::Complete, &place).is_err() {
             continue;
         }
         let place = kind.place(&store).unwrap();
-        let Ok(staged) = stage(Stage::Archive, &place) else { continue };
+        let Ok(staged) = stage(Transition::Archive, &place) else { continue };
         assert!(!holding(&disk, &token()).is_empty(), "{}", kind.layout);
-        scrub_and_purge(kind, &store, &staged.place);
+        scrub_and_purge(kind, &store, &staged.session);
         assert_eq!(holding(&disk, &token()), [], "{}", kind.layout);
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use everturn::layout;
+use everturn::format;
 use everturn::linggen::{ProjectPath, find_project, open_project, plan_rehome, projects, rehome};
+use everturn::model::NewSession;
 use everturn::store::Store;
-use everturn::tree::Tree;
-use everturn::view::New;
+use everturn::tree::JsonTree;
 
 use crate::failures::kinds::{at, memory};
 
@@ -38,15 +38,16 @@ fn project(path: &str) -> ProjectPath {
 }
 
 fn session(store: &Arc<dyn Store>, path: &str, id: &str) {
-    let linggen = layout::find("linggen").unwrap();
-    let fields = Tree::from_value(&serde_json::json!({"project": path})).unwrap();
-    let mut editor = linggen.create(store, &New { fields, ..New::with_id(id) }, at(0)).unwrap();
+    let linggen = format::find("linggen").unwrap();
+    let fields = JsonTree::from_value(&serde_json::json!({"project": path})).unwrap();
+    let mut editor =
+        linggen.create(store, &NewSession { fields, ..NewSession::with_id(id) }, at(0)).unwrap();
     editor.append(r#"{"content":"Turn 1."}"#, at(1)).unwrap();
     editor.release().unwrap();
 }
 
 fn ids(store: &Arc<dyn Store>) -> Vec<String> {
-    let places = layout::find("linggen").unwrap().places(store).unwrap().places;
+    let places = format::find("linggen").unwrap().locate(store).unwrap().sessions;
     let mut ids: Vec<String> = places.into_iter().map(|place| place.id).collect();
     ids.sort();
     ids

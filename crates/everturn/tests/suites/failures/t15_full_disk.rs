@@ -1,7 +1,7 @@
 //! T15: a disk that is full, a power cut, a batch that is half there; and files of no length.
 
 use everturn::disk::sim::SimDisk;
-use everturn::layout::Repairing;
+use everturn::format::RepairMode;
 
 use crate::failures::crashes::{crash_everywhere, fail_everywhere};
 use crate::failures::foreign::{layout, lines, only, store as files};
@@ -98,11 +98,11 @@ fn t15_a_document_of_no_length_is_noticed_and_healed() {
             }
             let place = format!("{}: {file}", kind.layout);
             let disk = whole.fork();
-            disk.put(&file, b"");
+            disk.put_file(&file, b"");
             let about = |disk: &SimDisk| checked(disk).iter().filter(|it| it.file == file).count();
             assert!(about(&disk) > 0, "{place}: nothing was noticed");
             let store = open(&disk).unwrap();
-            let done = kind.layout().repair(&store, &session, Repairing::Mend, at(9));
+            let done = kind.layout().repair(&store, &session, RepairMode::Apply, at(9));
             done.unwrap_or_else(|error| panic!("{place}: {error}"));
             let told = read(kind, &store).0;
             drop(store);
@@ -120,16 +120,16 @@ fn t15_a_mended_copy_and_what_was_set_aside_come_together_or_not_at_all() {
     let mut torn = lines(&[user("u1", "", "One."), says("a1", "u1", "First.")]);
     torn.extend(b"{\"type\": \"us");
     let from = files(&[(FILE, &torn)]);
-    let mended = claude.mended(&from, &only(claude, &from)).unwrap();
-    let aside = mended.quarantine().unwrap().unwrap();
+    let repaired = claude.repaired_copy(&from, &only(claude, &from)).unwrap();
+    let aside = repaired.quarantine_name().unwrap().unwrap();
     let work = |disk: &SimDisk| match open(disk) {
-        Ok(store) => usize::from(mended.write(&store).is_ok()),
+        Ok(store) => usize::from(repaired.write(&store).is_ok()),
         Err(_) => 0,
     };
     let verify = |disk: &SimDisk, done: usize| {
         drop(open(disk).map_err(|error| error.to_string())?);
         let there = |name: &str| disk.contents().keys().any(|file| file.as_str() == name);
-        match (there(mended.name.as_str()), there(aside.as_str()), done) {
+        match (there(repaired.name.as_str()), there(aside.as_str()), done) {
             (true, true, _) | (false, false, 0) => Ok(()),
             left => Err(format!("copy, what was set aside, acknowledged: {left:?}")),
         }

@@ -1,10 +1,10 @@
 //! What costs little to try besides: marks at the start of files, line ends, padding, clocks, other programs' oddities.
 
-use everturn::disk::sim::{Fault, SimDisk, Trouble};
-use everturn::layout::{LayoutError, Stage};
+use everturn::disk::sim::{Fault, FaultKind, SimDisk};
+use everturn::format::{SessionError, Transition};
 use serde_json::{Value, json};
 
-use crate::failures::foreign::{codes, counts, lines, open as open_file, strands, told};
+use crate::failures::foreign::{branch_lines, codes, counts, lines, open as open_file, told};
 use crate::failures::kinds::{ALL, at, open};
 use crate::failures::records::{FILE, files, says, talk};
 use crate::failures::support::{bytes, log, numbers, played, read, wrong};
@@ -27,7 +27,7 @@ fn marks_line_ends_padding_and_open_ends_are_no_loss_in_every_layout() {
         let expect = read(kind, &open(&whole).unwrap()).0;
         for (name, change) in changes {
             let disk = whole.fork();
-            disk.put(&file, &change(&good));
+            disk.put_file(&file, &change(&good));
             let store = open(&disk).unwrap();
             assert_eq!(read(kind, &store).0, expect, "{}: {name}", kind.layout);
             kind.say(&store, "Turn 4.").unwrap();
@@ -95,10 +95,10 @@ fn going_back_to_a_message_that_is_not_there_loses_nothing() {
     ];
     let reader = open_file("gemini-cli", "session-1.jsonl", &lines(&records));
     assert_eq!(counts(&*reader), [5, 5, 0, 0, 0]);
-    let others = strands(&*reader);
+    let others = branch_lines(&*reader);
     assert_eq!(others.len(), 1, "{others:?}");
-    let strand = others[0].split(' ').next().unwrap();
-    let along = crate::failures::foreign::told_along(&*reader, strand);
+    let branch = others[0].split(' ').next().unwrap();
+    let along = crate::failures::foreign::told_along(&*reader, branch);
     assert_eq!(along, ["1 user: One.", "2 user: Two."]);
 }
 
@@ -132,36 +132,37 @@ fn a_disk_that_is_full_while_a_session_is_archived_leaves_it_as_it_was() {
         kind.create(&store).unwrap();
         kind.say(&store, "Turn 1.").unwrap();
         let place = kind.place(&store).unwrap();
-        kind.layout().stage(&store, &place, Stage::Complete, at(4), &mut |_| {}).ok();
+        kind.layout().transition(&store, &place, Transition::Complete, at(4), &mut |_| {}).ok();
         let expect = read(kind, &store).0;
         drop(store);
         let trial = open(&whole.fork()).unwrap();
         let place = kind.place(&trial).unwrap();
-        let archived = kind.layout().stage(&trial, &place, Stage::Archive, at(5), &mut |_| {});
-        if matches!(archived, Err(LayoutError::NotOffered { .. })) {
+        let archived =
+            kind.layout().transition(&trial, &place, Transition::Archive, at(5), &mut |_| {});
+        if matches!(archived, Err(SessionError::Unsupported { .. })) {
             continue;
         }
         for point in 0.. {
             let disk = whole.fork();
             let at_change = disk.changes() + point;
-            disk.inject(Fault { at: at_change, trouble: Trouble::Error(ENOSPC), lasting: false });
-            let done = open(&disk.process()).map_err(LayoutError::from).and_then(|store| {
+            disk.inject(Fault { at: at_change, kind: FaultKind::Error(ENOSPC), lasting: false });
+            let done = open(&disk.process()).map_err(SessionError::from).and_then(|store| {
                 let place = kind.place(&store)?;
-                kind.layout().stage(&store, &place, Stage::Archive, at(5), &mut |_| {})
+                kind.layout().transition(&store, &place, Transition::Archive, at(5), &mut |_| {})
             });
             let was_full = disk.changes() > at_change;
-            disk.heal();
+            disk.clear_faults();
             let store = open(&disk).unwrap();
-            let stage = |stage: Stage| {
-                kind.layout().stage(&store, &kind.place(&store)?, stage, at(6), &mut |_| {})
+            let stage = |stage: Transition| {
+                kind.layout().transition(&store, &kind.place(&store)?, stage, at(6), &mut |_| {})
             };
             let place = format!("{}, change {point}: {done:?}", kind.layout);
             // It is a session as before, or an archive of which only the end could not be told.
-            if done.is_err() && kind.layout().shelved(&kind.place(&store).unwrap()).is_none() {
+            if done.is_err() && kind.layout().archived(&kind.place(&store).unwrap()).is_none() {
                 assert_eq!(read(kind, &store).0, expect, "{place}");
-                stage(Stage::Archive).unwrap();
+                stage(Transition::Archive).unwrap();
             }
-            stage(Stage::Unarchive).unwrap_or_else(|error| panic!("{place}: {error}"));
+            stage(Transition::Unarchive).unwrap_or_else(|error| panic!("{place}: {error}"));
             assert_eq!(read(kind, &store).0, expect, "{place}");
             if !was_full {
                 tried.push(kind.layout);

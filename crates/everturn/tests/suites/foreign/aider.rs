@@ -28,11 +28,11 @@ Done.
 #### thanks
 ";
 
-fn read(text: &[u8], session: usize) -> Box<dyn everturn::layout::Reader> {
+fn read(text: &[u8], session: usize) -> Box<dyn everturn::format::SessionReader> {
     let store = store(&[(FILE, text)]);
-    let places = layout("aider").places(&store).unwrap();
-    converts(layout("aider"), &store, &places.places[session]);
-    layout("aider").open(&store, &places.places[session]).unwrap()
+    let places = layout("aider").locate(&store).unwrap();
+    converts(layout("aider"), &store, &places.sessions[session]);
+    layout("aider").open(&store, &places.sessions[session]).unwrap()
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_file_has_many_sessions_and_some_begin_at_the_same_moment() {
     let text = format!("some notes\n{TALK}{TALK}# aider chat started at 2024-06-01 00:00:00\n");
     let store = store(&[(FILE, text.as_bytes())]);
     let (summaries, _) = layout("aider").list(&store).unwrap();
-    let ids: Vec<&str> = summaries.iter().map(|summary| summary.place.id.as_str()).collect();
+    let ids: Vec<&str> = summaries.iter().map(|summary| summary.session.id.as_str()).collect();
     assert_eq!(
         ids,
         [
@@ -88,7 +88,7 @@ fn more_than_a_thousand_sessions_in_one_file_are_told_apart() {
         write!(text, "\n# aider chat started at 2024-05-01 10:{minute:02}:{second:02}\n\n#### ask {number}\n\nsay {number}\n").unwrap();
     }
     let store = store(&[(FILE, text.as_bytes())]);
-    let places = layout("aider").places(&store).unwrap().places;
+    let places = layout("aider").locate(&store).unwrap().sessions;
     assert_eq!(places.len(), 1133);
     let reader = layout("aider").open(&store, &places[1000]).unwrap();
     assert_eq!(told(&*reader), ["1 user: ask 1000", "1 assistant: say 1000"]);
@@ -119,7 +119,7 @@ fn what_was_cached_was_sent_and_counts_once() {
 fn a_file_right_in_the_root_may_have_any_name() {
     let text = TALK.as_bytes();
     let store = store(&[("talk.log", text), ("deep/talk.log", text), ("notes", b"Nothing.")]);
-    let places = layout("aider").places(&store).unwrap().places;
+    let places = layout("aider").locate(&store).unwrap().sessions;
     let paths: Vec<&str> = places.iter().map(|place| place.path.as_str()).collect();
     assert_eq!(paths, ["talk.log/aider-20240501-102030"]);
 }

@@ -1,7 +1,7 @@
 //! Claude Code.
 
-use everturn::finding::Code;
-use everturn::layout::Reader;
+use everturn::finding::FindingCode;
+use everturn::format::SessionReader;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -9,10 +9,10 @@ use crate::foreign::records::{
     SESSION, answers, block, calls, chained, file, progress, says, user,
 };
 use crate::foreign::support::{
-    codes, counts, layout, lines, open, reached, sorted, store, strands, told, told_along,
+    branch_lines, codes, counts, layout, lines, open, reached, sorted, store, told, told_along,
 };
 
-fn read(records: &[Value]) -> Box<dyn Reader> {
+fn read(records: &[Value]) -> Box<dyn SessionReader> {
     let reader = open("claude-code", &file(), &lines(records));
     assert_eq!(reached(&*reader), sorted(records), "every record is reached once");
     reader
@@ -41,9 +41,9 @@ fn a_talk_is_turns_of_prompts_thoughts_calls_and_answers() {
         ]
     );
     assert_eq!(reader.turns().unwrap(), 0..=2);
-    assert_eq!(strands(&*reader), Vec::<String>::new());
+    assert_eq!(branch_lines(&*reader), Vec::<String>::new());
     assert_eq!(counts(&*reader), [6, 6, 0, 0, 0]);
-    assert_eq!((reader.findings(), reader.remarks()), (vec![], vec![]));
+    assert_eq!((reader.findings(), reader.warnings()), (vec![], vec![]));
     assert_eq!(reader.turn_of("a3").unwrap(), Some(1));
 }
 
@@ -60,7 +60,7 @@ fn a_list_tells_title_times_and_turns() {
     let (summaries, findings) = layout("claude-code").list(&store).unwrap();
     assert_eq!((summaries.len(), findings.len()), (1, 0));
     let summary = &summaries[0];
-    assert_eq!((summary.place.id.as_str(), summary.title.as_str()), (SESSION, "The plan"));
+    assert_eq!((summary.session.id.as_str(), summary.title.as_str()), (SESSION, "The plan"));
     assert_eq!(summary.created.unwrap().to_string(), "2026-01-01T10:00:00Z");
     assert_eq!(summary.updated.unwrap().to_string(), "2026-01-03T10:00:00Z");
     assert_eq!((summary.turns, summary.status.as_str()), (Some(2), "active"));
@@ -99,12 +99,12 @@ fn what_was_asked_again_is_a_branch_and_the_newest_way_is_the_main_line() {
         told(&*reader),
         ["1 user: Begin.", "1 assistant: Begun.", "2 user: Go right.", "2 assistant: Right."]
     );
-    assert_eq!(strands(&*reader), ["u2 1+1: Go left."]);
+    assert_eq!(branch_lines(&*reader), ["u2 1+1: Go left."]);
     assert_eq!(
         told_along(&*reader, "u2"),
         ["1 user: Begin.", "1 assistant: Begun.", "2 user: Go left.", "2 assistant: Left."]
     );
-    assert!(reader.along("u9").is_err());
+    assert!(reader.open_branch("u9").is_err());
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn tools_side_by_side_are_no_branches() {
         says("a3", "r2", "Done."),
     ]);
     assert_eq!(told(&*reader).len(), 6);
-    assert_eq!(strands(&*reader), Vec::<String>::new());
+    assert_eq!(branch_lines(&*reader), Vec::<String>::new());
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_parent_that_is_not_there_is_reported_and_hides_nothing() {
         says("a2", "u2", "Here."),
     ]);
     assert_eq!(told(&*reader).len(), 4);
-    assert_eq!(strands(&*reader), Vec::<String>::new());
+    assert_eq!(branch_lines(&*reader), Vec::<String>::new());
     assert_eq!(codes(&reader.findings()), ["3 dangling-parent"]);
     assert_eq!(counts(&*reader), [4, 3, 1, 0, 0]);
 }
@@ -190,7 +190,7 @@ fn other_beginnings_and_helpers_are_branches() {
         says("a2", "u2", "Better."),
     ]);
     assert_eq!(told(&*reader), ["1 user: Second try.", "1 assistant: Better."]);
-    assert_eq!(strands(&*reader), ["u1 -+1: First try.", "s1 -+1: helper: Find it."]);
+    assert_eq!(branch_lines(&*reader), ["u1 -+1: First try.", "s1 -+1: helper: Find it."]);
     assert_eq!(told_along(&*reader, "s1"), ["1 user: Find it.", "1 assistant: Found."]);
 }
 
@@ -224,7 +224,7 @@ fn records_outside_the_chain_are_kept_where_they_stand() {
 fn calls_without_answers_and_answers_without_calls_are_noticed() {
     let reader =
         read(&[user("u1", "", "Go."), calls("a1", "u1", "t1"), answers("r1", "a1", "other")]);
-    assert_eq!(codes(&reader.remarks()), ["2 orphan-call", "3 orphan-call"]);
+    assert_eq!(codes(&reader.warnings()), ["2 orphan-call", "3 orphan-call"]);
     assert_eq!(reader.findings(), []);
 }
 
@@ -238,8 +238,8 @@ fn an_id_that_is_there_twice_makes_no_fork() {
     ];
     let reader = read(&records);
     assert_eq!(told(&*reader), ["1 user: Go.", "1 assistant: Gone.", "2 user: Ok."]);
-    assert_eq!(strands(&*reader), ["duplicates -+1: 1 record, duplicates"]);
-    assert_eq!(reader.remarks()[0].code, Code::DuplicateId);
+    assert_eq!(branch_lines(&*reader), ["duplicates -+1: 1 record, duplicates"]);
+    assert_eq!(reader.warnings()[0].code, FindingCode::DuplicateId);
     assert_eq!(counts(&*reader), [4, 4, 0, 0, 1]);
 }
 
@@ -380,7 +380,7 @@ fn a_session_is_not_called_after_what_a_helper_was_asked() {
 fn the_project_is_what_records_say_or_the_directory() {
     let project = |records: &[Value]| {
         let store = store(&[(&file(), &lines(records))]);
-        let place = layout("claude-code").places(&store).unwrap().places.remove(0);
+        let place = layout("claude-code").locate(&store).unwrap().sessions.remove(0);
         layout("claude-code").project(&store, &place).unwrap().unwrap()
     };
     let mut told = user("u1", "", "Go.");

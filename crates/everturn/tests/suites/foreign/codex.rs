@@ -1,10 +1,10 @@
 //! Codex.
 
-use everturn::layout::Reader;
+use everturn::format::SessionReader;
 use serde_json::{Value, json};
 
 use crate::foreign::support::{
-    codes, counts, layout, lines, open, reached, sorted, store, strands, told, told_along,
+    branch_lines, codes, counts, layout, lines, open, reached, sorted, store, told, told_along,
 };
 
 const FILE: &str =
@@ -62,7 +62,7 @@ fn model(name: &str) -> Value {
     line("turn_context", json!({"cwd": "/srv/app", "model": name, "summary": "auto"}))
 }
 
-fn read(records: &[Value]) -> Box<dyn Reader> {
+fn read(records: &[Value]) -> Box<dyn SessionReader> {
     let reader = open("codex", FILE, &lines(records));
     assert_eq!(reached(&*reader), sorted(records), "every record is reached once");
     reader
@@ -101,9 +101,9 @@ fn both_copies_of_an_utterance_are_one_line_and_the_other_stays() {
             "1 assistant: One file.",
         ]
     );
-    assert_eq!(strands(&*reader), ["duplicates -+4: 4 records, duplicates"]);
+    assert_eq!(branch_lines(&*reader), ["duplicates -+4: 4 records, duplicates"]);
     assert_eq!(counts(&*reader), [13, 13, 0, 0, 4]);
-    assert_eq!((reader.findings(), reader.remarks()), (vec![], vec![]));
+    assert_eq!((reader.findings(), reader.warnings()), (vec![], vec![]));
 }
 
 #[test]
@@ -139,9 +139,9 @@ fn turns_that_were_taken_back_are_a_branch() {
     records.push(item("assistant", "Another."));
     let reader = read(&records);
     assert_eq!(told(&*reader)[3..], ["2 user: Other.", "2 assistant: Another."]);
-    let strand = strands(&*reader).remove(0);
-    assert!(strand.ends_with("1+2: Two."), "{strand}");
-    let id = strand.split(' ').next().unwrap();
+    let branch = branch_lines(&*reader).remove(0);
+    assert!(branch.ends_with("1+2: Two."), "{branch}");
+    let id = branch.split(' ').next().unwrap();
     assert_eq!(
         told_along(&*reader, id),
         [
@@ -230,7 +230,7 @@ fn answers_may_be_lists_and_calls_may_lack_them() {
         output("c9", json!("late")),
     ]);
     assert_eq!(told(&*reader)[3], "1 tool_result: a\n[input_image]");
-    assert_eq!(codes(&reader.remarks()), ["3 orphan-call", "6 orphan-call"]);
+    assert_eq!(codes(&reader.warnings()), ["3 orphan-call", "6 orphan-call"]);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn a_fork_names_its_parent_and_the_id_is_that_of_the_thread() {
         store(&[(FILE, &lines(&[forked, item("user", "Hi.")])), ("history.jsonl", b"{}\n")]);
     let (summaries, _) = layout("codex").list(&store).unwrap();
     assert_eq!(summaries.len(), 1);
-    assert_eq!(summaries[0].place.id, "5973b6c0-94b8-487b-a530-2aeb6098ae0e");
+    assert_eq!(summaries[0].session.id, "5973b6c0-94b8-487b-a530-2aeb6098ae0e");
     assert_eq!((summaries[0].parent.as_deref(), summaries[0].turns), (Some("first"), Some(1)));
 }
 
@@ -325,14 +325,14 @@ fn what_a_branch_took_over_counts_once_in_the_sum() {
         json!({"id": "b", "forked_from_id": "5973b6c0-94b8-487b-a530-2aeb6098ae0e", "cwd": "/srv/app"}),
     );
     let copied = [branch, model("gpt-5"), tokens(100, 0, 10, 0), tokens(250, 50, 25, 0)];
-    assert_eq!(spent(&copied).total().tokens(), 275);
+    assert_eq!(spent(&copied).total().total_tokens(), 275);
     let mut all = spent(&first);
     all.add(&spent(&copied));
     // 330 in the first one, and what the branch has of its own.
-    assert_eq!(all.total().tokens(), 330 + 165);
+    assert_eq!(all.total().total_tokens(), 330 + 165);
     let other = [line("session_meta", json!({"id": "c"})), model("gpt-5"), tokens(100, 0, 10, 0)];
     all.add(&spent(&other));
-    assert_eq!(all.total().tokens(), 330 + 165 + 110);
+    assert_eq!(all.total().total_tokens(), 330 + 165 + 110);
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn helpers_are_told_apart_and_long_files_have_their_parent() {
         let (summaries, _) = layout("codex").list(&store).unwrap();
         let found = (summaries[0].status.as_str(), summaries[0].parent.as_deref());
         assert_eq!(found, ("helper", Some("above")));
-        let project = layout("codex").project(&store, &summaries[0].place).unwrap();
+        let project = layout("codex").project(&store, &summaries[0].session).unwrap();
         assert_eq!(project.as_deref(), Some("/srv/app"));
     }
 }
@@ -357,7 +357,7 @@ fn a_rollout_of_nothing_but_old_metadata_is_known() {
         lines(&[json!({"id": "x", "timestamp": "2025-05-01T10:00:00Z", "instructions": null})]);
     let store = store(&[(FILE, &bytes)]);
     assert_eq!(
-        layout("codex").recognise(&store, &crate::foreign::support::path(FILE)).unwrap().len(),
+        layout("codex").sniff(&store, &crate::foreign::support::path(FILE)).unwrap().len(),
         1
     );
 }

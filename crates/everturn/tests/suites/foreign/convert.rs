@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use everturn::convert::{Conversion, Fate, TARGETS};
-use everturn::layout::{self, Layout, Reader};
+use everturn::convert::{Conversion, Disposition, TARGETS};
+use everturn::format::{self, SessionFormat, SessionReader};
+use everturn::model::SessionRef;
 use everturn::store::{MemoryStore, Store};
-use everturn::view::Place;
 
 /// Longer sessions are converted elsewhere.
 const MOST_ENTRIES: usize = 40;
@@ -18,14 +18,14 @@ thread_local! {
     static CONVERTED: Cell<u32> = const { Cell::new(0) };
 }
 
-fn said(reader: &dyn Reader) -> Vec<(String, String)> {
+fn said(reader: &dyn SessionReader) -> Vec<(String, String)> {
     let mut stream = reader.entries(0..=u64::MAX).unwrap();
     let entries = std::iter::from_fn(|| stream.next().map(Result::unwrap));
     entries.map(|entry| (entry.kind.to_string(), entry.text)).collect()
 }
 
 /// Converts a session to everything there is, and compares.
-pub(crate) fn converts(layout: &dyn Layout, store: &Arc<dyn Store>, place: &Place) {
+pub(crate) fn converts(layout: &dyn SessionFormat, store: &Arc<dyn Store>, place: &SessionRef) {
     let before = said(&*layout.open(store, place).unwrap());
     let count = CONVERTED.replace(CONVERTED.get() + 1);
     if before.len() > MOST_ENTRIES || count >= MOST_SESSIONS {
@@ -40,11 +40,11 @@ pub(crate) fn converts(layout: &dyn Layout, store: &Arc<dyn Store>, place: &Plac
         assert_eq!(plan.report().entries.len(), before.len(), "{} to {to}", layout.name());
         let made: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let place = plan.write(&made).unwrap();
-        let target = layout::find(to).unwrap();
+        let target = format::find(to).unwrap();
         let mut after = said(&*target.open(&made, &place).unwrap());
-        if target.is_foreign() {
+        if target.is_external() {
             after.retain(|(kind, _)| kind != "record");
-            let dropped = plan.report().count(Fate::Dropped);
+            let dropped = plan.report().count(Disposition::Dropped);
             assert_eq!(after.len() + dropped, before.len(), "{} to {to}", layout.name());
         } else {
             assert_eq!(after, before, "{} to {to}", layout.name());

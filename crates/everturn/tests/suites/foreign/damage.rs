@@ -1,12 +1,12 @@
 //! Files that were cut, glued and overwritten.
 
-use everturn::layout::Reader;
+use everturn::format::SessionReader;
 use serde_json::Value;
 
 use crate::foreign::records::{FILE, files, talk};
 use crate::foreign::support::{codes, counts, entries, lines, open, told};
 
-fn read(bytes: &[u8]) -> Box<dyn Reader> {
+fn read(bytes: &[u8]) -> Box<dyn SessionReader> {
     open("claude-code", FILE, bytes)
 }
 

@@ -1,10 +1,10 @@
 //! Gemini CLI.
 
-use everturn::layout::Reader;
+use everturn::format::SessionReader;
 use serde_json::{Value, json};
 
 use crate::foreign::support::{
-    codes, counts, entries, layout, lines, only, open, reached, sorted, store, strands, told,
+    branch_lines, codes, counts, entries, layout, lines, only, open, reached, sorted, store, told,
     told_along,
 };
 
@@ -24,7 +24,7 @@ fn says(id: &str, text: &str) -> Value {
         "model": "flash", "tokens": {"input": 100, "output": 10, "cached": 60, "thoughts": 5, "tool": 0, "total": 115}})
 }
 
-fn read(records: &[Value]) -> Box<dyn Reader> {
+fn read(records: &[Value]) -> Box<dyn SessionReader> {
     open("gemini-cli", FILE, &lines(records))
 }
 
@@ -47,7 +47,7 @@ fn a_message_that_is_written_again_takes_the_place_of_the_first() {
             "2 user: Now?",
         ]
     );
-    assert_eq!(strands(&*reader), ["superseded -+1: 1 record, superseded"]);
+    assert_eq!(branch_lines(&*reader), ["superseded -+1: 1 record, superseded"]);
     assert_eq!(counts(&*reader), [5, 5, 0, 0, 1]);
     let spent = reader.usage().unwrap().total();
     assert_eq!((spent.answers, spent.input, spent.cache_read), (1, 40, 60));
@@ -76,7 +76,7 @@ fn going_back_leaves_a_branch() {
             "2 user: Other."
         ]
     );
-    assert_eq!(strands(&*reader), ["m3 1+1: Two."]);
+    assert_eq!(branch_lines(&*reader), ["m3 1+1: Two."]);
     assert_eq!(told_along(&*reader, "m3")[2..], ["2 user: Two.", "2 assistant: Second."]);
 }
 
@@ -92,12 +92,12 @@ fn going_back_to_nowhere_clears_all_and_loses_nothing() {
     let reader = read(&records);
     assert_eq!(reached(&*reader), sorted(&records));
     assert_eq!(told(&*reader), ["1 event: went back to before gone", "1 user: New."]);
-    assert_eq!(strands(&*reader), ["m1 -+1: One."]);
+    assert_eq!(branch_lines(&*reader), ["m1 -+1: One."]);
     assert_eq!(told_along(&*reader, "m1"), ["1 user: One.", "1 assistant: First."]);
     // Nothing may follow.
     let reader = read(&records[..4]);
     assert_eq!(reached(&*reader), sorted(&records[..4]));
-    assert_eq!(strands(&*reader), ["m1 -+1: One."]);
+    assert_eq!(branch_lines(&*reader), ["m1 -+1: One."]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_checkpoint_replaces_all_messages() {
         told(&*reader),
         ["1 user: One.", "1 assistant: First, and more.", "2 user: Two.", "3 user: Three."]
     );
-    assert_eq!(strands(&*reader), ["superseded -+1: 1 record, superseded"]);
+    assert_eq!(branch_lines(&*reader), ["superseded -+1: 1 record, superseded"]);
     assert_eq!(counts(&*reader), [6, 6, 0, 0, 1]);
     // What a compression leaves out stays.
     let reader = read(&[
@@ -128,11 +128,11 @@ fn a_checkpoint_replaces_all_messages() {
         says("m10", "Yes."),
     ]);
     assert_eq!(told(&*reader), ["1 user: In short.", "1 assistant: Yes."]);
-    assert_eq!(strands(&*reader), ["m1 -+1: One."]);
+    assert_eq!(branch_lines(&*reader), ["m1 -+1: One."]);
     let reader =
         read(&[start(), user("m1", "One."), json!({"$set": {"messages": []}}), user("m2", "Two.")]);
     assert_eq!(told(&*reader), ["1 user: Two."]);
-    assert_eq!(strands(&*reader), ["m1 -+1: One."]);
+    assert_eq!(branch_lines(&*reader), ["m1 -+1: One."]);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn prompts_and_saved_chats_are_sessions_too() {
         ("settings.json", b"{\"theme\":\"dark\"}"),
     ]);
     let layout = layout("gemini-cli");
-    let mut places = layout.places(&store).unwrap().places;
+    let mut places = layout.locate(&store).unwrap().sessions;
     places.sort();
     let ids: Vec<&str> = places.iter().map(|place| place.id.as_str()).collect();
     assert_eq!(ids, ["checkpoint-try", "later", "logs-hash"]);

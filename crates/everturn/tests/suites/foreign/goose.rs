@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use everturn::disk::RealDisk;
-use everturn::layout::LayoutError;
+use everturn::format::SessionError;
+use everturn::model::SessionRef;
 use everturn::store::{FileStore, Store};
-use everturn::view::Place;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ fn files_of_lines_are_read() {
     records.extend(talk());
     let reader = open("goose", "20260101_100000.jsonl", &lines(&records));
     assert_eq!(told(&*reader), TOLD);
-    assert_eq!((counts(&*reader), reader.remarks()), ([6, 6, 0, 0, 0], vec![]));
+    assert_eq!((counts(&*reader), reader.warnings()), ([6, 6, 0, 0, 0], vec![]));
     let spent = reader.usage().unwrap().total();
     assert_eq!((spent.input, spent.output), (100, 20));
     let last = entries(&*reader, 1, 1).pop().unwrap();
@@ -109,10 +109,10 @@ fn names(dir: &std::path::Path) -> Vec<String> {
     names
 }
 
-fn place(store: &Arc<dyn Store>, id: &str) -> Place {
-    let places = layout("goose").places(store).unwrap();
+fn place(store: &Arc<dyn Store>, id: &str) -> SessionRef {
+    let places = layout("goose").locate(store).unwrap();
     assert_eq!(places.findings, []);
-    places.places.into_iter().find(|place| place.id == id).unwrap()
+    places.sessions.into_iter().find(|place| place.id == id).unwrap()
 }
 
 #[test]
@@ -194,11 +194,11 @@ fn a_damaged_database_is_an_error_and_never_empty() {
     let half = bytes.len() / 2;
     bytes.truncate(half);
     let damaged = crate::foreign::support::store(&[("sessions.db", &bytes)]);
-    let places = layout("goose").places(&damaged).unwrap();
-    let seen = match places.places.first() {
+    let places = layout("goose").locate(&damaged).unwrap();
+    let seen = match places.sessions.first() {
         None => !places.findings.is_empty(),
         Some(place) => {
-            matches!(layout("goose").open(&damaged, place), Err(LayoutError::Damaged { .. }))
+            matches!(layout("goose").open(&damaged, place), Err(SessionError::Damaged { .. }))
         }
     };
     assert!(seen, "{:?}", places.findings);
@@ -233,7 +233,7 @@ fn a_database_is_known_wherever_its_tables_are_written_down() {
     let dir = tempfile::tempdir().unwrap();
     let connection = Connection::open(dir.path().join("other.db")).unwrap();
     connection.execute_batch("CREATE TABLE sessions (id TEXT);").unwrap();
-    assert_eq!(layout("goose").places(&opened(dir.path())).unwrap().places, []);
+    assert_eq!(layout("goose").locate(&opened(dir.path())).unwrap().sessions, []);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Whatever is asked of a foreign session, nothing is written.
 
-use everturn::layout::{FOREIGN, LayoutError, Repairing, Stage};
+use everturn::format::{EXTERNAL, RepairMode, SessionError, Transition};
+use everturn::model::{ForkOptions, NewSession, SessionRef};
 use everturn::store::MemoryStore;
-use everturn::view::{Forking, New, Place};
 use std::sync::Arc;
 
 use crate::foreign::support::path;
@@ -11,28 +11,28 @@ use crate::foreign::support::path;
 fn everything_that_writes_is_refused_with_words() {
     let store: Arc<dyn everturn::store::Store> = Arc::new(MemoryStore::default());
     let now = "2026-01-01T10:00:00Z".parse().unwrap();
-    let place = Place { id: "x".to_owned(), path: path("x.jsonl") };
-    assert_eq!(FOREIGN.len(), 8);
-    for layout in FOREIGN {
-        assert!(layout.is_foreign());
+    let place = SessionRef { id: "x".to_owned(), path: path("x.jsonl") };
+    assert_eq!(EXTERNAL.len(), 8);
+    for layout in EXTERNAL {
+        assert!(layout.is_external());
         let mut none = |_| {};
         let refused = [
-            layout.create(&store, &New::with_id("x"), now).err(),
+            layout.create(&store, &NewSession::with_id("x"), now).err(),
             layout.edit(&store, &place).err(),
-            layout.fork(&store, &place, &Forking::default(), now, &mut none).err(),
+            layout.fork(&store, &place, &ForkOptions::default(), now, &mut none).err(),
             layout.rewind(&store, &place, 1, now, &mut none).err(),
-            layout.stage(&store, &place, Stage::Trash, now, &mut none).err(),
+            layout.transition(&store, &place, Transition::Trash, now, &mut none).err(),
             layout.restore(&store, "x").err(),
             layout.purge(&store, &[]).err(),
-            layout.repair(&store, &place, Repairing::Plan, now).err(),
+            layout.repair(&store, &place, RepairMode::Plan, now).err(),
             layout.remove_mark(&store, &place, "m", now).err(),
         ];
         for error in refused {
-            assert!(matches!(error, Some(LayoutError::OnlyRead { .. })), "{error:?}");
+            assert!(matches!(error, Some(SessionError::ReadOnly { .. })), "{error:?}");
         }
         // A session that is not there is missing, and never empty.
         assert!(layout.open(&store, &place).is_err(), "{}", layout.name());
-        assert!(layout.places(&store).unwrap().places.is_empty());
+        assert!(layout.locate(&store).unwrap().sessions.is_empty());
     }
 }
 
@@ -48,7 +48,7 @@ fn links_that_lead_out_of_the_root_are_told_about() {
     let disk = everturn::disk::RealDisk::open(&root).unwrap();
     let store: Arc<dyn everturn::store::Store> =
         Arc::new(everturn::store::FileStore::open_read_only(Arc::new(disk)).unwrap());
-    let findings = everturn::layout::find("claude-code").unwrap().places(&store).unwrap().findings;
+    let findings = everturn::format::find("claude-code").unwrap().locate(&store).unwrap().findings;
     let found: Vec<String> =
         findings.iter().map(|found| format!("{} {}", found.file, found.code)).collect();
     assert_eq!(found, ["projects/-srv-app link-outside"]);

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use everturn::layout::Reader;
+use everturn::format::SessionReader;
 use everturn::store::Store;
 use serde_json::{Value, json};
 
 use crate::foreign::support::{
-    codes, converts, counts, layout, only, open, store, strands, told, told_along,
+    branch_lines, codes, converts, counts, layout, only, open, store, told, told_along,
 };
 
 fn session() -> Value {
@@ -55,7 +55,7 @@ fn held(files: &[(String, Vec<u8>)]) -> Arc<dyn Store> {
     store(&files)
 }
 
-fn read(files: &[(String, Vec<u8>)]) -> Box<dyn Reader> {
+fn read(files: &[(String, Vec<u8>)]) -> Box<dyn SessionReader> {
     let store = held(files);
     let layout = layout("opencode");
     let place = only(layout, &store);
@@ -104,7 +104,7 @@ fn a_directory_is_read_in_the_order_of_ids() {
     assert_eq!(told(&*reader), TOLD);
     // A session, three messages and eight parts.
     assert_eq!(counts(&*reader), [12, 12, 0, 0, 0]);
-    assert_eq!((reader.findings(), reader.remarks()), (vec![], vec![]));
+    assert_eq!((reader.findings(), reader.warnings()), (vec![], vec![]));
     let spent = reader.usage().unwrap().total();
     assert_eq!((spent.input, spent.output, spent.reasoning), (10, 7, 2));
     assert_eq!((spent.cache_read, spent.cache_write, spent.cost), (3, 1, Some(0.5)));
@@ -152,18 +152,18 @@ fn messages_that_were_taken_back_are_a_branch() {
     session["revert"] = json!({"messageID": "msg_3"});
     let reader = read(&laid_out(&session, &messages, &parts));
     assert_eq!(told(&*reader), TOLD[..8]);
-    assert_eq!(strands(&*reader), ["msg_3 1+1: Thanks."]);
+    assert_eq!(branch_lines(&*reader), ["msg_3 1+1: Thanks."]);
     assert_eq!(told_along(&*reader, "msg_3"), TOLD);
     // Of that message only parts may be taken back.
     session["revert"] = json!({"messageID": "msg_2", "partID": "prt_24"});
     let reader = read(&laid_out(&session, &messages, &parts));
     assert_eq!(told(&*reader), TOLD[..8]);
-    assert_eq!(strands(&*reader), ["msg_3 1+1: Thanks."]);
+    assert_eq!(branch_lines(&*reader), ["msg_3 1+1: Thanks."]);
     // All of them may be.
     session["revert"] = json!({"messageID": "msg_1"});
     let reader = read(&laid_out(&session, &messages, &parts));
     assert_eq!(told(&*reader), Vec::<String>::new());
-    assert_eq!(strands(&*reader), ["msg_1 -+2: Count."]);
+    assert_eq!(branch_lines(&*reader), ["msg_1 -+2: Count."]);
     assert_eq!(told_along(&*reader, "msg_1"), TOLD);
 }
 
@@ -172,7 +172,7 @@ fn a_tool_that_never_ended_is_noticed() {
     let messages = [user("msg_1"), model("msg_2", "msg_1")];
     let running = tool("prt_2", "msg_2", "c1", json!({"status": "running", "input": {}}));
     let reader = read(&laid_out(&session(), &messages, &[text("prt_1", "msg_1", "Go."), running]));
-    assert_eq!(codes(&reader.remarks()), ["orphan-call"]);
+    assert_eq!(codes(&reader.warnings()), ["orphan-call"]);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn parts_without_their_message_are_kept_and_reported() {
     let files = laid_out(&session(), &messages, &parts);
     let store = held(&files);
     let layout = layout("opencode");
-    let places = layout.places(&store).unwrap().places;
+    let places = layout.locate(&store).unwrap().sessions;
     let ids: Vec<&str> = places.iter().map(|place| place.id.as_str()).collect();
     assert_eq!(ids, ["ses_1", "msg_8", "msg_9"]);
     let reader = layout.open(&store, &places[2]).unwrap();

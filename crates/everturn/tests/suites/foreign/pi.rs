@@ -1,10 +1,10 @@
 //! pi.
 
-use everturn::layout::Reader;
+use everturn::format::SessionReader;
 use serde_json::{Value, json};
 
 use crate::foreign::support::{
-    codes, counts, layout, lines, only, open, reached, sorted, store, strands, told,
+    branch_lines, codes, counts, layout, lines, only, open, reached, sorted, store, told,
 };
 
 const FILE: &str = "sessions/--srv-app--/2026-01-01T10-00-00-000Z_aaaa-bbbb.jsonl";
@@ -40,7 +40,7 @@ fn says(id: &str, parent: &str, text: &str) -> Value {
     )
 }
 
-fn read(records: &[Value]) -> Box<dyn Reader> {
+fn read(records: &[Value]) -> Box<dyn SessionReader> {
     let reader = open("pi", FILE, &lines(records));
     assert_eq!(reached(&*reader), sorted(records), "every record is reached once");
     reader
@@ -74,13 +74,13 @@ fn the_last_entry_is_where_the_talk_goes_on() {
             "2 user: Other."
         ]
     );
-    assert_eq!(strands(&*reader), ["a3 1+1: Two."]);
+    assert_eq!(branch_lines(&*reader), ["a3 1+1: Two."]);
     let spent = reader.usage().unwrap().total();
     assert_eq!((spent.answers, spent.input, spent.output, spent.cost), (2, 20, 10, Some(0.5)));
     let store = store(&[(FILE, &lines(&records))]);
     let (summaries, _) = layout("pi").list(&store).unwrap();
     assert_eq!(
-        (summaries[0].place.id.as_str(), summaries[0].title.as_str()),
+        (summaries[0].session.id.as_str(), summaries[0].title.as_str()),
         ("aaaa-bbbb", "Counting")
     );
 }
@@ -95,7 +95,7 @@ fn whoever_goes_back_and_says_nothing_is_back() {
         entry("model_change", "a4", Some("a2"), json!({"provider": "p", "modelId": "m"})),
     ]);
     assert_eq!(told(&*reader), ["1 user: One.", "1 assistant: First."]);
-    assert_eq!(strands(&*reader), ["a3 1+1: Two."]);
+    assert_eq!(branch_lines(&*reader), ["a3 1+1: Two."]);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn tools_thoughts_and_other_kinds_are_kept() {
             "1 system: Note.",
         ]
     );
-    assert_eq!((counts(&*reader), reader.remarks()), ([8, 8, 0, 0, 0], vec![]));
+    assert_eq!((counts(&*reader), reader.warnings()), ([8, 8, 0, 0, 0], vec![]));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! SillyTavern.
 
-use everturn::layout::Reader;
+use everturn::format::SessionReader;
 use serde_json::{Value, json};
 
-use crate::foreign::support::{codes, counts, layout, open, store, strands, told, told_along};
+use crate::foreign::support::{branch_lines, codes, counts, layout, open, store, told, told_along};
 
 const FILE: &str = "default-user/chats/Mira/Mira - 2024-01-02@10h00m00s.jsonl";
 
@@ -23,7 +23,7 @@ fn file(records: &[Value]) -> Vec<u8> {
     lines.join("\n").into_bytes()
 }
 
-fn read(records: &[Value]) -> Box<dyn Reader> {
+fn read(records: &[Value]) -> Box<dyn SessionReader> {
     open("sillytavern", FILE, &file(records))
 }
 
@@ -56,12 +56,12 @@ fn other_versions_of_a_message_are_branches() {
     told_anew["swipe_id"] = json!(1);
     let reader = read(&[header(), line("Ana", true, "Go."), told_anew, line("Ana", true, "On.")]);
     assert_eq!(told(&*reader), ["1 user: Go.", "1 assistant: Second.", "2 user: On."]);
-    let found = strands(&*reader);
+    let found = branch_lines(&*reader);
     assert_eq!(found.len(), 2);
     assert!(found[0].ends_with(" 1+1: First.") && found[1].ends_with(" 1+1: Third."), "{found:?}");
     let id = found[1].split(' ').next().unwrap();
     assert_eq!(told_along(&*reader, id), ["1 user: Go.", "2 assistant: Third."]);
-    assert_eq!((counts(&*reader), reader.remarks()), ([4, 4, 0, 0, 0], vec![]));
+    assert_eq!((counts(&*reader), reader.warnings()), ([4, 4, 0, 0, 0], vec![]));
 }
 
 #[test]
@@ -71,8 +71,8 @@ fn a_message_that_is_not_the_version_that_was_chosen_is_noticed() {
         edited["swipes"] = json!(["First.", "Second."]);
         edited["swipe_id"] = swipe;
         let reader = read(&[header(), edited]);
-        assert_eq!(codes(&reader.remarks()), ["2 choice-differs"]);
-        assert_eq!((told(&*reader).len(), strands(&*reader).len()), (1, branches));
+        assert_eq!(codes(&reader.warnings()), ["2 choice-differs"]);
+        assert_eq!((told(&*reader).len(), branch_lines(&*reader).len()), (1, branches));
     };
     check(json!(1), 2);
     check(json!(7), 2);
@@ -95,7 +95,7 @@ fn chats_of_every_age_groups_and_branches_are_listed() {
     ]);
     let (mut summaries, findings) = layout("sillytavern").list(&store).unwrap();
     assert_eq!(findings, []);
-    summaries.sort_by(|a, b| a.place.cmp(&b.place));
+    summaries.sort_by(|a, b| a.session.cmp(&b.session));
     let listed: Vec<(&str, Option<&str>)> = summaries
         .iter()
         .map(|summary| (summary.title.as_str(), summary.parent.as_deref()))
@@ -123,6 +123,6 @@ fn other_versions_have_times_of_their_own() {
     told_anew["swipe_id"] = json!(1);
     told_anew["swipe_info"] = json!([{"send_date": "2023-05-01T10:00:00.000Z"}, {}]);
     let reader = read(&[header(), line("Ana", true, "Go."), told_anew]);
-    let strand = reader.strands().unwrap().remove(0);
-    assert_eq!(strand.updated.unwrap().to_string(), "2023-05-01T10:00:00Z");
+    let branch = reader.branches().unwrap().remove(0);
+    assert_eq!(branch.updated.unwrap().to_string(), "2023-05-01T10:00:00Z");
 }

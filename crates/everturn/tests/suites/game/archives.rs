@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use everturn::archive::{Limits, pack};
+use everturn::archive::{ArchiveLimits, pack};
 use everturn::game::{
-    Archiving, GameError, GameWriter, Session, Status, archive, complete, list, unarchive,
+    ArchiveOptions, GameError, GameStatus, GameWriter, Session, archive, complete, list, unarchive,
 };
 use everturn::names::Name;
 use everturn::store::Store;
@@ -15,8 +15,8 @@ use super::support::{assert_states, at, files, id, memory, now, path, played, pu
 const NAME: &str = "session-abc123";
 const FILE: &str = "sessions/archives/session-abc123.tar.gz";
 
-fn how() -> Archiving {
-    Archiving { batch: 5000, ..Archiving::default() }
+fn how() -> ArchiveOptions {
+    ArchiveOptions { batch: 5000, ..ArchiveOptions::default() }
 }
 
 fn pack_it(store: &Arc<dyn Store>) -> Result<(), GameError> {
@@ -154,7 +154,7 @@ fn a_bomb_is_not_unpacked() {
     let maker = memory();
     put(&maker, "top/session-abc123/big.json", &vec![b' '; 12 << 20]);
     // Made with limits that let it through, so that it is as dense as it can be.
-    let limits = Limits { ratio: 2000, ..Limits::default() };
+    let limits = ArchiveLimits { ratio: 2000, ..ArchiveLimits::default() };
     let top = Name::parse(NAME).unwrap();
     let packed = pack(&*maker, &path("top/session-abc123"), &top, &limits, &mut |_| {}).unwrap();
     assert!(packed.bytes.len() < 100_000);
@@ -167,12 +167,13 @@ fn a_session_that_another_program_packed_is_completed_afterwards() {
         let states = played(&store, NAME, 10);
         let session = Session::open(Arc::clone(&store), &id(NAME)).unwrap();
         let top = Name::parse(NAME).unwrap();
-        let packed = pack(&*store, session.dir(), &top, &Limits::default(), &mut |_| {}).unwrap();
+        let packed =
+            pack(&*store, session.dir(), &top, &ArchiveLimits::default(), &mut |_| {}).unwrap();
         everturn::game::trash(&store, &id(NAME), now()).unwrap();
         put(&store, FILE, &packed.bytes);
         unpack_it(&store).unwrap();
         let session = Session::open(Arc::clone(&store), &id(NAME)).unwrap();
-        assert_eq!(session.status(), Status::Completed);
+        assert_eq!(session.status(), GameStatus::Completed);
         assert_states(&store, NAME, &states);
         assert_true(&store, NAME);
         assert!(GameWriter::open(Arc::clone(&store), &id(NAME)).is_err());

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use everturn::game::{
-    Branching, GameError, GameWriter, NewScene, SceneEnd, Session, State, Status, fork, list,
-    pause, rewind,
+    BranchOptions, GameError, GameState, GameStatus, GameWriter, NewScene, SceneEnd, Session, fork,
+    list, pause, rewind,
 };
 use everturn::store::Store;
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 
 use super::metadata::assert_true;
 use super::support::{
@@ -25,8 +25,8 @@ fn lineage(store: &Arc<dyn Store>, name: &str) -> String {
 }
 
 /// Small commits, so that many are needed.
-fn in_small_commits(how: Branching) -> Branching {
-    Branching { batch: 5000, ..how }
+fn in_small_commits(how: BranchOptions) -> BranchOptions {
+    BranchOptions { batch: 5000, ..how }
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_fork_has_every_turn_up_to_its_own() {
         let before = files(&store);
         for last in [0, 1, 57, 100, 101, 200, 229, 230_u64] {
             let name = format!("fork-{last}");
-            let how = in_small_commits(Branching::new(id(&name), last));
+            let how = in_small_commits(BranchOptions::new(id(&name), last));
             let mut seen = Vec::new();
             let done = fork(&store, &id(NAME), &how, at(999), &mut |at| seen.push(at)).unwrap();
             assert_eq!((done.id.as_str(), done.turn), (name.as_str(), last));
@@ -59,11 +59,11 @@ fn a_fork_has_every_turn_up_to_its_own() {
 }
 
 fn compact(text: &str) -> String {
-    Tree::parse(text).unwrap().to_line()
+    JsonTree::parse(text).unwrap().to_line()
 }
 
 /// The metadata that must be the same as when the session stood at that turn.
-fn counted(meta: &Tree) -> Vec<String> {
+fn counted(meta: &JsonTree) -> Vec<String> {
     let paths: [&[&str]; 9] = [
         &["current"],
         &["deltaStats"],
@@ -79,7 +79,7 @@ fn counted(meta: &Tree) -> Vec<String> {
 }
 
 /// A session with scenes, and the state and the metadata after each turn.
-fn with_scenes(store: &Arc<dyn Store>, turns: u64) -> (Vec<State>, Vec<Vec<String>>) {
+fn with_scenes(store: &Arc<dyn Store>, turns: u64) -> (Vec<GameState>, Vec<Vec<String>>) {
     let mut game = game(store, NAME);
     let mut states = vec![game.state().clone()];
     let mut metas = vec![counted(open(store, NAME).metadata().unwrap())];
@@ -107,13 +107,13 @@ fn a_rewind_goes_back_with_everything_and_loses_nothing() {
         put(&store, &format!("sessions/active/{NAME}/indexes/turn-index.json"), b"{}");
         let (mut last, mut line) = (222_usize, states.clone());
         for back in [221, 210, 200, 199, 135, 100, 42, 3, 0_usize] {
-            let how = in_small_commits(Branching::back_to(back as u64));
+            let how = in_small_commits(BranchOptions::rewind_to(back as u64));
             let done = rewind(&store, &id(NAME), &how, at(99_999), &mut |_| {}).unwrap();
             let branch = format!("{NAME}-branch-{last}");
             assert_eq!((done.turn, done.branch.as_str()), (back as u64, branch.as_str()));
             assert_states(&store, &branch, &line);
             assert_true(&store, &branch);
-            assert_eq!(open(&store, &branch).status(), Status::Paused);
+            assert_eq!(open(&store, &branch).status(), GameStatus::Paused);
             let expected = format!(r#"{{"parent":"{NAME}","turn":{last},"kind":"rewind"}}"#);
             assert_eq!(compact(&lineage(&store, &branch)), expected);
             line.truncate(back + 1);
@@ -124,7 +124,7 @@ fn a_rewind_goes_back_with_everything_and_loses_nothing() {
             // Which files show the scene depends on when they were written last.
             let mut before = metas[back].clone();
             for list in [&mut found, &mut before] {
-                let mut files = Tree::parse(list[2].clone()).unwrap().to_value().unwrap();
+                let mut files = JsonTree::parse(list[2].clone()).unwrap().to_value().unwrap();
                 files.as_object_mut().unwrap().remove("currentScene");
                 list[2] = files.to_string();
             }
@@ -138,7 +138,7 @@ fn a_rewind_goes_back_with_everything_and_loses_nothing() {
         assert_eq!(game.append(&turn(1), at(100_000)).unwrap().turn, 1);
         game.close(at(100_001)).unwrap();
         assert_true(&store, NAME);
-        let back = Branching::back_to(0);
+        let back = BranchOptions::rewind_to(0);
         let done = rewind(&store, &id(NAME), &back, at(100_002), &mut |_| {}).unwrap();
         assert_eq!(done.branch.as_str(), format!("{NAME}-branch-1"));
         let mut game = GameWriter::open(Arc::clone(&store), &id(NAME)).unwrap();
@@ -159,12 +159,12 @@ fn scenes_that_began_later_are_gone_after_a_rewind() {
             files.into_iter().filter(|file| file.starts_with("scenes/")).collect()
         };
         assert_eq!(scenes(NAME).len(), 3);
-        rewind(&store, &id(NAME), &Branching::back_to(20), at(9999), &mut |_| {}).unwrap();
+        rewind(&store, &id(NAME), &BranchOptions::rewind_to(20), at(9999), &mut |_| {}).unwrap();
         assert_eq!(scenes(NAME), ["scenes/scene-001.json"]);
         assert_eq!(scenes(&format!("{NAME}-branch-90")).len(), 3);
         let file = path(&format!("sessions/paused/{NAME}/scenes/scene-001.json"));
         let scene = String::from_utf8(store.read(&file, 0..9999).unwrap()).unwrap();
-        assert_eq!(Tree::parse(scene).unwrap().string_at(&["status"]).unwrap(), "active");
+        assert_eq!(JsonTree::parse(scene).unwrap().string_at(&["status"]).unwrap(), "active");
     }
 }
 
@@ -175,7 +175,7 @@ fn a_session_of_the_program_goes_back_too() {
         let meta = path(&format!("sessions/active/{NAME}/session.meta.json"));
         let before = store.read(&meta, 0..999).unwrap();
         for (back, last) in [(110, 130), (100, 110), (37, 100), (1, 37_usize)] {
-            let how = in_small_commits(Branching::back_to(back));
+            let how = in_small_commits(BranchOptions::rewind_to(back));
             let done = rewind(&store, &id(NAME), &how, at(999), &mut |_| {}).unwrap();
             assert_states(&store, done.branch.as_str(), &states[..=last]);
             assert_states(&store, NAME, &states[..=usize::try_from(back).unwrap()]);
@@ -196,7 +196,7 @@ fn a_turn_that_is_not_there_and_an_id_that_is_taken_are_refused() {
         put(&store, "sessions/archives/packed.tar.gz", b"x");
         let before = files(&store);
         let try_fork = |name: &str, turn: u64| {
-            fork(&store, &id(NAME), &Branching::new(id(name), turn), now(), &mut |_| {})
+            fork(&store, &id(NAME), &BranchOptions::new(id(name), turn), now(), &mut |_| {})
                 .unwrap_err()
         };
         assert_eq!(
@@ -207,7 +207,8 @@ fn a_turn_that_is_not_there_and_an_id_that_is_taken_are_refused() {
         assert!(matches!(try_fork("packed", 3), GameError::Taken { .. }));
         assert!(matches!(try_fork(NAME, 3), GameError::Taken { .. }));
         let try_rewind = |turn| {
-            rewind(&store, &id(NAME), &Branching::back_to(turn), now(), &mut |_| {}).unwrap_err()
+            rewind(&store, &id(NAME), &BranchOptions::rewind_to(turn), now(), &mut |_| {})
+                .unwrap_err()
         };
         assert!(matches!(try_rewind(6), GameError::NoTurn { .. }));
         assert!(matches!(try_rewind(5), GameError::Input { .. }));
@@ -227,7 +228,7 @@ fn glued_and_bad_lines_are_cut_where_the_turn_ends() {
             [lines[0], "\r\n", lines[1], "\n{\"bad\n", lines[2], lines[3], "\n", lines[4], "\n"];
         put(&store, &file, damaged.concat().as_bytes());
         let cut = |turn: u64| {
-            let how = Branching::new(id(&format!("fork-{turn}")), turn);
+            let how = BranchOptions::new(id(&format!("fork-{turn}")), turn);
             fork(&store, &id(NAME), &how, now(), &mut |_| {}).unwrap();
             let file = file.replace(NAME, &format!("fork-{turn}"));
             String::from_utf8(store.read(&path(&file), 0..u64::MAX).unwrap()).unwrap()
@@ -238,7 +239,7 @@ fn glued_and_bad_lines_are_cut_where_the_turn_ends() {
         assert_eq!(cut(5), damaged.concat());
         let swapped = [lines[1], lines[0], lines[2], lines[3], lines[4], ""].join("\n");
         put(&store, &file, swapped.as_bytes());
-        let how = Branching::new(id("swapped"), 1);
+        let how = BranchOptions::new(id("swapped"), 1);
         let error = fork(&store, &id(NAME), &how, now(), &mut |_| {}).unwrap_err();
         assert!(error.to_string().contains("turn 1 comes after turn 2"), "{error}");
     }
@@ -252,7 +253,7 @@ fn a_log_that_does_not_fit_into_one_commit_is_copied_line_by_line() {
         let mut bytes = store.read(&path(&file), 0..u64::MAX).unwrap();
         bytes.extend_from_slice(b"{\"torn\":");
         put(&store, &file, &bytes);
-        let how = Branching { batch: 100, ..Branching::new(id("copy"), 20) };
+        let how = BranchOptions { batch: 100, ..BranchOptions::new(id("copy"), 20) };
         fork(&store, &id(NAME), &how, now(), &mut |_| {}).unwrap();
         let copy = store.read(&path(&file.replace(NAME, "copy")), 0..u64::MAX).unwrap();
         bytes.push(b'\n');
@@ -269,7 +270,7 @@ fn what_an_attempt_that_died_has_left_is_cleared_by_the_next() {
         put(&store, ".everturn/staging/copy/left.json", b"{}");
         assert_states(&store, NAME, &states);
         assert_eq!(list(&store).unwrap().len(), 1);
-        fork(&store, &id(NAME), &Branching::new(id("copy"), 4), now(), &mut |_| {}).unwrap();
+        fork(&store, &id(NAME), &BranchOptions::new(id("copy"), 4), now(), &mut |_| {}).unwrap();
         assert_states(&store, "copy", &states[..5]);
         assert!(!names(&open(&store, "copy"), &store).contains(&"left.json".to_owned()));
     }

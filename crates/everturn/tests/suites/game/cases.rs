@@ -5,15 +5,15 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use everturn::disk::sim::SimDisk;
-use everturn::disk::{Listing, Stat};
+use everturn::disk::{DirListing, FileStat};
 use everturn::game::{
-    Archiving, Branching, GameError, GameWriter, NewScene, PurgePlan, SceneEnd, Session, TurnInput,
-    archive, complete, fork, list, pause, purge, restore, resume, rewind, trash, trashed,
-    unarchive,
+    ArchiveOptions, BranchOptions, GameError, GameWriter, NewScene, PurgePlan, SceneEnd, Session,
+    TurnInput, archive, complete, fork, list, pause, purge, restore, resume, rewind, trash,
+    trashed, unarchive,
 };
 use everturn::names::FilePath;
 use everturn::store::{
-    Durability, MemoryStore, Receipt, Step, Store, StoreError, Writer, staging_dir, trash_dir,
+    CommitReceipt, Durability, MemoryStore, Step, Store, StoreError, Writer, staging_dir, trash_dir,
 };
 
 use super::support::{Files, at, game, id, path, played, program, put, turn};
@@ -53,11 +53,11 @@ impl Store for Watched {
         self.store.read(file, range)
     }
 
-    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+    fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
         self.store.stat(path)
     }
 
-    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+    fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
         self.store.list(dir)
     }
 
@@ -68,7 +68,11 @@ impl Store for Watched {
 }
 
 impl Writer for WatchedWriter {
-    fn commit(&self, steps: Vec<Step>, durability: Durability) -> Result<Receipt, StoreError> {
+    fn commit(
+        &self,
+        steps: Vec<Step>,
+        durability: Durability,
+    ) -> Result<CommitReceipt, StoreError> {
         let receipt = self.writer.commit(steps, durability)?;
         self.seen.lock().unwrap().push(self.store.contents());
         Ok(receipt)
@@ -144,13 +148,13 @@ fn scene(store: &Arc<dyn Store>) {
 }
 
 fn mark(store: &Arc<dyn Store>) -> Result<(), GameError> {
-    let layout = everturn::layout::find("game").unwrap();
+    let layout = everturn::format::find("game").unwrap();
     let path = path(&format!("sessions/active/{NAME}"));
-    let place = everturn::view::Place { id: NAME.to_owned(), path };
-    let new = everturn::view::NewMark::bookmark("here");
+    let place = everturn::model::SessionRef { id: NAME.to_owned(), path };
+    let new = everturn::model::NewMark::bookmark("here");
     match layout.add_mark(store, &place, &new, at(9)) {
         Ok(_) => Ok(()),
-        Err(everturn::layout::LayoutError::Store(error)) => Err(error.into()),
+        Err(everturn::format::SessionError::Store(error)) => Err(error.into()),
         Err(error) => panic!("{error}"),
     }
 }
@@ -385,8 +389,8 @@ pub(crate) fn trashes() -> Vec<Case> {
 
 /// Into one file, and back.
 pub(crate) fn archives() -> Vec<Case> {
-    fn how() -> Archiving {
-        Archiving { batch: 2000, ..Archiving::default() }
+    fn how() -> ArchiveOptions {
+        ArchiveOptions { batch: 2000, ..ArchiveOptions::default() }
     }
     vec![
         Case {
@@ -413,11 +417,11 @@ pub(crate) fn archives() -> Vec<Case> {
 
 /// New sessions, and the way back.
 pub(crate) fn branches() -> Vec<Case> {
-    fn small(how: Branching) -> Branching {
-        Branching { batch: 20_000, ..how }
+    fn small(how: BranchOptions) -> BranchOptions {
+        BranchOptions { batch: 20_000, ..how }
     }
     fn back(store: &Arc<dyn Store>, turn: u64) -> Result<(), GameError> {
-        let how = small(Branching::back_to(turn));
+        let how = small(BranchOptions::rewind_to(turn));
         rewind(store, &id(NAME), &how, at(999), &mut |_| {}).map(drop)
     }
     vec![
@@ -425,7 +429,7 @@ pub(crate) fn branches() -> Vec<Case> {
             name: "fork",
             prepare: |store| drop(played(store, NAME, 104)),
             operate: |store, _| {
-                let how = small(Branching::new(id("fork"), 97));
+                let how = small(BranchOptions::new(id("fork"), 97));
                 fork(store, &id(NAME), &how, at(999), &mut |_| {}).map(drop)
             },
             states: 2,

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use everturn::check::{Watch, check};
+use everturn::check::{FindingSink, check_path};
 use everturn::disk::Disk;
-use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
 use everturn::finding::{Finding, Severity};
 use everturn::game::{GameWriter, NewScene, SceneEnd, check_session};
 use everturn::names::FilePath;
-use everturn::store::{FileStore, Holder, Options, Store};
+use everturn::store::{FileStore, LockOwner, Options, Store};
 
 use super::damage::{codes, edit, edit_line, file, findings, good, open, remove, rename};
 use super::damages::{DAMAGE, Damage, META, TURNS};
@@ -75,7 +75,7 @@ pub(crate) fn program() -> SimDisk {
         ("deltas/deltas-0001-0100.jsonl", delta),
     ];
     for (name, content) in files {
-        disk.put(&file(name), content.as_bytes());
+        disk.put_file(&file(name), content.as_bytes());
     }
     disk
 }
@@ -127,7 +127,7 @@ struct Busy {
     found: Vec<String>,
 }
 
-impl Watch for Busy {
+impl FindingSink for Busy {
     fn finding(&mut self, finding: Finding) {
         self.found.push(finding.to_string());
     }
@@ -166,11 +166,11 @@ fn a_file_that_cannot_be_read_is_the_only_finding() {
     for read in 0..reads {
         let disk = good();
         let fault =
-            Fault { at: disk.reads() + read, trouble: Trouble::ReadError(5), lasting: false };
+            Fault { at: disk.reads() + read, kind: FaultKind::ReadError(5), lasting: false };
         disk.inject(fault);
         let mut busy = Busy { game: None, found: Vec::new() };
         let shared: Arc<dyn Disk> = Arc::new(disk.process());
-        if check(&shared, &FilePath::root(), &mut busy).is_err() {
+        if check_path(&shared, &FilePath::root(), &mut busy).is_err() {
             // The start itself could not be read.
             continue;
         }
@@ -184,9 +184,9 @@ fn a_file_that_cannot_be_read_is_the_only_finding() {
 
 /// Plays until the disk crashes.
 fn play(disk: &SimDisk) -> Option<()> {
-    let holder = Holder { pid: 1, started: String::new() };
+    let owner = LockOwner { pid: 1, started: String::new() };
     let store: Arc<dyn Store> =
-        Arc::new(FileStore::open(Arc::new(disk.process()), Options::new(holder)).ok()?);
+        Arc::new(FileStore::open(Arc::new(disk.process()), Options::new(owner)).ok()?);
     let mut game = GameWriter::create(store, &new_session("session-abc123"), at(0)).ok()?;
     for number in 1..=12 {
         let now = at(i64::try_from(number).ok()?);
@@ -204,14 +204,16 @@ fn a_session_is_whole_whenever_its_writer_dies() {
     let mut points = 0;
     for point in 0.. {
         let disk = SimDisk::new();
-        disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
+        disk.inject(Fault { at: point, kind: FaultKind::Crash, lasting: false });
         let played = play(&disk);
         if !disk.crashed() {
             assert_eq!(played, Some(()));
             break;
         }
         points += 1;
-        for (data, names) in [(Data::Lost, Names::Lost), (Data::Kept, Names::Kept)] {
+        for (data, names) in
+            [(DataSurvival::Lost, NameSurvival::Lost), (DataSurvival::Kept, NameSurvival::Kept)]
+        {
             let disk = disk.fork();
             disk.power_cut(Survival { data, names });
             open(&disk);

@@ -5,25 +5,25 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
 use everturn::game::{GameError, Session, list};
 use everturn::names::FilePath;
-use everturn::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
+use everturn::store::{Durability, FileMode, MemoryStore, Precondition, Step, Store};
 
 use super::cases::{self, Case, data, last_turn, model, read_all, visible};
 use super::support::{Files, on_disk, path};
 
 fn ends(point: u64) -> Vec<Survival> {
     let data = [
-        Data::Lost,
-        Data::Kept,
-        Data::Prefix,
-        Data::Hole,
-        Data::Last,
-        Data::Mixed(point),
-        Data::Mixed(!point),
+        DataSurvival::Lost,
+        DataSurvival::Kept,
+        DataSurvival::Prefix,
+        DataSurvival::Hole,
+        DataSurvival::Last,
+        DataSurvival::Mixed(point),
+        DataSurvival::Mixed(!point),
     ];
-    let names = [Names::Lost, Names::Kept, Names::Prefix];
+    let names = [NameSurvival::Lost, NameSurvival::Kept, NameSurvival::Prefix];
     let all = data.iter().flat_map(|data| names.map(|names| Survival { data: *data, names }));
     all.collect()
 }
@@ -35,9 +35,9 @@ fn store_of(files: &Files) -> Arc<dyn Store> {
     let inside = files.iter().filter(|(file, _)| file.is_within(&path("sessions")));
     let put = |(file, bytes): (&FilePath, &Vec<u8>)| Step::Replace {
         file: file.clone(),
-        expect: Expect::Absent,
+        expect: Precondition::Absent,
         bytes: bytes.clone(),
-        secrecy: Secrecy::Usual,
+        mode: FileMode::Default,
     };
     writer.commit(inside.map(put).collect(), Durability::Synced).unwrap();
     writer.release().unwrap();
@@ -115,7 +115,7 @@ fn crash(case: &Case) -> (u64, u64) {
     loop {
         let disk = base.fork();
         let at = disk.changes() + points;
-        disk.inject(Fault { at, trouble: Trouble::Crash, lasting: false });
+        disk.inject(Fault { at, kind: FaultKind::Crash, lasting: false });
         let acknowledged = Cell::new(0);
         let outcome = on_disk(&disk).map_err(GameError::from).and_then(|store| {
             let store: Arc<dyn Store> = Arc::new(store);

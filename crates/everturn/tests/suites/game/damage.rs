@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use everturn::check::{Watch, check};
+use everturn::check::{FindingSink, check_path};
 use everturn::disk::Disk;
 use everturn::disk::sim::SimDisk;
 use everturn::finding::Finding;
 use everturn::game::{GameWriter, NewScene, SceneEnd};
 use everturn::names::FilePath;
-use everturn::store::{FileStore, Holder, Options, Store};
+use everturn::store::{FileStore, LockOwner, Options, Store};
 
 use super::support::{at, new_session, turn};
 
@@ -26,8 +26,8 @@ pub(crate) fn file(name: &str) -> FilePath {
 }
 
 pub(crate) fn open(disk: &SimDisk) -> Arc<dyn Store> {
-    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    Arc::new(FileStore::open(Arc::new(disk.process()), Options::new(holder)).unwrap())
+    let owner = LockOwner { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    Arc::new(FileStore::open(Arc::new(disk.process()), Options::new(owner)).unwrap())
 }
 
 /// A session of 150 turns with two scenes, the second of which goes on.
@@ -56,7 +56,7 @@ pub(crate) fn good() -> SimDisk {
 #[derive(Default)]
 struct Found(Vec<Finding>);
 
-impl Watch for Found {
+impl FindingSink for Found {
     fn finding(&mut self, finding: Finding) {
         self.0.push(finding);
     }
@@ -68,7 +68,7 @@ impl Watch for Found {
 pub(crate) fn findings(disk: &SimDisk) -> Vec<Finding> {
     let mut found = Found::default();
     let disk: Arc<dyn Disk> = Arc::new(disk.process());
-    check(&disk, &FilePath::root(), &mut found).unwrap();
+    check_path(&disk, &FilePath::root(), &mut found).unwrap();
     found.0
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn edit(disk: &SimDisk, name: &str, change: impl FnOnce(String) -> St
     let before = text(disk, name);
     let after = change(before.clone());
     assert_ne!(before, after, "{name} was not changed");
-    disk.put(&file(name), after.as_bytes());
+    disk.put_file(&file(name), after.as_bytes());
 }
 
 /// Changes one line, counted from 1.

@@ -167,7 +167,7 @@ pub(crate) const DAMAGE: &[Damage] = &[
     ),
     (
         "a file that is there twice",
-        |disk| disk.put(&file("turns/turns-0001-0050.jsonl"), text(disk, TURNS).as_bytes()),
+        |disk| disk.put_file(&file("turns/turns-0001-0050.jsonl"), text(disk, TURNS).as_bytes()),
         &["duplicate-turn", "file-overlap", "wrong-metadata", "wrong-range"],
     ),
     (
@@ -294,13 +294,13 @@ pub(crate) const DAMAGE: &[Damage] = &[
     ),
     (
         "an index that is no JSON",
-        |disk| disk.put(&file("indexes/turn-index.json"), b"{"),
+        |disk| disk.put_file(&file("indexes/turn-index.json"), b"{"),
         &["stale-index"],
     ),
     (
         "an index with another total",
         |disk| {
-            disk.put(
+            disk.put_file(
                 &file("indexes/turn-index.json"),
                 b"{\"sessionId\":\"session-abc123\",\"totalTurns\":3}",
             );
@@ -325,23 +325,23 @@ pub(crate) const DAMAGE: &[Damage] = &[
     (
         "an index of another session",
         |disk| {
-            disk.put(
+            disk.put_file(
                 &file("indexes/event-index.json"),
                 b"{\"sessionId\":\"session-x\",\"totalEvents\":150}",
             );
         },
         &["stale-index"],
     ),
-    ("an unknown file", |disk| disk.put(&file("notes.txt"), b"hello"), &["unknown-file"]),
+    ("an unknown file", |disk| disk.put_file(&file("notes.txt"), b"hello"), &["unknown-file"]),
     (
         "an unknown log",
-        |disk| disk.put(&file("turns/turns-old.jsonl"), b"{}\n{\n"),
+        |disk| disk.put_file(&file("turns/turns-old.jsonl"), b"{}\n{\n"),
         &["bad-line", "unknown-file"],
     ),
     (
         "a large scene",
         |disk| {
-            disk.put(
+            disk.put_file(
                 &file("scenes/scene-009.json"),
                 format!("{{\"sceneId\":\"{}\"}}", "x".repeat(60 << 10)).as_bytes(),
             );
@@ -351,7 +351,7 @@ pub(crate) const DAMAGE: &[Damage] = &[
     (
         "too large a scene",
         |disk| {
-            disk.put(
+            disk.put_file(
                 &file("scenes/scene-009.json"),
                 format!("{{\"sceneId\":\"{}\"}}", "x".repeat(201 << 10)).as_bytes(),
             );
@@ -363,7 +363,7 @@ pub(crate) const DAMAGE: &[Damage] = &[
         |disk| {
             for (path, bytes) in super::damage::files(disk) {
                 let other = path.as_str().replace("/active/", "/completed/");
-                disk.put(&super::damage::path(&other), &bytes);
+                disk.put_file(&super::damage::path(&other), &bytes);
             }
         },
         &["session-twice", "wrong-place"],

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use everturn::game::{GameWriter, NewScene, NewSession, SceneEnd, Session, TurnInput};
+use everturn::game::{GameWriter, NewGame, NewScene, SceneEnd, Session, TurnInput};
 use everturn::names::FilePath;
 use everturn::store::Store;
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 use serde_json::{Value, json};
 
 use super::metadata::{assert_indexes_true, assert_true};
@@ -72,14 +72,14 @@ fn holds(whole: &Value, part: &Value) -> bool {
 }
 
 /// A session with the world and the player of the document.
-fn new_session() -> NewSession {
-    let mut new = NewSession::new(id("session-abc123"));
+fn new_session() -> NewGame {
+    let mut new = NewGame::new(id("session-abc123"));
     new.player_name = "Protagonist".to_owned();
     new.character = Some("char-xyz789".to_owned());
     let config = json!({"theme": "cyberpunk", "difficulty": "normal", "seed": 12345, "llmModel": "granite4:latest"});
-    new.config = Tree::from_value(&config).unwrap();
-    new.world = Some(Tree::from_value(&world()).unwrap());
-    new.player = Some(Tree::from_value(&player()).unwrap());
+    new.config = JsonTree::from_value(&config).unwrap();
+    new.world = Some(JsonTree::from_value(&world()).unwrap());
+    new.player = Some(JsonTree::from_value(&player()).unwrap());
     new
 }
 
@@ -269,7 +269,7 @@ fn a_scene_of_the_document_is_stored_as_it_shows_it() {
     assert_eq!(stored["summary"], json!({"majorEvents": [], "outcomePreview": null}));
 
     let end = SceneEnd {
-        ended: Some(Tree::parse(r#"{"day": 3, "timeOfDay": "evening"}"#).unwrap()),
+        ended: Some(JsonTree::parse(r#"{"day": 3, "timeOfDay": "evening"}"#).unwrap()),
         outcome: Some("The vendor told of the lab.".to_owned()),
         events: vec!["Spoke with incense vendor about local rumors".to_owned()],
         description: String::new(),

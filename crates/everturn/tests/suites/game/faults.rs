@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
 use everturn::game::GameError;
 use everturn::store::{Store, StoreError};
 
@@ -19,21 +19,21 @@ fn is_open(error: &GameError) -> bool {
 }
 
 /// Lets one operation fail in one way, at each place; says at how many.
-fn fail(case: &Case, states: &[Files], base: &SimDisk, trouble: Trouble, lasting: bool) -> u64 {
-    let reads = matches!(trouble, Trouble::ReadError(_));
+fn fail(case: &Case, states: &[Files], base: &SimDisk, trouble: FaultKind, lasting: bool) -> u64 {
+    let reads = matches!(trouble, FaultKind::ReadError(_));
     let seen: Vec<Files> = states.iter().map(visible).collect();
     for point in 0.. {
         let disk = base.fork();
         let store: Arc<dyn Store> = Arc::new(on_disk(&disk).unwrap());
         let before = last_turn(&store);
         let start = if reads { disk.reads() } else { disk.changes() };
-        disk.inject(Fault { at: start + point, trouble, lasting });
+        disk.inject(Fault { at: start + point, kind: trouble, lasting });
         let acknowledged = Cell::new(0);
         let outcome = (case.operate)(&store, &acknowledged);
         let asked = if reads { disk.reads() } else { disk.changes() };
-        disk.heal();
+        disk.clear_faults();
         drop(store);
-        disk.power_cut(Survival { data: Data::Kept, names: Names::Kept });
+        disk.power_cut(Survival { data: DataSurvival::Kept, names: NameSurvival::Kept });
         drop(on_disk(&disk).unwrap());
         let found = visible(&data(&disk));
         let what = format!("{}: {trouble:?} at {point}: {outcome:?}", case.name);
@@ -69,11 +69,11 @@ fn run(cases: &[Case]) {
         (case.prepare)(&store);
         drop(store);
         for (trouble, lasting) in [
-            (Trouble::Error(EIO), false),
-            (Trouble::Error(ENOSPC), true),
-            (Trouble::Short, false),
-            (Trouble::FlushLost, false),
-            (Trouble::ReadError(EIO), false),
+            (FaultKind::Error(EIO), false),
+            (FaultKind::Error(ENOSPC), true),
+            (FaultKind::Short, false),
+            (FaultKind::FlushLost, false),
+            (FaultKind::ReadError(EIO), false),
         ] {
             tried += fail(case, &states, &base, trouble, lasting);
         }

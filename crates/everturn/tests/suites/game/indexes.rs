@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use everturn::game::{GameWriter, NewScene, SceneEnd, TurnInput};
 use everturn::names::FilePath;
-use everturn::store::{Durability, Expect, Secrecy, Step, Store};
+use everturn::store::{Durability, FileMode, Precondition, Step, Store};
 use serde_json::{Value, json};
 
 use super::support::{at, game, id, memory, turn};
@@ -70,8 +70,8 @@ fn indexes_that_were_deleted_or_damaged_are_made_again_as_they_were() {
     for damage in ["", "{", "[]", "{\"sessionId\": \"another\"}", "\0\0\0\0"] {
         let damaged = play(|store| {
             let (file, bytes) = (path("delta"), damage.as_bytes().to_vec());
-            let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
-            commit(store, vec![Step::Replace { file, expect, bytes, secrecy }]);
+            let (expect, mode) = (Precondition::Anything, FileMode::Default);
+            commit(store, vec![Step::Replace { file, expect, bytes, mode }]);
         });
         assert_eq!(indexes(&damaged), expected, "after {damage:?}");
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use everturn::game::{
-    Archiving, Branching, GameError, GameWriter, Session, Status, archive, complete, fork, pause,
-    plan_complete, restore, resume, retain, rewind, trash, unarchive,
+    ArchiveOptions, BranchOptions, GameError, GameStatus, GameWriter, Session, archive, complete,
+    fork, pause, plan_complete, restore, resume, retain, rewind, trash, unarchive,
 };
 use everturn::store::{Store, StoreError};
 use serde_json::json;
@@ -17,7 +17,7 @@ use super::support::{
 
 const NAME: &str = "session-abc123";
 
-fn status(store: &Arc<dyn Store>) -> Status {
+fn status(store: &Arc<dyn Store>) -> GameStatus {
     Session::open(Arc::clone(store), &id(NAME)).unwrap().status()
 }
 
@@ -26,7 +26,7 @@ fn a_session_rests_and_goes_on_where_it_was() {
     for store in stores() {
         let states = played(&store, NAME, 30);
         pause(&store, &id(NAME), at(31)).unwrap();
-        assert_eq!(status(&store), Status::Paused);
+        assert_eq!(status(&store), GameStatus::Paused);
         assert_true(&store, NAME);
         assert_states(&store, NAME, &states);
         let session = Session::open(Arc::clone(&store), &id(NAME)).unwrap();
@@ -42,7 +42,7 @@ fn a_session_rests_and_goes_on_where_it_was() {
             .collect();
         assert_eq!(reasons, ["0 initial", "30 session_end"]);
         resume(&store, &id(NAME), at(40)).unwrap();
-        assert_eq!(status(&store), Status::Active);
+        assert_eq!(status(&store), GameStatus::Active);
         assert_true(&store, NAME);
         assert_indexes_true(&store, NAME);
         assert_states(&store, NAME, &states);
@@ -50,7 +50,7 @@ fn a_session_rests_and_goes_on_where_it_was() {
         assert_eq!(game.append(&turn(31), at(41)).unwrap().turn, 31);
         game.pause(at(42)).unwrap();
         complete(&store, &id(NAME), at(43)).unwrap();
-        assert_eq!(status(&store), Status::Completed);
+        assert_eq!(status(&store), GameStatus::Completed);
         assert_true(&store, NAME);
     }
 }
@@ -60,11 +60,11 @@ fn a_session_of_the_program_rests_and_goes_on_too() {
     for store in stores() {
         let states = program(&store, NAME, 20);
         pause(&store, &id(NAME), at(31)).unwrap();
-        assert_eq!(status(&store), Status::Paused);
+        assert_eq!(status(&store), GameStatus::Paused);
         assert_states(&store, NAME, &states);
         resume(&store, &id(NAME), at(40)).unwrap();
         complete(&store, &id(NAME), at(43)).unwrap();
-        assert_eq!(status(&store), Status::Completed);
+        assert_eq!(status(&store), GameStatus::Completed);
         assert_states(&store, NAME, &states);
         let meta = store
             .read(&path(&format!("sessions/completed/{NAME}/session.meta.json")), 0..99)
@@ -125,7 +125,7 @@ fn completing_puts_snapshots_away_and_loses_no_state() {
         let planned = plan_complete(&store, &id(NAME)).unwrap();
         assert!(files(&store) == before);
         let done = game.complete(at(20)).unwrap();
-        assert!(done.overdue.is_none());
+        assert!(done.deferred_error.is_none());
         let plan = done.snapshots.unwrap();
         assert_eq!((&planned.snapshots, planned.snapshot), (&plan, None));
         assert!(plan_complete(&store, &id(NAME)).is_err());
@@ -161,7 +161,7 @@ fn refused(
 fn a_status_that_does_not_fit_is_refused() {
     for store in stores() {
         played(&store, NAME, 3);
-        let how = Archiving::default();
+        let how = ArchiveOptions::default();
         let archived =
             |store: &Arc<dyn Store>| archive(store, &id(NAME), &how, now(), &mut |_| {}).map(drop);
         let wanted = |error| match error {
@@ -178,7 +178,7 @@ fn a_status_that_does_not_fit_is_refused() {
         for error in [
             refused(&store, "complete", |store| complete(store, &id(NAME), now()).map(drop)),
             refused(&store, "rewind", |store| {
-                rewind(store, &id(NAME), &Branching::back_to(1), now(), &mut |_| {}).map(drop)
+                rewind(store, &id(NAME), &BranchOptions::rewind_to(1), now(), &mut |_| {}).map(drop)
             }),
         ] {
             assert_eq!(wanted(error), "completed, not active or paused");
@@ -197,13 +197,14 @@ fn operations() -> Vec<(&'static str, Operation)> {
         ("retain", |store| retain(store, &id(NAME)).map(drop)),
         ("trash", |store| trash(store, &id(NAME), now()).map(drop)),
         ("archive", |store| {
-            archive(store, &id(NAME), &Archiving::default(), now(), &mut |_| {}).map(drop)
+            archive(store, &id(NAME), &ArchiveOptions::default(), now(), &mut |_| {}).map(drop)
         }),
         ("fork", |store| {
-            fork(store, &id(NAME), &Branching::new(id("other"), 1), now(), &mut |_| {}).map(drop)
+            fork(store, &id(NAME), &BranchOptions::new(id("other"), 1), now(), &mut |_| {})
+                .map(drop)
         }),
         ("rewind", |store| {
-            rewind(store, &id(NAME), &Branching::back_to(1), now(), &mut |_| {}).map(drop)
+            rewind(store, &id(NAME), &BranchOptions::rewind_to(1), now(), &mut |_| {}).map(drop)
         }),
         ("undo", |store| GameWriter::open(Arc::clone(store), &id(NAME))?.undo(1, now()).map(drop)),
     ]
@@ -238,7 +239,7 @@ fn a_session_that_somebody_else_writes_is_busy_for_everything() {
         let held = store.lock(&[path(&format!("sessions/active/{NAME}"))]).unwrap();
         let error = refused(&store, "restore", |store| restore(store, &gone).map(drop));
         assert!(matches!(error, GameError::Store(StoreError::Busy { .. })), "{error}");
-        let how = Archiving::default();
+        let how = ArchiveOptions::default();
         let error = refused(&store, "unarchive", |store| {
             unarchive(store, &id(NAME), &how, now(), &mut |_| {}).map(drop)
         });

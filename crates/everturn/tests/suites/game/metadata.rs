@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use everturn::game::{Branching, GameWriter, Session, fork};
+use everturn::game::{BranchOptions, GameWriter, Session, fork};
 use everturn::store::{Durability, Step, Store};
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 use serde_json::json;
 
 use super::support::{Files, at, document, files, given, id, memory, names, new_session, path};
@@ -33,7 +33,7 @@ pub(crate) fn assert_true(store: &Arc<dyn Store>, name: &str) {
     assert_eq!(word(&["files", "latestSnapshot"]), Some(latest));
 
     let (mut turns, mut events, mut scenes, mut play, mut last) = (0, 0, 0, 0, None);
-    let (mut scene, mut day) = (None, Tree::null());
+    let (mut scene, mut day) = (None, JsonTree::null());
     for row in session.turns(0, u64::MAX - 1).unwrap() {
         let row = row.unwrap();
         turns += 1;
@@ -43,7 +43,7 @@ pub(crate) fn assert_true(store: &Arc<dyn Store>, name: &str) {
         let gap = row.time.unwrap() - last.unwrap_or(row.time.unwrap());
         play += if gap <= 30 * 60 * 1000 { u64::try_from(gap).unwrap_or(0) } else { 0 };
         last = row.time;
-        day = row.raw.at(&["gameTime", "day"]).unwrap_or_else(Tree::null);
+        day = row.raw.value_at(&["gameTime", "day"]).unwrap_or_else(JsonTree::null);
         scene = row.scene;
     }
     assert_eq!(turns, turn);
@@ -74,7 +74,7 @@ pub(crate) fn assert_true(store: &Arc<dyn Store>, name: &str) {
     assert_eq!(word(&["files", "currentScene"]), file);
     let characters = state.world.len_at(&["npcs"]).unwrap_or(0);
     assert_eq!(number(&["stats", "npcsEncountered"]), characters as u64);
-    let place = state.player.at(&["location", "id"]).unwrap_or_else(Tree::null);
+    let place = state.player.value_at(&["location", "id"]).unwrap_or_else(JsonTree::null);
     assert_eq!(text(&["current", "locationId"]), place.to_line());
     let current = word(&["files", "currentTurns"]).unwrap();
     let next = format!("turns/turns-{:04}-current.jsonl", turn + 1);
@@ -108,7 +108,7 @@ pub(crate) fn assert_indexes_true(store: &Arc<dyn Store>, name: &str) {
 fn characters_and_the_place_are_counted_from_the_start() {
     let store = memory();
     let mut new = new_session("session-abc123");
-    new.world = Some(Tree::parse(r#"{"npcs": {"luna": {}, "monk": {}}}"#).unwrap());
+    new.world = Some(JsonTree::parse(r#"{"npcs": {"luna": {}, "monk": {}}}"#).unwrap());
     let mut game = GameWriter::create(Arc::clone(&store), &new, at(0)).unwrap();
     assert_true(&store, "session-abc123");
     let meta = document(&store, "session-abc123", "session.meta.json");
@@ -119,7 +119,7 @@ fn characters_and_the_place_are_counted_from_the_start() {
     game.append(&given(&json!({"actor": "gm"})), at(1)).unwrap();
     game.close(at(2)).unwrap();
     assert_true(&store, "session-abc123");
-    let how = Branching::new(id("fork-1"), 1);
+    let how = BranchOptions::new(id("fork-1"), 1);
     fork(&store, &id("session-abc123"), &how, at(3), &mut |_| {}).unwrap();
     assert_true(&store, "fork-1");
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
-use everturn::game::{GameError, GameWriter, Imported, Migration, Session, Status};
+use everturn::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
+use everturn::game::{GameError, GameStatus, GameWriter, ImportOutcome, Migration, Session};
 use everturn::names::FilePath;
-use everturn::store::{FileStore, Holder, Options, Store};
-use everturn::tree::Tree;
+use everturn::store::{FileStore, LockOwner, Options, Store};
+use everturn::tree::JsonTree;
 
 use super::damage::{findings, open, path};
 use super::support::{at, id, now};
@@ -41,7 +41,7 @@ fn read(text: &str) -> Migration {
     Migration::read(text.as_bytes(), None, now()).unwrap()
 }
 
-fn import(disk: &SimDisk, migration: &Migration) -> Imported {
+fn import(disk: &SimDisk, migration: &Migration) -> ImportOutcome {
     migration.import(&open(disk), now()).unwrap()
 }
 
@@ -52,9 +52,12 @@ fn session(disk: &SimDisk, name: &str) -> Session {
 #[test]
 fn an_old_session_becomes_one_of_today() {
     let migration = read(OLD);
-    assert_eq!((migration.turns, migration.snapshots, migration.status), (4, 2, Status::Completed));
+    assert_eq!(
+        (migration.turns, migration.snapshots, migration.status),
+        (4, 2, GameStatus::Completed)
+    );
     let disk = SimDisk::new();
-    assert_eq!(import(&disk, &migration), Imported::New);
+    assert_eq!(import(&disk, &migration), ImportOutcome::New);
     let found = findings(&disk);
     assert_eq!(
         found,
@@ -63,7 +66,7 @@ fn an_old_session_becomes_one_of_today() {
         found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     );
     let session = session(&disk, "old-1");
-    assert_eq!((session.status(), session.turn()), (Status::Completed, 4));
+    assert_eq!((session.status(), session.turn()), (GameStatus::Completed, 4));
     let turns: Vec<_> = session.turns(1, 4).unwrap().map(Result::unwrap).collect();
     let told: Vec<(String, String)> =
         turns.iter().map(|turn| (turn.actor.clone(), turn.text())).collect();
@@ -97,7 +100,7 @@ fn what_has_no_place_is_kept_and_told() {
     let turns: Vec<_> = session.turns(1, 4).unwrap().map(Result::unwrap).collect();
     assert_eq!(turns[0].raw.text_at(&["frame", "weather"]).as_deref(), Some("\"rain\""));
     assert_eq!(turns[0].raw.text_at(&["actions", "0", "text"]).as_deref(), Some("\"go north\""));
-    let event = turns[1].raw.at(&["events", "1"]).unwrap();
+    let event = turns[1].raw.value_at(&["events", "1"]).unwrap();
     assert_eq!(event.text_at(&["type"]).as_deref(), Some("\"zorp\""), "unknown kinds stay");
     assert_eq!(event.text_at(&["originalEventId"]).as_deref(), Some("\"e-9\""));
     assert_eq!(event.text_at(&["level"]).as_deref(), Some("1.50"), "digits stay");
@@ -118,7 +121,7 @@ fn what_has_no_place_is_kept_and_told() {
 }
 
 /// Every string and number of a value.
-fn leaves(tree: &Tree, into: &mut Vec<String>) {
+fn leaves(tree: &JsonTree, into: &mut Vec<String>) {
     let children = tree.children();
     if children.is_empty() && tree.len_at::<&str>(&[]).is_none() {
         into.push(tree.to_line());
@@ -137,7 +140,7 @@ fn every_value_of_the_source_is_somewhere_in_the_session() {
         .map(|(_, bytes)| String::from_utf8(bytes).unwrap())
         .collect();
     let mut all = Vec::new();
-    leaves(&Tree::parse(OLD).unwrap(), &mut all);
+    leaves(&JsonTree::parse(OLD).unwrap(), &mut all);
     assert!(all.len() > 50);
     // Times are written in one way only, and of paths the scope stands beside them.
     let known = |leaf: &&String| everything.contains(&leaf.replace("\"world.", "\""));
@@ -197,16 +200,16 @@ fn what_is_no_old_session_is_refused() {
 #[test]
 fn the_same_source_is_imported_once_and_another_one_is_refused() {
     let disk = SimDisk::new();
-    assert_eq!(import(&disk, &read(OLD)), Imported::New);
+    assert_eq!(import(&disk, &read(OLD)), ImportOutcome::New);
     let before = super::damage::files(&disk);
-    assert_eq!(import(&disk, &read(OLD)), Imported::Already);
+    assert_eq!(import(&disk, &read(OLD)), ImportOutcome::Already);
     assert_eq!(super::damage::files(&disk), before);
     let other = read(&OLD.replace("go north", "go south"));
     let refused = other.import(&open(&disk), now()).unwrap_err();
     assert!(matches!(refused, GameError::Taken { .. }), "{refused}");
     assert_eq!(super::damage::files(&disk), before);
     let renamed = Migration::read(OLD.as_bytes(), Some(&id("other")), now()).unwrap();
-    assert_eq!(import(&disk, &renamed), Imported::New);
+    assert_eq!(import(&disk, &renamed), ImportOutcome::New);
 }
 
 #[test]
@@ -230,9 +233,9 @@ fn an_import_that_is_cut_anywhere_is_there_whole_or_not_at_all() {
     let mut points = 0;
     for point in 0.. {
         let disk = SimDisk::new();
-        disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
-        let holder = Holder { pid: 1, started: String::new() };
-        let store = FileStore::open(Arc::new(disk.process()), Options::new(holder));
+        disk.inject(Fault { at: point, kind: FaultKind::Crash, lasting: false });
+        let owner = LockOwner { pid: 1, started: String::new() };
+        let store = FileStore::open(Arc::new(disk.process()), Options::new(owner));
         let done = store
             .map(|store| migration.import(&(Arc::new(store) as Arc<dyn Store>), now()).is_ok());
         if !disk.crashed() {
@@ -241,10 +244,10 @@ fn an_import_that_is_cut_anywhere_is_there_whole_or_not_at_all() {
         }
         points += 1;
         for (data, names) in [
-            (Data::Lost, Names::Lost),
-            (Data::Kept, Names::Kept),
-            (Data::Prefix, Names::Prefix),
-            (Data::Mixed(point), Names::Prefix),
+            (DataSurvival::Lost, NameSurvival::Lost),
+            (DataSurvival::Kept, NameSurvival::Kept),
+            (DataSurvival::Prefix, NameSurvival::Prefix),
+            (DataSurvival::Mixed(point), NameSurvival::Prefix),
         ] {
             let disk = disk.fork();
             disk.power_cut(Survival { data, names });
@@ -252,7 +255,7 @@ fn an_import_that_is_cut_anywhere_is_there_whole_or_not_at_all() {
             let left = super::damage::files(&disk);
             assert!(left.is_empty() || left == expected, "cut at {point}: half a session");
             let again = migration.import(&store, now()).unwrap();
-            let there = if left.is_empty() { Imported::New } else { Imported::Already };
+            let there = if left.is_empty() { ImportOutcome::New } else { ImportOutcome::Already };
             assert_eq!(again, there, "cut at {point}");
             assert_eq!(super::damage::files(&disk), expected, "cut at {point}");
             let staging: Vec<FilePath> = disk
@@ -274,7 +277,7 @@ fn a_state_that_the_old_session_does_not_tell_is_unknown() {
             "frames": [{"frameId": 1, "text": "one"}, {"frameId": 2, "text": "two"}, {"frameId": 3, "text": "three"}],
             "checkpoints": [{"frame": 2, "worldState": {"clock": 2}, "player": {"name": "Vex"}}]}"#,
     );
-    assert_eq!(import(&disk, &migration), Imported::New);
+    assert_eq!(import(&disk, &migration), ImportOutcome::New);
     let session = session(&disk, "old-1");
     for turn in [0, 1] {
         let error = session.state_at(turn).unwrap_err();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use everturn::disk::sim::SimDisk;
-use everturn::finding::{Code, Finding};
-use everturn::game::{GameError, GameWriter, Moment, Session, State, TurnInput, repair};
+use everturn::finding::{Finding, FindingCode};
+use everturn::game::{GameError, GameState, GameWriter, Session, StateAt, TurnInput, repair};
 
 use super::damage::{SESSION, edit, file, findings, good, open, remove, replace};
 use super::support::{assert_states, at, id, memory, played, turn};
@@ -14,12 +14,12 @@ fn session(disk: &SimDisk) -> Session {
 }
 
 /// The state at each turn of the good session.
-fn state(turn: u64) -> State {
+fn state(turn: u64) -> GameState {
     session(&good()).state_at(turn).unwrap().state
 }
 
 #[track_caller]
-fn found(moment: &Moment, code: Code, name: &str) {
+fn found(moment: &StateAt, code: FindingCode, name: &str) {
     let is = |finding: &Finding| finding.code == code && finding.file == file(name);
     assert!(moment.findings.iter().any(is), "{:?}", moment.findings);
 }
@@ -32,7 +32,7 @@ fn refused(disk: &SimDisk) {
 
 /// After a repair, the session goes on.
 #[track_caller]
-fn mended(disk: &SimDisk) {
+fn repaired(disk: &SimDisk) {
     repair(&open(disk), &id(SESSION), at(1000)).unwrap();
     let mut game = GameWriter::open(open(disk), &id(SESSION)).unwrap();
     let next = game.turn() + 1;
@@ -66,19 +66,23 @@ fn a_missing_file_of_changes_is_told_and_nothing_is_written_then() {
     let disk = good();
     remove(&disk, "deltas/deltas-0001-0100.jsonl");
     let moment = session(&disk).state_at(50).unwrap();
-    found(&moment, Code::MissingFile, "deltas/deltas-0001-0100.jsonl");
+    found(&moment, FindingCode::MissingFile, "deltas/deltas-0001-0100.jsonl");
     // What does not need it is known.
     assert!(session(&disk).state_at(145).unwrap().state.is_same(&state(145)));
     assert_eq!(session(&disk).state_at(145).unwrap().findings, []);
     refused(&disk);
-    mended(&disk);
+    repaired(&disk);
 
     let disk = good();
     remove(&disk, "deltas/deltas-current.jsonl");
-    found(&session(&disk).state_at(150).unwrap(), Code::MissingFile, "deltas/deltas-current.jsonl");
+    found(
+        &session(&disk).state_at(150).unwrap(),
+        FindingCode::MissingFile,
+        "deltas/deltas-current.jsonl",
+    );
     assert!(session(&disk).resume().unwrap().state.is_same(&state(150)));
     refused(&disk);
-    mended(&disk);
+    repaired(&disk);
 }
 
 #[test]
@@ -94,9 +98,9 @@ fn a_missing_file_of_turns_is_told_and_nothing_is_written_then() {
         let turns: Vec<u64> = rows.by_ref().map(|turn| turn.unwrap().turn).collect();
         assert_eq!(turns, expect);
         let told: Vec<_> = rows.findings.iter().map(|found| (found.code, &found.file)).collect();
-        assert_eq!(told, [(Code::MissingFile, &file(name))]);
+        assert_eq!(told, [(FindingCode::MissingFile, &file(name))]);
         refused(&disk);
-        mended(&disk);
+        repaired(&disk);
     }
 }
 
@@ -121,15 +125,15 @@ fn turns_that_change_nothing_leave_no_file_and_miss_none() {
 #[test]
 fn a_state_file_that_is_not_what_was_written_is_not_believed() {
     type Harm = fn(&SimDisk);
-    let cases: [(&str, Code, Harm); 4] = [
-        ("player.state.json", Code::StateDiffers, |disk| {
+    let cases: [(&str, FindingCode, Harm); 4] = [
+        ("player.state.json", FindingCode::StateDiffers, |disk| {
             replace(disk, "player.state.json", "Vex", "Bob");
         }),
-        ("player.state.json", Code::MissingFile, |disk| remove(disk, "player.state.json")),
-        ("world.state.json", Code::StateDiffers, |disk| {
+        ("player.state.json", FindingCode::MissingFile, |disk| remove(disk, "player.state.json")),
+        ("world.state.json", FindingCode::StateDiffers, |disk| {
             edit(disk, "world.state.json", |text| text[..text.len() / 2].to_owned());
         }),
-        ("scenes/scene-002.json", Code::StateDiffers, |disk| {
+        ("scenes/scene-002.json", FindingCode::StateDiffers, |disk| {
             edit(disk, "scenes/scene-002.json", |_| "[]".to_owned());
         }),
     ];
@@ -140,7 +144,7 @@ fn a_state_file_that_is_not_what_was_written_is_not_believed() {
         assert!(moment.state.is_same(&state(150)), "{name}");
         found(&moment, code, name);
         refused(&disk);
-        mended(&disk);
+        repaired(&disk);
     }
     // Other spaces are no other state.
     let disk = good();
@@ -166,7 +170,7 @@ fn a_snapshot_that_has_lost_its_checksums_counts_only_if_there_is_no_other() {
     for turn in [140, 149] {
         let moment = session(&disk).state_at(turn).unwrap();
         assert!(moment.state.is_same(&state(turn)), "{turn}");
-        found(&moment, Code::BadSnapshot, "snapshots/snapshot-0140.json");
+        found(&moment, FindingCode::BadSnapshot, "snapshots/snapshot-0140.json");
     }
     repair(&open(&disk), &id(SESSION), at(1000)).unwrap();
     for turn in [139, 140, 149, 150] {
@@ -188,7 +192,7 @@ fn states_before_the_first_snapshot_are_found_from_the_next_one() {
         assert_eq!(moment.findings, []);
     }
     let missing = |finding: &&Finding| finding.file == file("snapshots/snapshot-0000.json");
-    assert_eq!(findings(&disk).iter().find(missing).unwrap().code, Code::MissingFile);
+    assert_eq!(findings(&disk).iter().find(missing).unwrap().code, FindingCode::MissingFile);
     repair(&open(&disk), &id(SESSION), at(1000)).unwrap();
     assert_eq!(findings(&disk), []);
     assert!(disk.contents().contains_key(&file("snapshots/snapshot-0000.json")));
@@ -230,9 +234,13 @@ fn what_should_be_a_directory_and_is_a_file_is_found() {
             remove(&disk, &inside);
         }
         remove(&disk, name);
-        disk.put(&file(name), b"x");
+        disk.put_file(&file(name), b"x");
         let found = findings(&disk);
         let is = |finding: &&Finding| finding.file == file(name);
-        assert_eq!(found.iter().find(is).map(|found| found.code), Some(Code::Unreadable), "{name}");
+        assert_eq!(
+            found.iter().find(is).map(|found| found.code),
+            Some(FindingCode::Unreadable),
+            "{name}"
+        );
     }
 }

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use everturn::disk::sim::SimDisk;
 use everturn::game::{
-    Archiving, Branching, GameWriter, Imported, Migration, NewScene, SceneEnd, Session, Status,
-    TurnInput, archive, complete, fork, pause, plan_repair, repair, restore, resume, rewind, trash,
-    unarchive,
+    ArchiveOptions, BranchOptions, GameStatus, GameWriter, ImportOutcome, Migration, NewScene,
+    SceneEnd, Session, TurnInput, archive, complete, fork, pause, plan_repair, repair, restore,
+    resume, rewind, trash, unarchive,
 };
 use everturn::names::{SceneId, SessionId};
 use everturn::store::Store;
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 use serde_json::{Value, json};
 
 use self::random::Random;
@@ -31,7 +31,7 @@ const SEEDS: u64 = 24;
 /// A session as the model has it.
 #[derive(Clone)]
 struct Twin {
-    status: Status,
+    status: GameStatus,
     archived: bool,
     /// The state after each turn, from turn 0.
     states: Vec<Value>,
@@ -49,7 +49,7 @@ struct World {
 }
 
 /// The state of a session as a value, without what says when it was written.
-fn value(state: &everturn::game::State) -> Value {
+fn value(state: &everturn::game::GameState) -> Value {
     let mut value = json!({
         "world": state.world.to_value().unwrap(),
         "player": state.player.to_value().unwrap(),
@@ -89,7 +89,7 @@ fn ended(state: &Value, turn: usize) -> Option<(Value, String)> {
 
 impl Twin {
     fn new(start: Value) -> Twin {
-        Twin { status: Status::Active, archived: false, states: vec![start], told: Vec::new() }
+        Twin { status: GameStatus::Active, archived: false, states: vec![start], told: Vec::new() }
     }
 
     fn last(&self) -> &Value {
@@ -124,8 +124,8 @@ impl World {
 
     fn created(&mut self) -> Twin {
         let mut new = new_session("session-one");
-        new.world = Some(Tree::parse(r#"{"count": 0, "flags": {}, "npcs": {}}"#).unwrap());
-        new.player = Some(Tree::parse(r#"{"name": "Vex", "bag": []}"#).unwrap());
+        new.world = Some(JsonTree::parse(r#"{"count": 0, "flags": {}, "npcs": {}}"#).unwrap());
+        new.player = Some(JsonTree::parse(r#"{"name": "Vex", "bag": []}"#).unwrap());
         GameWriter::create(Arc::clone(&self.store), &new, at(0)).unwrap().release().unwrap();
         Twin::new(World::start())
     }
@@ -146,7 +146,7 @@ impl World {
         let old = json!({"sessionId": "session-one", "status": "active", "worldState": last["world"],
             "player": last["player"], "frames": frames, "checkpoints": [first]});
         let migration = Migration::read(old.to_string().as_bytes(), None, at(0)).unwrap();
-        assert_eq!(migration.import(&self.store, at(0)).unwrap(), Imported::New);
+        assert_eq!(migration.import(&self.store, at(0)).unwrap(), ImportOutcome::New);
         twin
     }
 
@@ -223,7 +223,7 @@ impl World {
                 assert_eq!(value(game.state()), state);
             }
             let done = game.append(&TurnInput::parse(&turn.to_string()).unwrap(), now).unwrap();
-            assert!(done.overdue.is_none());
+            assert!(done.deferred_error.is_none());
             let told = turn["events"][0]["description"].as_str().unwrap().to_owned();
             let twin = self.twins.get_mut(name).unwrap();
             assert_eq!(done.turn, twin.states.len() as u64);
@@ -290,7 +290,7 @@ impl World {
     }
 
     /// Damages something that follows from the logs, and mends it.
-    fn mend(&mut self, name: &str) {
+    fn repair(&mut self, name: &str) {
         let now = self.now();
         let session = self.open(name);
         let mut files = names(&session, &self.store);
@@ -322,12 +322,12 @@ impl World {
         if is_last || self.random.once_in(2) {
             self.forks += 1;
             let new = format!("fork-{}", self.forks);
-            let how = Branching::new(id(&new), turn);
+            let how = BranchOptions::new(id(&new), turn);
             fork(&self.store, &id(name), &how, now, &mut |_| {}).unwrap();
             cut.status = self.open(&new).status();
             self.twins.insert(new, cut);
         } else {
-            let how = Branching::back_to(turn);
+            let how = BranchOptions::rewind_to(turn);
             let done = rewind(&self.store, &id(name), &how, now, &mut |_| {}).unwrap();
             let mut whole = self.twins[name].clone();
             whole.status = self.open(done.branch.as_str()).status();
@@ -337,7 +337,7 @@ impl World {
     }
 
     fn move_on(&mut self, name: &str) {
-        let (now, session, how) = (self.now(), id(name), Archiving::default());
+        let (now, session, how) = (self.now(), id(name), ArchiveOptions::default());
         let (rarely, often) = (self.random.once_in(3), self.random.once_in(2));
         let store = &self.store;
         let twin = self.twins.get_mut(name).unwrap();
@@ -346,23 +346,23 @@ impl World {
                 unarchive(store, &session, &how, now, &mut |_| {}).unwrap();
                 twin.archived = false;
             }
-            Status::Active => {
+            GameStatus::Active => {
                 pause(store, &session, now).unwrap();
-                twin.status = Status::Paused;
+                twin.status = GameStatus::Paused;
             }
-            Status::Paused if rarely => {
+            GameStatus::Paused if rarely => {
                 complete(store, &session, now).unwrap();
-                twin.status = Status::Completed;
+                twin.status = GameStatus::Completed;
             }
-            Status::Paused => {
+            GameStatus::Paused => {
                 resume(store, &session, now).unwrap();
-                twin.status = Status::Active;
+                twin.status = GameStatus::Active;
             }
-            Status::Completed if often => {
+            GameStatus::Completed if often => {
                 archive(store, &session, &how, now, &mut |_| {}).unwrap();
                 twin.archived = true;
             }
-            Status::Completed => {
+            GameStatus::Completed => {
                 let thrown = trash(store, &session, now).unwrap();
                 assert!(Session::open(Arc::clone(store), &session).is_err());
                 restore(store, &thrown.name).unwrap();
@@ -378,12 +378,12 @@ impl World {
         let names: Vec<String> = self.twins.keys().cloned().collect();
         let name = self.random.pick(&names).clone();
         let Twin { status, archived, .. } = self.twins[&name];
-        let plays = status == Status::Active && !archived;
+        let plays = status == GameStatus::Active && !archived;
         match self.random.below(11) {
             0..=4 if plays => self.append(&name),
             5..=6 if plays => self.other_turn(&name),
             7 if plays && self.twins.len() < 6 => self.branch(&name),
-            8 if !archived => self.mend(&name),
+            8 if !archived => self.repair(&name),
             _ => self.move_on(&name),
         }
         self.compare(&name);

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use everturn::delta::{Delta, Path};
-use everturn::game::{Form, GameWriter, NewScene, SceneEnd, Scope, Session, TurnInput};
+use everturn::delta::{Delta, DeltaPath};
+use everturn::game::{Dialect, GameWriter, NewScene, SceneEnd, Scope, Session, TurnInput};
 use everturn::names::FilePath;
-use everturn::store::{At, Durability, Expect, Secrecy, Step, Store};
-use everturn::tree::Tree;
+use everturn::store::{AppendAt, Durability, FileMode, Precondition, Step, Store};
+use everturn::tree::JsonTree;
 use serde_json::{Value, json};
 
 use super::support::{at, id, memory};
@@ -19,12 +19,12 @@ fn path(name: &str) -> FilePath {
 
 fn document(name: &str, value: &Value) -> Step {
     let bytes = format!("{value:#}\n").into_bytes();
-    Step::Replace { file: path(name), expect: Expect::Absent, bytes, secrecy: Secrecy::Usual }
+    Step::Replace { file: path(name), expect: Precondition::Absent, bytes, mode: FileMode::Default }
 }
 
 fn lines(name: &str, lines: &[Value]) -> Step {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    Step::Append { file: path(name), at: At::End, lines: text.into_bytes() }
+    Step::Append { file: path(name), at: AppendAt::End, lines: text.into_bytes() }
 }
 
 fn change(turn: u64, sequence: u64, time: i64, rest: &Value) -> Value {
@@ -131,7 +131,7 @@ fn check_state(store: &Arc<dyn Store>, turn: u64, fate: &str, quests: &str, time
 #[test]
 fn the_state_at_a_turn_is_found_backwards_where_there_are_no_snapshots() {
     let store = store();
-    assert_eq!(session(&store).form(), Form::Program);
+    assert_eq!(session(&store).dialect(), Dialect::Upstream);
     assert_eq!(session(&store).turn(), 3);
     check_state(&store, 3, "4", r#"[{"id":"q1"}]"#, "noon", "true");
     check_state(&store, 2, "4", r#"[{"id":"q1"}]"#, "dawn", "false");
@@ -163,7 +163,10 @@ fn a_turn_that_is_appended_has_the_shape_of_the_others() {
         TurnInput::new("")
             .changing(
                 Scope::World,
-                vec![Delta::push(Path::dotted("quests"), Tree::parse(r#"{"id":"q2"}"#).unwrap())],
+                vec![Delta::push(
+                    DeltaPath::dotted("quests"),
+                    JsonTree::parse(r#"{"id":"q2"}"#).unwrap(),
+                )],
             )
             .groups,
     );
@@ -219,10 +222,10 @@ fn numbers_that_start_again_are_told_apart_by_their_times() {
         lines("deltas/deltas-0001-0100.jsonl", &[again]),
         Step::Replace {
             file: path("world.state.json"),
-            expect: Expect::Anything,
+            expect: Precondition::Anything,
             bytes: format!("{:#}\n", json!({"time": "night", "quests": [{"id": "q1"}]}))
                 .into_bytes(),
-            secrecy: Secrecy::Usual,
+            mode: FileMode::Default,
         },
     ];
     writer.commit(steps, Durability::Synced).unwrap();
@@ -270,13 +273,13 @@ fn a_session_without_turns_keeps_its_form() {
         ];
         writer.commit(steps, Durability::Synced).unwrap();
         writer.release().unwrap();
-        assert_eq!(session(&store).form(), Form::Program, "{meta}");
+        assert_eq!(session(&store).dialect(), Dialect::Upstream, "{meta}");
         let (turn, changes) = say(
             &store,
             r#"{"actor": "player", "deltas": [{"scope": "world", "deltas": [{"op": "set", "path": "time", "value": "noon"}]}]}"#,
         );
         assert_eq!((&turn["turnNumber"], &changes[0]["operation"]), (&json!(1), &json!("set")));
-        assert_eq!(session(&store).form(), Form::Program, "{meta}");
+        assert_eq!(session(&store).dialect(), Dialect::Upstream, "{meta}");
     }
 }
 
@@ -296,7 +299,7 @@ fn scenes_begin_and_end_inside_the_world() {
     let store = store();
     let name = id("1732557000000");
     let mut game = GameWriter::open(Arc::clone(&store), &name).unwrap();
-    let scene = |game: &GameWriter| game.state().scene_in(Form::Program);
+    let scene = |game: &GameWriter| game.state().scene_in(Dialect::Upstream);
     assert_eq!(scene(&game).string_at(&["name"]).as_deref(), Some("Alley"));
     // The one that is going on ends first.
     let (first, begun) = game.start_scene(&NewScene::new("social"), at(1)).unwrap();

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use everturn::delta::{Delta, Path};
+use everturn::delta::{Delta, DeltaPath};
 use everturn::disk::Disk;
-use everturn::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
 use everturn::game::{
-    Form, GameError, GameWriter, Repair, Scope, Session, State, TurnInput, plan_repair, repair,
-    undo_repair,
+    Dialect, GameError, GameState, GameWriter, RepairReport, Scope, Session, TurnInput,
+    plan_repair, repair, undo_repair,
 };
-use everturn::lines::{Item, Scan};
+use everturn::jsonl::{JsonlScan, ScanItem};
 use everturn::names::FilePath;
-use everturn::store::{FileStore, Holder, Options, Store};
-use everturn::tree::Tree;
+use everturn::store::{FileStore, LockOwner, Options, Store};
+use everturn::tree::JsonTree;
 
 use super::check::{PROGRAM_DAMAGE, program};
 use super::damage::{
@@ -50,28 +50,28 @@ const PROGRAM_REPORTED: &[&str] = &[
     "bad-change",
 ];
 
-fn mend(disk: &SimDisk) -> Repair {
+fn repair_now(disk: &SimDisk) -> RepairReport {
     repair(&open(disk), &id(SESSION), at(1000)).unwrap()
 }
 
 /// Repairs a damaged session, looks at it, plays on with a copy of it, and takes the repair back.
-fn check(name: &str, disk: &SimDisk, expected: Option<&State>) -> Vec<String> {
+fn check(name: &str, disk: &SimDisk, expected: Option<&GameState>) -> Vec<String> {
     let mut wrong = Vec::new();
     let before = files(disk);
     let planned = plan_repair(&open(disk), &id(SESSION)).unwrap();
     assert_eq!(files(disk), before, "{name}: a plan changes nothing");
-    let done = mend(disk);
+    let done = repair_now(disk);
     assert_eq!(planned.actions, done.actions, "{name}");
     let found = findings(disk);
     let session = Session::open(open(disk), &id(SESSION)).unwrap();
-    let more = if session.form() == Form::Program { PROGRAM_REPORTED } else { &[] };
+    let more = if session.dialect() == Dialect::Upstream { PROGRAM_REPORTED } else { &[] };
     let reported = |code: &&str| REPORTED.contains(code) || more.contains(code);
     let left: Vec<_> = codes(&found).into_iter().filter(|code| !reported(code)).collect();
     if !left.is_empty() {
         let told: Vec<String> = found.iter().take(9).map(ToString::to_string).collect();
         wrong.push(format!("{name}: left {left:?} after {:?}\n{}", done.actions, told.join("\n")));
     }
-    let again = mend(&disk.fork());
+    let again = repair_now(&disk.fork());
     if !again.actions.is_empty() {
         wrong.push(format!("{name}: a second repair does {:?}", again.actions));
     }
@@ -81,7 +81,7 @@ fn check(name: &str, disk: &SimDisk, expected: Option<&State>) -> Vec<String> {
     if let Err(error) = play_on(&disk.fork()) {
         wrong.push(format!("{name}: {error}"));
     }
-    if done.kept.is_some() {
+    if done.originals.is_some() {
         undo_repair(&open(disk), &id(SESSION), at(2000)).unwrap();
     }
     if files(disk) != before {
@@ -91,7 +91,7 @@ fn check(name: &str, disk: &SimDisk, expected: Option<&State>) -> Vec<String> {
 }
 
 /// The state after the last turn.
-fn state(disk: &SimDisk) -> State {
+fn state(disk: &SimDisk) -> GameState {
     Session::open(open(disk), &id(SESSION)).unwrap().resume().unwrap().state
 }
 
@@ -100,7 +100,7 @@ fn play_on(disk: &SimDisk) -> Result<(), String> {
     let say = |error: GameError| error.to_string();
     let mut game = GameWriter::open(Arc::clone(&store), &id(SESSION)).map_err(say)?;
     let next = game.turn() + 1;
-    let set = Delta::set(Path::dotted("played.on"), Tree::parse("true").unwrap());
+    let set = Delta::set(DeltaPath::dotted("played.on"), JsonTree::parse("true").unwrap());
     game.append(&TurnInput::new("player").changing(Scope::World, vec![set]), at(5000))
         .map_err(say)?;
     game.close(at(5001)).map_err(say)?;
@@ -148,7 +148,7 @@ fn a_last_turn_that_is_cut_anywhere_is_repaired() {
     let mut wrong = Vec::new();
     for end in last..whole.len() - 1 {
         let disk = good();
-        disk.put(&file(CURRENT), &whole.as_bytes()[..end]);
+        disk.put_file(&file(CURRENT), &whole.as_bytes()[..end]);
         if end % 16 == 0 {
             wrong.extend(check(&format!("cut at {end}"), &disk, Some(&expected)));
         } else {
@@ -165,7 +165,7 @@ fn what_cannot_be_read_is_never_written_over() {
     let (reads, repaired) = {
         let disk = damaged();
         let before = disk.reads();
-        mend(&disk);
+        repair_now(&disk);
         (disk.reads() - before, files(&disk))
     };
     assert!(reads > 50, "{reads}");
@@ -175,14 +175,14 @@ fn what_cannot_be_read_is_never_written_over() {
         let lasting = at_read % 4 == 0;
         let disk = damaged();
         let before = files(&disk);
-        disk.inject(Fault { at: disk.reads() + at_read, trouble: Trouble::ReadError(5), lasting });
-        let holder = Holder { pid: 1, started: String::new() };
+        disk.inject(Fault { at: disk.reads() + at_read, kind: FaultKind::ReadError(5), lasting });
+        let holder = LockOwner { pid: 1, started: String::new() };
         let store = FileStore::open(Arc::new(disk.process()), Options::new(holder)).ok();
         let done = store.and_then(|store| {
             let store: Arc<dyn Store> = Arc::new(store);
             repair(&store, &id(SESSION), at(1000)).ok()
         });
-        disk.heal();
+        disk.clear_faults();
         if done.is_some() {
             assert_eq!(files(&disk), repaired, "read {at_read}");
             continue;
@@ -205,7 +205,7 @@ fn damaged() -> SimDisk {
     edit(&disk, CURRENT, |text| text[..text.len() - 9].to_owned());
     edit(&disk, "snapshots/snapshot-0040.json", |text| text[..500].to_owned());
     edit(&disk, "world.state.json", |text| text[..50].to_owned());
-    disk.put(&file("indexes/turn-index.json"), b"{");
+    disk.put_file(&file("indexes/turn-index.json"), b"{");
     disk
 }
 
@@ -216,8 +216,8 @@ fn a_crash_at_any_change_of_a_repair_loses_nothing() {
     for point in start.. {
         let disk = damaged();
         let before = files(&disk);
-        disk.inject(Fault { at: point, trouble: Trouble::Crash, lasting: false });
-        let holder = Holder { pid: 1, started: String::new() };
+        disk.inject(Fault { at: point, kind: FaultKind::Crash, lasting: false });
+        let holder = LockOwner { pid: 1, started: String::new() };
         let store = FileStore::open(Arc::new(disk.process()), Options::new(holder));
         let done = store.map(|store| {
             repair(&(Arc::new(store) as Arc<dyn Store>), &id(SESSION), at(1000)).is_ok()
@@ -227,9 +227,11 @@ fn a_crash_at_any_change_of_a_repair_loses_nothing() {
             break;
         }
         points += 1;
-        for (data, names) in
-            [(Data::Lost, Names::Lost), (Data::Kept, Names::Kept), (Data::Prefix, Names::Prefix)]
-        {
+        for (data, names) in [
+            (DataSurvival::Lost, NameSurvival::Lost),
+            (DataSurvival::Kept, NameSurvival::Kept),
+            (DataSurvival::Prefix, NameSurvival::Prefix),
+        ] {
             let disk = disk.fork();
             disk.power_cut(Survival { data, names });
             let again = disk.fork();
@@ -249,7 +251,7 @@ fn a_crash_at_any_change_of_a_repair_loses_nothing() {
 #[test]
 fn a_repair_is_not_taken_back_over_what_was_played_since() {
     let disk = damaged();
-    mend(&disk);
+    repair_now(&disk);
     play_on(&disk).unwrap();
     let played = files(&disk);
     let refused = undo_repair(&open(&disk), &id(SESSION), at(6000)).unwrap_err();
@@ -261,18 +263,18 @@ fn a_repair_is_not_taken_back_over_what_was_played_since() {
 fn repairs_are_taken_back_one_by_one() {
     let disk = damaged();
     let first = files(&disk);
-    mend(&disk);
+    repair_now(&disk);
     let player = files(&disk).remove(&file("player.state.json")).unwrap();
     edit(&disk, "player.state.json", |text| text[..50].to_owned());
     let second = files(&disk);
-    mend(&disk);
+    repair_now(&disk);
     undo_repair(&open(&disk), &id(SESSION), at(2000)).unwrap();
     assert_eq!(files(&disk), second);
     // The first repair is no longer what the session shows: the player was damaged since.
     let refused = undo_repair(&open(&disk), &id(SESSION), at(2001)).unwrap_err();
     assert!(refused.to_string().contains("after the repair"), "{refused}");
     assert_eq!(files(&disk), second);
-    disk.put(&file("player.state.json"), &player);
+    disk.put_file(&file("player.state.json"), &player);
     undo_repair(&open(&disk), &id(SESSION), at(2002)).unwrap();
     assert_eq!(files(&disk), first);
 }
@@ -307,7 +309,7 @@ fn strike(disk: &SimDisk, dice: &mut Dice) {
             }
         }
     }
-    disk.put(&path, &bytes);
+    disk.put_file(&path, &bytes);
 }
 
 /// Every record of the log of turns whose number and events agree.
@@ -315,10 +317,10 @@ fn records(disk: &SimDisk) -> Vec<String> {
     let mut records = Vec::new();
     let is_turns = |path: &FilePath| path.as_str().contains("/turns/");
     for (path, bytes) in files(disk).into_iter().filter(|(path, _)| is_turns(path)) {
-        for item in Scan::new(bytes.as_slice(), path).forward().unwrap() {
-            let Item::Record(record) = item.unwrap() else { continue };
+        for item in JsonlScan::new(bytes.as_slice(), path).forward().unwrap() {
+            let ScanItem::Record(record) = item.unwrap() else { continue };
             let text = record.text().unwrap().to_owned();
-            let tree = Tree::parse(text.as_str()).unwrap();
+            let tree = JsonTree::parse(text.as_str()).unwrap();
             let turn = tree.text_at(&["turnId"]).and_then(|turn| turn.parse::<u64>().ok());
             let event = tree.string_at(&["events", "0", "eventId"]).unwrap_or_default();
             if turn.is_some_and(|turn| event == format!("abc123-{turn}-1")) {
@@ -354,7 +356,7 @@ fn random_damage_is_repaired_and_nothing_readable_is_lost() {
         let lost: Vec<_> = had.iter().filter(|record| !is_there(record)).collect();
         assert!(lost.is_empty(), "seed {seed}: {lost:?}");
         play_on(&disk.fork()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        if done.kept.is_some() {
+        if done.originals.is_some() {
             undo_repair(&open(&disk), &id(SESSION), at(2000)).unwrap();
         }
         assert_eq!(files(&disk), before, "seed {seed}");

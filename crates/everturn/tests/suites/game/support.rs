@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use everturn::check::Watch;
-use everturn::disk::Kind;
+use everturn::check::FindingSink;
+use everturn::disk::FileKind;
 use everturn::disk::sim::SimDisk;
 use everturn::finding::Finding;
-use everturn::game::{GameWriter, NewSession, Session, State, TurnInput, check_session};
+use everturn::game::{GameState, GameWriter, NewGame, Session, TurnInput, check_session};
 use everturn::names::{FilePath, SessionId};
 use everturn::store::{
-    Durability, Expect, FileStore, Holder, MemoryStore, Options, Secrecy, Step, Store, StoreError,
-    staging_dir, trash_dir,
+    Durability, FileMode, FileStore, LockOwner, MemoryStore, Options, Precondition, Step, Store,
+    StoreError, staging_dir, trash_dir,
 };
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 use jiff::Timestamp;
 
 pub(crate) fn now() -> Timestamp {
@@ -33,14 +33,14 @@ pub(crate) fn memory() -> Arc<dyn Store> {
     Arc::new(MemoryStore::default())
 }
 
-pub(crate) fn new_session(name: &str) -> NewSession {
-    let mut new = NewSession::new(id(name));
-    new.config = Tree::parse(r#"{"theme": "cyberpunk", "seed": 12345}"#).unwrap();
+pub(crate) fn new_session(name: &str) -> NewGame {
+    let mut new = NewGame::new(id(name));
+    new.config = JsonTree::parse(r#"{"theme": "cyberpunk", "seed": 12345}"#).unwrap();
     let world = r#"{"npcs": {"luna": {"trust": 0, "facts": []}}, "quests": {}, "clock": 0}"#;
-    new.world = Some(Tree::parse(world).unwrap());
+    new.world = Some(JsonTree::parse(world).unwrap());
     let player =
         r#"{"name": "Vex", "location": {"id": "loc-1", "zone": "plaza"}, "inventory": []}"#;
-    new.player = Some(Tree::parse(player).unwrap());
+    new.player = Some(JsonTree::parse(player).unwrap());
     new
 }
 
@@ -74,8 +74,8 @@ pub(crate) fn stores() -> [Arc<dyn Store>; 2] {
 
 /// Opens a disk as a process that just started, with a log so small that it is recycled all the time.
 pub(crate) fn on_disk(disk: &SimDisk) -> Result<FileStore, StoreError> {
-    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    let options = Options { log_size: 9 << 10, log_most: 11 << 10, ..Options::new(holder) };
+    let owner = LockOwner { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    let options = Options { log_size: 9 << 10, max_log_size: 11 << 10, ..Options::new(owner) };
     FileStore::open(Arc::new(disk.process()), options)
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn files(store: &Arc<dyn Store>) -> Files {
         for entry in store.list(&dir).unwrap().entries {
             let path = dir.join(&entry.name);
             match entry.kind {
-                Kind::Dir => waiting.push(path),
+                FileKind::Dir => waiting.push(path),
                 _ => drop(files.insert(path.clone(), store.read(&path, 0..u64::MAX).unwrap())),
             }
         }
@@ -114,8 +114,8 @@ pub(crate) fn names(session: &Session, store: &Arc<dyn Store>) -> Vec<String> {
 pub(crate) fn put(store: &Arc<dyn Store>, file: &str, bytes: &[u8]) {
     let file = path(file);
     let writer = store.lock(&[file.parent().unwrap()]).unwrap();
-    let (expect, bytes, secrecy) = (Expect::Anything, bytes.to_vec(), Secrecy::Usual);
-    let step = Step::Replace { file, expect, bytes, secrecy };
+    let (expect, bytes, mode) = (Precondition::Anything, bytes.to_vec(), FileMode::Default);
+    let step = Step::Replace { file, expect, bytes, mode };
     writer.commit(vec![step], Durability::Synced).unwrap();
     writer.release().unwrap();
 }
@@ -124,7 +124,7 @@ pub(crate) fn put(store: &Arc<dyn Store>, file: &str, bytes: &[u8]) {
 #[derive(Default)]
 struct Noted(Vec<Finding>);
 
-impl Watch for Noted {
+impl FindingSink for Noted {
     fn finding(&mut self, finding: Finding) {
         self.0.push(finding);
     }
@@ -151,7 +151,7 @@ pub(crate) fn given(turn: &serde_json::Value) -> TurnInput {
 }
 
 /// A session with so many turns, given back, and the state after each of them.
-pub(crate) fn played(store: &Arc<dyn Store>, name: &str, turns: u64) -> Vec<State> {
+pub(crate) fn played(store: &Arc<dyn Store>, name: &str, turns: u64) -> Vec<GameState> {
     let mut game = game(store, name);
     let mut states = vec![game.state().clone()];
     for number in 1..=turns {
@@ -163,7 +163,7 @@ pub(crate) fn played(store: &Arc<dyn Store>, name: &str, turns: u64) -> Vec<Stat
 }
 
 /// A session as the program writes it, with so many turns, and the state after each of them.
-pub(crate) fn program(store: &Arc<dyn Store>, name: &str, turns: u64) -> Vec<State> {
+pub(crate) fn program(store: &Arc<dyn Store>, name: &str, turns: u64) -> Vec<GameState> {
     let dir = format!("sessions/active/{name}");
     let world = r#"{"npcs": {"luna": {"trust": 0}}, "gameTime": {"day": 1}}"#;
     let player = r#"{"location": {"id": "loc-1", "zone": "plaza"}, "inventory": []}"#;
@@ -179,7 +179,7 @@ pub(crate) fn program(store: &Arc<dyn Store>, name: &str, turns: u64) -> Vec<Sta
     put(store, &format!("{dir}/npcs.state.json"), b"{}\n");
     put(store, &format!("{dir}/turns/turns-0001-0100.jsonl"), format!("{line}\n").as_bytes());
     let mut game = GameWriter::open(Arc::clone(store), &id(name)).unwrap();
-    assert_eq!(game.session().form(), everturn::game::Form::Program);
+    assert_eq!(game.session().dialect(), everturn::game::Dialect::Upstream);
     let mut states = vec![game.state().clone(), game.state().clone()];
     for number in 2..=turns {
         game.append(&turn(number), at(i64::try_from(number).unwrap())).unwrap();
@@ -191,7 +191,7 @@ pub(crate) fn program(store: &Arc<dyn Store>, name: &str, turns: u64) -> Vec<Sta
 
 /// The session has exactly these states, at each of its turns.
 #[track_caller]
-pub(crate) fn assert_states(store: &Arc<dyn Store>, name: &str, states: &[State]) {
+pub(crate) fn assert_states(store: &Arc<dyn Store>, name: &str, states: &[GameState]) {
     let session = Session::open(Arc::clone(store), &id(name)).unwrap();
     assert_eq!(session.turn() + 1, states.len() as u64, "{name}");
     for (number, expected) in (0..).zip(states) {

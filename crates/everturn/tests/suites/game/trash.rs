@@ -1,8 +1,8 @@
 //! What is thrown away can come back, until it is asked for twice to be gone.
 
 use everturn::game::{
-    Archiving, GameError, PurgePlan, TrashName, archive, complete, list, pause, purge, restore,
-    trash, trashed,
+    ArchiveOptions, GameError, PurgePlan, TrashName, archive, complete, list, pause, purge,
+    restore, trash, trashed,
 };
 
 use super::support::{assert_states, at, files, id, played, put, stores};
@@ -50,7 +50,7 @@ fn an_archive_is_thrown_away_too() {
     for store in stores() {
         played(&store, NAME, 2);
         complete(&store, &id(NAME), at(3)).unwrap();
-        archive(&store, &id(NAME), &Archiving::default(), at(4), &mut |_| {}).unwrap();
+        archive(&store, &id(NAME), &ArchiveOptions::default(), at(4), &mut |_| {}).unwrap();
         let gone = trash(&store, &id(NAME), at(5)).unwrap();
         assert_eq!(gone.path.as_str(), format!("sessions/archives/{NAME}.tar.gz"));
         assert!(matches!(trash(&store, &id(NAME), at(6)), Err(GameError::NoSession { .. })));

@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use everturn::disk::{Listing, Stat};
-use everturn::game::{GameWriter, Session, State, TurnInput};
+use everturn::disk::{DirListing, FileStat};
+use everturn::game::{GameState, GameWriter, Session, TurnInput};
 use everturn::names::FilePath;
 use everturn::store::{Store, StoreError, Writer};
-use everturn::tree::Tree;
+use everturn::tree::JsonTree;
 use serde_json::{Value, json};
 
 use super::support::{
@@ -19,11 +19,11 @@ use super::support::{
 fn the_state_at_every_turn_is_what_it_was_then() {
     let store = memory();
     let mut game = game(&store, "session-abc123");
-    let mut states: Vec<State> = vec![game.state().clone()];
+    let mut states: Vec<GameState> = vec![game.state().clone()];
     for number in 1..=230 {
         let done = game.append(&turn(number), at(number as i64)).unwrap();
         assert_eq!(done.turn, number);
-        assert!(done.overdue.is_none(), "{:?}", done.overdue);
+        assert!(done.deferred_error.is_none(), "{:?}", done.deferred_error);
         states.push(game.state().clone());
     }
     game.release().unwrap();
@@ -60,11 +60,11 @@ impl Store for Counting {
         self.store.read(file, range)
     }
 
-    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+    fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
         self.store.stat(path)
     }
 
-    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+    fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
         self.lists.fetch_add(1, Ordering::Relaxed);
         self.store.list(dir)
     }
@@ -182,9 +182,9 @@ fn what_no_session_could_keep_is_refused_and_nothing_changes() {
 fn the_time_of_a_file_is_no_part_of_the_state() {
     let store = memory();
     let mut new = new_session("session-abc123");
-    new.world = Some(Tree::parse(r#"{"lastUpdated": "long ago", "gate": "open"}"#).unwrap());
+    new.world = Some(JsonTree::parse(r#"{"lastUpdated": "long ago", "gate": "open"}"#).unwrap());
     let mut game = GameWriter::create(Arc::clone(&store), &new, now()).unwrap();
-    assert!(game.state().world.at(&["lastUpdated"]).is_none());
+    assert!(game.state().world.value_at(&["lastUpdated"]).is_none());
     game.close(at(1)).unwrap();
     game = GameWriter::open(Arc::clone(&store), &id("session-abc123")).unwrap();
     let whole = json!([{"op": "set", "path": [], "value": {"lastUpdated": 1, "gate": "shut"}}]);

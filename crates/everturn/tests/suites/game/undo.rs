@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn::game::{GameError, GameWriter, NewScene, SceneEnd, Session, State};
+use everturn::game::{GameError, GameState, GameWriter, NewScene, SceneEnd, Session};
 
 use super::metadata::{assert_indexes_true, assert_true};
 use super::support::{assert_states, at, game, id, path, program, stores, turn};
@@ -23,7 +23,7 @@ fn an_undo_makes_the_state_what_it_was_and_can_be_undone() {
             let target = usize::try_from(last - count).unwrap();
             let done = game.undo(count, at(30)).unwrap();
             assert_eq!(done.turn, last + 1);
-            assert!(done.overdue.is_none());
+            assert!(done.deferred_error.is_none());
             assert!(game.state().is_same(&states[target]), "undo {count}");
             states.push(game.state().clone());
         }
@@ -57,7 +57,7 @@ fn the_game_of_the_program_is_undone_too() {
 }
 
 /// The scene of a state, as far as it matters here.
-fn scene(state: &State) -> Option<String> {
+fn scene(state: &GameState) -> Option<String> {
     let part = |key: &str| state.scene.string_at(&[key]);
     Some(format!("{} {}", part("sceneId")?, part("status")?))
 }

@@ -3,62 +3,69 @@
 use std::sync::Arc;
 
 use everturn::disk::sim::SimDisk;
-use everturn::layout::{LayoutError, Stage};
-use everturn::retention::{Policy, apply, candidates, pin, plan};
-use everturn::scan::Rules;
-use everturn::scrub::{Doomed, originals, purge, scrub, take_back};
-use everturn::seal::{seal, verify};
+use everturn::format::{SessionError, Transition};
+use everturn::retention::{
+    RetentionPolicy, apply_plan, find_candidates, pin_session, plan_retention,
+};
+use everturn::scan::SecretRules;
+use everturn::scrub::{PurgeTarget, list_originals, purge_originals, revert, scrub_session};
+use everturn::seal::{seal_session, verify_session};
 use everturn::store::Store;
 use jiff::ToSpan;
 
 use crate::house::crashes::{crash_everywhere, fail_everywhere};
 use crate::house::kinds::{ALL, Kind, at, holding, open, token};
 
-type Op = fn(&Kind, &Arc<dyn Store>) -> Result<(), LayoutError>;
+type Op = fn(&Kind, &Arc<dyn Store>) -> Result<(), SessionError>;
 
-fn scrubbed(kind: &Kind, store: &Arc<dyn Store>, second: i64) -> Result<(), LayoutError> {
+fn scrubbed(kind: &Kind, store: &Arc<dyn Store>, second: i64) -> Result<(), SessionError> {
     let place = kind.place(store)?;
-    let done = scrub(store, kind.layout(), &place, Rules::standard(), at(second));
-    done.map(drop).map_err(|error| LayoutError::Request { what: error.to_string() })
+    let done = scrub_session(store, kind.layout(), &place, SecretRules::standard(), at(second));
+    done.map(drop).map_err(|error| SessionError::Request { what: error.to_string() })
 }
 
 const OPS: &[Op] = &[
     |kind, store| kind.create(store),
     |kind, store| kind.say(store, "Hello."),
     |kind, store| kind.say(store, &token()),
-    |kind, store| seal(store, kind.layout(), &kind.place(store)?, at(10)).map(drop),
+    |kind, store| seal_session(store, kind.layout(), &kind.place(store)?, at(10)).map(drop),
     |kind, store| kind.say(store, "Later."),
     |kind, store| scrubbed(kind, store, 20),
     |kind, store| {
-        let done = take_back(store, kind.layout(), &kind.place(store)?, at(21));
-        done.map(drop).map_err(|error| LayoutError::Request { what: error.to_string() })
+        let done = revert(store, kind.layout(), &kind.place(store)?, at(21));
+        done.map(drop).map_err(|error| SessionError::Request { what: error.to_string() })
     },
     |kind, store| scrubbed(kind, store, 22),
     |kind, store| {
         let place = kind.place(store)?;
         let failed =
-            |error: everturn::scrub::ScrubError| LayoutError::Request { what: error.to_string() };
+            |error: everturn::scrub::ScrubError| SessionError::Request { what: error.to_string() };
         let (layout, place) = (kind.layout(), &place);
-        let originals = originals(store, layout, place).map_err(failed)?;
-        purge(store, &[Doomed { layout, place, originals }]).map_err(failed)
+        let originals = list_originals(store, layout, place).map_err(failed)?;
+        purge_originals(store, &[PurgeTarget { layout, place, originals }]).map_err(failed)
     },
-    |kind, store| pin(store, kind.layout(), &kind.place(store)?, at(30)).map(drop),
-    |kind, store| everturn::retention::unpin(store, kind.layout(), &kind.place(store)?).map(drop),
+    |kind, store| pin_session(store, kind.layout(), &kind.place(store)?, at(30)).map(drop),
+    |kind, store| {
+        everturn::retention::unpin_session(store, kind.layout(), &kind.place(store)?).map(drop)
+    },
     |kind, store| {
         // Without its index, nothing in a session of Codelia says when it was active, and no rule is about it.
         if kind.layout == "codelia" {
             let place = kind.place(store)?;
-            return kind.layout().stage(store, &place, Stage::Trash, at(40), &mut |_| {}).map(drop);
+            return kind
+                .layout()
+                .transition(store, &place, Transition::Trash, at(40), &mut |_| {})
+                .map(drop);
         }
-        let policy = Policy { days: Some(30), ..Policy::default() };
+        let policy = RetentionPolicy { days: Some(30), ..RetentionPolicy::default() };
         let later = at(0) + (24 * 40).hours();
-        let plan = plan(&policy, candidates(store, &[kind.layout()])?, later);
+        let plan = plan_retention(&policy, find_candidates(store, &[kind.layout()])?, later);
         let mut note = None;
-        apply(store, &plan, later, |it| note = it.note)?;
-        note.map_or(Ok(()), |what| Err(LayoutError::Request { what }))
+        apply_plan(store, &plan, later, |it| note = it.note)?;
+        note.map_or(Ok(()), |what| Err(SessionError::Request { what }))
     },
     |kind, store| {
-        let trashed = kind.layout().trashed(store)?;
+        let trashed = kind.layout().list_trash(store)?;
         kind.layout().restore(store, &trashed[0].name).map(drop)
     },
 ];
@@ -74,12 +81,12 @@ struct Seen {
     whole: Option<bool>,
 }
 
-fn seen(kind: &Kind, store: &Arc<dyn Store>) -> Result<Seen, LayoutError> {
-    let trashed = kind.layout().trashed(store)?.len();
+fn seen(kind: &Kind, store: &Arc<dyn Store>) -> Result<Seen, SessionError> {
+    let trashed = kind.layout().list_trash(store)?.len();
     let Some(place) = kind.place_of(store, kind.id)? else {
         return Ok(Seen { told: None, trashed, whole: None });
     };
-    let verdict = verify(store, kind.layout(), &place)?;
+    let verdict = verify_session(store, kind.layout(), &place)?;
     let whole = verdict.map(|verdict| verdict.damages.is_empty());
     Ok(Seen { told: Some(kind.told(store, &place)?), trashed, whole })
 }

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use everturn::layout;
-use everturn::retention::{Policy, apply, candidates, is_pinned, pin, plan, unpin};
+use everturn::format;
+use everturn::retention::{
+    RetentionPolicy, apply_plan, find_candidates, is_pinned, pin_session, plan_retention,
+    unpin_session,
+};
 use everturn::store::Store;
 use jiff::ToSpan;
 
 use crate::house::kinds::{ALL, at, memory};
 
-fn all_of(store: &Arc<dyn Store>) -> Vec<everturn::retention::Candidate> {
-    candidates(store, layout::ALL).unwrap()
+fn all_of(store: &Arc<dyn Store>) -> Vec<everturn::retention::RetentionCandidate> {
+    find_candidates(store, format::ALL).unwrap()
 }
 
 /// T10, in every layout: what is old by its files is not old by what it says.
@@ -18,9 +21,9 @@ fn all_of(store: &Arc<dyn Store>) -> Vec<everturn::retention::Candidate> {
 fn t10_retention_goes_by_activity_in_the_session_and_only_when_applied() {
     let dir = tempfile::tempdir().unwrap();
     let open = || -> Arc<dyn Store> {
-        let holder = everturn::store::Holder { pid: 1, started: String::new() };
+        let owner = everturn::store::LockOwner { pid: 1, started: String::new() };
         let disk = Arc::new(everturn::disk::RealDisk::open(dir.path()).unwrap());
-        let options = everturn::store::Options::new(holder);
+        let options = everturn::store::Options::new(owner);
         Arc::new(everturn::store::FileStore::open(disk, options).unwrap())
     };
     let store = open();
@@ -33,34 +36,34 @@ fn t10_retention_goes_by_activity_in_the_session_and_only_when_applied() {
     touch(dir.path());
     let store = open();
     let now = at(0) + 24.hours();
-    let policy = Policy { days: Some(30), ..Policy::default() };
+    let policy = RetentionPolicy { days: Some(30), ..RetentionPolicy::default() };
     let found = all_of(&store);
     assert_eq!(found.len(), ALL.len());
     for candidate in &found {
         assert!(candidate.active.is_some(), "{candidate:?}");
     }
-    assert_eq!(plan(&policy, found.clone(), now).chosen().count(), 0);
+    assert_eq!(plan_retention(&policy, found.clone(), now).chosen().count(), 0);
     // Listing and looking change nothing.
-    for layout in layout::ALL {
+    for layout in format::ALL {
         layout.list(&store).unwrap();
     }
     assert_eq!(all_of(&store), found);
     // A month later all of them are old; nothing goes before somebody says so, and all of it can be had back.
     let later = at(0) + (24 * 40).hours();
-    let old = plan(&policy, found.clone(), later);
+    let old = plan_retention(&policy, found.clone(), later);
     assert_eq!(old.chosen().count(), ALL.len());
     assert_eq!(all_of(&store), found);
     let mut moved = Vec::new();
-    apply(&store, &old, later, |it| moved.push(it)).unwrap();
+    apply_plan(&store, &old, later, |it| moved.push(it)).unwrap();
     assert!(moved.iter().all(|it| it.trashed.is_some()), "{moved:?}");
     assert_eq!(all_of(&store), []);
-    for layout in layout::ALL {
-        for trashed in layout.trashed(&store).unwrap() {
+    for layout in format::ALL {
+        for trashed in layout.list_trash(&store).unwrap() {
             layout.restore(&store, &trashed.name).unwrap();
         }
     }
     let again = all_of(&store);
-    let ids = |all: &[everturn::retention::Candidate]| {
+    let ids = |all: &[everturn::retention::RetentionCandidate]| {
         all.iter().map(|it| (it.layout, it.place.clone(), it.active)).collect::<Vec<_>>()
     };
     assert_eq!(ids(&again), ids(&found));
@@ -89,11 +92,11 @@ fn what_is_pinned_or_has_changed_stays() {
     }
     let first = &ALL[0];
     let place = first.place(&store).unwrap();
-    assert!(pin(&store, first.layout(), &place, at(5)).unwrap());
-    assert!(!pin(&store, first.layout(), &place, at(6)).unwrap());
+    assert!(pin_session(&store, first.layout(), &place, at(5)).unwrap());
+    assert!(!pin_session(&store, first.layout(), &place, at(6)).unwrap());
     let later = at(0) + (24 * 40).hours();
-    let policy = Policy { days: Some(30), ..Policy::default() };
-    let old = plan(&policy, all_of(&store), later);
+    let policy = RetentionPolicy { days: Some(30), ..RetentionPolicy::default() };
+    let old = plan_retention(&policy, all_of(&store), later);
     // One is pinned, and of one nothing says when it was active, because this store has no place for its index.
     assert_eq!(old.chosen().count(), ALL.len() - 2);
     let why = |id: &str| {
@@ -105,7 +108,7 @@ fn what_is_pinned_or_has_changed_stays() {
     // Somebody goes on with one of them before the plan is applied.
     ALL[3].say(&store, "Still here.").unwrap();
     let mut told = Vec::new();
-    apply(&store, &old, later, |it| told.push(it)).unwrap();
+    apply_plan(&store, &old, later, |it| told.push(it)).unwrap();
     let stayed: Vec<&str> = told
         .iter()
         .filter(|it| it.trashed.is_none())
@@ -113,6 +116,6 @@ fn what_is_pinned_or_has_changed_stays() {
         .collect();
     assert_eq!(stayed, [ALL[3].id]);
     assert!(first.place_of(&store, first.id).unwrap().is_some());
-    assert!(unpin(&store, first.layout(), &place).unwrap());
+    assert!(unpin_session(&store, first.layout(), &place).unwrap());
     assert!(!is_pinned(&store, first.layout(), &place).unwrap());
 }

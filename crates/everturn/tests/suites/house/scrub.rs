@@ -2,41 +2,44 @@
 
 use std::sync::Arc;
 
-use everturn::check::{Watch, check};
+use everturn::check::{FindingSink, check_path};
 use everturn::disk::Disk;
 use everturn::disk::sim::SimDisk;
 use everturn::finding::{Finding, Severity};
-use everturn::layout::Stage;
+use everturn::format::Transition;
+use everturn::model::{ForkOptions, SessionRef};
 use everturn::names::FilePath;
-use everturn::scan::Rules;
-use everturn::scrub::{Doomed, audit_file, branches, originals, plan, purge, scrub, take_back};
-use everturn::store::{At, Durability, Step, Store};
-use everturn::view::{Forking, Place};
+use everturn::scan::SecretRules;
+use everturn::scrub::{
+    PurgeTarget, audit_file, list_originals, plan_scrub, purge_originals, revert, scrub_session,
+    with_branches,
+};
+use everturn::store::{AppendAt, Durability, Step, Store};
 
 use crate::house::kinds::{ALL, Kind, at, holding, open, token};
 
 /// Takes the secrets out of a session and all its branches.
 fn scrub_all(kind: &Kind, store: &Arc<dyn Store>) {
-    for place in branches(store, kind.layout(), &kind.place(store).unwrap()).unwrap() {
-        scrub(store, kind.layout(), &place, Rules::standard(), at(50)).unwrap();
+    for place in with_branches(store, kind.layout(), &kind.place(store).unwrap()).unwrap() {
+        scrub_session(store, kind.layout(), &place, SecretRules::standard(), at(50)).unwrap();
     }
 }
 
-fn purge_one(kind: &Kind, store: &Arc<dyn Store>, place: &Place) {
+fn purge_one(kind: &Kind, store: &Arc<dyn Store>, place: &SessionRef) {
     let layout = kind.layout();
-    let originals = originals(store, layout, place).unwrap();
-    purge(store, &[Doomed { layout, place, originals }]).unwrap();
+    let originals = list_originals(store, layout, place).unwrap();
+    purge_originals(store, &[PurgeTarget { layout, place, originals }]).unwrap();
 }
 
 fn purge_all(kind: &Kind, store: &Arc<dyn Store>) {
-    for place in branches(store, kind.layout(), &kind.place(store).unwrap()).unwrap() {
+    for place in with_branches(store, kind.layout(), &kind.place(store).unwrap()).unwrap() {
         purge_one(kind, store, &place);
     }
 }
 
 struct Found(Vec<Finding>);
 
-impl Watch for Found {
+impl FindingSink for Found {
     fn finding(&mut self, finding: Finding) {
         if finding.code.severity() == Severity::Finding {
             self.0.push(finding);
@@ -49,7 +52,7 @@ impl Watch for Found {
 fn findings(disk: &SimDisk) -> Vec<String> {
     let disk: Arc<dyn Disk> = Arc::new(disk.process());
     let mut found = Found(Vec::new());
-    check(&disk, &FilePath::root(), &mut found).unwrap();
+    check_path(&disk, &FilePath::root(), &mut found).unwrap();
     found.0.iter().map(ToString::to_string).collect()
 }
 
@@ -58,7 +61,7 @@ fn with_branch(kind: &Kind, store: &Arc<dyn Store>) {
     kind.create(store).unwrap();
     kind.say(store, "Hello.").unwrap();
     kind.say(store, &format!("The key is {}, keep it.", token())).unwrap();
-    let forking = Forking { id: Some("camp_0002".to_owned()), turn: None };
+    let forking = ForkOptions { id: Some("camp_0002".to_owned()), turn: None };
     let place = kind.place(store).unwrap();
     kind.layout().fork(store, &place, &forking, at(3), &mut |_| {}).unwrap();
     kind.say(store, "Goodbye.").unwrap();
@@ -75,7 +78,7 @@ fn t13_no_byte_of_a_secret_is_left_in_a_session_or_its_branch_after_a_purge() {
 
         scrub_all(kind, &store);
         let after = kind.told(&store, &kind.place(&store).unwrap()).unwrap();
-        let placeholder = Rules::standard().placeholder("groq-key", token().as_bytes());
+        let placeholder = SecretRules::standard().placeholder("groq-key", token().as_bytes());
         let expect: Vec<String> =
             before.iter().map(|line| line.replace(&token(), &placeholder)).collect();
         assert_eq!(after, expect, "{}", kind.layout);
@@ -100,19 +103,21 @@ fn an_archive_and_what_it_left_in_the_trash_are_clean_after_a_purge() {
         let store = open(&disk).unwrap();
         kind.create(&store).unwrap();
         kind.say(&store, &format!("The key is {}.", token())).unwrap();
-        for stage in [Stage::Complete, Stage::Archive] {
+        for stage in [Transition::Complete, Transition::Archive] {
             let place = kind.place(&store).unwrap();
-            kind.layout().stage(&store, &place, stage, at(5), &mut |_| {}).unwrap();
+            kind.layout().transition(&store, &place, stage, at(5), &mut |_| {}).unwrap();
         }
         let place = kind.place(&store).unwrap();
         assert!(place.path.as_str().ends_with(".tar.gz"));
         let held = holding(&disk, &token());
         assert!(held.contains(&place.path), "{held:?}");
-        scrub(&store, kind.layout(), &place, Rules::standard(), at(50)).unwrap();
+        scrub_session(&store, kind.layout(), &place, SecretRules::standard(), at(50)).unwrap();
         purge_one(kind, &store, &place);
         assert_eq!(holding(&disk, &token()), [], "{}", kind.layout);
         // The archive can be unpacked, and what comes out is whole.
-        kind.layout().stage(&store, &place, Stage::Unarchive, at(60), &mut |_| {}).unwrap();
+        kind.layout()
+            .transition(&store, &place, Transition::Unarchive, at(60), &mut |_| {})
+            .unwrap();
         let told = kind.told(&store, &kind.place(&store).unwrap()).unwrap();
         assert!(told.iter().any(|line| line.contains("[secret:groq-key:")), "{told:?}");
         drop(store);
@@ -157,17 +162,19 @@ fn a_scrub_is_taken_back_byte_for_byte() {
         };
         let before = own(&disk);
         let place = kind.place(&store).unwrap();
-        let planned = plan(&store, kind.layout(), &place, Rules::standard()).unwrap();
+        let planned = plan_scrub(&store, kind.layout(), &place, SecretRules::standard()).unwrap();
         assert_eq!(own(&disk), before, "a plan changes nothing");
-        let done = scrub(&store, kind.layout(), &place, Rules::standard(), at(50)).unwrap();
-        assert_eq!((planned.changed, planned.followed), (done.changed, done.followed));
+        let done =
+            scrub_session(&store, kind.layout(), &place, SecretRules::standard(), at(50)).unwrap();
+        assert_eq!((planned.changed, planned.derived), (done.changed, done.derived));
         assert_ne!(own(&disk), before);
         // What is scrubbed holds no secrets that could be scrubbed again.
-        let again = scrub(&store, kind.layout(), &place, Rules::standard(), at(51)).unwrap();
-        assert!(again.changed.is_empty() && again.kept.is_none(), "{:?}", again.changed);
-        take_back(&store, kind.layout(), &place, at(52)).unwrap();
+        let again =
+            scrub_session(&store, kind.layout(), &place, SecretRules::standard(), at(51)).unwrap();
+        assert!(again.changed.is_empty() && again.originals.is_none(), "{:?}", again.changed);
+        revert(&store, kind.layout(), &place, at(52)).unwrap();
         assert_eq!(own(&disk), before, "{}", kind.layout);
-        assert!(take_back(&store, kind.layout(), &place, at(53)).is_err());
+        assert!(revert(&store, kind.layout(), &place, at(53)).is_err());
     }
 }
 
@@ -184,7 +191,7 @@ fn what_was_trashed_or_cut_off_is_clean_too() {
     drop(store);
     let mut bytes = disk.contents()[&log].clone();
     bytes.extend_from_slice(format!("{{\"content\":\"{}", token()).as_bytes());
-    disk.put(&log, &bytes);
+    disk.put_file(&log, &bytes);
     let store = open(&disk).unwrap();
     kind.say(&store, "Goodbye.").unwrap();
     let held = holding(&disk, &token());
@@ -209,13 +216,14 @@ fn t13_signatures_and_thinking_stay_as_they_are() {
     let place = kind.place(&store).unwrap();
     let writer = store.lock(std::slice::from_ref(&place.path)).unwrap();
     let lines = format!("{signed}\n").into_bytes();
-    let step = Step::Append { file: place.path.clone(), at: At::End, lines };
+    let step = Step::Append { file: place.path.clone(), at: AppendAt::End, lines };
     writer.commit(vec![step], Durability::Synced).unwrap();
     writer.release().unwrap();
-    let done = scrub(&store, kind.layout(), &place, Rules::standard(), at(50)).unwrap();
+    let done =
+        scrub_session(&store, kind.layout(), &place, SecretRules::standard(), at(50)).unwrap();
     assert_eq!(done.left, [(place.path.clone(), 1)]);
     let text = String::from_utf8(store.read(&place.path, 0..u64::MAX).unwrap()).unwrap();
-    let placeholder = Rules::standard().placeholder("groq-key", token().as_bytes());
+    let placeholder = SecretRules::standard().placeholder("groq-key", token().as_bytes());
     let expect = signed
         .replace(&format!("\"text\":\"{}\"", token()), &format!("\"text\":\"{placeholder}\""));
     assert_eq!(text.trim_end(), expect);

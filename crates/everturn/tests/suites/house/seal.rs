@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use everturn::layout::Stage;
+use everturn::format::Transition;
 use everturn::names::FilePath;
-use everturn::scan::Rules;
-use everturn::scrub::{audit_file, scrub};
-use everturn::seal::{Harm, seal, verify};
-use everturn::store::{Durability, Expect, Secrecy, Step, Store};
+use everturn::scan::SecretRules;
+use everturn::scrub::{audit_file, scrub_session};
+use everturn::seal::{DamageKind, seal_session, verify_session};
+use everturn::store::{Durability, FileMode, Precondition, Step, Store};
 
 use crate::house::kinds::{ALL, Kind, at, memory, token};
 
@@ -16,13 +16,14 @@ fn sealed(kind: &Kind, store: &Arc<dyn Store>) {
     for words in ["One.", "Two.", "Three.", "Four."] {
         kind.say(store, words).unwrap();
     }
-    let done = seal(store, kind.layout(), &kind.place(store).unwrap(), at(10)).unwrap();
+    let done = seal_session(store, kind.layout(), &kind.place(store).unwrap(), at(10)).unwrap();
     assert!(done.entries >= 4, "{}: {done:?}", kind.layout);
 }
 
 /// What a verdict says: how many came later, and what is not as it was.
-fn verdict(kind: &Kind, store: &Arc<dyn Store>) -> (u64, Vec<Harm>) {
-    let verdict = verify(store, kind.layout(), &kind.place(store).unwrap()).unwrap().unwrap();
+fn verdict(kind: &Kind, store: &Arc<dyn Store>) -> (u64, Vec<DamageKind>) {
+    let verdict =
+        verify_session(store, kind.layout(), &kind.place(store).unwrap()).unwrap().unwrap();
     (verdict.appended, verdict.damages.iter().map(|damage| damage.harm).collect())
 }
 
@@ -32,7 +33,7 @@ fn what_is_appended_does_not_break_a_seal_and_is_sealed_by_the_next() {
         let store = memory();
         kind.create(&store).unwrap();
         let place = kind.place(&store).unwrap();
-        assert_eq!(verify(&store, kind.layout(), &place).unwrap(), None);
+        assert_eq!(verify_session(&store, kind.layout(), &place).unwrap(), None);
         let store = memory();
         sealed(kind, &store);
         assert_eq!(verdict(kind, &store), (0, vec![]), "{}", kind.layout);
@@ -40,17 +41,17 @@ fn what_is_appended_does_not_break_a_seal_and_is_sealed_by_the_next() {
         let (appended, harms) = verdict(kind, &store);
         assert!(appended >= 1 && harms.is_empty(), "{}", kind.layout);
         let place = kind.place(&store).unwrap();
-        let again = seal(&store, kind.layout(), &place, at(20)).unwrap();
+        let again = seal_session(&store, kind.layout(), &place, at(20)).unwrap();
         assert_eq!(again.added, appended, "{}", kind.layout);
         assert_eq!(verdict(kind, &store), (0, vec![]), "{}", kind.layout);
-        assert_eq!(seal(&store, kind.layout(), &place, at(30)).unwrap().added, 0);
+        assert_eq!(seal_session(&store, kind.layout(), &place, at(30)).unwrap().added, 0);
     }
 }
 
 /// The files of a session in which something stands.
 fn files_with(store: &Arc<dyn Store>, kind: &Kind, text: &str) -> Vec<FilePath> {
     let place = kind.place(store).unwrap();
-    let files = kind.layout().belongings(store, &place).unwrap().files(store).unwrap();
+    let files = kind.layout().session_files(store, &place).unwrap().all_files(store).unwrap();
     let has = |file: &FilePath| {
         String::from_utf8_lossy(&store.read(file, 0..u64::MAX).unwrap()).contains(text)
     };
@@ -59,8 +60,8 @@ fn files_with(store: &Arc<dyn Store>, kind: &Kind, text: &str) -> Vec<FilePath> 
 
 fn put(store: &Arc<dyn Store>, file: &FilePath, bytes: Vec<u8>) {
     let writer = store.lock(&[FilePath::root()]).unwrap();
-    let (file, expect, secrecy) = (file.clone(), Expect::Anything, Secrecy::Usual);
-    let step = Step::Replace { file, expect, bytes, secrecy };
+    let (file, expect, mode) = (file.clone(), Precondition::Anything, FileMode::Default);
+    let step = Step::Replace { file, expect, bytes, mode };
     writer.commit(vec![step], Durability::Synced).unwrap();
     writer.release().unwrap();
 }
@@ -75,9 +76,9 @@ fn a_word_that_was_changed_is_found() {
             put(&store, &file, text.replace("Two.", "Owt.").into_bytes());
         }
         let (_, harms) = verdict(kind, &store);
-        assert!(harms.contains(&Harm::Changed), "{}: {harms:?}", kind.layout);
+        assert!(harms.contains(&DamageKind::Changed), "{}: {harms:?}", kind.layout);
         let place = kind.place(&store).unwrap();
-        assert!(seal(&store, kind.layout(), &place, at(20)).is_err(), "{}", kind.layout);
+        assert!(seal_session(&store, kind.layout(), &place, at(20)).is_err(), "{}", kind.layout);
     }
 }
 
@@ -97,8 +98,12 @@ fn a_line_that_is_gone_or_elsewhere_is_found() {
             put(&store, &log, (lines.join("\n") + "\n").into_bytes());
             verdict(kind, &store).1
         };
-        assert!(change(|lines| _ = lines.remove(1)).contains(&Harm::Removed), "{}", kind.layout);
-        assert!(change(|lines| _ = lines.pop()).contains(&Harm::Removed), "{}", kind.layout);
+        assert!(
+            change(|lines| _ = lines.remove(1)).contains(&DamageKind::Removed),
+            "{}",
+            kind.layout
+        );
+        assert!(change(|lines| _ = lines.pop()).contains(&DamageKind::Removed), "{}", kind.layout);
         let moved = change(|lines| lines.swap(1, 2));
         assert!(!moved.is_empty(), "{}: {moved:?}", kind.layout);
     }
@@ -109,9 +114,9 @@ fn a_seal_survives_archives_and_their_unpacking() {
     for kind in ALL.iter().filter(|kind| matches!(kind.layout, "game" | "campaign")) {
         let store = memory();
         sealed(kind, &store);
-        for stage in [Stage::Complete, Stage::Archive, Stage::Unarchive] {
+        for stage in [Transition::Complete, Transition::Archive, Transition::Unarchive] {
             let place = kind.place(&store).unwrap();
-            kind.layout().stage(&store, &place, stage, at(30), &mut |_| {}).unwrap();
+            kind.layout().transition(&store, &place, stage, at(30), &mut |_| {}).unwrap();
             assert_eq!(verdict(kind, &store), (0, vec![]), "{} {stage:?}", kind.layout);
         }
     }
@@ -126,7 +131,7 @@ fn a_seal_survives_rotation_and_folds() {
         game.say(&store, &format!("Turn {turn}.")).unwrap();
     }
     let place = game.place(&store).unwrap();
-    let turns = game.layout().belongings(&store, &place).unwrap().files(&store).unwrap();
+    let turns = game.layout().session_files(&store, &place).unwrap().all_files(&store).unwrap();
     let turns = turns.iter().filter(|file| file.as_str().contains("/turns/")).count();
     assert!(turns > 1, "nothing was rotated");
     let (appended, harms) = verdict(game, &store);
@@ -148,10 +153,11 @@ fn a_declared_scrub_renews_the_seal_and_the_audit_record_links_both() {
         kind.say(&store, &format!("The key is {}.", token())).unwrap();
         kind.say(&store, "Two.").unwrap();
         let place = kind.place(&store).unwrap();
-        let before = seal(&store, kind.layout(), &place, at(10)).unwrap().head;
+        let before = seal_session(&store, kind.layout(), &place, at(10)).unwrap().head;
         kind.say(&store, "Later.").unwrap();
         let (appended, _) = verdict(kind, &store);
-        let done = scrub(&store, kind.layout(), &place, Rules::standard(), at(20)).unwrap();
+        let done =
+            scrub_session(&store, kind.layout(), &place, SecretRules::standard(), at(20)).unwrap();
         let (old, new) = done.seals.unwrap();
         assert_eq!(old, before);
         assert_eq!(verdict(kind, &store), (appended, vec![]), "{}", kind.layout);
@@ -170,7 +176,8 @@ fn a_scrub_does_not_hide_that_a_seal_was_broken() {
     let text = String::from_utf8(store.read(&log, 0..u64::MAX).unwrap()).unwrap();
     put(&store, &log, text.replace("Two.", "2.").into_bytes());
     let place = kind.place(&store).unwrap();
-    let done = scrub(&store, kind.layout(), &place, Rules::standard(), at(20)).unwrap();
+    let done =
+        scrub_session(&store, kind.layout(), &place, SecretRules::standard(), at(20)).unwrap();
     assert_eq!(done.seals, None);
-    assert_eq!(verdict(kind, &store).1, [Harm::Changed]);
+    assert_eq!(verdict(kind, &store).1, [DamageKind::Changed]);
 }

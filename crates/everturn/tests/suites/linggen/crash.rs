@@ -4,21 +4,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use everturn::check::{Watch, check};
+use everturn::check::{FindingSink, check_path};
 use everturn::disk::Disk;
 use everturn::disk::sim::SimDisk;
 use everturn::finding::{Finding, Severity};
 use everturn::linggen::{
-    AgentOverride, CREDENTIALS, LinggenError, Mark, Message, NewRun, NewSession, Plan, PlanStatus,
-    RunStatus, SessionPlace, SessionWriter, allow, begin_run, clear, clear_mission, create_plan,
-    edit_plan, end_run, fork, open_project, plan_old_logs, rehome, remove_old_logs,
-    remove_override, repair, revoke, rewind, set_mission, set_override, undo_repair,
+    AgentOverride, CREDENTIALS, ItemMark, LinggenError, LinggenWriter, Message, NewLinggenSession,
+    NewRun, Plan, PlanStatus, RunStatus, SessionLocation, allow, begin_run, clear_messages,
+    clear_mission, create_plan, edit_plan, end_run, fork, open_project, plan_expired_logs, rehome,
+    remove_expired_logs, remove_override, repair, revoke, rewind, set_mission, set_override,
+    undo_repair,
 };
 use everturn::names::{FilePath, SessionId};
-use everturn::secrets::{Secret, SecretsError, Vault};
 use everturn::store::{
-    Durability, Expect, FileStore, Holder, MemoryStore, Options, Secrecy, Step, Store,
+    Durability, FileMode, FileStore, LockOwner, MemoryStore, Options, Precondition, Step, Store,
 };
+use everturn::vault::{Secret, SecretsError, Vault};
 
 use crate::linggen::crashes::{crash_everywhere, fail_everywhere};
 use crate::linggen::support::{at, path, project_path};
@@ -26,8 +27,8 @@ use crate::linggen::support::{at, path, project_path};
 type Files = BTreeMap<FilePath, Vec<u8>>;
 type Op = fn(&Arc<dyn Store>) -> Result<(), LinggenError>;
 
-fn place() -> SessionPlace {
-    SessionPlace::in_project(&path("projects/-a-b-c"), SessionId::parse("sess-1").unwrap())
+fn place() -> SessionLocation {
+    SessionLocation::in_project(&path("projects/-a-b-c"), SessionId::parse("sess-1").unwrap())
 }
 
 fn dir() -> FilePath {
@@ -35,7 +36,7 @@ fn dir() -> FilePath {
 }
 
 fn say(store: &Arc<dyn Store>, words: &str) -> Result<(), LinggenError> {
-    let writer = SessionWriter::open(store, &place())?;
+    let writer = LinggenWriter::open(store, &place())?;
     writer.append(&Message::from_user("ling", words), at(1))?;
     writer.release()
 }
@@ -58,8 +59,8 @@ fn keep(store: &Arc<dyn Store>, key: &str) -> Result<(), LinggenError> {
 /// Writes as another program might leave it.
 fn leave(store: &Arc<dyn Store>, file: &str, bytes: &[u8]) -> Result<(), LinggenError> {
     let writer = store.lock(&[path(file)])?;
-    let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
-    let step = Step::Replace { file: path(file), expect, bytes: bytes.to_vec(), secrecy };
+    let (expect, mode) = (Precondition::Anything, FileMode::Default);
+    let step = Step::Replace { file: path(file), expect, bytes: bytes.to_vec(), mode };
     writer.commit(vec![step], Durability::Synced)?;
     Ok(writer.release()?)
 }
@@ -69,21 +70,23 @@ const OPS: &[Op] = &[
     |store| open_project(store, &project_path("/a/b-c"), at(0)).map(drop),
     |store| open_project(store, &project_path("/a-b/c"), at(0)).map(drop),
     |store| {
-        let new =
-            NewSession { id: Some(SessionId::parse("sess-1").unwrap()), title: String::new() };
-        SessionWriter::create(store, &dir(), &new, at(0))?.release()
+        let new = NewLinggenSession {
+            id: Some(SessionId::parse("sess-1").unwrap()),
+            title: String::new(),
+        };
+        LinggenWriter::create(store, &dir(), &new, at(0))?.release()
     },
     |store| say(store, "the first thing: a title"),
     |store| say(store, "second"),
     |store| {
-        let writer = SessionWriter::open(store, &place())?;
+        let writer = LinggenWriter::open(store, &place())?;
         writer.set_title("Another")?;
         writer.release()
     },
     |store| fork(store, &place(), Some(1), None, at(2)).map(drop),
     |store| rewind(store, &place(), 1, at(3)).map(drop),
     |store| say(store, "third"),
-    |store| clear(store, &place(), at(4)).map(drop),
+    |store| clear_messages(store, &place(), at(4)).map(drop),
     |store| say(store, "fourth"),
     |store| {
         let run = NewRun {
@@ -109,7 +112,7 @@ const OPS: &[Op] = &[
     |store| create_plan(store, &Plan::new("Do it", "user", &[("a", "b")])).map(drop),
     |store| {
         edit_plan(store, "do-it", |plan| {
-            plan.mark(1, Mark::Done)?;
+            plan.mark(1, ItemMark::Done)?;
             plan.set_status(&PlanStatus::Completed)
         })
         .map(drop)
@@ -120,7 +123,7 @@ const OPS: &[Op] = &[
     |store| keep(store, "k2"),
     |store| vault(store).remove("m").map(|_| ()).map_err(secrets),
     |store| leave(store, "logs/linggen-agent.2023-01-01", b"old"),
-    |store| remove_old_logs(store, &plan_old_logs(store, 7, at(0))?, at(8)).map(drop),
+    |store| remove_expired_logs(store, &plan_expired_logs(store, 7, at(0))?, at(8)).map(drop),
     |store| leave(store, "projects/-a-b-c/sessions/sess-1/messages.jsonl", b"{\"torn\n{}{}\n"),
     |store| repair(store, &place(), at(9)).map(drop),
     |store| undo_repair(store, &place(), at(10)).map(drop),
@@ -148,8 +151,8 @@ fn states() -> Vec<Files> {
 }
 
 fn open_store(disk: &SimDisk) -> Result<Arc<dyn Store>, everturn::store::StoreError> {
-    let holder = Holder { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
-    let options = Options { log_size: 24 << 10, log_most: 32 << 10, ..Options::new(holder) };
+    let owner = LockOwner { pid: 1, started: "2026-01-01T00:00:00Z".to_owned() };
+    let options = Options { log_size: 24 << 10, max_log_size: 32 << 10, ..Options::new(owner) };
     Ok(Arc::new(FileStore::open(Arc::new(disk.process()), options)?))
 }
 
@@ -161,7 +164,7 @@ fn work(disk: &SimDisk) -> usize {
 
 struct Found(Vec<Finding>);
 
-impl Watch for Found {
+impl FindingSink for Found {
     fn finding(&mut self, finding: Finding) {
         if finding.code.severity() == Severity::Finding {
             self.0.push(finding);
@@ -182,7 +185,7 @@ fn verify(disk: &SimDisk, before: &Files, after: &Files) -> Result<(), String> {
     if !damaged {
         let mut seen = Found(Vec::new());
         let as_disk: Arc<dyn Disk> = Arc::new(disk.process());
-        check(&as_disk, &path(""), &mut seen).map_err(|error| error.to_string())?;
+        check_path(&as_disk, &path(""), &mut seen).map_err(|error| error.to_string())?;
         if !seen.0.is_empty() {
             return Err(format!("{:?}", seen.0));
         }

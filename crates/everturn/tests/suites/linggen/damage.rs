@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use everturn::check::{Watch, check};
+use everturn::check::{FindingSink, check_path};
 use everturn::disk::Disk;
 use everturn::disk::sim::SimDisk;
-use everturn::finding::{Code, Finding};
-use everturn::linggen::{Session, SessionPlace, plan_repair, repair, undo_repair};
+use everturn::finding::{Finding, FindingCode};
+use everturn::linggen::{Session, SessionLocation, plan_repair, repair, undo_repair};
 use everturn::names::FilePath;
-use everturn::store::{Durability, FileStore, Holder, Options, Step, Store};
+use everturn::store::{Durability, FileStore, LockOwner, Options, Step, Store};
 
 use crate::linggen::support::{DIR, at, path, put, read, said, say, session};
 
-fn home() -> (SimDisk, Arc<dyn Store>, SessionPlace) {
+fn home() -> (SimDisk, Arc<dyn Store>, SessionLocation) {
     let disk = SimDisk::new();
-    let holder = Holder { pid: 1, started: String::new() };
-    let store = FileStore::open(Arc::new(disk.process()), Options::new(holder)).unwrap();
+    let owner = LockOwner { pid: 1, started: String::new() };
+    let store = FileStore::open(Arc::new(disk.process()), Options::new(owner)).unwrap();
     let store: Arc<dyn Store> = Arc::new(store);
     let place = session(&store);
     (disk, store, place)
@@ -27,7 +27,7 @@ fn messages() -> String {
 
 struct Found(Vec<Finding>);
 
-impl Watch for Found {
+impl FindingSink for Found {
     fn finding(&mut self, finding: Finding) {
         self.0.push(finding);
     }
@@ -35,10 +35,10 @@ impl Watch for Found {
     fn file(&mut self, _: &FilePath) {}
 }
 
-fn codes(disk: &SimDisk) -> Vec<Code> {
+fn codes(disk: &SimDisk) -> Vec<FindingCode> {
     let mut found = Found(Vec::new());
     let disk: Arc<dyn Disk> = Arc::new(disk.process());
-    check(&disk, &path(""), &mut found).unwrap();
+    check_path(&disk, &path(""), &mut found).unwrap();
     found.0.iter().map(|finding| finding.code).collect()
 }
 
@@ -49,7 +49,7 @@ fn a_last_message_that_is_cut_anywhere_costs_no_other() {
     let whole = read(&store, &messages());
     let start = whole.trim_end().rfind('\n').unwrap() + 1;
     for cut in start..whole.len() {
-        disk.put(&path(&messages()), &whole.as_bytes()[..cut]);
+        disk.put_file(&path(&messages()), &whole.as_bytes()[..cut]);
         let complete = cut >= whole.len() - 1;
         let expect: &[&str] = if complete { &["one", "two", "three"] } else { &["one", "two"] };
         assert_eq!(said(&store, &place), expect, "cut at {cut}");
@@ -72,22 +72,22 @@ fn bad_lines_block_nothing_and_are_mended_with_the_originals_kept() {
     };
     let (a, b, c) = (line("a"), line("b"), line("c"));
     let cases = [
-        (format!("{a}\nnot json\n{b}\n{c}\n"), vec![Code::BadLine]),
-        (format!("{a}{b}\n{c}\n"), vec![Code::GluedRecords]),
-        (format!("{a}\n{b}{c}"), vec![Code::GluedRecords]),
-        (format!("{a}\n{b}\n{c}\n\0\0\0\0"), vec![Code::NulTail]),
-        (format!("{a}\n\0\0{b}\n{c}\n"), vec![Code::BadLine]),
-        (format!("{a}\n{b}\n{{\"agent_id\n{c}\n"), vec![Code::BadLine]),
-        (format!("{a}\r\n{b}\r\nx\r\n{c}\r\n"), vec![Code::BadLine]),
-        (format!("{a}\n{b}\n{c}\n{{\"agent"), vec![Code::TornTail]),
+        (format!("{a}\nnot json\n{b}\n{c}\n"), vec![FindingCode::BadLine]),
+        (format!("{a}{b}\n{c}\n"), vec![FindingCode::GluedRecords]),
+        (format!("{a}\n{b}{c}"), vec![FindingCode::GluedRecords]),
+        (format!("{a}\n{b}\n{c}\n\0\0\0\0"), vec![FindingCode::NulTail]),
+        (format!("{a}\n\0\0{b}\n{c}\n"), vec![FindingCode::BadLine]),
+        (format!("{a}\n{b}\n{{\"agent_id\n{c}\n"), vec![FindingCode::BadLine]),
+        (format!("{a}\r\n{b}\r\nx\r\n{c}\r\n"), vec![FindingCode::BadLine]),
+        (format!("{a}\n{b}\n{c}\n{{\"agent"), vec![FindingCode::TornTail]),
     ];
     for (text, expect) in cases {
         let (disk, store, place) = home();
-        disk.put(&path(&messages()), text.as_bytes());
+        disk.put_file(&path(&messages()), text.as_bytes());
         assert_eq!(said(&store, &place), ["a", "b", "c"], "{text:?}");
         assert_eq!(codes(&disk), expect, "{text:?}");
         let plan = plan_repair(&store, &place, at(5)).unwrap();
-        assert_eq!((plan.actions.len(), plan.kept.is_none()), (1, true));
+        assert_eq!((plan.actions.len(), plan.originals.is_none()), (1, true));
         assert_eq!(read(&store, &messages()), text, "a plan changes nothing");
         let done = repair(&store, &place, at(5)).unwrap();
         assert_eq!(done.findings, []);
@@ -106,7 +106,7 @@ fn metadata_that_are_missing_or_broken_are_made_anew() {
         say(&store, &place, &["Please fix the menu"]);
         let file = format!("{DIR}/session.yaml");
         match broken {
-            Some(text) => disk.put(&path(&file), text.as_bytes()),
+            Some(text) => disk.put_file(&path(&file), text.as_bytes()),
             None => {
                 let writer = store.lock(&[path(&file)]).unwrap();
                 writer
@@ -114,7 +114,8 @@ fn metadata_that_are_missing_or_broken_are_made_anew() {
                     .unwrap();
             }
         }
-        let expect = if broken.is_some() { Code::BadMetadata } else { Code::NoMetadata };
+        let expect =
+            if broken.is_some() { FindingCode::BadMetadata } else { FindingCode::NoMetadata };
         assert_eq!(codes(&disk), [expect]);
         say(&store, &place, &["still works"]);
         repair(&store, &place, at(5)).unwrap();
@@ -133,7 +134,7 @@ fn a_check_tells_what_programs_would_pass_over() {
     let (disk, store, place) = home();
     put(&store, &messages(), "{\"content\":\"x\"}\n");
     put(&store, &format!("{DIR}/session.yaml"), "id: other\ntitle: x\n");
-    let expect = [Code::WrongPlace, Code::BadRecord, Code::BadMetadata];
+    let expect = [FindingCode::WrongPlace, FindingCode::BadRecord, FindingCode::BadMetadata];
     assert_eq!(codes(&disk), expect);
     let session = Session::open(Arc::clone(&store), &place).unwrap();
     assert_eq!(session.check().unwrap().len(), 3);

@@ -1,9 +1,9 @@
 //! What a project holds besides sessions: runs, missions, overrides.
 
-use everturn::finding::Code;
+use everturn::finding::FindingCode;
 use everturn::linggen::{
-    AgentOverride, Daemon, LONGEST_RUN, MissionAgent, NewRun, PidFile, RunStatus, begin_run,
-    children, clear_mission, end_run, mission_runs, missions, read_override, read_pid, read_run,
+    AgentOverride, DaemonState, LONGEST_RUN, MissionAgent, NewRun, PidFile, RunStatus, begin_run,
+    child_runs, clear_mission, end_run, mission_runs, missions, read_override, read_pid, read_run,
     remove_override, run_ids, runs, scheduled_missions, set_mission, set_override,
 };
 use serde_json::json;
@@ -76,9 +76,9 @@ fn runs_are_listed_by_name_newest_first_and_find_their_children() {
     assert_eq!(ids, [second.as_str(), &first, &parent, &early, "odd", "torn"]);
     let (all, findings) = runs(&store, &dir).unwrap();
     assert_eq!(all.len(), 5);
-    assert_eq!(findings[0].code, Code::BadDocument);
+    assert_eq!(findings[0].code, FindingCode::BadDocument);
     let found: Vec<String> =
-        children(&store, &dir, &parent).unwrap().into_iter().map(|run| run.id).collect();
+        child_runs(&store, &dir, &parent).unwrap().into_iter().map(|run| run.id).collect();
     assert_eq!(found, [first, second]);
     assert_eq!(
         all.iter().find(|run| run.id == "odd").unwrap().status,
@@ -92,13 +92,13 @@ fn a_run_whose_program_is_gone_is_not_running() {
     let dir = project(&store).dir;
     let id = begin_run(&store, &dir, &new_run("ling", None), at(0)).unwrap();
     let run = read_run(&store, &dir, &id).unwrap().unwrap();
-    assert_eq!(run.stale(Daemon::Alive, at(60)), None);
-    assert_eq!(run.stale(Daemon::Unknown, at(60)), None);
-    assert!(run.stale(Daemon::Gone, at(60)).is_some());
-    assert!(run.stale(Daemon::Unknown, at(LONGEST_RUN + 1)).is_some());
+    assert_eq!(run.stale(DaemonState::Alive, at(60)), None);
+    assert_eq!(run.stale(DaemonState::Unknown, at(60)), None);
+    assert!(run.stale(DaemonState::Gone, at(60)).is_some());
+    assert!(run.stale(DaemonState::Unknown, at(LONGEST_RUN + 1)).is_some());
     end_run(&store, &dir, &id, &RunStatus::Cancelled, at(1)).unwrap();
     let ended = read_run(&store, &dir, &id).unwrap().unwrap();
-    assert_eq!(ended.stale(Daemon::Gone, at(LONGEST_RUN * 2)), None);
+    assert_eq!(ended.stale(DaemonState::Gone, at(LONGEST_RUN * 2)), None);
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn the_number_of_the_program_is_compared_with_what_is_alive() {
     assert_eq!(check(Some("4242\n"), false), PidFile::Stale(4242));
     assert_eq!(check(Some("0"), true), PidFile::Damaged("0".into()));
     assert_eq!(check(Some("x"), true), PidFile::Damaged("x".into()));
-    assert_eq!(PidFile::Stale(1).daemon(), Daemon::Gone);
-    assert_eq!(PidFile::Missing.daemon(), Daemon::Unknown);
+    assert_eq!(PidFile::Stale(1).daemon(), DaemonState::Gone);
+    assert_eq!(PidFile::Missing.daemon(), DaemonState::Unknown);
 }
 
 fn agent() -> MissionAgent {
@@ -172,8 +172,11 @@ fn the_newest_mission_counts_by_number_whatever_the_names_look_like() {
     assert_eq!(all.active().unwrap().text, "new");
     let order: Vec<&str> = all.missions.iter().map(|one| one.text.as_str()).collect();
     assert_eq!(order, ["new", "old", "oldest"]);
-    let codes: Vec<Code> = all.findings.iter().map(|finding| finding.code).collect();
-    assert_eq!(codes, [Code::BadDocument, Code::WrongMetadata, Code::WrongMetadata]);
+    let codes: Vec<FindingCode> = all.findings.iter().map(|finding| finding.code).collect();
+    assert_eq!(
+        codes,
+        [FindingCode::BadDocument, FindingCode::WrongMetadata, FindingCode::WrongMetadata]
+    );
     set_mission(&store, &dir, "newest", &[], at(0)).unwrap();
     let all = missions(&store, &dir).unwrap();
     assert_eq!(all.missions.iter().filter(|one| one.active).count(), 1, "every other one is ended");

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use everturn::finding::Code;
+use everturn::finding::FindingCode;
 use everturn::linggen::{
-    CREDENTIALS, Source, SpecDir, SpecKind, allow, allowed, logs, plan_old_logs, remove_old_logs,
-    revoke, specs,
+    CREDENTIALS, SpecDir, SpecKind, SpecSource, allow, allowed, logs, plan_expired_logs,
+    remove_expired_logs, revoke, specs,
 };
-use everturn::secrets::{Secret, Vault};
 use everturn::store::Store;
+use everturn::vault::{Secret, Vault};
 
 use crate::linggen::support::{at, exists, memory, names, path, put, read};
 
@@ -52,7 +52,7 @@ fn permissions_are_given_and_taken() {
     assert!(allow(&store, "Bash").is_err(), "what is not understood is not written over");
 }
 
-fn dir(source: Source, store: &Arc<dyn Store>, dir: &str) -> SpecDir {
+fn dir(source: SpecSource, store: &Arc<dyn Store>, dir: &str) -> SpecDir {
     SpecDir { source, store: Arc::clone(store), dir: path(dir) }
 }
 
@@ -72,16 +72,17 @@ fn agents_and_skills_are_found_and_later_places_win() {
         "ws/agents/own.md",
         "---\nname: LING\ndescription: project\ntools: [Bash]\n---\nMine\n",
     );
-    let dirs = [dir(Source::Global, &store, "agents"), dir(Source::Project, &store, "ws/agents")];
+    let dirs =
+        [dir(SpecSource::Global, &store, "agents"), dir(SpecSource::Project, &store, "ws/agents")];
     let found = specs(SpecKind::Agent, &dirs).unwrap();
     let ling = &found.specs["ling"];
     assert_eq!(
         (ling.source, ling.description.as_str(), ling.body.as_str()),
-        (Source::Project, "project", "Mine\n")
+        (SpecSource::Project, "project", "Mine\n")
     );
     assert_eq!(found.specs["coder"].description, "a --- b");
-    let codes: Vec<Code> = found.findings.iter().map(|finding| finding.code).collect();
-    assert_eq!(codes, [Code::BadMetadata, Code::BadMetadata]);
+    let codes: Vec<FindingCode> = found.findings.iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, [FindingCode::BadMetadata, FindingCode::BadMetadata]);
     put(&store, "skills/flat.md", "---\nname: flat\ndescription: f\n---\n");
     put(
         &store,
@@ -90,13 +91,13 @@ fn agents_and_skills_are_found_and_later_places_win() {
     );
     put(&store, "claude/skills/flat.md", "---\nname: Flat\ndescription: other\n---\n");
     let dirs = [
-        dir(Source::Global, &store, "skills"),
-        dir(Source::Compatible, &store, "claude/skills"),
-        dir(Source::Project, &store, "nowhere"),
+        dir(SpecSource::Global, &store, "skills"),
+        dir(SpecSource::Compatible, &store, "claude/skills"),
+        dir(SpecSource::Project, &store, "nowhere"),
     ];
     let found = specs(SpecKind::Skill, &dirs).unwrap();
     assert_eq!(found.specs.keys().collect::<Vec<_>>(), ["flat", "nested"]);
-    assert_eq!(found.specs["flat"].source, Source::Compatible);
+    assert_eq!(found.specs["flat"].source, SpecSource::Compatible);
     assert_eq!(found.specs["nested"].fields["user-invocable"], false);
 }
 
@@ -116,15 +117,15 @@ fn old_logs_go_by_the_day_in_their_names_and_can_be_had_back() {
         put(&store, &format!("logs/{name}"), "\u{1b}[32mINFO\u{1b}[0m\n");
     }
     assert_eq!(logs(&store).unwrap().len(), 4);
-    let plan = plan_old_logs(&store, 7, at(0)).unwrap();
+    let plan = plan_expired_logs(&store, 7, at(0)).unwrap();
     let old: Vec<&str> = plan.files.iter().map(|file| file.as_str()).collect();
     assert_eq!(old, ["logs/linggen-agent-2023-11-01.log", "logs/linggen-agent.2023-11-07"]);
     assert_eq!(names(&store, "logs").len(), 6, "a plan changes nothing");
-    let trash = remove_old_logs(&store, &plan, at(0)).unwrap().unwrap();
+    let trash = remove_expired_logs(&store, &plan, at(0)).unwrap().unwrap();
     assert_eq!(names(&store, "logs").len(), 4);
     assert!(exists(&store, &format!("{trash}/logs/linggen-agent.2023-11-07")));
     assert!(
-        remove_old_logs(&store, &plan_old_logs(&store, 7, at(0)).unwrap(), at(0))
+        remove_expired_logs(&store, &plan_expired_logs(&store, 7, at(0)).unwrap(), at(0))
             .unwrap()
             .is_none()
     );

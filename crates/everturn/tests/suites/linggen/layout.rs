@@ -3,18 +3,18 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use everturn::disk::{Listing, Stat};
-use everturn::layout::{self, Layout, LayoutError, Stage};
+use everturn::disk::{DirListing, FileStat};
+use everturn::format::{self, SessionError, SessionFormat, Transition};
+use everturn::model::{ForkOptions, NewMark, NewSession, SessionRef};
 use everturn::names::FilePath;
 use everturn::store::{MemoryStore, Store, StoreError, Writer};
-use everturn::tree::Tree;
-use everturn::view::{Forking, New, NewMark, Place};
+use everturn::tree::JsonTree;
 use serde_json::json;
 
 use crate::linggen::support::{DIR, at, memory, path, put, say, session};
 
-fn linggen() -> &'static dyn Layout {
-    layout::find("linggen").unwrap()
+fn linggen() -> &'static dyn SessionFormat {
+    format::find("linggen").unwrap()
 }
 
 /// A store that counts what is read.
@@ -30,11 +30,11 @@ impl Store for Watched {
         self.inner.read(file, range)
     }
 
-    fn stat(&self, path: &FilePath) -> Result<Option<Stat>, StoreError> {
+    fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
         self.inner.stat(path)
     }
 
-    fn list(&self, dir: &FilePath) -> Result<Listing, StoreError> {
+    fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
         self.inner.list(dir)
     }
 
@@ -63,7 +63,7 @@ fn a_list_opens_no_file() {
         "id: default\ntitle: Odd\ncreated_at: 1700000500\n",
     );
     let (list, _) = linggen().list(&store).unwrap();
-    let odd = list.iter().find(|one| one.place.id == "default").unwrap();
+    let odd = list.iter().find(|one| one.session.id == "default").unwrap();
     assert_eq!(
         (odd.title.as_str(), odd.created),
         ("Odd", Some(at(500))),
@@ -74,8 +74,9 @@ fn a_list_opens_no_file() {
 #[test]
 fn a_session_is_made_written_and_read_through_the_layout() {
     let store = memory();
-    let fields = Tree::from_value(&json!({"project": "/srv/site", "title": "Menu"})).unwrap();
-    let mut editor = linggen().create(&store, &New { fields, ..New::with_id("") }, at(0)).unwrap();
+    let fields = JsonTree::from_value(&json!({"project": "/srv/site", "title": "Menu"})).unwrap();
+    let mut editor =
+        linggen().create(&store, &NewSession { fields, ..NewSession::with_id("") }, at(0)).unwrap();
     for message in [
         r#"{"content": "Fix it"}"#,
         r#"{"from_id": "ling", "content": "I look.\n{\"type\":\"tool\",\"tool\":\"Read\",\"args\":{\"path\":\"a\"}}"}"#,
@@ -85,8 +86,8 @@ fn a_session_is_made_written_and_read_through_the_layout() {
     ] {
         editor.append(message, at(1)).unwrap();
     }
-    assert_eq!(editor.turn(), 5);
-    let place = editor.place();
+    assert_eq!(editor.last_turn(), 5);
+    let place = editor.session_ref();
     editor.close(at(2)).unwrap();
     let reader = linggen().open(&store, &place).unwrap();
     assert_eq!(reader.turns().unwrap(), 0..=5);
@@ -113,7 +114,7 @@ fn a_session_is_made_written_and_read_through_the_layout() {
     assert_eq!((summary.created, summary.updated), (Some(at(0)), Some(at(1))));
     let state = reader.state(None).unwrap();
     assert_eq!(state.get("session").unwrap().string_at(&["title"]).as_deref(), Some("Menu"));
-    assert!(matches!(reader.state(Some(6)), Err(LayoutError::NoTurn { last: 5, .. })));
+    assert!(matches!(reader.state(Some(6)), Err(SessionError::NoTurn { last: 5, .. })));
     // The title is written over, so the state of an earlier turn is not known.
     assert_eq!(
         reader.state(Some(1)).unwrap_err().to_string(),
@@ -127,7 +128,7 @@ fn foreign_records_are_shown_and_reported() {
     let store = memory();
     session(&store);
     put(&store, &format!("{DIR}/messages.jsonl"), "{\"role\":\"user\",\"text\":\"hi\"}\n[1]\n");
-    let place = Place { id: "sess-1".into(), path: path(DIR) };
+    let place = SessionRef { id: "sess-1".into(), path: path(DIR) };
     let reader = linggen().open(&store, &place).unwrap();
     let mut stream = reader.entries(1..=9).unwrap();
     let mut told = Vec::new();
@@ -144,9 +145,10 @@ fn foreign_records_are_shown_and_reported() {
 fn what_makes_no_session_is_refused() {
     let store = memory();
     for fields in [json!({}), json!({"project": 1}), json!({"project": "/x", "colour": "red"})] {
-        let fields = Tree::from_value(&fields).unwrap();
-        let made = linggen().create(&store, &New { fields, ..New::with_id("") }, at(0));
-        assert!(matches!(made.map(drop), Err(LayoutError::Request { .. })));
+        let fields = JsonTree::from_value(&fields).unwrap();
+        let made =
+            linggen().create(&store, &NewSession { fields, ..NewSession::with_id("") }, at(0));
+        assert!(matches!(made.map(drop), Err(SessionError::Request { .. })));
     }
 }
 
@@ -155,23 +157,24 @@ fn a_session_is_thrown_away_had_back_and_removed_for_good() {
     let store = memory();
     session(&store);
     put(&store, "sessions/flat/messages.jsonl", "{}\n");
-    let place = Place { id: "sess-1".into(), path: path(DIR) };
-    let flat = Place { id: "flat".into(), path: path("sessions/flat") };
-    let staged = linggen().stage(&store, &place, Stage::Trash, at(5), &mut |_| {}).unwrap();
-    linggen().stage(&store, &flat, Stage::Trash, at(5), &mut |_| {}).unwrap();
-    assert_eq!(linggen().places(&store).unwrap().places, []);
-    let gone = linggen().trashed(&store).unwrap();
+    let place = SessionRef { id: "sess-1".into(), path: path(DIR) };
+    let flat = SessionRef { id: "flat".into(), path: path("sessions/flat") };
+    let staged =
+        linggen().transition(&store, &place, Transition::Trash, at(5), &mut |_| {}).unwrap();
+    linggen().transition(&store, &flat, Transition::Trash, at(5), &mut |_| {}).unwrap();
+    assert_eq!(linggen().locate(&store).unwrap().sessions, []);
+    let gone = linggen().list_trash(&store).unwrap();
     let paths: Vec<&str> = gone.iter().map(|gone| gone.path.as_str()).collect();
     assert_eq!(paths, ["sessions/flat", DIR]);
     let name = staged.trashed.unwrap();
     assert_eq!(linggen().restore(&store, &name).unwrap(), place);
     assert!(linggen().restore(&store, &name).is_err());
-    assert_eq!(linggen().places(&store).unwrap().places, std::slice::from_ref(&place));
+    assert_eq!(linggen().locate(&store).unwrap().sessions, std::slice::from_ref(&place));
     assert!(linggen().purge(&store, &gone).is_err(), "the trash is not what it was");
     linggen().purge(&store, &gone[..1]).unwrap();
-    assert_eq!(linggen().trashed(&store).unwrap(), []);
-    let refused = linggen().stage(&store, &place, Stage::Pause, at(6), &mut |_| {});
-    assert!(matches!(refused, Err(LayoutError::NotOffered { .. })));
+    assert_eq!(linggen().list_trash(&store).unwrap(), []);
+    let refused = linggen().transition(&store, &place, Transition::Pause, at(6), &mut |_| {});
+    assert!(matches!(refused, Err(SessionError::Unsupported { .. })));
 }
 
 #[test]
@@ -179,21 +182,21 @@ fn marks_stay_with_the_messages_they_mark() {
     let store = memory();
     let own = session(&store);
     say(&store, &own, &["a", "b", "c"]);
-    let place = Place { id: "sess-1".into(), path: path(DIR) };
+    let place = SessionRef { id: "sess-1".into(), path: path(DIR) };
     for (name, turn) in [("early", 1), ("late", 3)] {
         let new = NewMark { turn: Some(turn), ..NewMark::bookmark(name) };
         linggen().add_mark(&store, &place, &new, at(2)).unwrap();
     }
-    let marks = |place: &Place| -> Vec<String> {
+    let marks = |place: &SessionRef| -> Vec<String> {
         let marks = linggen().open(&store, place).unwrap().marks().unwrap();
         marks.into_iter().map(|mark| mark.name).collect()
     };
     assert_eq!(marks(&place), ["early", "late"]);
-    let how = Forking { id: Some("fork".into()), turn: Some(2) };
+    let how = ForkOptions { id: Some("fork".into()), turn: Some(2) };
     let fork = linggen().fork(&store, &place, &how, at(3), &mut |_| {}).unwrap();
-    assert_eq!(marks(&fork.place), ["early"]);
+    assert_eq!(marks(&fork.session), ["early"]);
     let branch = linggen().rewind(&store, &place, 1, at(4), &mut |_| {}).unwrap();
-    assert_eq!((marks(&place), marks(&branch.place).len()), (vec!["early".to_owned()], 2));
+    assert_eq!((marks(&place), marks(&branch.session).len()), (vec!["early".to_owned()], 2));
     let mark = linggen().remove_mark(&store, &place, "mark-1", at(5)).unwrap();
     assert_eq!(mark.name, "early");
 }

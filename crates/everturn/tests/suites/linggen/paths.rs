@@ -4,16 +4,16 @@ use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
 use everturn::disk::RealDisk;
-use everturn::finding::Code;
-use everturn::layout;
+use everturn::finding::FindingCode;
+use everturn::format;
 use everturn::linggen::{
     AgentOverride, NewRun, Plan, begin_run, create_plan, projects, read_override, read_plan,
     read_run, sessions, set_override,
 };
+use everturn::model::{ForkOptions, NewSession, SessionRef};
 use everturn::names::SessionId;
-use everturn::store::{FileStore, Holder, Options, Store};
-use everturn::tree::Tree;
-use everturn::view::{Forking, New, Place};
+use everturn::store::{FileStore, LockOwner, Options, Store};
+use everturn::tree::JsonTree;
 use serde_json::json;
 
 use crate::linggen::support::{at, memory, path, project, put, session};
@@ -40,7 +40,7 @@ fn names_that_could_do_harm_are_refused_everywhere() {
     let store = memory();
     let dir = project(&store).dir;
     let place = session(&store);
-    let linggen = layout::find("linggen").unwrap();
+    let linggen = format::find("linggen").unwrap();
     let before = format!("{:?}", store.list(&path("")).unwrap());
     for bad in BAD {
         assert!(read_run(&store, &dir, bad).is_err(), "run {bad:?}");
@@ -58,22 +58,22 @@ fn names_that_could_do_harm_are_refused_everywhere() {
             assert!(begin_run(&store, &dir, &run, at(0)).is_err(), "agent {bad:?}");
         }
         if !bad.is_empty() {
-            let fields = Tree::from_value(&json!({"project": "/x"})).unwrap();
-            let new = New { fields, ..New::with_id(bad) };
+            let fields = JsonTree::from_value(&json!({"project": "/x"})).unwrap();
+            let new = NewSession { fields, ..NewSession::with_id(bad) };
             assert!(linggen.create(&store, &new, at(0)).is_err(), "new {bad:?}");
-            let how = Forking { id: Some((*bad).to_owned()), turn: None };
-            let at_place = Place { id: place.id.to_string(), path: place.dir.clone() };
+            let how = ForkOptions { id: Some((*bad).to_owned()), turn: None };
+            let at_place = SessionRef { id: place.id.to_string(), path: place.dir.clone() };
             assert!(
                 linggen.fork(&store, &at_place, &how, at(0), &mut |_| {}).is_err(),
                 "fork {bad:?}"
             );
-            let wrong = Place { id: (*bad).to_owned(), path: place.dir.clone() };
+            let wrong = SessionRef { id: (*bad).to_owned(), path: place.dir.clone() };
             assert!(linggen.edit(&store, &wrong).is_err(), "edit {bad:?}");
         }
     }
     for bad in ["relative", "/a/../b", "", "/a\0b"] {
-        let fields = Tree::from_value(&json!({"project": bad})).unwrap();
-        let new = New { fields, ..New::with_id("fine") };
+        let fields = JsonTree::from_value(&json!({"project": bad})).unwrap();
+        let new = NewSession { fields, ..NewSession::with_id("fine") };
         assert!(linggen.create(&store, &new, at(0)).is_err(), "project {bad:?}");
     }
     assert_eq!(format!("{:?}", store.list(&path("")).unwrap()), before, "something was made");
@@ -87,9 +87,9 @@ fn names_that_could_do_harm_are_refused_everywhere() {
 fn links_out_of_a_home_are_left_alone() {
     let (home, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let open = |dir: &std::path::Path| -> Arc<dyn Store> {
-        let holder = Holder { pid: 1, started: String::new() };
+        let owner = LockOwner { pid: 1, started: String::new() };
         let disk = Arc::new(RealDisk::open(dir).unwrap());
-        Arc::new(FileStore::open(disk, Options::new(holder)).unwrap())
+        Arc::new(FileStore::open(disk, Options::new(owner)).unwrap())
     };
     let elsewhere = open(outside.path());
     put(&elsewhere, "sess-9-x/messages.jsonl", "{}\n");
@@ -102,12 +102,17 @@ fn links_out_of_a_home_are_left_alone() {
     symlink(outside.path().join("plan.md"), home.path().join("plans/evil.md")).unwrap();
     let (places, findings) = sessions(&store).unwrap();
     assert_eq!(places.len(), 1, "{places:?}");
-    assert_eq!(findings.iter().filter(|finding| finding.code == Code::LinkOutside).count(), 2);
+    assert_eq!(
+        findings.iter().filter(|finding| finding.code == FindingCode::LinkOutside).count(),
+        2
+    );
     assert_eq!(projects(&store).unwrap().projects.len(), 1);
     assert!(read_plan(&store, "evil").is_err());
-    let linggen = layout::find("linggen").unwrap();
-    let out =
-        Place { id: "sess-9-out".into(), path: path("projects/-srv-site/sessions/sess-9-out") };
+    let linggen = format::find("linggen").unwrap();
+    let out = SessionRef {
+        id: "sess-9-out".into(),
+        path: path("projects/-srv-site/sessions/sess-9-out"),
+    };
     assert!(linggen.edit(&store, &out).is_err());
     assert!(linggen.open(&store, &out).is_err());
 }

@@ -1,7 +1,7 @@
 //! Plans as files: names that are free, changes that touch nothing else.
 
 use everturn::linggen::{
-    LinggenError, Mark, Plan, PlanStatus, create_plan, edit_plan, plans, read_plan,
+    ItemMark, LinggenError, Plan, PlanStatus, create_plan, edit_plan, plans, read_plan,
 };
 
 use crate::linggen::support::{memory, put, read};
@@ -32,7 +32,7 @@ fn what_people_wrote_into_a_plan_stays() {
     let text = "Notes first\r\n# Plan: X\r\n\r\n**Status:** planned\r\n\r\n**Origin:** user\r\n\r\n* by hand\r\n- [ ] a\r\n  d1\r\n  d2\r\n\r\ntail";
     put(&store, "plans/x.md", text);
     let edited = edit_plan(&store, "x", |plan| {
-        plan.mark(1, Mark::InProgress)?;
+        plan.mark(1, ItemMark::InProgress)?;
         plan.set_status(&PlanStatus::Executing)
     });
     assert_eq!(edited.unwrap().items()[0].description, "d1\nd2");
@@ -40,7 +40,7 @@ fn what_people_wrote_into_a_plan_stays() {
         read(&store, "plans/x.md"),
         text.replace("[ ] a", "[~] a").replace("planned", "executing")
     );
-    let refused = edit_plan(&store, "x", |plan| plan.mark(2, Mark::Done));
+    let refused = edit_plan(&store, "x", |plan| plan.mark(2, ItemMark::Done));
     assert!(matches!(refused, Err(LinggenError::Input { .. })));
     assert!(edit_plan(&store, "y", |_| Ok(())).is_err());
     put(&store, "plans/bytes.md", b"# Plan: \xff\n");

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use everturn::finding::Code;
+use everturn::finding::FindingCode;
 use everturn::linggen::{
-    LinggenError, NewRun, NewSession, SessionWriter, begin_run, find_project, open_project,
+    LinggenError, LinggenWriter, NewLinggenSession, NewRun, begin_run, find_project, open_project,
     plan_rehome, projects, rehome, runs, sessions, set_mission,
 };
 use everturn::names::SessionId;
@@ -86,13 +86,13 @@ fn what_cannot_be_read_is_never_written_over() {
     open(&store, "/b");
     let all = projects(&store).unwrap();
     assert_eq!(all.projects.len(), 2);
-    assert_eq!(all.findings[0].code, Code::BadMetadata);
+    assert_eq!(all.findings[0].code, FindingCode::BadMetadata);
 }
 
 fn fill(store: &Arc<dyn Store>, path: &str, id: &str) {
     let project = open_project(store, &project_path(path), at(0)).unwrap();
-    let new = NewSession { id: Some(SessionId::parse(id).unwrap()), title: String::new() };
-    SessionWriter::create(store, &project.dir, &new, at(0)).unwrap().release().unwrap();
+    let new = NewLinggenSession { id: Some(SessionId::parse(id).unwrap()), title: String::new() };
+    LinggenWriter::create(store, &project.dir, &new, at(0)).unwrap().release().unwrap();
     let run = NewRun { repo_path: path.to_owned(), agent: "ling".to_owned(), ..NewRun::default() };
     begin_run(store, &project.dir, &run, at(id.len() as i64)).unwrap();
     set_mission(store, &project.dir, "Watch", &[], at(id.len() as i64)).unwrap();
@@ -153,7 +153,7 @@ fn a_project_that_is_being_written_to_is_not_moved() {
     let store = memory();
     fill(&store, "/old", "sess-a");
     let place = sessions(&store).unwrap().0.remove(0);
-    let writer = SessionWriter::open(&store, &place).unwrap();
+    let writer = LinggenWriter::open(&store, &place).unwrap();
     let refused = rehome(&store, &project_path("/old"), &project_path("/new"), at(9));
     assert!(matches!(refused, Err(LinggenError::Store(StoreError::Busy { .. }))), "{refused:?}");
     drop(writer);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn::linggen::{
-    LinggenError, Message, NewSession, Session, SessionWriter, clear, fork, rewind,
+    LinggenError, LinggenWriter, Message, NewLinggenSession, Session, clear_messages, fork, rewind,
     session_permission, sessions,
 };
 use everturn::names::SessionId;
@@ -16,8 +16,8 @@ use crate::linggen::support::{
 #[test]
 fn a_session_is_written_as_documented() {
     let store = memory();
-    let new = NewSession { title: "Fix login bug".to_owned(), id: None };
-    let writer = SessionWriter::create(&store, &project(&store).dir, &new, at(0)).unwrap();
+    let new = NewLinggenSession { title: "Fix login bug".to_owned(), id: None };
+    let writer = LinggenWriter::create(&store, &project(&store).dir, &new, at(0)).unwrap();
     let (id, dir) = (writer.place().id.to_string(), writer.place().dir.to_string());
     let (prefix, digits) = id.rsplit_once('-').unwrap();
     assert_eq!((prefix, digits.len()), ("sess-1700000000", 8));
@@ -32,7 +32,7 @@ fn a_session_is_written_as_documented() {
         "{\"agent_id\":\"ling\",\"from_id\":\"user\",\"to_id\":\"ling\",\"content\":\"Héllo \\\"you\\\"\",\
          \"timestamp\":1700000000,\"is_observation\":false}\n"
     );
-    let again = SessionWriter::create(&store, &project(&store).dir, &new, at(0)).unwrap();
+    let again = LinggenWriter::create(&store, &project(&store).dir, &new, at(0)).unwrap();
     assert_ne!(again.place().id.as_str(), id, "two sessions of one instant are two");
 }
 
@@ -45,7 +45,7 @@ fn the_first_thing_a_user_says_becomes_the_title() {
     say(&store, &place, &["yes: this is one two three four", "another"]);
     let titled = yaml.replace("''", "'yes: this is one two three'");
     assert_eq!(read(&store, &format!("{DIR}/session.yaml")), titled);
-    let writer = SessionWriter::open(&store, &place).unwrap();
+    let writer = LinggenWriter::open(&store, &place).unwrap();
     writer.set_title("Two\nlines").unwrap();
     let titled = yaml.replace("''", "|-\n  Two\n  lines");
     assert_eq!(read(&store, &format!("{DIR}/session.yaml")), titled);
@@ -55,7 +55,7 @@ fn the_first_thing_a_user_says_becomes_the_title() {
 fn what_programs_say_besides_is_kept() {
     let store = memory();
     let place = session(&store);
-    let writer = SessionWriter::open(&store, &place).unwrap();
+    let writer = LinggenWriter::open(&store, &place).unwrap();
     let message = r#"{"content": [1], "from_id": "coder", "x": {"y": 1.50}, "timestamp": 5}"#;
     let appended = writer.append(&Message::parse(message).unwrap(), at(1)).unwrap();
     assert_eq!(writer.number(&appended).unwrap(), 1);
@@ -113,15 +113,15 @@ fn sessions_of_every_shape_are_found_by_name() {
 fn clearing_keeps_what_was_said() {
     let store = memory();
     let place = session(&store);
-    assert_eq!(clear(&store, &place, at(2)).unwrap().messages, 0);
+    assert_eq!(clear_messages(&store, &place, at(2)).unwrap().messages, 0);
     say(&store, &place, &["a", "b"]);
     let before = read(&store, &format!("{DIR}/messages.jsonl"));
-    let cleared = clear(&store, &place, at(2)).unwrap();
+    let cleared = clear_messages(&store, &place, at(2)).unwrap();
     assert_eq!(cleared.messages, 2);
     assert_eq!(read(&store, &format!("{DIR}/messages.jsonl")), "");
     assert_eq!(read(&store, cleared.kept.unwrap().as_str()), before);
     say(&store, &place, &["c"]);
-    let again = clear(&store, &place, at(2)).unwrap();
+    let again = clear_messages(&store, &place, at(2)).unwrap();
     assert_eq!(again.messages, 1, "cleared twice in one second");
     assert_eq!(names(&store, ".everturn/trash").len(), 2);
 }
@@ -170,7 +170,7 @@ fn a_rewind_leaves_the_rest_in_a_branch() {
     say(&store, &place, &["d"]);
     assert_eq!(said(&store, &place), ["a", "d"]);
     assert_eq!(read(&store, &format!("{DIR}/messages.jsonl")).lines().count(), 2);
-    let writer = SessionWriter::open(&store, &place).unwrap();
+    let writer = LinggenWriter::open(&store, &place).unwrap();
     let busy = rewind(&store, &place, 1, at(6));
     assert!(matches!(busy, Err(LinggenError::Store(StoreError::Busy { .. }))));
     drop(writer);
@@ -181,6 +181,6 @@ fn a_session_that_is_not_there_is_not_made_by_writing_to_it() {
     let store = memory();
     let mut place = session(&store);
     place.dir = path("projects/-srv-site/sessions/other");
-    assert!(matches!(SessionWriter::open(&store, &place), Err(LinggenError::NoSession { .. })));
+    assert!(matches!(LinggenWriter::open(&store, &place), Err(LinggenError::NoSession { .. })));
     assert!(!exists(&store, "projects/-srv-site/sessions/other"));
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use everturn::linggen::{
-    Message, NewSession, Project, ProjectPath, Session, SessionPlace, SessionWriter, open_project,
+    LinggenWriter, Message, NewLinggenSession, Project, ProjectPath, Session, SessionLocation,
+    open_project,
 };
 use everturn::names::{FilePath, SessionId};
-use everturn::store::{Durability, Expect, MemoryStore, Secrecy, Step, Store};
+use everturn::store::{Durability, FileMode, MemoryStore, Precondition, Step, Store};
 use jiff::Timestamp;
 
 /// So many seconds after the time in the documentation.
@@ -34,8 +35,8 @@ pub(crate) fn project(store: &Arc<dyn Store>) -> Project {
 pub(crate) fn put(store: &Arc<dyn Store>, file: &str, text: impl AsRef<[u8]>) {
     let writer = store.lock(&[path(file)]).unwrap();
     let (file, bytes) = (path(file), text.as_ref().to_vec());
-    let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
-    let step = Step::Replace { file, expect, bytes, secrecy };
+    let (expect, mode) = (Precondition::Anything, FileMode::Default);
+    let step = Step::Replace { file, expect, bytes, mode };
     writer.commit(vec![step], Durability::Synced).unwrap();
     writer.release().unwrap();
 }
@@ -56,16 +57,17 @@ pub(crate) fn names(store: &Arc<dyn Store>, dir: &str) -> Vec<String> {
 pub(crate) const DIR: &str = "projects/-srv-site/sessions/sess-1";
 
 /// A store with a session, `sess-1`, of the project `/srv/site`.
-pub(crate) fn session(store: &Arc<dyn Store>) -> SessionPlace {
-    let new = NewSession { id: Some(SessionId::parse("sess-1").unwrap()), title: "T".to_owned() };
-    let writer = SessionWriter::create(store, &project(store).dir, &new, at(0)).unwrap();
+pub(crate) fn session(store: &Arc<dyn Store>) -> SessionLocation {
+    let new =
+        NewLinggenSession { id: Some(SessionId::parse("sess-1").unwrap()), title: "T".to_owned() };
+    let writer = LinggenWriter::create(store, &project(store).dir, &new, at(0)).unwrap();
     let place = writer.place().clone();
     writer.release().unwrap();
     place
 }
 
-pub(crate) fn say(store: &Arc<dyn Store>, place: &SessionPlace, words: &[&str]) {
-    let writer = SessionWriter::open(store, place).unwrap();
+pub(crate) fn say(store: &Arc<dyn Store>, place: &SessionLocation, words: &[&str]) {
+    let writer = LinggenWriter::open(store, place).unwrap();
     for word in words {
         writer.append(&Message::from_user("ling", word), at(1)).unwrap();
     }
@@ -73,7 +75,7 @@ pub(crate) fn say(store: &Arc<dyn Store>, place: &SessionPlace, words: &[&str]) 
 }
 
 /// What was said in a session.
-pub(crate) fn said(store: &Arc<dyn Store>, place: &SessionPlace) -> Vec<String> {
+pub(crate) fn said(store: &Arc<dyn Store>, place: &SessionLocation) -> Vec<String> {
     let session = Session::open(Arc::clone(store), place).unwrap();
     let rows = session.rows().unwrap().map(|row| row.unwrap().tree.unwrap());
     rows.map(|tree| tree.string_at(&["content"]).unwrap_or_else(|| tree.to_line())).collect()

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use everturn::disk::RealDisk;
-use everturn::linggen::{LinggenError, Message, Session, SessionPlace, SessionWriter};
-use everturn::store::{FileStore, Holder, Options, Store, StoreError};
+use everturn::linggen::{LinggenError, LinggenWriter, Message, Session, SessionLocation};
+use everturn::store::{FileStore, LockOwner, Options, Store, StoreError};
 
 use crate::linggen::support::{DIR, at, path, session};
 
@@ -19,9 +19,9 @@ const EACH: usize = 500;
 const TASK: &str = "EVERTURN_TEST_LINGGEN_WRITER";
 
 fn open(root: &Path) -> Arc<dyn Store> {
-    let holder = Holder { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
+    let owner = LockOwner { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
     let disk = Arc::new(RealDisk::open(root).unwrap());
-    Arc::new(FileStore::open(disk, Options::new(holder)).unwrap())
+    Arc::new(FileStore::open(disk, Options::new(owner)).unwrap())
 }
 
 /// The messages of the session, and how many lines of the file hold more than one.
@@ -34,8 +34,8 @@ fn contents(root: &Path) -> (Vec<String>, usize) {
     (said.collect(), rows.findings.len())
 }
 
-fn place() -> SessionPlace {
-    SessionPlace { id: everturn::names::SessionId::parse("sess-1").unwrap(), dir: path(DIR) }
+fn place() -> SessionLocation {
+    SessionLocation { id: everturn::names::SessionId::parse("sess-1").unwrap(), dir: path(DIR) }
 }
 
 fn expected(writers: &[String]) -> BTreeSet<String> {
@@ -57,7 +57,7 @@ fn append_one_by_one(root: &Path, name: &str) {
     for number in 0..EACH {
         let message = Message::from_user("ling", &format!("{name} says {number}"));
         loop {
-            let appended = SessionWriter::open(&store, &place()).and_then(|writer| {
+            let appended = LinggenWriter::open(&store, &place()).and_then(|writer| {
                 writer.append(&message, at(1))?;
                 writer.release()
             });
@@ -111,7 +111,7 @@ fn spawn(root: &Path, name: &str) -> Child {
 fn eight_threads_share_a_session_and_every_message_is_there_once() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
-    let writer = SessionWriter::open(&store, &session(&store)).unwrap();
+    let writer = LinggenWriter::open(&store, &session(&store)).unwrap();
     let names: Vec<String> = (0..8).map(|number| format!("thread {number}")).collect();
     let turns: Vec<u64> = std::thread::scope(|scope| {
         let threads: Vec<_> = names

@@ -1,6 +1,6 @@
 //! What a player means.
 
-use super::words::acts::{ACTS, Act};
+use super::words::acts::{ACTS, FreeAction};
 
 /// What a player wants to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,7 +9,7 @@ pub(super) enum Intent {
     /// A closer look at something, by its words.
     Examine(Vec<String>),
     Listen,
-    Go(Target),
+    Go(MoveTarget),
     /// Which ways there are.
     Ways,
     /// Beyond what is known.
@@ -33,13 +33,13 @@ pub(super) enum Intent {
     Hold,
     /// Whatever was offered.
     Yes,
-    Act(&'static Act),
+    Act(&'static FreeAction),
     Unclear(Vec<String>),
 }
 
 /// Where a player wants to go.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Target {
+pub(super) enum MoveTarget {
     Back,
     /// Wherever it goes on.
     Onward,
@@ -143,7 +143,7 @@ const FILLERS: &str = "i i'm i'll i'd we we'll let's lets let us me my our pleas
     through toward towards over out from by about along down around any more";
 
 /// The words that are left when those that say nothing are taken away.
-pub(super) fn telling(words: &[String]) -> Vec<String> {
+pub(super) fn significant_words(words: &[String]) -> Vec<String> {
     words.iter().filter(|word| !has_word(FILLERS, word)).cloned().collect()
 }
 
@@ -271,7 +271,7 @@ pub(super) fn understand(input: &str) -> Intent {
     let all = words(input);
     let line = format!(" {} ", all.join(" "));
     let has = |phrase: &str| line.contains(&format!(" {phrase} "));
-    let rest = telling(&all);
+    let rest = significant_words(&all);
     if RULE_WORDS.iter().any(|word| has(word)) || line.starts_with(" how does ") {
         return Intent::Rules(rest);
     }
@@ -327,7 +327,7 @@ fn special(rest: &[String], has: &dyn Fn(&str) -> bool) -> Option<Intent> {
 fn without_verb(rest: Vec<String>) -> Intent {
     match rest.as_slice() {
         [only] => match Direction::parse(only) {
-            Some(direction) => Intent::Go(Target::Direction(direction)),
+            Some(direction) => Intent::Go(MoveTarget::Direction(direction)),
             None => Intent::Unclear(rest),
         },
         _ => Intent::Unclear(rest),
@@ -338,13 +338,13 @@ fn meaning(verb: Verb, object: Vec<String>, has: &dyn Fn(&str) -> bool) -> Inten
     match verb {
         Verb::Go => Intent::Go(target(object, has)),
         Verb::Back => Intent::Go(match object.is_empty() {
-            true => Target::Back,
-            false => Target::Named(object),
+            true => MoveTarget::Back,
+            false => MoveTarget::Named(object),
         }),
         Verb::Away => {
-            Intent::Go(if object.is_empty() { Target::Away } else { Target::Named(object) })
+            Intent::Go(if object.is_empty() { MoveTarget::Away } else { MoveTarget::Named(object) })
         }
-        Verb::Onward => Intent::Go(Target::Onward),
+        Verb::Onward => Intent::Go(MoveTarget::Onward),
         Verb::Attack => Intent::Attack,
         Verb::Rest => Intent::Rest(object),
         Verb::Search => Intent::Search,
@@ -365,21 +365,21 @@ fn meaning(verb: Verb, object: Vec<String>, has: &dyn Fn(&str) -> bool) -> Inten
     }
 }
 
-fn target(object: Vec<String>, has: &dyn Fn(&str) -> bool) -> Target {
+fn target(object: Vec<String>, has: &dyn Fn(&str) -> bool) -> MoveTarget {
     let direction = object.iter().find_map(|word| Direction::parse(word));
     let is = |words: &[&str]| object.iter().any(|word| words.contains(&word.as_str()));
     if let Some(direction) = direction {
-        Target::Direction(direction)
+        MoveTarget::Direction(direction)
     } else if object.iter().all(|word| word == "back") && !object.is_empty() {
-        Target::Back
+        MoveTarget::Back
     } else if is(&["away"]) {
-        Target::Away
+        MoveTarget::Away
     } else if object.is_empty()
         || is(&["onward", "forward", "ahead", "further", "farther", "deeper"])
     {
-        if has("out") { Target::Away } else { Target::Onward }
+        if has("out") { MoveTarget::Away } else { MoveTarget::Onward }
     } else {
-        Target::Named(object)
+        MoveTarget::Named(object)
     }
 }
 

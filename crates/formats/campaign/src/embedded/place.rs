@@ -2,21 +2,21 @@
 
 use super::dice::Dice;
 use super::words::dwellers::{FOES, FRIENDS, Foe, Friend, QUESTS};
-use super::words::places::{HALL, KINDS, Kind, NAMES};
+use super::words::places::{HALL, KINDS, NAMES, PlaceKind};
 use crate::conflict::is_harmless;
-use crate::view::View;
+use crate::document_view::CampaignView;
 
 /// A place with its character.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ScenePlace {
     pub(super) area: String,
     /// What it is called, as part of a sentence.
     pub(super) name: String,
     /// What the campaign itself says of it, if it says anything.
     pub(super) description: Option<String>,
-    kind: &'static Kind,
+    kind: &'static PlaceKind,
     pub(super) item: &'static str,
-    pub(super) find: Find,
+    pub(super) find: SearchResult,
     pub(super) dweller: Dweller,
     dice: Dice,
 }
@@ -24,7 +24,7 @@ pub(super) struct Place {
 /// Who is in a place.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Dweller {
-    Nobody,
+    Absent,
     Friend(&'static Friend),
     /// Somebody to fight, and how many blows it takes.
     Foe(&'static Foe, usize),
@@ -32,7 +32,7 @@ pub(super) enum Dweller {
 
 /// What a search brings up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Find {
+pub(super) enum SearchResult {
     Nothing,
     Thing(&'static str),
     /// Something that mends, by so many hit points.
@@ -69,15 +69,16 @@ fn short(text: &str) -> String {
 }
 
 /// The choices of a world, which are the same in all branches of a campaign.
-pub(super) fn world(view: View<'_>, seed: u64) -> Dice {
+pub(super) fn world(view: CampaignView<'_>, seed: u64) -> Dice {
     let said = |key: &str| view.tree.string_at(&["selected", key]).unwrap_or_default();
     Dice::new(seed).of(&said("world_id")).of(&said("map_id"))
 }
 
 /// What kind of place one is: its name may tell.
-fn kind_of(stored: &str, dice: Dice) -> &'static Kind {
+fn kind_of(stored: &str, dice: Dice) -> &'static PlaceKind {
     let words = super::intent::words(stored);
-    let is_known = |kind: &&Kind| words.iter().any(|word| kind.known_by.contains(&word.as_str()));
+    let is_known =
+        |kind: &&PlaceKind| words.iter().any(|word| kind.known_by.contains(&word.as_str()));
     let given = KINDS.iter().find(is_known).filter(|_| !is_generic(stored));
     given.or_else(|| dice.of("kind").among(KINDS)).unwrap_or(&HALL)
 }
@@ -89,7 +90,7 @@ pub(super) fn name_of(world: Dice, area: &str, stored: &str) -> String {
 }
 
 /// After how many others a place was made.
-fn number_of(view: View<'_>, area: &str) -> usize {
+fn number_of(view: CampaignView<'_>, area: &str) -> usize {
     let areas = view.areas();
     areas.iter().position(|(id, _)| id == area).unwrap_or(areas.len())
 }
@@ -97,15 +98,15 @@ fn number_of(view: View<'_>, area: &str) -> usize {
 /// At this place of the map the search for what the party wants ends.
 pub(super) const LAST: usize = 4;
 
-impl Place {
-    pub(super) fn new(view: View<'_>, seed: u64, area: &str) -> Place {
+impl ScenePlace {
+    pub(super) fn new(view: CampaignView<'_>, seed: u64, area: &str) -> ScenePlace {
         let stored = view.area_name(area).unwrap_or_default();
         let world = world(view, seed);
         let dice = world.of(area).of(&stored);
         let number = number_of(view, area);
         let kind = kind_of(&stored, dice);
         let description = view.tree.string_at(&["map", "areas", area, "description"]);
-        Place {
+        ScenePlace {
             area: area.to_owned(),
             name: name(&stored, kind, dice),
             description: description.as_deref().and_then(quotable),
@@ -133,7 +134,7 @@ impl Place {
     }
 }
 
-fn name(stored: &str, kind: &Kind, dice: Dice) -> String {
+fn name(stored: &str, kind: &PlaceKind, dice: Dice) -> String {
     if is_generic(stored) {
         let (first, noun) = (dice.of("name").pick(NAMES), dice.of("noun").pick(kind.nouns));
         return format!("the {first} {noun}");
@@ -152,32 +153,32 @@ fn name(stored: &str, kind: &Kind, dice: Dice) -> String {
 }
 
 fn dweller(dice: Dice, number: usize) -> Dweller {
-    let friend = || dice.of("friend").among(FRIENDS).map_or(Dweller::Nobody, Dweller::Friend);
+    let friend = || dice.of("friend").among(FRIENDS).map_or(Dweller::Absent, Dweller::Friend);
     let blows = if dice.of("blows").below(3) == 0 { 3 } else { 2 };
-    let foe = || dice.of("foe").among(FOES).map_or(Dweller::Nobody, |foe| Dweller::Foe(foe, blows));
+    let foe = || dice.of("foe").among(FOES).map_or(Dweller::Absent, |foe| Dweller::Foe(foe, blows));
     // A story begins with somebody to talk to and, next door, somebody to fight.
     match (number, dice.of("dweller").below(10)) {
         (0, _) => friend(),
         (1, _) | (_, 5..=8) => foe(),
         (_, 0..=4) => friend(),
-        _ => Dweller::Nobody,
+        _ => Dweller::Absent,
     }
 }
 
-fn find(dice: Dice, kind: &Kind, number: usize, world: Dice) -> Find {
+fn find(dice: Dice, kind: &PlaceKind, number: usize, world: Dice) -> SearchResult {
     if number == LAST {
-        return Find::Quest(world.of("quest").pick(QUESTS));
+        return SearchResult::Quest(world.of("quest").pick(QUESTS));
     }
     let dice = dice.of("find");
     match dice.below(8) {
-        0 if number > 0 => Find::Nothing,
-        1 if number > 0 => Find::Trap(dice.of("trap").roll(2)),
-        2 | 3 => Find::Herbs(dice.of("herbs").roll(3)),
-        _ => Find::Thing(dice.of("thing").pick(kind.hidden)),
+        0 if number > 0 => SearchResult::Nothing,
+        1 if number > 0 => SearchResult::Trap(dice.of("trap").roll(2)),
+        2 | 3 => SearchResult::Herbs(dice.of("herbs").roll(3)),
+        _ => SearchResult::Thing(dice.of("thing").pick(kind.hidden)),
     }
 }
 
 /// What is looked for while the campaign names no goal of its own.
-pub(super) fn quest(view: View<'_>, seed: u64) -> &'static str {
+pub(super) fn quest(view: CampaignView<'_>, seed: u64) -> &'static str {
     world(view, seed).of("quest").pick(QUESTS)
 }

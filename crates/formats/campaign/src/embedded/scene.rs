@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::dice::Dice;
-use super::intent::{Direction, telling, words};
-use super::memory::{Past, remember};
-use super::place::{Dweller, Place, name_of, quest, quotable, world};
-use crate::narrator::Request;
-use crate::view::{DEFAULT_HP, View, strings};
+use super::intent::{Direction, significant_words, words};
+use super::memory::{PastTurn, remember};
+use super::place::{Dweller, ScenePlace, name_of, quest, quotable, world};
+use crate::document_view::{CampaignView, DEFAULT_HP, strings};
+use crate::narrator::NarratorRequest;
 
 /// The moment that is told.
 pub(super) struct Scene<'a> {
-    pub(super) request: &'a Request<'a>,
-    pub(super) view: View<'a>,
+    pub(super) request: &'a NarratorRequest<'a>,
+    pub(super) view: CampaignView<'a>,
     pub(super) seed: u64,
     /// The choices of this turn.
     pub(super) dice: Dice,
-    pub(super) place: Place,
+    pub(super) place: ScenePlace,
     pub(super) exits: Vec<Exit>,
-    pub(super) past: Vec<Past>,
+    pub(super) past: Vec<PastTurn>,
 }
 
 /// A way from here.
@@ -32,27 +32,27 @@ pub(super) struct Exit {
 }
 
 /// What a blow does, which follows from the turn.
-pub(super) struct Blow {
+pub(super) struct AttackRoll {
     pub(super) lands: bool,
     /// What it costs if it does not.
     pub(super) hurt: i64,
 }
 
-pub(super) fn blow(seed: u64, turn: u64) -> Blow {
+pub(super) fn blow(seed: u64, turn: u64) -> AttackRoll {
     let dice = Dice::new(seed).of("blow").number(turn);
-    Blow { lands: dice.of("lands").below(20) >= 8, hurt: dice.of("hurt").roll(3) }
+    AttackRoll { lands: dice.of("lands").below(20) >= 8, hurt: dice.of("hurt").roll(3) }
 }
 
-fn exits(view: View<'_>, seed: u64, here: &str) -> Vec<Exit> {
+fn exits(view: CampaignView<'_>, seed: u64, here: &str) -> Vec<Exit> {
     let roads = view.roads(here).into_iter().filter(|to| to != here && view.has_area(to));
     roads.map(|to| Exit::new(view, seed, here, &to)).collect()
 }
 
 impl<'a> Scene<'a> {
-    pub(super) fn new(request: &'a Request<'a>, seed: u64) -> Scene<'a> {
-        let view = View { generation: request.generation, tree: request.campaign };
+    pub(super) fn new(request: &'a NarratorRequest<'a>, seed: u64) -> Scene<'a> {
+        let view = CampaignView { generation: request.generation, tree: request.campaign };
         let here = view.position(request.actor).unwrap_or_default();
-        let place = Place::new(view, seed, &here);
+        let place = ScenePlace::new(view, seed, &here);
         let exits = exits(view, seed, &here);
         Scene {
             request,
@@ -68,7 +68,7 @@ impl<'a> Scene<'a> {
     /// The same moment somewhere else.
     pub(super) fn at(&self, area: &str) -> Scene<'a> {
         Scene {
-            place: Place::new(self.view, self.seed, area),
+            place: ScenePlace::new(self.view, self.seed, area),
             exits: exits(self.view, self.seed, area),
             past: self.past.clone(),
             ..*self
@@ -89,7 +89,7 @@ impl<'a> Scene<'a> {
     }
 
     /// What this place has seen lately.
-    pub(super) fn past_here(&self) -> impl Iterator<Item = &Past> {
+    pub(super) fn past_here(&self) -> impl Iterator<Item = &PastTurn> {
         self.past.iter().filter(|past| past.area == self.place.area)
     }
 
@@ -110,8 +110,8 @@ impl<'a> Scene<'a> {
     /// Who is here, unless it was driven off.
     pub(super) fn dweller(&self) -> Dweller {
         match self.place.dweller {
-            Dweller::Foe(_, blows) if self.blows_landed() >= blows => Dweller::Nobody,
-            Dweller::Friend(friend) if self.has_joined(friend.name) => Dweller::Nobody,
+            Dweller::Foe(_, blows) if self.blows_landed() >= blows => Dweller::Absent,
+            Dweller::Friend(friend) if self.has_joined(friend.name) => Dweller::Absent,
             dweller => dweller,
         }
     }
@@ -126,7 +126,8 @@ impl<'a> Scene<'a> {
 
     /// Whether somebody who was met goes with the party.
     fn has_joined(&self, name: &str) -> bool {
-        let actors = self.view.tree.at(&["actors"]).map(|all| all.children()).unwrap_or_default();
+        let actors =
+            self.view.tree.value_at(&["actors"]).map(|all| all.children()).unwrap_or_default();
         actors
             .iter()
             .any(|(_, actor)| actor.string_at(&["meta", "character_id"]).as_deref() == Some(name))
@@ -212,11 +213,11 @@ impl<'a> Scene<'a> {
 }
 
 /// All ways of a map, by the place where they begin.
-fn all_ways(view: View<'_>) -> BTreeMap<String, Vec<String>> {
+fn all_ways(view: CampaignView<'_>) -> BTreeMap<String, Vec<String>> {
     let mut ways: BTreeMap<String, Vec<String>> = BTreeMap::new();
     if view.generation.has_one_way_roads() {
         for (area, tree) in view.areas() {
-            let roads = tree.at(&["reachable_area_ids"]).map(|list| strings(&list));
+            let roads = tree.value_at(&["reachable_area_ids"]).map(|list| strings(&list));
             ways.insert(area, roads.unwrap_or_default());
         }
         return ways;
@@ -240,12 +241,12 @@ fn match_of(said: &[String], area: &str, name: &str, stored: &str) -> usize {
     if said.contains(&area.to_lowercase()) {
         return usize::MAX;
     }
-    let names = telling(&words(&format!("{name} {stored}")));
+    let names = significant_words(&words(&format!("{name} {stored}")));
     said.iter().filter(|word| names.contains(word)).count()
 }
 
 impl Exit {
-    pub(super) fn new(view: View<'_>, seed: u64, from: &str, to: &str) -> Exit {
+    pub(super) fn new(view: CampaignView<'_>, seed: u64, from: &str, to: &str) -> Exit {
         // The same pair of places has the same line between them, whichever way one goes.
         let (low, high) = if from <= to { (from, to) } else { (to, from) };
         let dice = Dice::new(seed).of("direction").of(low).of(high);

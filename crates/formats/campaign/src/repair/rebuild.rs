@@ -2,21 +2,21 @@
 
 use serde_json::{Value, json};
 
-use crate::draft::Draft;
+use crate::document::CampaignDocument;
+use crate::document_view::CampaignView;
+use crate::draft::CampaignDraft;
 use crate::error::CampaignError;
 use crate::history::overlay;
-use crate::log::{Change, ChangeKind};
-use crate::names::turn_id;
-use crate::session::{Campaign, read_if_there};
-use crate::stored::Stored;
+use crate::log::{ChangeKind, ChangeRecord};
+use crate::paths::turn_id;
+use crate::session::{Campaign, read_optional};
 use crate::summary::{characters, disagreement};
-use crate::view::View;
 use crate::{NewCampaign, new_actor};
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// The document, and what it was made from.
-pub(super) fn document(campaign: &Campaign) -> Result<(Tree, String), CampaignError> {
-    if let Some(known) = known(campaign)? {
+pub(super) fn document(campaign: &Campaign) -> Result<(JsonTree, String), CampaignError> {
+    if let Some(known) = known_document(campaign)? {
         return Ok(known);
     }
     let Some(last) = campaign.last_row()? else {
@@ -33,7 +33,9 @@ pub(super) fn document(campaign: &Campaign) -> Result<(Tree, String), CampaignEr
 }
 
 /// The document by a checkpoint or by the changes, if they lead to it.
-pub(super) fn known(campaign: &Campaign) -> Result<Option<(Tree, String)>, CampaignError> {
+pub(super) fn known_document(
+    campaign: &Campaign,
+) -> Result<Option<(JsonTree, String)>, CampaignError> {
     let mut changes = Vec::new();
     for change in campaign.changes()? {
         changes.push(change?);
@@ -44,13 +46,13 @@ pub(super) fn known(campaign: &Campaign) -> Result<Option<(Tree, String)>, Campa
     };
     let Some((mut state, mut what)) = found else { return Ok(None) };
     if let Some(last) = campaign.last_row()?
-        && disagreement(View::new(&state), &last.row).is_some()
+        && disagreement(CampaignView::new(&state), &last.row).is_some()
     {
         state = overlay(state, &last.row)?;
         what.push_str(&format!(", with what {} says about the characters", turn_id(last.turn)));
     }
     // The changes of a branch began under the id of another campaign.
-    let mut draft = Draft::new(state);
+    let mut draft = CampaignDraft::new(state);
     draft.set(&["id"], campaign.id.as_str())?;
     Ok(Some((draft.into_parts().0, what)))
 }
@@ -58,15 +60,15 @@ pub(super) fn known(campaign: &Campaign) -> Result<Option<(Tree, String)>, Campa
 /// The newest checkpoint from which the changes lead to the end.
 fn from_checkpoint(
     campaign: &Campaign,
-    changes: &[Change],
-) -> Result<Option<(Tree, String)>, CampaignError> {
+    changes: &[ChangeRecord],
+) -> Result<Option<(JsonTree, String)>, CampaignError> {
     for checkpoint in campaign.checkpoints()?.into_iter().rev() {
         let file = checkpoint.path(&campaign.dir);
-        let Some(bytes) = read_if_there(&campaign.store, &file)? else { continue };
-        let Ok(stored) = Stored::parse(&file, &bytes) else { continue };
-        let own = |change: &Change| change.kind.has_row() && change.turn == checkpoint.turn;
+        let Some(bytes) = read_optional(&campaign.store, &file)? else { continue };
+        let Ok(stored) = CampaignDocument::parse(&file, &bytes) else { continue };
+        let own = |change: &ChangeRecord| change.kind.has_row() && change.turn == checkpoint.turn;
         let after = changes.iter().rposition(own).map_or(changes.len(), |at| at + 1);
-        if let Some(state) = follow(stored.tree, changes.get(after..).unwrap_or_default()) {
+        if let Some(state) = apply_changes(stored.tree, changes.get(after..).unwrap_or_default()) {
             let what =
                 format!("it is restored from the checkpoint of {}", turn_id(checkpoint.turn));
             return Ok(Some((state, what)));
@@ -76,18 +78,18 @@ fn from_checkpoint(
 }
 
 /// The last document that was noted whole, with all changes since then.
-fn from_base(changes: &[Change]) -> Option<(Tree, String)> {
+fn from_base(changes: &[ChangeRecord]) -> Option<(JsonTree, String)> {
     let bases = changes.iter().enumerate().rev();
     for (at, base) in bases.filter(|(_, change)| change.kind == ChangeKind::Base) {
         let state = base.deltas.first().and_then(|delta| delta.value.clone())?;
-        if let Some(state) = follow(state, changes.get(at + 1..).unwrap_or_default()) {
+        if let Some(state) = apply_changes(state, changes.get(at + 1..).unwrap_or_default()) {
             return Some((state, "it is restored from the changes".to_owned()));
         }
     }
     None
 }
 
-fn follow(mut state: Tree, changes: &[Change]) -> Option<Tree> {
+fn apply_changes(mut state: JsonTree, changes: &[ChangeRecord]) -> Option<JsonTree> {
     for delta in changes.iter().flat_map(|change| &change.deltas) {
         delta.apply(&mut state).ok()?;
     }
@@ -95,16 +97,16 @@ fn follow(mut state: Tree, changes: &[Change]) -> Option<Tree> {
 }
 
 /// The little that the rows alone tell.
-fn from_rows(campaign: &Campaign, last: &Tree) -> Result<Tree, CampaignError> {
+fn from_rows(campaign: &Campaign, last: &JsonTree) -> Result<JsonTree, CampaignError> {
     let party = characters(last);
     let actor = last.string_at(&["state_summary", "active_actor_id"]);
     let actor = actor.filter(|actor| party.contains(actor));
     let new = NewCampaign { party, actor, ..NewCampaign::default() };
     let time = last.string_at(&["timestamp"]).unwrap_or_default();
     let mut document = new.skeleton(&campaign.id, &time);
-    let has = |key: &str| last.at(&["state_summary", key]).is_some();
+    let has = |key: &str| last.value_at(&["state_summary", key]).is_some();
     if let Value::Object(fields) = &mut document {
-        let revision = last.at(&["settings_revision"]).and_then(|tree| tree.to_value().ok());
+        let revision = last.value_at(&["settings_revision"]).and_then(|tree| tree.to_value().ok());
         fields.insert("settings_revision".to_owned(), revision.unwrap_or_else(|| json!(0)));
         if has("inventories") {
             let actors = characters(last).into_iter().map(|actor| (actor, new_actor("")));
@@ -116,7 +118,7 @@ fn from_rows(campaign: &Campaign, last: &Tree) -> Result<Tree, CampaignError> {
             fields.insert("state".to_owned(), json!({}));
         }
     }
-    let mut draft = Draft::new(super::super::draft::tree_of(&document));
+    let mut draft = CampaignDraft::new(super::super::draft::tree_of(&document));
     for row in campaign.rows()? {
         for area in areas_of(&row?.row) {
             add_area(&mut draft, &area)?;
@@ -126,20 +128,21 @@ fn from_rows(campaign: &Campaign, last: &Tree) -> Result<Tree, CampaignError> {
 }
 
 /// Every area that a row speaks of.
-fn areas_of(row: &Tree) -> Vec<String> {
-    let children = |path: &[&str]| row.at(path).map(|tree| tree.children()).unwrap_or_default();
-    let text = |tree: &Tree| tree.string_at::<&str>(&[]);
+fn areas_of(row: &JsonTree) -> Vec<String> {
+    let children =
+        |path: &[&str]| row.value_at(path).map(|tree| tree.children()).unwrap_or_default();
+    let text = |tree: &JsonTree| tree.string_at::<&str>(&[]);
     let positions = children(&["state_summary", "positions"]);
     let mut areas: Vec<String> = positions.iter().filter_map(|(_, area)| text(area)).collect();
     for (_, action) in children(&["applied_actions"]) {
         areas.extend(action.string_at(&["result", "new_area_id"]));
-        let made = action.at(&["result", "created_area_ids"]).map(|made| made.children());
+        let made = action.value_at(&["result", "created_area_ids"]).map(|made| made.children());
         areas.extend(made.unwrap_or_default().iter().filter_map(|(_, area)| text(area)));
     }
     areas
 }
 
-fn add_area(draft: &mut Draft, id: &str) -> Result<(), CampaignError> {
+fn add_area(draft: &mut CampaignDraft, id: &str) -> Result<(), CampaignError> {
     if draft.view().has_area(id) {
         return Ok(());
     }

@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::check::ROW_PARTS;
 use crate::draft::tree_of;
 use crate::error::CampaignError;
-use crate::log::{Change, ChangeKind, OWN, Place, Record, TurnRow};
-use crate::names::{CampaignFile, turn_id};
-use crate::session::{Campaign, read_if_there};
+use crate::log::{ChangeKind, ChangeRecord, LogRecord, OWN, RecordPosition, TurnRow};
+use crate::paths::{CampaignFile, turn_id};
+use crate::session::{Campaign, read_optional};
 use everturn_json::names::FilePath;
-use everturn_session::repairs::order::{Said, settle};
-use everturn_session::repairs::{Salvaged, line_end, salvage};
-use everturn_value::delta::{Delta, Path};
-use everturn_value::document::Style;
-use everturn_value::tree::{Kind, Tree};
+use everturn_session::repair::numbering::{NumberClaim, assign_numbers};
+use everturn_session::repair::{IntactRecords, intact_records, line_end};
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::document::JsonStyle;
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The records of a log, before anybody looks at what they say.
-pub(super) struct Lines {
+pub(super) struct LogLines {
     pub(super) file: FilePath,
     /// What the file holds, if it is there.
     pub(super) before: Option<Vec<u8>>,
@@ -27,23 +27,23 @@ pub(super) struct Lines {
     bad: usize,
 }
 
-impl Lines {
-    pub(super) fn read(campaign: &Campaign, file: CampaignFile) -> Result<Lines, CampaignError> {
+impl LogLines {
+    pub(super) fn read(campaign: &Campaign, file: CampaignFile) -> Result<LogLines, CampaignError> {
         let file = campaign.file(file);
-        let before = read_if_there(&campaign.store, &file)?;
+        let before = read_optional(&campaign.store, &file)?;
         let bytes = before.as_deref().unwrap_or_default();
         let end = line_end(bytes);
-        let Salvaged { texts, bad } = salvage(&file, bytes, is_record)?;
-        Ok(Lines { file, before, texts, end, bad })
+        let IntactRecords { texts, bad } = intact_records(&file, bytes, is_record)?;
+        Ok(LogLines { file, before, texts, end, bad })
     }
 
     /// The records that are what this log should have, and how many others there are.
-    fn parsed<R: Record>(&self) -> (Vec<(R, String)>, usize) {
+    fn parsed<R: LogRecord>(&self) -> (Vec<(R, String)>, usize) {
         let mut aside = self.bad;
         let mut records = Vec::new();
         for text in &self.texts {
-            let tree = Tree::parse(text.as_str()).map_err(|bad| bad.to_string());
-            let place = Place { line: None, offset: 0, length: 0 };
+            let tree = JsonTree::parse(text.as_str()).map_err(|bad| bad.to_string());
+            let place = RecordPosition { line: None, offset: 0, length: 0 };
             match tree.and_then(|tree| R::parse(tree, place)) {
                 Ok(record) => records.push((record, text.clone())),
                 Err(_) => aside += 1,
@@ -54,31 +54,33 @@ impl Lines {
 }
 
 /// Whether a value is a row or a change.
-fn is_record(tree: &Tree) -> bool {
-    let place = || Place { line: None, offset: 0, length: 0 };
-    TurnRow::parse(tree.clone(), place()).is_ok() || Change::parse(tree.clone(), place()).is_ok()
+fn is_record(tree: &JsonTree) -> bool {
+    let place = || RecordPosition { line: None, offset: 0, length: 0 };
+    TurnRow::parse(tree.clone(), place()).is_ok()
+        || ChangeRecord::parse(tree.clone(), place()).is_ok()
 }
 
 /// A change that is still there.
-pub(super) struct Noted {
-    pub(super) change: Change,
+pub(super) struct NotedChange {
+    pub(super) change: ChangeRecord,
     pub(super) text: String,
 }
 
 /// The changes in their order, each turn with one at most.
-pub(super) struct Changes {
-    pub(super) all: Vec<Noted>,
+pub(super) struct SurvivingChanges {
+    pub(super) all: Vec<NotedChange>,
     /// How many places of the log have something else.
     pub(super) aside: usize,
 }
 
-pub(super) fn changes(lines: &Lines, rows: &Lines) -> Changes {
-    let (mut found, mut aside) = lines.parsed::<Change>();
+pub(super) fn changes(lines: &LogLines, rows: &LogLines) -> SurvivingChanges {
+    let (mut found, mut aside) = lines.parsed::<ChangeRecord>();
     let known: BTreeSet<u64> = rows.parsed::<TurnRow>().0.iter().map(|(row, _)| row.turn).collect();
-    let own = |change: &Change| Said { number: change.turn, hint: change.named };
+    let own = |change: &ChangeRecord| NumberClaim { number: change.turn, hint: change.named };
     let turns = found.iter().map(|(change, _)| change).filter(|change| change.kind.has_row());
-    let said: Vec<Said> = turns.map(own).collect();
-    let mut numbers = settle(&said, 0, &|turn| known.contains(&turn)).into_iter().peekable();
+    let said: Vec<NumberClaim> = turns.map(own).collect();
+    let mut numbers =
+        assign_numbers(&said, 0, &|turn| known.contains(&turn)).into_iter().peekable();
     let mut last = 0;
     for (change, _) in &mut found {
         if change.kind.has_row() {
@@ -100,41 +102,42 @@ pub(super) fn changes(lines: &Lines, rows: &Lines) -> Changes {
         base.turn = first.saturating_sub(1);
     }
     found.sort_by_key(|(change, _)| (change.turn, !change.kind.has_row()));
-    let mut all: Vec<Noted> = Vec::new();
+    let mut all: Vec<NotedChange> = Vec::new();
     for (change, text) in found {
-        let is_again = all.last().is_some_and(|Noted { change: before, .. }| {
+        let is_again = all.last().is_some_and(|NotedChange { change: before, .. }| {
             let same_turn = change.kind.has_row() && before.turn == change.turn;
-            change.says_the_same(before) || same_turn && before.kind.has_row()
+            change.is_same_change(before) || same_turn && before.kind.has_row()
         });
         if is_again {
             aside += 1;
         } else {
-            all.push(Noted { change, text });
+            all.push(NotedChange { change, text });
         }
     }
-    Changes { all, aside }
+    SurvivingChanges { all, aside }
 }
 
 /// A row that is still there, or was made.
-pub(super) struct Row {
-    pub(super) tree: Tree,
+pub(super) struct RecoveredRow {
+    pub(super) tree: JsonTree,
     /// The bytes that it has now, if they stay.
     text: Option<String>,
 }
 
-impl Row {
-    pub(super) fn new(tree: Tree) -> Row {
-        Row { tree, text: None }
+impl RecoveredRow {
+    pub(super) fn new(tree: JsonTree) -> RecoveredRow {
+        RecoveredRow { tree, text: None }
     }
 
     pub(super) fn is_lost(&self) -> bool {
-        self.tree.at(&[OWN, "lost"]).is_some()
+        self.tree.value_at(&[OWN, "lost"]).is_some()
     }
 
     /// Gives a part another value.
-    pub(super) fn set(&mut self, path: &[&str], value: Tree) {
+    pub(super) fn set(&mut self, path: &[&str], value: JsonTree) {
         let mut tree = self.tree.clone();
-        let done = Delta::set(Path::array(path.iter().copied()), value).apply_in_place(&mut tree);
+        let done =
+            Delta::set(DeltaPath::array(path.iter().copied()), value).apply_in_place(&mut tree);
         if done.is_ok() {
             (self.tree, self.text) = (tree, None);
         }
@@ -146,20 +149,20 @@ impl Row {
     }
 
     pub(super) fn line(&self) -> String {
-        self.text.clone().unwrap_or_else(|| self.tree.to_text(&Style::SPACED_ASCII))
+        self.text.clone().unwrap_or_else(|| self.tree.to_text(&JsonStyle::SPACED_ASCII))
     }
 }
 
 /// The rows by their turns.
-pub(super) struct Rows {
-    pub(super) by_turn: BTreeMap<u64, Row>,
+pub(super) struct SurvivingRows {
+    pub(super) by_turn: BTreeMap<u64, RecoveredRow>,
     /// How many places of the log have something that is no row, or a row that is there already.
     pub(super) aside: usize,
     /// How many rows got a part that they lacked, or another row.
-    pub(super) mended: usize,
+    pub(super) repaired: usize,
 }
 
-pub(super) fn rows(lines: &Lines, changes: &Changes) -> Rows {
+pub(super) fn rows(lines: &LogLines, changes: &SurvivingChanges) -> SurvivingRows {
     let (mut found, mut aside) = lines.parsed::<TurnRow>();
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let all = found.len();
@@ -167,18 +170,18 @@ pub(super) fn rows(lines: &Lines, changes: &Changes) -> Rows {
     aside += all - found.len();
     let turns = changes.all.iter().filter(|noted| noted.change.kind.has_row());
     let known: BTreeSet<u64> = turns.map(|noted| noted.change.turn).collect();
-    let said: Vec<Said> =
-        found.iter().map(|(row, _)| Said { number: row.turn, hint: None }).collect();
-    let numbers = settle(&said, 0, &|turn| known.contains(&turn));
-    let mut rows = Rows { by_turn: BTreeMap::new(), aside, mended: 0 };
+    let said: Vec<NumberClaim> =
+        found.iter().map(|(row, _)| NumberClaim { number: row.turn, hint: None }).collect();
+    let numbers = assign_numbers(&said, 0, &|turn| known.contains(&turn));
+    let mut rows = SurvivingRows { by_turn: BTreeMap::new(), aside, repaired: 0 };
     for ((found, text), number) in found.iter().zip(numbers) {
-        let mut row = Row { tree: found.row.clone(), text: Some(text.clone()) };
+        let mut row = RecoveredRow { tree: found.row.clone(), text: Some(text.clone()) };
         if number != found.turn {
             row.set(&["turn_id"], tree_of(&turn_id(number)));
             row.mark();
         }
-        complete(&mut row);
-        rows.mended += usize::from(row.text.is_none());
+        fill_missing_fields(&mut row);
+        rows.repaired += usize::from(row.text.is_none());
         match rows.by_turn.get_mut(&number) {
             Some(first) => {
                 let also = first.tree.len_at(&[OWN, "also"]);
@@ -186,7 +189,7 @@ pub(super) fn rows(lines: &Lines, changes: &Changes) -> Rows {
                     first.set(&[OWN, "also"], tree_of(&[(); 0]));
                 }
                 first.set(&[OWN, "also", &also.unwrap_or(0).to_string()], row.tree);
-                rows.mended += 1;
+                rows.repaired += 1;
             }
             None => drop(rows.by_turn.insert(number, row)),
         }
@@ -195,15 +198,15 @@ pub(super) fn rows(lines: &Lines, changes: &Changes) -> Rows {
 }
 
 /// Gives a row what it lacks.
-fn complete(row: &mut Row) {
+fn fill_missing_fields(row: &mut RecoveredRow) {
     for (part, wanted) in ROW_PARTS {
-        if row.tree.at(&[part]).is_some_and(|found| found.kind() == *wanted) {
+        if row.tree.value_at(&[part]).is_some_and(|found| found.kind() == *wanted) {
             continue;
         }
         let nothing = match wanted {
-            Kind::String => tree_of(""),
-            Kind::Array => tree_of(&[(); 0]),
-            _ => Tree::object(),
+            ValueKind::String => tree_of(""),
+            ValueKind::Array => tree_of(&[(); 0]),
+            _ => JsonTree::object(),
         };
         row.set(&[part], nothing);
         row.mark();

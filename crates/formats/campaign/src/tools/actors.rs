@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Args, Reason, Stage, Stop, flag, text};
-use crate::view::{DEFAULT_HP, FIRST_AREA};
+use super::{RefusalReason, ToolArgs, ToolContext, ToolFailure, flag, text};
+use crate::document_view::{DEFAULT_HP, FIRST_AREA};
 use crate::{hex, new_actor};
 
 /// `actor_spawn`: a new character, in the party unless the call says otherwise.
-pub(super) fn spawn(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop> {
+pub(super) fn spawn(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let character = text(args, "character_id").map(str::trim).filter(|id| !id.is_empty());
-    let character = character.ok_or(Reason::InvalidArgs)?;
+    let character = character.ok_or(RefusalReason::InvalidArgs)?;
     let in_party = flag(args, "bind_to_party", true)?;
     let view = stage.draft.view();
     let position = match args.get("spawn_position") {
@@ -21,7 +21,7 @@ pub(super) fn spawn(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop> {
             here.or_else(|| Some(FIRST_AREA.to_owned()))
         }
     };
-    let position = position.filter(|area| view.has_area(area)).ok_or(Reason::InvalidArgs)?;
+    let position = position.filter(|area| view.has_area(area)).ok_or(RefusalReason::InvalidArgs)?;
     let id = free_id(stage);
     let mut actor = new_actor(&position);
     if let Some(meta) = actor.get_mut("meta") {
@@ -39,14 +39,14 @@ pub(super) fn spawn(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop> {
 }
 
 /// An id that nobody has, which follows from the seed.
-fn free_id(stage: &Stage<'_>) -> String {
+fn free_id(stage: &ToolContext<'_>) -> String {
     let mut count = 0_u64;
     loop {
         let sum =
             Sha256::new().chain_update(stage.seed.to_le_bytes()).chain_update(count.to_le_bytes());
         let digits: String = hex(&sum.finalize()).chars().take(32).collect();
         let id = format!("actor_{digits}");
-        if stage.draft.view().tree.at(&["actors", &id]).is_none() {
+        if stage.draft.view().tree.value_at(&["actors", &id]).is_none() {
             return id;
         }
         count += 1;

@@ -2,17 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::{Args, Reason, Stage, Stop, text, whole};
-use crate::generation::Rules;
+use super::{RefusalReason, ToolArgs, ToolContext, ToolFailure, text, whole};
+use crate::generation::RuleSet;
 
 /// `hp_delta`: adds to somebody's health. By the second rules it does not fall below 0.
-pub(super) fn change(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop> {
-    let target = text(args, "target_character_id").ok_or(Reason::InvalidArgs)?;
-    let delta = args.get("delta").and_then(whole).ok_or(Reason::InvalidArgs)?;
-    text(args, "cause").ok_or(Reason::InvalidArgs)?;
+pub(super) fn change(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
+    let target = text(args, "target_character_id").ok_or(RefusalReason::InvalidArgs)?;
+    let delta = args.get("delta").and_then(whole).ok_or(RefusalReason::InvalidArgs)?;
+    text(args, "cause").ok_or(RefusalReason::InvalidArgs)?;
     let view = stage.draft.view();
-    let hp = view.hp(target).and_then(|hp| hp.checked_add(delta)).ok_or(Reason::InvalidArgs)?;
-    let hp = if view.generation.rules() == Rules::Second { hp.max(0) } else { hp };
+    let hp =
+        view.hp(target).and_then(|hp| hp.checked_add(delta)).ok_or(RefusalReason::InvalidArgs)?;
+    let hp = if view.generation.rules() == RuleSet::Second { hp.max(0) } else { hp };
     let was_dying = view.state(target) == "dying";
     let counts = view.is_on("rules.hp_zero_ends_game");
     stage.draft.set_hp(target, hp)?;

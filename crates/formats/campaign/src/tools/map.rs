@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::{Args, Reason, Stage, Stop, text, whole};
+use super::{RefusalReason, ToolArgs, ToolContext, ToolFailure, text, whole};
+use crate::document_view::{CampaignView, strings};
 use crate::generation::Generation;
-use crate::twister::Twister;
-use crate::view::{View, strings};
+use crate::twister::MersenneTwister;
 use everturn_value::delta::DeltaError;
 
 /// How many areas may be made at once, and how many are if nobody says.
@@ -16,13 +16,13 @@ const USUAL_AREAS: i64 = 6;
 
 /// `map_generate` by the first rules: one area beside an existing one. Maps with one-way roads grow as they do
 /// by the second rules.
-pub(super) fn first(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop> {
+pub(super) fn first(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let view = stage.draft.view();
     if view.generation.has_one_way_roads() {
         return generate(stage, args);
     }
     let parent = text(args, "parent_area_id").filter(|parent| view.has_area(parent));
-    let parent = parent.ok_or(Reason::InvalidArgs)?;
+    let parent = parent.ok_or(RefusalReason::InvalidArgs)?;
     let mut number = view.areas().len() + 1;
     while view.has_area(&format!("area_{number:03}")) {
         number += 1;
@@ -31,7 +31,7 @@ pub(super) fn first(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop> {
     let area = json!({"id": id, "name": "Generated Area", "parent_area_id": parent});
     let connection = json!({"from_area_id": parent, "to_area_id": id});
     stage.draft.set(&["map", "areas", &id], &area)?;
-    if stage.draft.view().tree.at(&["map", "connections"]).is_none() {
+    if stage.draft.view().tree.value_at(&["map", "connections"]).is_none() {
         stage.draft.set(&["map", "connections"], &json!([]))?;
     }
     stage.draft.push(&["map", "connections"], &connection)?;
@@ -39,7 +39,7 @@ pub(super) fn first(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop> {
 }
 
 /// What a call asks for.
-struct Order {
+struct MapOrder {
     parent: Option<String>,
     theme: String,
     size: u32,
@@ -47,8 +47,8 @@ struct Order {
     theme_is_blank: bool,
 }
 
-impl Order {
-    fn parse(args: &Args, view: View<'_>) -> Option<Order> {
+impl MapOrder {
+    fn parse(args: &ToolArgs, view: CampaignView<'_>) -> Option<MapOrder> {
         let parent = match args.get("parent_area_id") {
             None | Some(Value::Null) => None,
             Some(parent) => Some(parent.as_str().filter(|id| view.has_area(id))?.to_owned()),
@@ -70,7 +70,7 @@ impl Order {
         let name = theme.trim();
         let theme_is_blank = name.is_empty();
         let theme = if theme_is_blank { "Generated" } else { name }.to_owned();
-        Some(Order { parent, theme, size: u32::try_from(size).ok()?, seed, theme_is_blank })
+        Some(MapOrder { parent, theme, size: u32::try_from(size).ok()?, seed, theme_is_blank })
     }
 
     fn warnings(&self) -> Vec<&'static str> {
@@ -100,7 +100,7 @@ impl Order {
 }
 
 /// An area of a map that is being worked on.
-struct Area {
+struct MapArea {
     parent: Option<String>,
     roads: BTreeSet<String>,
     /// As they stand in the document; nothing, if there are none.
@@ -109,14 +109,14 @@ struct Area {
     new: Option<Value>,
 }
 
-type Areas = BTreeMap<String, Area>;
+type MapAreas = BTreeMap<String, MapArea>;
 
 /// `map_generate` by the second rules: a chain of areas with some short cuts, which follow from the seed.
-pub(super) fn generate(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop> {
+pub(super) fn generate(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let view = stage.draft.view();
-    let order = Order::parse(args, view).ok_or(Reason::InvalidArgs)?;
-    let mut areas = read(view).ok_or(Reason::InvalidArgs)?;
-    let count = |areas: &Areas| areas.values().map(|area| area.roads.len()).sum::<usize>();
+    let order = MapOrder::parse(args, view).ok_or(RefusalReason::InvalidArgs)?;
+    let mut areas = read(view).ok_or(RefusalReason::InvalidArgs)?;
+    let count = |areas: &MapAreas| areas.values().map(|area| area.roads.len()).sum::<usize>();
     let before = count(&areas);
     let layer: Option<String> = {
         let mut same = areas.iter().filter(|(_, area)| area.parent == order.parent);
@@ -126,7 +126,7 @@ pub(super) fn generate(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop
     for (number, id) in (1..).zip(&ids) {
         let new = Some(order.area(id, number, view.generation));
         let (parent, roads) = (order.parent.clone(), BTreeSet::new());
-        areas.insert(id.clone(), Area { parent, roads, stored: None, new });
+        areas.insert(id.clone(), MapArea { parent, roads, stored: None, new });
     }
     for (from, to) in roads_between(&ids, order.seed.as_deref().unwrap_or("default")) {
         join(&mut areas, &from, &to);
@@ -150,7 +150,7 @@ pub(super) fn generate(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop
         }
     }
     if !is_valid(&areas) {
-        return Err(Reason::InvalidArgs.into());
+        return Err(RefusalReason::InvalidArgs.into());
     }
     write(stage, &areas)?;
     Ok(json!({
@@ -162,10 +162,10 @@ pub(super) fn generate(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop
 }
 
 /// The map as it is; nothing, if its roads make no sense.
-fn read(view: View<'_>) -> Option<Areas> {
-    let mut areas = Areas::new();
+fn read(view: CampaignView<'_>) -> Option<MapAreas> {
+    let mut areas = MapAreas::new();
     for (id, tree) in view.areas() {
-        let stored = tree.at(&["reachable_area_ids"]);
+        let stored = tree.value_at(&["reachable_area_ids"]);
         let list = stored.as_ref().map(strings);
         let known = list.clone().unwrap_or_default();
         let roads: BTreeSet<String> = known.iter().cloned().collect();
@@ -174,19 +174,19 @@ fn read(view: View<'_>) -> Option<Areas> {
             return None;
         }
         let parent = tree.string_at(&["parent_area_id"]);
-        areas.insert(id, Area { parent, roads, stored: list, new: None });
+        areas.insert(id, MapArea { parent, roads, stored: list, new: None });
     }
     Some(areas)
 }
 
-fn join(areas: &mut Areas, from: &str, to: &str) {
+fn join(areas: &mut MapAreas, from: &str, to: &str) {
     if let Some(area) = areas.get_mut(from).filter(|_| from != to) {
         area.roads.insert(to.to_owned());
     }
 }
 
 /// Ids that follow the highest number there is.
-fn free_ids(areas: &Areas, size: u32) -> Vec<String> {
+fn free_ids(areas: &MapAreas, size: u32) -> Vec<String> {
     let number = |id: &String| -> Option<u64> {
         let digits = id.strip_prefix("area_")?;
         digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
@@ -203,7 +203,7 @@ fn roads_between(ids: &[String], seed: &str) -> BTreeSet<(String, String)> {
     let mut roads: BTreeSet<_> = (1..ids.len()).filter_map(|to| pair(to - 1, to)).collect();
     let size = ids.len();
     let wanted = if size >= 4 { roads.len() + (size / 3).clamp(1, size - 2) } else { roads.len() };
-    let mut random = Twister::new(seed);
+    let mut random = MersenneTwister::new(seed);
     let length = u32::try_from(size).unwrap_or_default();
     for _ in 0..size * 4 {
         if roads.len() >= wanted {
@@ -219,8 +219,8 @@ fn roads_between(ids: &[String], seed: &str) -> BTreeSet<(String, String)> {
 
 /// Whether every road leads somewhere, and whoever has the same parent can be reached from each other, if one
 /// could also go back.
-fn is_valid(areas: &Areas) -> bool {
-    let leads = |(id, area): (&String, &Area)| {
+fn is_valid(areas: &MapAreas) -> bool {
+    let leads = |(id, area): (&String, &MapArea)| {
         area.roads.iter().all(|to| to != id && areas.contains_key(to))
     };
     if !areas.iter().all(leads) {
@@ -233,7 +233,7 @@ fn is_valid(areas: &Areas) -> bool {
     groups.values().all(|group| is_connected(areas, group))
 }
 
-fn is_connected(areas: &Areas, group: &[&String]) -> bool {
+fn is_connected(areas: &MapAreas, group: &[&String]) -> bool {
     let mut beside: BTreeMap<&String, Vec<&String>> =
         group.iter().map(|id| (*id, Vec::new())).collect();
     for id in group {
@@ -254,7 +254,7 @@ fn is_connected(areas: &Areas, group: &[&String]) -> bool {
 }
 
 /// Puts what is new into the document: areas, roads in their order, and the connections that follow from them.
-fn write(stage: &mut Stage<'_>, areas: &Areas) -> Result<(), DeltaError> {
+fn write(stage: &mut ToolContext<'_>, areas: &MapAreas) -> Result<(), DeltaError> {
     for (id, area) in areas {
         let roads: Vec<&String> = area.roads.iter().collect();
         match &area.new {

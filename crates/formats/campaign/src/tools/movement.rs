@@ -2,45 +2,45 @@
 
 use serde_json::{Value, json};
 
-use super::{Args, Reason, Stage, Stop, text};
+use super::{RefusalReason, ToolArgs, ToolContext, ToolFailure, text};
 use crate::generation::Generation;
 
 /// `move` by the first rules: the call says who goes, from where, and where to.
-pub(super) fn go_from(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop> {
-    let given = |key: &str| text(args, key).ok_or(Reason::InvalidArgs);
+pub(super) fn go_from(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
+    let given = |key: &str| text(args, key).ok_or(RefusalReason::InvalidArgs);
     let (actor, from, to) = (given("actor_id")?, given("from_area_id")?, given("to_area_id")?);
     let view = stage.draft.view();
     let is_there = view.position(actor).as_deref() == Some(from);
     if actor != stage.actor || !is_there || !view.roads(from).iter().any(|road| road == to) {
-        return Err(Reason::InvalidArgs.into());
+        return Err(RefusalReason::InvalidArgs.into());
     }
     stage.draft.set_position(actor, to)?;
     Ok(json!({"to_area_id": to}))
 }
 
 /// `move` by the second rules: the call says where to, and must not say from where.
-pub(super) fn go(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop> {
-    let to = text(args, "to_area_id").ok_or(Reason::InvalidArgs)?;
+pub(super) fn go(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
+    let to = text(args, "to_area_id").ok_or(RefusalReason::InvalidArgs)?;
     let view = stage.draft.view();
-    let from = view.position(stage.actor).ok_or(Reason::InvalidArgs)?;
+    let from = view.position(stage.actor).ok_or(RefusalReason::InvalidArgs)?;
     let leads_there = view.has_area(to) && view.roads(&from).iter().any(|road| road == to);
     if args.contains_key("from_area_id") || to == from || !leads_there {
-        return Err(Reason::InvalidArgs.into());
+        return Err(RefusalReason::InvalidArgs.into());
     }
     stage.draft.set_position(stage.actor, to)?;
     Ok(json!({"from_area_id": from, "to_area_id": to}))
 }
 
 /// `move_options`: where one could go.
-pub(super) fn options(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop> {
+pub(super) fn options(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let view = stage.draft.view();
     let actor = match args.get("actor_id") {
         None | Some(Value::Null) => stage.actor,
         Some(Value::String(actor)) => actor,
-        Some(_) => return Err(Reason::InvalidArgs.into()),
+        Some(_) => return Err(RefusalReason::InvalidArgs.into()),
     };
     let from = view.position(actor).filter(|from| view.has_area(from));
-    let from = from.ok_or(Reason::InvalidArgs)?;
+    let from = from.ok_or(RefusalReason::InvalidArgs)?;
     let option = |to: &String| {
         let name = view.area_name(to).unwrap_or_default();
         json!({"to_area_id": to, "name": name})

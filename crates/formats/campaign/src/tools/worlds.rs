@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Args, Reason, Stage, Stop, flag, text};
+use super::{RefusalReason, ToolArgs, ToolContext, ToolFailure, flag, text};
 use crate::draft::tree_of;
 use everturn_json::names::SessionId;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// `world_generate`: makes a world if there is none of that name, and binds the campaign to it if asked.
-pub(super) fn generate(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop> {
+pub(super) fn generate(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let given = match args.get("world_id") {
         None | Some(Value::Null) => None,
         Some(Value::String(id)) => Some(id.trim().to_owned()).filter(|id| !id.is_empty()),
-        Some(_) => return Err(Reason::InvalidArgs.into()),
+        Some(_) => return Err(RefusalReason::InvalidArgs.into()),
     };
     let bind = flag(args, "bind_to_campaign", false)?;
     let also_map = flag(args, "also_generate_map", false)?;
@@ -21,22 +21,22 @@ pub(super) fn generate(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop
         None | Some(Value::Null) => None,
         Some(seed @ Value::String(_)) => Some(seed.clone()),
         Some(seed) if seed.is_i64() || seed.is_u64() => Some(seed.clone()),
-        Some(_) => return Err(Reason::InvalidArgs.into()),
+        Some(_) => return Err(RefusalReason::InvalidArgs.into()),
     };
     let generator = match args.get("generator_id") {
         None | Some(Value::Null) => "stub",
         Some(_) => {
             let id = text(args, "generator_id").map(str::trim).filter(|id| !id.is_empty());
-            id.ok_or(Reason::InvalidArgs)?
+            id.ok_or(RefusalReason::InvalidArgs)?
         }
     };
     let selected = || stage.draft.view().tree.string_at(&["selected", "world_id"]);
     let selected = || selected().map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
-    let id = given.or_else(selected).ok_or(Reason::WorldIdMissing)?;
-    let id = SessionId::parse(&id).map_err(|_| Reason::InvalidArgs)?;
+    let id = given.or_else(selected).ok_or(RefusalReason::WorldIdMissing)?;
+    let id = SessionId::parse(&id).map_err(|_| RefusalReason::InvalidArgs)?;
     let known = match stage.draft.made_world(&id) {
         Some(made) => Some(made.clone()),
-        None => (stage.worlds)(&id).map_err(Stop::Broken)?,
+        None => (stage.worlds)(&id).map_err(ToolFailure::Broken)?,
     };
     let created = known.is_none();
     let world = match known {
@@ -50,7 +50,7 @@ pub(super) fn generate(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop
     if bind {
         stage.draft.set(&["selected", "world_id"], id.as_str())?;
     }
-    let part = |path: &[&str]| world.at(path).and_then(|part| part.to_value().ok());
+    let part = |path: &[&str]| world.value_at(path).and_then(|part| part.to_value().ok());
     Ok(json!({
         "world_id": id.as_str(),
         "created": created,
@@ -63,7 +63,7 @@ pub(super) fn generate(stage: &mut Stage<'_>, args: &Args) -> Result<Value, Stop
 }
 
 /// The document of a new world.
-fn new_world(id: &SessionId, seed: Option<&Value>, generator: &str, now: &str) -> Tree {
+fn new_world(id: &SessionId, seed: Option<&Value>, generator: &str, now: &str) -> JsonTree {
     let source = if seed.is_some() { "args.seed" } else { "world_id_hash" };
     let seed = seed.cloned().unwrap_or_else(|| stable_seed(id.as_str()).into());
     tree_of(&json!({

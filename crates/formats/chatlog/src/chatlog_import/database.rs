@@ -17,7 +17,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::error::ImportError;
 use super::journal;
 use everturn_json::names::{FilePath, Name};
-use everturn_store::disk::{Access, Disk, DiskFile, RealDisk};
+use everturn_store::disk::{Disk, DiskFile, FileAccess, RealDisk};
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
@@ -46,33 +46,33 @@ pub(super) const TABLES: &[&str] = &[
 const NEEDED: [&str; 2] = ["chat_sessions", "chat_messages"];
 
 /// A database that is open.
-pub(super) struct Database {
+pub(super) struct ImportDatabase {
     path: PathBuf,
     connection: Connection,
     /// The tables, with the names of their columns.
     tables: BTreeMap<String, Vec<String>>,
 }
 
-impl Database {
-    pub(super) fn open(dir: &Path, name: &Name) -> Result<Database, ImportError> {
-        let files = Files::of(dir, name)?;
+impl ImportDatabase {
+    pub(super) fn open(dir: &Path, name: &Name) -> Result<ImportDatabase, ImportError> {
+        let files = DatabaseFiles::of(dir, name)?;
         let header = files.header()?;
         let connection = if header.get(JOURNAL_MODE) == Some(WRITE_AHEAD) {
             if files.length("-wal")?.is_some_and(|length| length > 0) {
                 return Err(ImportError::Waiting { log: files.beside("-wal") });
             }
-            connect(&files.path, Way::Unchanging)?
+            connect(&files.path, OpenMode::Unchanging)?
         } else {
-            connect(&files.path, Way::Shared)?
+            connect(&files.path, OpenMode::Shared)?
         };
         let mut database =
-            Database { path: files.path.clone(), connection, tables: BTreeMap::new() };
-        match database.look() {
+            ImportDatabase { path: files.path.clone(), connection, tables: BTreeMap::new() };
+        match database.load_tables() {
             Err(ImportError::Database { source, .. })
                 if source.sqlite_error_code() == Some(ErrorCode::ReadOnly) =>
             {
                 database.connection = in_memory(&files)?;
-                database.look()?;
+                database.load_tables()?;
             }
             looked => looked?,
         }
@@ -81,7 +81,7 @@ impl Database {
     }
 
     /// Begins to read, and learns what tables there are.
-    fn look(&mut self) -> Result<(), ImportError> {
+    fn load_tables(&mut self) -> Result<(), ImportError> {
         self.tables = self.read_tables().map_err(|error| self.failed(error))?;
         Ok(())
     }
@@ -176,14 +176,14 @@ fn sort(path: &Path, source: rusqlite::Error) -> ImportError {
 
 /// How a database is opened for reading.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum OpenMode {
     /// Others may change it; their locks are respected.
     Shared,
     /// Nobody changes it.
     Unchanging,
 }
 
-fn connect(path: &Path, way: Way) -> Result<Connection, ImportError> {
+fn connect(path: &Path, way: OpenMode) -> Result<Connection, ImportError> {
     let mut address = String::from("file:");
     for &byte in path.as_os_str().as_bytes() {
         match byte {
@@ -192,7 +192,7 @@ fn connect(path: &Path, way: Way) -> Result<Connection, ImportError> {
             byte => address.push_str(&format!("%{byte:02X}")),
         }
     }
-    address.push_str(if way == Way::Unchanging { "?immutable=1" } else { "?mode=ro" });
+    address.push_str(if way == OpenMode::Unchanging { "?immutable=1" } else { "?mode=ro" });
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -205,7 +205,7 @@ fn connect(path: &Path, way: Way) -> Result<Connection, ImportError> {
 }
 
 /// The database as it was before the change that its program did not finish.
-fn in_memory(files: &Files) -> Result<Connection, ImportError> {
+fn in_memory(files: &DatabaseFiles) -> Result<Connection, ImportError> {
     let damaged = |why: String| ImportError::Journal { journal: files.beside("-journal"), why };
     let journal = files.read("-journal")?;
     let bytes = journal::roll_back(files.read("")?, &journal).map_err(damaged)?;
@@ -218,17 +218,17 @@ fn in_memory(files: &Files) -> Result<Connection, ImportError> {
 }
 
 /// The file of the database and those beside it.
-struct Files {
+struct DatabaseFiles {
     disk: RealDisk,
     name: Name,
     path: PathBuf,
 }
 
-impl Files {
-    fn of(dir: &Path, name: &Name) -> Result<Files, ImportError> {
+impl DatabaseFiles {
+    fn of(dir: &Path, name: &Name) -> Result<DatabaseFiles, ImportError> {
         let path = dir.join(name.as_str());
         let disk = RealDisk::open(dir).map_err(|error| unreadable(&path, error))?;
-        Ok(Files { disk, name: name.clone(), path })
+        Ok(DatabaseFiles { disk, name: name.clone(), path })
     }
 
     fn beside(&self, suffix: &str) -> PathBuf {
@@ -253,7 +253,7 @@ impl Files {
     fn fill(&self, suffix: &str, buf: &mut [u8]) -> Result<usize, ImportError> {
         let path = self.file(suffix)?;
         let mut read = || -> std::io::Result<usize> {
-            let file: Box<dyn DiskFile> = self.disk.open(&path, Access::Read)?;
+            let file: Box<dyn DiskFile> = self.disk.open(&path, FileAccess::Read)?;
             let mut done = 0;
             while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
                 match file.read_at(done as u64, rest)? {

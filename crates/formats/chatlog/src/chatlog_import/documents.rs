@@ -2,23 +2,23 @@
 
 use jiff::Timestamp;
 
-use super::Imported;
-use super::database::Database;
+use super::ImportedDocument;
+use super::database::ImportDatabase;
 use super::error::ImportError;
-use super::ledger::Ledger;
-use super::rows::{self, Row};
+use super::ledger::ImportLedger;
+use super::rows::{self, TableRow};
 use super::value::{flag, object, text, with};
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The documents that sessions refer to.
-pub(super) struct Shelves {
-    pub(super) cards: Vec<Imported>,
-    pub(super) lorebooks: Vec<Imported>,
-    pub(super) tools: Vec<Imported>,
+pub(super) struct ReferencedDocuments {
+    pub(super) cards: Vec<ImportedDocument>,
+    pub(super) lorebooks: Vec<ImportedDocument>,
+    pub(super) tools: Vec<ImportedDocument>,
 }
 
 /// How the documents of a table look.
-struct Shape {
+struct DocumentTable {
     table: &'static str,
     /// What the document says it is.
     kind: &'static str,
@@ -32,7 +32,7 @@ struct Shape {
     columns: &'static [&'static str],
 }
 
-const CARDS: Shape = Shape {
+const CARDS: DocumentTable = DocumentTable {
     table: "characters",
     kind: "character",
     prefix: "char",
@@ -41,7 +41,7 @@ const CARDS: Shape = Shape {
     columns: &["role"],
 };
 
-const LOREBOOKS: Shape = Shape {
+const LOREBOOKS: DocumentTable = DocumentTable {
     table: "lorebooks",
     kind: "lorebook",
     prefix: "lore",
@@ -50,7 +50,7 @@ const LOREBOOKS: Shape = Shape {
     columns: &[],
 };
 
-const TOOLS: Shape = Shape {
+const TOOLS: DocumentTable = DocumentTable {
     table: "support_tools",
     kind: "support-tool",
     prefix: "tool",
@@ -59,20 +59,27 @@ const TOOLS: Shape = Shape {
     columns: &["type"],
 };
 
-impl Shelves {
-    pub(super) fn read(database: &Database, ledger: &mut Ledger) -> Result<Shelves, ImportError> {
-        let mut shelf = |shape: &Shape| -> Result<Vec<Imported>, ImportError> {
+impl ReferencedDocuments {
+    pub(super) fn read(
+        database: &ImportDatabase,
+        ledger: &mut ImportLedger,
+    ) -> Result<ReferencedDocuments, ImportError> {
+        let mut archiver = |shape: &DocumentTable| -> Result<Vec<ImportedDocument>, ImportError> {
             let rows = rows::read(database, shape.table, ledger)?;
             Ok(rows.into_iter().map(|row| document(row, shape, ledger)).collect())
         };
-        Ok(Shelves { cards: shelf(&CARDS)?, lorebooks: shelf(&LOREBOOKS)?, tools: shelf(&TOOLS)? })
+        Ok(ReferencedDocuments {
+            cards: archiver(&CARDS)?,
+            lorebooks: archiver(&LOREBOOKS)?,
+            tools: archiver(&TOOLS)?,
+        })
     }
 
-    pub(super) fn card(&self, id: &str) -> Option<&Imported> {
+    pub(super) fn card(&self, id: &str) -> Option<&ImportedDocument> {
         self.cards.iter().find(|card| card.id == id)
     }
 
-    pub(super) fn tool(&self, id: &str) -> Option<&Imported> {
+    pub(super) fn tool(&self, id: &str) -> Option<&ImportedDocument> {
         self.tools.iter().find(|tool| tool.id == id)
     }
 
@@ -81,65 +88,69 @@ impl Shelves {
     }
 }
 
-fn document(mut row: Row, shape: &Shape, ledger: &mut Ledger) -> Imported {
+fn document(
+    mut row: TableRow,
+    shape: &DocumentTable,
+    ledger: &mut ImportLedger,
+) -> ImportedDocument {
     let id = row.id(shape.prefix);
     let title = row.needed(shape.title, &id);
     let created = row.time("created_at", Timestamp::UNIX_EPOCH);
     let modified = row.time("modified_at", created);
-    let data = row.json_object("data").unwrap_or_else(Tree::object);
+    let data = row.json_object("data").unwrap_or_else(JsonTree::object);
     let is_whole = data.string_at(&["type"]).as_deref() == Some(shape.kind)
-        || data.at(&[shape.body]).is_some_and(|body| body.kind() == Kind::Object);
+        || data.value_at(&[shape.body]).is_some_and(|body| body.kind() == ValueKind::Object);
     let whole = if is_whole { data } else { object([(shape.body, data)]) };
-    let body = whole.at(&[shape.body]).filter(|body| body.kind() == Kind::Object);
-    let mut body = body.unwrap_or_else(Tree::object);
-    if shape.title == "name" && body.at(&["name"]).is_none() {
+    let body = whole.value_at(&[shape.body]).filter(|body| body.kind() == ValueKind::Object);
+    let mut body = body.unwrap_or_else(JsonTree::object);
+    if shape.title == "name" && body.value_at(&["name"]).is_none() {
         body = with(&body, [("name", text(&title))]);
     }
     for column in shape.columns {
         if let Some(value) = row.text(column)
-            && body.at(&[column]).is_none()
+            && body.value_at(&[column]).is_none()
         {
             body = with(&body, [(*column, text(&value))]);
         }
     }
     let metadata = metadata(&mut row, &whole, &id, &title, created, modified);
-    let version = whole.at(&["version"]).unwrap_or_else(|| text("1.0"));
+    let version = whole.value_at(&["version"]).unwrap_or_else(|| text("1.0"));
     let head = object([("version", version), ("type", text(shape.kind)), ("metadata", metadata)]);
-    let rest = whole.children().into_iter().filter(|(key, _)| head.at(&[key]).is_none());
+    let rest = whole.children().into_iter().filter(|(key, _)| head.value_at(&[key]).is_none());
     let mut members = head.children();
     members.extend(rest);
     let mut document = with(&object(members), [(shape.body, body)]);
     if let Some(source) = row.placed(ledger) {
         document = with(&document, [source]);
     }
-    Imported { id, title, document }
+    ImportedDocument { id, title, document }
 }
 
 /// The metadata of a document: its own, with the id and times of the row, because sessions refer to these.
 fn metadata(
-    row: &mut Row,
-    whole: &Tree,
+    row: &mut TableRow,
+    whole: &JsonTree,
     id: &str,
     title: &str,
     created: Timestamp,
     modified: Timestamp,
-) -> Tree {
-    let own = whole.at(&["metadata"]).filter(|own| own.kind() == Kind::Object);
-    let own = own.unwrap_or_else(Tree::object);
-    if let Some(other) = own.at(&["id"])
+) -> JsonTree {
+    let own = whole.value_at(&["metadata"]).filter(|own| own.kind() == ValueKind::Object);
+    let own = own.unwrap_or_else(JsonTree::object);
+    if let Some(other) = own.value_at(&["id"])
         && own.string_at(&["id"]).as_deref() != Some(id)
     {
         row.keep("metadata_id", other);
     }
     let mut members = vec![
         ("id", text(id)),
-        ("created", own.at(&["created"]).unwrap_or_else(|| text(&created.to_string()))),
+        ("created", own.value_at(&["created"]).unwrap_or_else(|| text(&created.to_string()))),
         ("modified", text(&modified.to_string())),
     ];
     if let Some(series) = row.text("series") {
-        members.push(("series", own.at(&["series"]).unwrap_or_else(|| text(&series))));
+        members.push(("series", own.value_at(&["series"]).unwrap_or_else(|| text(&series))));
     }
-    if own.at(&["title"]).is_none() {
+    if own.value_at(&["title"]).is_none() {
         members.push(("title", text(title)));
     }
     if row.flag("is_favorite") {

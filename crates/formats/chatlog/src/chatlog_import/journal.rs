@@ -7,7 +7,7 @@
 const MAGIC: &[u8] = &[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
 /// What the header of a part says.
-struct Header {
+struct JournalHeader {
     /// How many records follow; all that there are if this is the largest number.
     records: u32,
     nonce: u32,
@@ -21,10 +21,10 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))
 }
 
-fn header(journal: &[u8], at: usize) -> Option<Header> {
+fn header(journal: &[u8], at: usize) -> Option<JournalHeader> {
     let bytes = journal.get(at..)?.strip_prefix(MAGIC)?;
     let size = |at: usize| number(bytes, at).and_then(|size| usize::try_from(size).ok());
-    Some(Header {
+    Some(JournalHeader {
         records: number(bytes, 0)?,
         nonce: number(bytes, 4)?,
         pages: number(bytes, 8)?,

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// How many rows of a table were read, and what became of them: `read = kept + repaired + set_aside`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct RowCounts {
     /// Rows that were read.
     pub read: u64,
     /// Rows that are in a document as they were.
@@ -19,7 +19,7 @@ pub struct Tally {
 
 /// Something that should be known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct ImportNote {
     /// The table; empty if it is about the whole database.
     pub table: String,
     /// The row, by its number in the table.
@@ -30,7 +30,7 @@ pub struct Note {
 
 /// A row that has no place in a document.
 #[derive(Debug, Clone)]
-pub struct SetAside {
+pub struct RejectedRow {
     /// The table.
     pub table: String,
     /// The row, by its number in the table.
@@ -38,29 +38,29 @@ pub struct SetAside {
     /// Why it has no place.
     pub why: String,
     /// The row, by the names of its columns.
-    pub content: Tree,
+    pub content: JsonTree,
 }
 
 /// What became of the rows of a database.
 #[derive(Debug, Clone, Default)]
-pub struct Report {
+pub struct ImportReport {
     /// The counts, by table.
-    pub tables: BTreeMap<String, Tally>,
+    pub tables: BTreeMap<String, RowCounts>,
     /// What should be known.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ImportNote>,
     /// Rows that are in no document.
-    pub set_aside: Vec<SetAside>,
+    pub set_aside: Vec<RejectedRow>,
     /// Messages, by id, of which the program had lost the text when it saved them.
     pub lost: Vec<String>,
     /// Tables that are not imported, with their number of rows.
     pub skipped: Vec<(String, u64)>,
 }
 
-impl Report {
+impl ImportReport {
     /// The counts of all tables together.
     #[must_use]
-    pub fn total(&self) -> Tally {
-        self.tables.values().fold(Tally::default(), |sum, tally| Tally {
+    pub fn total(&self) -> RowCounts {
+        self.tables.values().fold(RowCounts::default(), |sum, tally| RowCounts {
             read: sum.read + tally.read,
             kept: sum.kept + tally.kept,
             repaired: sum.repaired + tally.repaired,
@@ -71,10 +71,10 @@ impl Report {
 
 /// A report that is being written.
 #[derive(Default)]
-pub(super) struct Ledger(Report);
+pub(super) struct ImportLedger(ImportReport);
 
-impl Ledger {
-    fn tally(&mut self, table: &str) -> &mut Tally {
+impl ImportLedger {
+    fn tally(&mut self, table: &str) -> &mut RowCounts {
         self.0.tables.entry(table.to_owned()).or_default()
     }
 
@@ -92,14 +92,14 @@ impl Ledger {
         repairs.into_iter().for_each(|what| self.note(table, Some(row), what));
     }
 
-    pub(super) fn set_aside(&mut self, aside: SetAside) {
+    pub(super) fn set_aside(&mut self, aside: RejectedRow) {
         self.tally(&aside.table).set_aside += 1;
         self.note(&aside.table, Some(aside.row), format!("set aside: {}", aside.why));
         self.0.set_aside.push(aside);
     }
 
     pub(super) fn note(&mut self, table: &str, row: Option<i64>, what: String) {
-        self.0.notes.push(Note { table: table.to_owned(), row, what });
+        self.0.notes.push(ImportNote { table: table.to_owned(), row, what });
     }
 
     pub(super) fn lost(&mut self, message: String) {
@@ -110,7 +110,7 @@ impl Ledger {
         self.0.skipped.push((table, rows));
     }
 
-    pub(super) fn report(self) -> Report {
+    pub(super) fn report(self) -> ImportReport {
         self.0
     }
 }

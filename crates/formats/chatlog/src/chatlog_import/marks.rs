@@ -2,16 +2,16 @@
 
 use jiff::Timestamp;
 
-use super::ledger::Ledger;
-use super::rows::Row;
+use super::ledger::ImportLedger;
+use super::rows::TableRow;
 use super::value::{list, object, text};
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// The kinds of markers that there are.
 const MARKERS: &[&str] = &["chapter", "scene", "event", "decision"];
 
 /// What bookmarks and markers have in common.
-struct Mark {
+struct MarkRow {
     id: String,
     name: String,
     description: Option<String>,
@@ -19,18 +19,18 @@ struct Mark {
     time: Timestamp,
 }
 
-impl Mark {
-    fn of(row: &mut Row, prefix: &str, start: Timestamp) -> Mark {
+impl MarkRow {
+    fn of(row: &mut TableRow, prefix: &str, start: Timestamp) -> MarkRow {
         let id = row.id(prefix);
         let name = row.needed("name", &id);
         let description = row.text("description");
         let message = row.needed("message_id", "");
         let time = row.time("timestamp", start);
         row.cells_of_session();
-        Mark { id, name, description, message, time }
+        MarkRow { id, name, description, message, time }
     }
 
-    fn members(&self, kind: Option<&str>) -> Vec<(&'static str, Tree)> {
+    fn members(&self, kind: Option<&str>) -> Vec<(&'static str, JsonTree)> {
         let time = self.time.to_string();
         let members = [
             ("id", Some(self.id.as_str())),
@@ -46,12 +46,12 @@ impl Mark {
 
 /// A bookmark; `states` are the tool states that belong to each bookmark.
 pub(super) fn bookmark(
-    mut row: Row,
+    mut row: TableRow,
     start: Timestamp,
     states: impl FnOnce(&str) -> Vec<String>,
-    ledger: &mut Ledger,
-) -> Tree {
-    let mark = Mark::of(&mut row, "bm", start);
+    ledger: &mut ImportLedger,
+) -> JsonTree {
+    let mark = MarkRow::of(&mut row, "bm", start);
     let states = states(&mark.id).iter().map(|id| text(id)).collect();
     let mut members = mark.members(None);
     members.push(("tool_snapshot_ids", list(states)));
@@ -59,12 +59,12 @@ pub(super) fn bookmark(
     object(members)
 }
 
-pub(super) fn marker(mut row: Row, start: Timestamp, ledger: &mut Ledger) -> Tree {
+pub(super) fn marker(mut row: TableRow, start: Timestamp, ledger: &mut ImportLedger) -> JsonTree {
     let kind = row.needed("type", "event");
     if !MARKERS.contains(&kind.as_str()) {
         ledger.note(row.table(), Some(row.number), format!("the type {kind:?} is not known"));
     }
-    let mark = Mark::of(&mut row, "nm", start);
+    let mark = MarkRow::of(&mut row, "nm", start);
     let mut members = mark.members(Some(&kind));
     members.extend(row.placed(ledger));
     object(members)

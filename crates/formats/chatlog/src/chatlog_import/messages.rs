@@ -2,25 +2,29 @@
 
 use jiff::Timestamp;
 
-use super::ledger::Ledger;
-use super::rows::Row;
+use super::ledger::ImportLedger;
+use super::rows::TableRow;
 use super::value::{flag, list, object, text, with};
 use everturn_value::outline::text_of;
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The kinds of messages that there are.
 const TYPES: &[&str] = &["system", "narrator", "protagonist", "npc", "ooc"];
 
 /// A message with its time.
-pub(super) struct Said {
+pub(super) struct ImportedMessage {
     pub(super) id: String,
     pub(super) time: Timestamp,
-    pub(super) message: Tree,
+    pub(super) message: JsonTree,
 }
 
 /// The messages of a session in the order in which they were said: by time, and within a second, which is as
 /// exact as the program is, by the order in which they were written. `rows` come in the latter.
-pub(super) fn in_order(rows: Vec<Row>, start: Timestamp, ledger: &mut Ledger) -> Vec<Said> {
+pub(super) fn in_order(
+    rows: Vec<TableRow>,
+    start: Timestamp,
+    ledger: &mut ImportLedger,
+) -> Vec<ImportedMessage> {
     let mut last = start;
     let mut said = Vec::with_capacity(rows.len());
     let mut backwards = 0_u64;
@@ -40,7 +44,7 @@ pub(super) fn in_order(rows: Vec<Row>, start: Timestamp, ledger: &mut Ledger) ->
     said
 }
 
-fn message(mut row: Row, before: Timestamp, ledger: &mut Ledger) -> Said {
+fn message(mut row: TableRow, before: Timestamp, ledger: &mut ImportLedger) -> ImportedMessage {
     let id = row.id("msg");
     let time = row.time("timestamp", before);
     let kind = row.needed("type", "system");
@@ -71,7 +75,7 @@ fn message(mut row: Row, before: Timestamp, ledger: &mut Ledger) -> Said {
         ("metadata", metadata),
     ];
     members.extend(row.placed(ledger));
-    Said { id, time, message: object(members) }
+    ImportedMessage { id, time, message: object(members) }
 }
 
 /// Whether the program bound an object where a text belongs.
@@ -81,9 +85,10 @@ fn is_lost(words: &str) -> bool {
 }
 
 /// The content as the document has it. The program saved texts, and for narrators also objects with a text.
-fn content(words: &str, formatted: Option<&str>) -> Tree {
-    let held = words.trim_start().starts_with('{').then(|| Tree::parse(words).ok()).flatten();
-    let held = held.filter(|held| held.at(&["text"]).is_some_and(|it| it.kind() == Kind::String));
+fn content(words: &str, formatted: Option<&str>) -> JsonTree {
+    let held = words.trim_start().starts_with('{').then(|| JsonTree::parse(words).ok()).flatten();
+    let held = held
+        .filter(|held| held.value_at(&["text"]).is_some_and(|it| it.kind() == ValueKind::String));
     let content = held.unwrap_or_else(|| object([("text", text(words))]));
     match formatted {
         Some(formatted) => with(&content, [("formatted_text", text(formatted))]),
@@ -91,8 +96,8 @@ fn content(words: &str, formatted: Option<&str>) -> Tree {
     }
 }
 
-fn metadata(row: &mut Row, ledger: &mut Ledger) -> Tree {
-    let own = row.json_object("metadata").unwrap_or_else(Tree::object);
+fn metadata(row: &mut TableRow, ledger: &mut ImportLedger) -> JsonTree {
+    let own = row.json_object("metadata").unwrap_or_else(JsonTree::object);
     let edited = row.flag("is_edited");
     let edits = history(row, "edit_history", ledger);
     let regenerated = row.flag("is_regenerated");
@@ -103,8 +108,8 @@ fn metadata(row: &mut Row, ledger: &mut Ledger) -> Tree {
         ("is_regenerated", flag(regenerated)),
         ("regeneration_history", tellings),
     ];
-    let taken = members.iter().filter_map(|(key, _)| Some((*key, own.at(&[key])?)));
-    let taken: Vec<(&str, Tree)> = taken.collect();
+    let taken = members.iter().filter_map(|(key, _)| Some((*key, own.value_at(&[key])?)));
+    let taken: Vec<(&str, JsonTree)> = taken.collect();
     if !taken.is_empty() {
         row.keep("metadata", object(taken));
     }
@@ -112,24 +117,24 @@ fn metadata(row: &mut Row, ledger: &mut Ledger) -> Tree {
 }
 
 /// A history of contents, each as the document has it, with its time.
-fn history(row: &mut Row, column: &str, ledger: &mut Ledger) -> Tree {
+fn history(row: &mut TableRow, column: &str, ledger: &mut ImportLedger) -> JsonTree {
     let Some(tree) = row.json(column) else { return list(Vec::new()) };
-    if tree.kind() != Kind::Array {
-        if tree.kind() != Kind::Null {
+    if tree.kind() != ValueKind::Array {
+        if tree.kind() != ValueKind::Null {
             row.repaired(format!("{column} is {}, not an array", tree.kind()));
             row.keep(column, tree);
         }
         return list(Vec::new());
     }
     let entries = tree.children().into_iter().map(|(_, entry)| {
-        let words = entry.at(&["content"]).as_ref().and_then(text_of);
+        let words = entry.value_at(&["content"]).as_ref().and_then(text_of);
         let Some(words) = words.or_else(|| text_of(&entry)) else { return entry };
         if is_lost(&words) {
             let what = format!("{column} holds a text that was lost at the source");
             ledger.note(row.table(), Some(row.number), what);
         }
-        let formatted = entry.at(&["formatted_content"]).as_ref().and_then(text_of);
-        let time = entry.at(&["timestamp"]).map(|time| ("timestamp".to_owned(), time));
+        let formatted = entry.value_at(&["formatted_content"]).as_ref().and_then(text_of);
+        let time = entry.value_at(&["timestamp"]).map(|time| ("timestamp".to_owned(), time));
         let known = ["content", "formatted_content", "timestamp"];
         let content = ("content".to_owned(), content(&words, formatted.as_deref()));
         let rest = entry.children().into_iter().filter(|(key, _)| !known.contains(&key.as_str()));
@@ -138,7 +143,7 @@ fn history(row: &mut Row, column: &str, ledger: &mut Ledger) -> Tree {
     list(entries.collect())
 }
 
-impl Row {
+impl TableRow {
     /// The column that says to which session the row belongs, which its place in a document says too.
     pub(super) fn cells_of_session(&mut self) {
         drop(self.text("session_id"));

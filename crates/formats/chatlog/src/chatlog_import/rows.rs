@@ -4,30 +4,30 @@ use indexmap::IndexMap;
 use jiff::Timestamp;
 use rusqlite::types::{Value, ValueRef};
 
-use super::database::{Database, is_damage};
+use super::database::{ImportDatabase, is_damage};
 use super::error::ImportError;
-use super::ledger::{Ledger, SetAside};
+use super::ledger::{ImportLedger, RejectedRow};
 use super::value::{object, of_cell, text, time};
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// One row of a table.
-pub(super) struct Row {
+pub(super) struct TableRow {
     table: &'static str,
     /// Its number in the table, which tells the order in which rows were written.
     pub(super) number: i64,
     cells: IndexMap<String, Value>,
     /// Members for what the document has no place for, or has in another shape.
-    source: Vec<(String, Tree)>,
+    source: Vec<(String, JsonTree)>,
     repairs: Vec<String>,
 }
 
 /// All rows of a table, in the order in which they were written. A table that is not there has none, which is
 /// noted, as is where reading ends because the file is damaged.
 pub(super) fn read(
-    database: &Database,
+    database: &ImportDatabase,
     table: &'static str,
-    ledger: &mut Ledger,
-) -> Result<Vec<Row>, ImportError> {
+    ledger: &mut ImportLedger,
+) -> Result<Vec<TableRow>, ImportError> {
     if database.columns(table).is_none() {
         ledger.note(table, None, "there is no such table".to_owned());
         return Ok(Vec::new());
@@ -46,9 +46,9 @@ pub(super) fn read(
 }
 
 fn read_into(
-    database: &Database,
+    database: &ImportDatabase,
     table: &'static str,
-    rows: &mut Vec<Row>,
+    rows: &mut Vec<TableRow>,
 ) -> rusqlite::Result<()> {
     let query = format!("SELECT rowid, * FROM {table} ORDER BY rowid");
     let mut statement = database.connection().prepare(&query)?;
@@ -60,7 +60,7 @@ fn read_into(
         for (at, name) in (1..).zip(&names) {
             cells.insert(name.clone(), cell(row.get_ref(at)?, name, &mut repairs));
         }
-        rows.push(Row { table, number: row.get(0)?, cells, source: Vec::new(), repairs });
+        rows.push(TableRow { table, number: row.get(0)?, cells, source: Vec::new(), repairs });
     }
     Ok(())
 }
@@ -81,7 +81,7 @@ fn cell(value: ValueRef<'_>, name: &str, repairs: &mut Vec<String>) -> Value {
     }
 }
 
-impl Row {
+impl TableRow {
     fn take(&mut self, column: &str) -> Option<Value> {
         self.cells.shift_remove(column).filter(|cell| *cell != Value::Null)
     }
@@ -92,7 +92,7 @@ impl Row {
     }
 
     /// Keeps a value beside the document.
-    pub(super) fn keep(&mut self, name: &str, value: Tree) {
+    pub(super) fn keep(&mut self, name: &str, value: JsonTree) {
         self.source.push((name.to_owned(), value));
     }
 
@@ -157,9 +157,9 @@ impl Row {
     }
 
     /// The JSON in a column. What is no JSON is kept beside, as the text it is.
-    pub(super) fn json(&mut self, column: &str) -> Option<Tree> {
+    pub(super) fn json(&mut self, column: &str) -> Option<JsonTree> {
         let words = self.text(column)?;
-        match Tree::parse(words.as_str()) {
+        match JsonTree::parse(words.as_str()) {
             Ok(tree) => Some(tree),
             Err(bad) => {
                 self.repaired(format!("{column} is not JSON: {bad}"));
@@ -170,11 +170,11 @@ impl Row {
     }
 
     /// The JSON object in a column; anything else is kept beside.
-    pub(super) fn json_object(&mut self, column: &str) -> Option<Tree> {
+    pub(super) fn json_object(&mut self, column: &str) -> Option<JsonTree> {
         let tree = self.json(column)?;
         match tree.kind() {
-            Kind::Object => Some(tree),
-            Kind::Null => None,
+            ValueKind::Object => Some(tree),
+            ValueKind::Null => None,
             kind => {
                 self.repaired(format!("{column} is {kind}, not an object"));
                 self.keep(column, tree);
@@ -184,7 +184,7 @@ impl Row {
     }
 
     /// The row has found its place. What nobody asked for becomes the member `source`.
-    pub(super) fn placed(mut self, ledger: &mut Ledger) -> Option<(&'static str, Tree)> {
+    pub(super) fn placed(mut self, ledger: &mut ImportLedger) -> Option<(&'static str, JsonTree)> {
         let rest = self.cells.into_iter().filter(|(_, cell)| *cell != Value::Null);
         self.source.extend(rest.map(|(name, cell)| (name, of_cell(&cell))));
         ledger.placed(self.table, self.number, self.repairs);
@@ -192,11 +192,11 @@ impl Row {
     }
 
     /// The row has no place in any document.
-    pub(super) fn set_aside(self, why: impl Into<String>, ledger: &mut Ledger) {
+    pub(super) fn set_aside(self, why: impl Into<String>, ledger: &mut ImportLedger) {
         let cells = self.cells.iter().map(|(name, cell)| (name.clone(), of_cell(cell)));
         let content = object(cells.chain(self.source));
-        let Row { table, number, .. } = self;
-        ledger.set_aside(SetAside {
+        let TableRow { table, number, .. } = self;
+        ledger.set_aside(RejectedRow {
             table: table.to_owned(),
             row: number,
             why: why.into(),

@@ -4,48 +4,48 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 
-use super::Imported;
-use super::database::Database;
-use super::documents::Shelves;
+use super::ImportedDocument;
+use super::database::ImportDatabase;
+use super::documents::ReferencedDocuments;
 use super::error::ImportError;
-use super::ledger::Ledger;
+use super::ledger::ImportLedger;
 use super::marks;
-use super::messages::{self, Said};
-use super::rows::{self, Row};
-use super::states::{self, Snapshot};
+use super::messages::{self, ImportedMessage};
+use super::rows::{self, TableRow};
+use super::states::{self, ImportedSnapshot};
 use super::value::{flag, list, number, object, text};
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// Rows by the session, or by whatever else, that they belong to.
-type Grouped = HashMap<String, Vec<Row>>;
+type RowsByOwner = HashMap<String, Vec<TableRow>>;
 
 /// The rows that belong to sessions.
-struct Parts {
-    messages: Grouped,
-    states: Grouped,
-    tools: Grouped,
-    bookmarks: Grouped,
-    markers: Grouped,
+struct SessionRows {
+    messages: RowsByOwner,
+    states: RowsByOwner,
+    tools: RowsByOwner,
+    bookmarks: RowsByOwner,
+    markers: RowsByOwner,
     /// The tool states of bookmarks.
-    bookmarked: Grouped,
+    bookmarked: RowsByOwner,
 }
 
 pub(super) fn read(
-    database: &Database,
-    shelves: &Shelves,
-    ledger: &mut Ledger,
-) -> Result<Vec<Imported>, ImportError> {
+    database: &ImportDatabase,
+    shelves: &ReferencedDocuments,
+    ledger: &mut ImportLedger,
+) -> Result<Vec<ImportedDocument>, ImportError> {
     let sessions = rows::read(database, "chat_sessions", ledger)?;
-    let mut grouped = |table: &'static str, column: &str| -> Result<Grouped, ImportError> {
+    let mut grouped = |table: &'static str, column: &str| -> Result<RowsByOwner, ImportError> {
         let rows = rows::read(database, table, ledger)?;
-        let mut groups = Grouped::new();
+        let mut groups = RowsByOwner::new();
         for row in rows {
             let owner = row.peek(column).unwrap_or_default().to_owned();
             groups.entry(owner).or_default().push(row);
         }
         Ok(groups)
     };
-    let mut parts = Parts {
+    let mut parts = SessionRows {
         messages: grouped("chat_messages", "session_id")?,
         states: grouped("tool_states", "session_id")?,
         tools: grouped("session_tools", "session_id")?,
@@ -53,9 +53,9 @@ pub(super) fn read(
         markers: grouped("narrative_markers", "session_id")?,
         bookmarked: grouped("bookmark_tool_states", "bookmark_id")?,
     };
-    let logs: Vec<Imported> =
+    let logs: Vec<ImportedDocument> =
         sessions.into_iter().map(|row| log(row, &mut parts, shelves, ledger)).collect();
-    let Parts { messages, states, tools, bookmarks, markers, bookmarked } = parts;
+    let SessionRows { messages, states, tools, bookmarks, markers, bookmarked } = parts;
     for group in [messages, states, tools, bookmarks, markers] {
         set_aside(group, "there is no session", ledger);
     }
@@ -64,8 +64,8 @@ pub(super) fn read(
 }
 
 /// Rows whose owner is not there, in the order of the table.
-fn set_aside(groups: Grouped, why: &str, ledger: &mut Ledger) {
-    let mut rows: Vec<(String, Row)> = groups
+fn set_aside(groups: RowsByOwner, why: &str, ledger: &mut ImportLedger) {
+    let mut rows: Vec<(String, TableRow)> = groups
         .into_iter()
         .flat_map(|(owner, rows)| rows.into_iter().map(move |row| (owner.clone(), row)))
         .collect();
@@ -75,13 +75,19 @@ fn set_aside(groups: Grouped, why: &str, ledger: &mut Ledger) {
     }
 }
 
-fn log(mut row: Row, parts: &mut Parts, shelves: &Shelves, ledger: &mut Ledger) -> Imported {
+fn log(
+    mut row: TableRow,
+    parts: &mut SessionRows,
+    shelves: &ReferencedDocuments,
+    ledger: &mut ImportLedger,
+) -> ImportedDocument {
     let id = row.id("session");
     let title = row.needed("title", &id);
     let created = row.time("created_at", Timestamp::UNIX_EPOCH);
     let modified = row.time("modified_at", created);
-    let mut of =
-        |groups: fn(&mut Parts) -> &mut Grouped| groups(parts).remove(&id).unwrap_or_default();
+    let mut of = |groups: fn(&mut SessionRows) -> &mut RowsByOwner| {
+        groups(parts).remove(&id).unwrap_or_default()
+    };
     let (messages, states) = (of(|it| &mut it.messages), of(|it| &mut it.states));
     let (bookmarks, markers) = (of(|it| &mut it.bookmarks), of(|it| &mut it.markers));
     let tools = of(|it| &mut it.tools);
@@ -98,8 +104,8 @@ fn log(mut row: Row, parts: &mut Parts, shelves: &Shelves, ledger: &mut Ledger) 
         noted.into_iter().for_each(|row| drop(row.placed(ledger)));
         bookmark
     });
-    let bookmarks: Vec<Tree> = bookmarks.collect();
-    let markers: Vec<Tree> =
+    let bookmarks: Vec<JsonTree> = bookmarks.collect();
+    let markers: Vec<JsonTree> =
         markers.into_iter().map(|row| marks::marker(row, created, ledger)).collect();
     report_dangling(&id, &said, &snapshots, &bookmarks, &markers, ledger);
     let metadata = metadata(&mut row, &id, &title, created, modified);
@@ -115,10 +121,16 @@ fn log(mut row: Row, parts: &mut Parts, shelves: &Shelves, ledger: &mut Ledger) 
         ("narrative_markers", list(markers)),
     ];
     members.extend(row.placed(ledger));
-    Imported { id, title, document: object(members) }
+    ImportedDocument { id, title, document: object(members) }
 }
 
-fn metadata(row: &mut Row, id: &str, title: &str, created: Timestamp, modified: Timestamp) -> Tree {
+fn metadata(
+    row: &mut TableRow,
+    id: &str,
+    title: &str,
+    created: Timestamp,
+    modified: Timestamp,
+) -> JsonTree {
     let mut members = vec![
         ("id", text(id)),
         ("created", text(&created.to_string())),
@@ -136,13 +148,13 @@ fn metadata(row: &mut Row, id: &str, title: &str, created: Timestamp, modified: 
 }
 
 fn session(
-    row: &mut Row,
-    tools: Vec<Row>,
-    said: &[Said],
+    row: &mut TableRow,
+    tools: Vec<TableRow>,
+    said: &[ImportedMessage],
     created: Timestamp,
-    shelves: &Shelves,
-    ledger: &mut Ledger,
-) -> Tree {
+    shelves: &ReferencedDocuments,
+    ledger: &mut ImportLedger,
+) -> JsonTree {
     let start = said.first().map_or(created, |said| said.time);
     let end = said.last().map_or(created, |said| said.time);
     let mut members = vec![
@@ -170,11 +182,15 @@ fn session(
     }
     let tools = tools.into_iter().map(|row| session_tool(row, shelves, ledger)).collect();
     members.push(("support_tools", list(tools)));
-    members.push(("settings", row.json_object("settings").unwrap_or_else(Tree::object)));
+    members.push(("settings", row.json_object("settings").unwrap_or_else(JsonTree::object)));
     object(members)
 }
 
-fn session_tool(mut row: Row, shelves: &Shelves, ledger: &mut Ledger) -> Tree {
+fn session_tool(
+    mut row: TableRow,
+    shelves: &ReferencedDocuments,
+    ledger: &mut ImportLedger,
+) -> JsonTree {
     let id = row.needed("tool_id", "");
     let tool = shelves.tool(&id);
     if tool.is_none() {
@@ -194,11 +210,11 @@ fn session_tool(mut row: Row, shelves: &Shelves, ledger: &mut Ledger) -> Tree {
 /// Tells of references that lead nowhere; they are kept.
 fn report_dangling(
     session: &str,
-    said: &[Said],
-    snapshots: &[Snapshot],
-    bookmarks: &[Tree],
-    markers: &[Tree],
-    ledger: &mut Ledger,
+    said: &[ImportedMessage],
+    snapshots: &[ImportedSnapshot],
+    bookmarks: &[JsonTree],
+    markers: &[JsonTree],
+    ledger: &mut ImportLedger,
 ) {
     let messages: HashSet<&str> = said.iter().map(|said| said.id.as_str()).collect();
     let states: HashSet<&str> = snapshots.iter().map(|it| it.id.as_str()).collect();
@@ -221,7 +237,7 @@ fn report_dangling(
             if !messages.contains(message.as_str()) {
                 tell(table, format!("{id} is at the message {message:?}, which does not exist"));
             }
-            let noted = mark.at(&["tool_snapshot_ids"]).map(|ids| ids.children());
+            let noted = mark.value_at(&["tool_snapshot_ids"]).map(|ids| ids.children());
             for (_, state) in noted.unwrap_or_default() {
                 let state = state.string_at::<&str>(&[]).unwrap_or_default();
                 if !states.contains(state.as_str()) {

@@ -4,23 +4,27 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use super::ledger::Ledger;
-use super::rows::Row;
+use super::ledger::ImportLedger;
+use super::rows::TableRow;
 use super::value::{list, object, text};
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// A snapshot with its time.
-pub(super) struct Snapshot {
+pub(super) struct ImportedSnapshot {
     pub(super) id: String,
     pub(super) time: Timestamp,
     pub(super) message: Option<String>,
-    pub(super) snapshot: Tree,
+    pub(super) snapshot: JsonTree,
 }
 
 /// The snapshots of a session, by time, and within a second in the order in which they were written.
-pub(super) fn in_order(rows: Vec<Row>, start: Timestamp, ledger: &mut Ledger) -> Vec<Snapshot> {
+pub(super) fn in_order(
+    rows: Vec<TableRow>,
+    start: Timestamp,
+    ledger: &mut ImportLedger,
+) -> Vec<ImportedSnapshot> {
     let mut last = start;
-    let mut before: HashMap<String, Tree> = HashMap::new();
+    let mut before: HashMap<String, JsonTree> = HashMap::new();
     let mut snapshots = Vec::with_capacity(rows.len());
     for row in rows {
         let snapshot = snapshot(row, last, &mut before, ledger);
@@ -32,11 +36,11 @@ pub(super) fn in_order(rows: Vec<Row>, start: Timestamp, ledger: &mut Ledger) ->
 }
 
 fn snapshot(
-    mut row: Row,
+    mut row: TableRow,
     last: Timestamp,
-    before: &mut HashMap<String, Tree>,
-    ledger: &mut Ledger,
-) -> Snapshot {
+    before: &mut HashMap<String, JsonTree>,
+    ledger: &mut ImportLedger,
+) -> ImportedSnapshot {
     let id = row.id("state");
     let time = row.time("timestamp", last);
     let tool = row.needed("tool_id", "");
@@ -47,7 +51,7 @@ fn snapshot(
     }
     let (documented, values) = match row.json_object("state") {
         Some(state) => documented_state(&mut row, state),
-        None => (object([("components", list(Vec::new()))]), Tree::object()),
+        None => (object([("components", list(Vec::new()))]), JsonTree::object()),
     };
     let changes = row.json("changes");
     let previous = before.insert(tool.clone(), values.clone());
@@ -57,15 +61,15 @@ fn snapshot(
     members.extend(message.as_deref().map(|message| ("message_id", text(message))));
     members.extend([("tool_id", text(&tool)), ("state", documented), ("changes", changes)]);
     members.extend(row.placed(ledger));
-    Snapshot { id, time, message, snapshot: object(members) }
+    ImportedSnapshot { id, time, message, snapshot: object(members) }
 }
 
 /// The state as the document has it, and its values by component.
-fn documented_state(row: &mut Row, state: Tree) -> (Tree, Tree) {
-    let components = state.at(&["components"]).filter(|list| list.kind() == Kind::Array);
+fn documented_state(row: &mut TableRow, state: JsonTree) -> (JsonTree, JsonTree) {
+    let components = state.value_at(&["components"]).filter(|list| list.kind() == ValueKind::Array);
     if let Some(components) = components {
         let values = components.children().into_iter().filter_map(|(_, component)| {
-            Some((component.string_at(&["id"])?, component.at(&["current_value"])?))
+            Some((component.string_at(&["id"])?, component.value_at(&["current_value"])?))
         });
         let values = object(values);
         return (state, values);
@@ -81,17 +85,17 @@ fn documented_state(row: &mut Row, state: Tree) -> (Tree, Tree) {
 
 /// The changes as the document has them: a list, each with the value before and after, and its cause.
 fn documented_changes(
-    row: &mut Row,
-    changes: Option<Tree>,
-    before: Option<&Tree>,
-    after: &Tree,
-) -> Tree {
-    let Some(changes) = changes.filter(|changes| changes.kind() != Kind::Null) else {
+    row: &mut TableRow,
+    changes: Option<JsonTree>,
+    before: Option<&JsonTree>,
+    after: &JsonTree,
+) -> JsonTree {
+    let Some(changes) = changes.filter(|changes| changes.kind() != ValueKind::Null) else {
         return list(Vec::new());
     };
     match changes.kind() {
-        Kind::Array => return changes,
-        Kind::Object => {}
+        ValueKind::Array => return changes,
+        ValueKind::Object => {}
         kind => {
             row.repaired(format!("changes is {kind}, not an object"));
             row.keep("changes", changes);
@@ -99,15 +103,17 @@ fn documented_changes(
         }
     }
     let documented = changes.children().into_iter().map(|(id, change)| {
-        let value = |tree: Option<&Tree>| tree.and_then(|tree| tree.at(&[&id]));
-        let previous = change.at(&["from"]).or_else(|| value(before));
-        let new =
-            change.at(&["to"]).or_else(|| value(Some(after))).or_else(|| change.at(&["value"]));
+        let value = |tree: Option<&JsonTree>| tree.and_then(|tree| tree.value_at(&[&id]));
+        let previous = change.value_at(&["from"]).or_else(|| value(before));
+        let new = change
+            .value_at(&["to"])
+            .or_else(|| value(Some(after)))
+            .or_else(|| change.value_at(&["value"]));
         let members = [
             ("component_id", Some(text(&id))),
             ("previous_value", previous),
             ("new_value", new),
-            ("cause", change.at(&["reason"])),
+            ("cause", change.value_at(&["reason"])),
         ];
         object(members.into_iter().filter_map(|(key, value)| Some((key, value?))))
     });

@@ -7,30 +7,35 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use rusqlite::types::Value;
 
-use everturn_value::tree::{Node, Tree};
+use everturn_value::tree::{JsonTree, TreeNode};
 
-pub(super) fn text(words: &str) -> Tree {
-    Tree::from_value(words).unwrap_or_else(|_| Tree::null())
+pub(super) fn text(words: &str) -> JsonTree {
+    JsonTree::from_value(words).unwrap_or_else(|_| JsonTree::null())
 }
 
-pub(super) fn number(number: i64) -> Tree {
-    Tree::from_value(&number).unwrap_or_else(|_| Tree::null())
+pub(super) fn number(number: i64) -> JsonTree {
+    JsonTree::from_value(&number).unwrap_or_else(|_| JsonTree::null())
 }
 
-pub(super) fn flag(flag: bool) -> Tree {
-    Tree::from_value(&flag).unwrap_or_else(|_| Tree::null())
+pub(super) fn flag(flag: bool) -> JsonTree {
+    JsonTree::from_value(&flag).unwrap_or_else(|_| JsonTree::null())
 }
 
-pub(super) fn list(elements: Vec<Tree>) -> Tree {
-    Tree(Node::Array(elements.into_iter().map(|tree| tree.0).collect()))
+pub(super) fn list(elements: Vec<JsonTree>) -> JsonTree {
+    JsonTree(TreeNode::Array(elements.into_iter().map(|tree| tree.0).collect()))
 }
 
-pub(super) fn object<K: Into<String>>(members: impl IntoIterator<Item = (K, Tree)>) -> Tree {
-    Tree::of_members(members.into_iter().map(|(key, value)| (key.into(), value)))
+pub(super) fn object<K: Into<String>>(
+    members: impl IntoIterator<Item = (K, JsonTree)>,
+) -> JsonTree {
+    JsonTree::from_members(members.into_iter().map(|(key, value)| (key.into(), value)))
 }
 
 /// An object with some members put in, behind those it has or in the place of their namesakes.
-pub(super) fn with(tree: &Tree, members: impl IntoIterator<Item = (&'static str, Tree)>) -> Tree {
+pub(super) fn with(
+    tree: &JsonTree,
+    members: impl IntoIterator<Item = (&'static str, JsonTree)>,
+) -> JsonTree {
     let mut all = tree.children();
     for (key, value) in members {
         match all.iter_mut().find(|(known, _)| known == key) {
@@ -42,11 +47,11 @@ pub(super) fn with(tree: &Tree, members: impl IntoIterator<Item = (&'static str,
 }
 
 /// A cell as it is; bytes are written in base64.
-pub(super) fn of_cell(cell: &Value) -> Tree {
+pub(super) fn of_cell(cell: &Value) -> JsonTree {
     match cell {
-        Value::Null => Tree::null(),
+        Value::Null => JsonTree::null(),
         Value::Integer(whole) => number(*whole),
-        Value::Real(real) => Tree::from_value(real).unwrap_or_else(|_| Tree::null()),
+        Value::Real(real) => JsonTree::from_value(real).unwrap_or_else(|_| JsonTree::null()),
         Value::Text(words) => text(words),
         Value::Blob(bytes) => text(&BASE64_STANDARD.encode(bytes)),
     }

@@ -1,6 +1,6 @@
 //! One part of a tool: what kind of value it has, how it is shown, and what its changes set off.
 
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// What kind of value a component has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl ComponentKind {
 
 /// Something that a change sets off. What is to be done about it is up to whoever plays.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fired {
+pub struct FiredTrigger {
     /// The tool.
     pub tool: String,
     /// The component.
@@ -58,17 +58,17 @@ pub struct Fired {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum When {
+enum TriggerCondition {
     /// Each time.
     Always,
     More,
     Less,
     /// When the value comes to be in such a relation to a number.
-    Reaches(Relation, String),
+    Reaches(Comparison, String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Relation {
+enum Comparison {
     Above,
     AtLeast,
     Below,
@@ -76,28 +76,28 @@ enum Relation {
     Equal,
 }
 
-impl Relation {
+impl Comparison {
     fn holds(self, value: f64, bound: f64) -> bool {
         match self {
-            Relation::Above => value > bound,
-            Relation::AtLeast => value >= bound,
-            Relation::Below => value < bound,
-            Relation::AtMost => value <= bound,
-            Relation::Equal => (value - bound).abs() < f64::EPSILON * bound.abs().max(1.0),
+            Comparison::Above => value > bound,
+            Comparison::AtLeast => value >= bound,
+            Comparison::Below => value < bound,
+            Comparison::AtMost => value <= bound,
+            Comparison::Equal => (value - bound).abs() < f64::EPSILON * bound.abs().max(1.0),
         }
     }
 }
 
 #[derive(Debug, Clone)]
 struct Trigger {
-    when: When,
+    when: TriggerCondition,
     action: String,
     target: Option<String>,
     message: String,
 }
 
 impl Trigger {
-    fn new(entry: &Tree, when: When) -> Trigger {
+    fn new(entry: &JsonTree, when: TriggerCondition) -> Trigger {
         let text = |key: &str| entry.string_at(&[key]);
         let action = text("action").unwrap_or_default();
         Trigger {
@@ -109,39 +109,39 @@ impl Trigger {
     }
 
     /// `{threshold, condition: above|below|equal, …}`
-    fn of_threshold(entry: &Tree) -> Option<Trigger> {
-        let bound = plain(&entry.at(&["threshold"])?);
+    fn of_threshold(entry: &JsonTree) -> Option<Trigger> {
+        let bound = plain(&entry.value_at(&["threshold"])?);
         bound.parse::<f64>().ok()?;
         let relation = match entry.string_at(&["condition"])?.as_str() {
-            "above" => Relation::Above,
-            "below" => Relation::Below,
-            "equal" => Relation::Equal,
+            "above" => Comparison::Above,
+            "below" => Comparison::Below,
+            "equal" => Comparison::Equal,
             _ => return None,
         };
-        Some(Trigger::new(entry, When::Reaches(relation, bound)))
+        Some(Trigger::new(entry, TriggerCondition::Reaches(relation, bound)))
     }
 
     /// `{condition, …}`, where the condition is missing, `increase`, `decrease`, or a comparison such as `> 5`.
-    fn of_change(entry: &Tree) -> Option<Trigger> {
+    fn of_change(entry: &JsonTree) -> Option<Trigger> {
         let condition = entry.string_at(&["condition"]).unwrap_or_default();
         let condition = condition.trim().trim_start_matches("value").trim();
         let when = match condition {
-            "" | "any" | "always" | "change" => When::Always,
-            "increase" | "increased" => When::More,
-            "decrease" | "decreased" => When::Less,
+            "" | "any" | "always" | "change" => TriggerCondition::Always,
+            "increase" | "increased" => TriggerCondition::More,
+            "decrease" | "decreased" => TriggerCondition::Less,
             _ => {
                 let signs = [
-                    (">=", Relation::AtLeast),
-                    ("<=", Relation::AtMost),
-                    ("==", Relation::Equal),
-                    (">", Relation::Above),
-                    ("<", Relation::Below),
+                    (">=", Comparison::AtLeast),
+                    ("<=", Comparison::AtMost),
+                    ("==", Comparison::Equal),
+                    (">", Comparison::Above),
+                    ("<", Comparison::Below),
                 ];
                 let (sign, relation) =
                     signs.iter().find(|(sign, _)| condition.starts_with(sign))?;
                 let bound = condition.strip_prefix(sign)?.trim();
                 bound.parse::<f64>().ok()?;
-                When::Reaches(*relation, bound.to_owned())
+                TriggerCondition::Reaches(*relation, bound.to_owned())
             }
         };
         Some(Trigger::new(entry, when))
@@ -149,10 +149,10 @@ impl Trigger {
 
     fn fires(&self, before: Option<f64>, after: Option<f64>) -> bool {
         match (&self.when, before, after) {
-            (When::Always, _, _) => true,
-            (When::More, Some(before), Some(after)) => after > before,
-            (When::Less, Some(before), Some(after)) => after < before,
-            (When::Reaches(relation, bound), before, Some(after)) => {
+            (TriggerCondition::Always, _, _) => true,
+            (TriggerCondition::More, Some(before), Some(after)) => after > before,
+            (TriggerCondition::Less, Some(before), Some(after)) => after < before,
+            (TriggerCondition::Reaches(relation, bound), before, Some(after)) => {
                 let bound = bound.parse().unwrap_or(f64::NAN);
                 relation.holds(after, bound)
                     && !before.is_some_and(|value| relation.holds(value, bound))
@@ -172,7 +172,7 @@ pub struct Component {
     /// What kind of value it has.
     pub kind: ComponentKind,
     /// The value it begins with.
-    pub default: Tree,
+    pub default: JsonTree,
     format: Option<String>,
     min: Option<String>,
     max: Option<String>,
@@ -180,44 +180,46 @@ pub struct Component {
 }
 
 /// A value as people read it.
-fn plain(value: &Tree) -> String {
+fn plain(value: &JsonTree) -> String {
     value.string_at::<&str>(&[]).unwrap_or_else(|| value.to_line())
 }
 
-fn number(value: &Tree) -> Option<f64> {
+fn number(value: &JsonTree) -> Option<f64> {
     plain(value).trim().parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-fn text(value: &str) -> Tree {
-    Tree::from_value(value).unwrap_or_else(|_| Tree::null())
+fn text(value: &str) -> JsonTree {
+    JsonTree::from_value(value).unwrap_or_else(|_| JsonTree::null())
 }
 
 impl Component {
     /// The components of a definition.
-    pub(crate) fn all(definition: &Tree) -> Vec<Component> {
-        let list =
-            definition.at(&["components"]).or_else(|| definition.at(&["tool", "components"]));
+    pub(crate) fn all(definition: &JsonTree) -> Vec<Component> {
+        let list = definition
+            .value_at(&["components"])
+            .or_else(|| definition.value_at(&["tool", "components"]));
         let list = list.map(|list| list.children()).unwrap_or_default();
         list.iter().filter_map(|(_, entry)| Component::parse(entry)).collect()
     }
 
-    fn parse(entry: &Tree) -> Option<Component> {
+    fn parse(entry: &JsonTree) -> Option<Component> {
         let id = entry.string_at(&["id"])?;
         let kind = ComponentKind::parse(&entry.string_at(&["type"]).unwrap_or_default());
-        let default = entry.at(&["default_value"]).or_else(|| entry.at(&["current_value"]));
+        let default =
+            entry.value_at(&["default_value"]).or_else(|| entry.value_at(&["current_value"]));
         let default = default.filter(|value| !value.is_null()).unwrap_or_else(|| match &kind {
-            ComponentKind::List => Tree::parse("[]").unwrap_or_else(|_| Tree::null()),
-            ComponentKind::Toggle => Tree::parse("false").unwrap_or_else(|_| Tree::null()),
-            kind if kind.is_number() => Tree::parse("0").unwrap_or_else(|_| Tree::null()),
+            ComponentKind::List => JsonTree::parse("[]").unwrap_or_else(|_| JsonTree::null()),
+            ComponentKind::Toggle => JsonTree::parse("false").unwrap_or_else(|_| JsonTree::null()),
+            kind if kind.is_number() => JsonTree::parse("0").unwrap_or_else(|_| JsonTree::null()),
             ComponentKind::Text => text(""),
-            _ => Tree::null(),
+            _ => JsonTree::null(),
         });
         let bound = |key: &str| {
-            let bound = plain(&entry.at(&["display", key])?);
+            let bound = plain(&entry.value_at(&["display", key])?);
             bound.parse::<f64>().ok().map(|_| bound)
         };
         let list = |key: &str| {
-            let list = entry.at(&["triggers", key]).map(|list| list.children());
+            let list = entry.value_at(&["triggers", key]).map(|list| list.children());
             list.unwrap_or_default()
         };
         let changes = list("on_change");
@@ -238,19 +240,19 @@ impl Component {
     }
 
     /// A component that is known by its value alone.
-    pub(crate) fn guessed(id: &str, value: &Tree) -> Component {
+    pub(crate) fn guessed(id: &str, value: &JsonTree) -> Component {
         let kind = match value.kind() {
-            Kind::Array => ComponentKind::List,
-            Kind::Number => ComponentKind::Numeric,
-            Kind::Bool => ComponentKind::Toggle,
-            Kind::Object => ComponentKind::Custom,
-            Kind::String | Kind::Null => ComponentKind::Text,
+            ValueKind::Array => ComponentKind::List,
+            ValueKind::Number => ComponentKind::Numeric,
+            ValueKind::Bool => ComponentKind::Toggle,
+            ValueKind::Object => ComponentKind::Custom,
+            ValueKind::String | ValueKind::Null => ComponentKind::Text,
         };
         Component {
             id: id.to_owned(),
             name: id.to_owned(),
             kind,
-            default: Tree::null(),
+            default: JsonTree::null(),
             format: None,
             min: None,
             max: None,
@@ -260,7 +262,7 @@ impl Component {
 
     /// A value as the definition wants it shown.
     #[must_use]
-    pub fn shown(&self, value: &Tree) -> String {
+    pub fn shown(&self, value: &JsonTree) -> String {
         let format = self.format.as_deref().unwrap_or("{value}");
         let bound = |bound: &Option<String>| bound.clone().unwrap_or_default();
         format
@@ -270,18 +272,18 @@ impl Component {
     }
 
     /// The value that a text stands for. What was a string stays one, as numbers often are.
-    pub(crate) fn value_of(&self, given: &str, before: &Tree) -> Result<Tree, String> {
-        let was_text = before.kind() == Kind::String
-            || (before.is_null() && self.default.kind() == Kind::String);
+    pub(crate) fn value_of(&self, given: &str, before: &JsonTree) -> Result<JsonTree, String> {
+        let was_text = before.kind() == ValueKind::String
+            || (before.is_null() && self.default.kind() == ValueKind::String);
         match &self.kind {
             kind if kind.is_number() => {
                 let given = given.trim();
                 let number = given.parse::<f64>().ok().filter(|number| number.is_finite());
                 let number = number.ok_or_else(|| format!("{given:?} is no number"))?;
-                match Tree::parse(given) {
+                match JsonTree::parse(given) {
                     _ if was_text => Ok(text(given)),
-                    Ok(tree) if tree.kind() == Kind::Number => Ok(tree),
-                    _ => Tree::from_value(&number).map_err(|error| error.to_string()),
+                    Ok(tree) if tree.kind() == ValueKind::Number => Ok(tree),
+                    _ => JsonTree::from_value(&number).map_err(|error| error.to_string()),
                 }
             }
             ComponentKind::Toggle => {
@@ -293,37 +295,37 @@ impl Component {
                 if was_text {
                     Ok(text(given.trim()))
                 } else {
-                    Tree::from_value(&on).map_err(|e| e.to_string())
+                    JsonTree::from_value(&on).map_err(|e| e.to_string())
                 }
             }
-            ComponentKind::List => match Tree::parse(given) {
-                Ok(tree) if tree.kind() == Kind::Array => Ok(tree),
+            ComponentKind::List => match JsonTree::parse(given) {
+                Ok(tree) if tree.kind() == ValueKind::Array => Ok(tree),
                 _ => Err("a list gets elements by tool:add, or is a JSON array".to_owned()),
             },
             ComponentKind::Text => Ok(text(given)),
-            _ => Ok(match Tree::parse(given) {
-                Ok(tree) if matches!(tree.kind(), Kind::Array | Kind::Object) => tree,
+            _ => Ok(match JsonTree::parse(given) {
+                Ok(tree) if matches!(tree.kind(), ValueKind::Array | ValueKind::Object) => tree,
                 _ => text(given),
             }),
         }
     }
 
     /// The list with another element.
-    pub(crate) fn with_element(&self, given: &str, before: &Tree) -> Result<Tree, String> {
+    pub(crate) fn with_element(&self, given: &str, before: &JsonTree) -> Result<JsonTree, String> {
         let list = match before.kind() {
-            Kind::Array => before.clone(),
-            Kind::Null if self.kind == ComponentKind::List => self.default.clone(),
+            ValueKind::Array => before.clone(),
+            ValueKind::Null if self.kind == ComponentKind::List => self.default.clone(),
             _ => return Err("only lists get elements".to_owned()),
         };
         let elements = list.children();
         let mut texts: Vec<String> =
             elements.iter().map(|(_, element)| element.to_line()).collect();
         texts.push(text(given).to_line());
-        Tree::parse(format!("[{}]", texts.join(","))).map_err(|bad| bad.to_string())
+        JsonTree::parse(format!("[{}]", texts.join(","))).map_err(|bad| bad.to_string())
     }
 
     /// What is odd about a value: that it is off its scale.
-    pub(crate) fn outside(&self, value: &Tree) -> Option<String> {
+    pub(crate) fn outside(&self, value: &JsonTree) -> Option<String> {
         let number = number(value).filter(|_| self.kind.is_number())?;
         let bound =
             |bound: &Option<String>| bound.as_ref().and_then(|bound| bound.parse::<f64>().ok());
@@ -333,14 +335,19 @@ impl Component {
     }
 
     /// What a change sets off.
-    pub(crate) fn fires(&self, tool: &str, before: &Tree, after: &Tree) -> Vec<Fired> {
+    pub(crate) fn fires(
+        &self,
+        tool: &str,
+        before: &JsonTree,
+        after: &JsonTree,
+    ) -> Vec<FiredTrigger> {
         if before.is_same(after) {
             return Vec::new();
         }
         let (before, after) = (number(before), number(after));
         let fired = self.triggers.iter().filter(|trigger| trigger.fires(before, after));
         fired
-            .map(|trigger| Fired {
+            .map(|trigger| FiredTrigger {
                 tool: tool.to_owned(),
                 component: self.id.clone(),
                 action: trigger.action.clone(),
@@ -355,8 +362,8 @@ impl Component {
 mod tests {
     use super::*;
 
-    fn tree(text: &str) -> Tree {
-        Tree::parse(text).unwrap()
+    fn tree(text: &str) -> JsonTree {
+        JsonTree::parse(text).unwrap()
     }
 
     fn component(text: &str) -> Component {

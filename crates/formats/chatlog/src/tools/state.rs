@@ -1,11 +1,11 @@
 //! The state of a tool: what its snapshots say, in either shape.
 
 use super::Tool;
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// How snapshots are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum SnapshotShape {
     /// `{"components": [{"id", "current_value"}]}`, and changes as an array.
     Documented,
     /// `{"<component>": value}`, and changes as an object, as the program's database has them.
@@ -16,18 +16,18 @@ pub(crate) enum Shape {
 #[derive(Debug, Clone)]
 pub struct ToolState {
     /// The values by the ids of their components.
-    pub values: Vec<(String, Tree)>,
-    pub(crate) shape: Shape,
+    pub values: Vec<(String, JsonTree)>,
+    pub(crate) shape: SnapshotShape,
 }
 
 fn quoted(text: &str) -> String {
-    Tree::from_value(text).map_or_else(|_| "\"\"".to_owned(), |tree| tree.to_line())
+    JsonTree::from_value(text).map_or_else(|_| "\"\"".to_owned(), |tree| tree.to_line())
 }
 
 impl ToolState {
     /// What a snapshot says; components that it does not have begin as the definition says.
-    pub(crate) fn of_snapshot(snapshot: &Tree, tool: &Tool) -> ToolState {
-        let state = snapshot.at(&["state"]).unwrap_or_else(Tree::null);
+    pub(crate) fn of_snapshot(snapshot: &JsonTree, tool: &Tool) -> ToolState {
+        let state = snapshot.value_at(&["state"]).unwrap_or_else(JsonTree::null);
         let mut noted = ToolState::parse(&state);
         for component in &tool.components {
             if noted.get(&component.id).is_none() {
@@ -38,31 +38,32 @@ impl ToolState {
     }
 
     /// Reads a state in either shape.
-    pub(crate) fn parse(state: &Tree) -> ToolState {
-        let list = state.at(&["components"]).filter(|list| list.kind() == Kind::Array);
+    pub(crate) fn parse(state: &JsonTree) -> ToolState {
+        let list = state.value_at(&["components"]).filter(|list| list.kind() == ValueKind::Array);
         if let Some(list) = list {
-            let value = |(_, entry): (String, Tree)| {
+            let value = |(_, entry): (String, JsonTree)| {
                 let id = entry.string_at(&["id"])?;
-                Some((id, entry.at(&["current_value"]).unwrap_or_else(Tree::null)))
+                Some((id, entry.value_at(&["current_value"]).unwrap_or_else(JsonTree::null)))
             };
             let values = list.children().into_iter().filter_map(value).collect();
-            return ToolState { values, shape: Shape::Documented };
+            return ToolState { values, shape: SnapshotShape::Documented };
         }
         let values = match state.kind() {
-            Kind::Object => state.children(),
+            ValueKind::Object => state.children(),
             _ => Vec::new(),
         };
-        let shape = if values.is_empty() { Shape::Documented } else { Shape::Database };
+        let shape =
+            if values.is_empty() { SnapshotShape::Documented } else { SnapshotShape::Database };
         ToolState { values, shape }
     }
 
     /// The value of a component.
     #[must_use]
-    pub fn get(&self, component: &str) -> Option<&Tree> {
+    pub fn get(&self, component: &str) -> Option<&JsonTree> {
         self.values.iter().find(|(id, _)| id == component).map(|(_, value)| value)
     }
 
-    pub(crate) fn set(&mut self, component: &str, value: Tree) {
+    pub(crate) fn set(&mut self, component: &str, value: JsonTree) {
         match self.values.iter_mut().find(|(id, _)| id == component) {
             Some((_, known)) => *known = value,
             None => self.values.push((component.to_owned(), value)),
@@ -73,7 +74,7 @@ impl ToolState {
     pub(crate) fn to_text(&self) -> String {
         let values = self.values.iter();
         match self.shape {
-            Shape::Documented => {
+            SnapshotShape::Documented => {
                 let values: Vec<String> = values
                     .map(|(id, value)| {
                         format!("{{\"id\":{},\"current_value\":{}}}", quoted(id), value.to_line())
@@ -81,7 +82,7 @@ impl ToolState {
                     .collect();
                 format!("{{\"components\":[{}]}}", values.join(","))
             }
-            Shape::Database => {
+            SnapshotShape::Database => {
                 let values: Vec<String> = values
                     .map(|(id, value)| format!("{}:{}", quoted(id), value.to_line()))
                     .collect();
@@ -93,60 +94,65 @@ impl ToolState {
 
 /// One change of a component.
 #[derive(Debug, Clone)]
-pub(crate) struct Changed {
+pub(crate) struct ComponentChange {
     pub(crate) component: String,
-    pub(crate) before: Tree,
-    pub(crate) after: Tree,
+    pub(crate) before: JsonTree,
+    pub(crate) after: JsonTree,
     pub(crate) cause: Option<String>,
 }
 
-impl Changed {
-    pub(crate) fn to_text(&self, shape: Shape) -> String {
-        let Changed { component, before, after, cause } = self;
+impl ComponentChange {
+    pub(crate) fn to_text(&self, shape: SnapshotShape) -> String {
+        let ComponentChange { component, before, after, cause } = self;
         let (before, after) = (before.to_line(), after.to_line());
         let (component, cause) = (quoted(component), quoted(cause.as_deref().unwrap_or_default()));
         match shape {
-            Shape::Documented => format!(
+            SnapshotShape::Documented => format!(
                 "{{\"component_id\":{component},\"previous_value\":{before},\"new_value\":{after},\"cause\":{cause}}}"
             ),
-            Shape::Database => {
+            SnapshotShape::Database => {
                 format!("{component}:{{\"from\":{before},\"to\":{after},\"reason\":{cause}}}")
             }
         }
     }
 
     /// Several changes as a snapshot has them.
-    pub(crate) fn all_to_text(changes: &[Changed], shape: Shape) -> String {
+    pub(crate) fn all_to_text(changes: &[ComponentChange], shape: SnapshotShape) -> String {
         let texts: Vec<String> = changes.iter().map(|change| change.to_text(shape)).collect();
         let texts = texts.join(",");
         match shape {
-            Shape::Documented => format!("[{texts}]"),
-            Shape::Database => format!("{{{texts}}}"),
+            SnapshotShape::Documented => format!("[{texts}]"),
+            SnapshotShape::Database => format!("{{{texts}}}"),
         }
     }
 }
 
 /// The changes that a snapshot tells, in either shape.
-pub(crate) fn changes_of(snapshot: &Tree) -> Vec<Changed> {
-    let Some(changes) = snapshot.at(&["changes"]) else { return Vec::new() };
-    let value = |entry: &Tree, key: &str| entry.at(&[key]).unwrap_or_else(Tree::null);
+pub(crate) fn changes_of(snapshot: &JsonTree) -> Vec<ComponentChange> {
+    let Some(changes) = snapshot.value_at(&["changes"]) else { return Vec::new() };
+    let value = |entry: &JsonTree, key: &str| entry.value_at(&[key]).unwrap_or_else(JsonTree::null);
     let list = changes.children().into_iter();
     match changes.kind() {
-        Kind::Array => list
+        ValueKind::Array => list
             .filter_map(|(_, entry)| {
                 let component = entry.string_at(&["component_id"])?;
                 let (before, after) = (value(&entry, "previous_value"), value(&entry, "new_value"));
-                Some(Changed { component, before, after, cause: entry.string_at(&["cause"]) })
+                Some(ComponentChange {
+                    component,
+                    before,
+                    after,
+                    cause: entry.string_at(&["cause"]),
+                })
             })
             .collect(),
-        Kind::Object => list
+        ValueKind::Object => list
             .map(|(component, entry)| {
                 // What was added to a list is told without the list; the state has it.
-                let state = snapshot.at(&["state"]).unwrap_or_else(Tree::null);
+                let state = snapshot.value_at(&["state"]).unwrap_or_else(JsonTree::null);
                 let now = ToolState::parse(&state).get(&component).cloned();
-                let after = entry.at(&["to"]).or(now).unwrap_or_else(Tree::null);
+                let after = entry.value_at(&["to"]).or(now).unwrap_or_else(JsonTree::null);
                 let cause = entry.string_at(&["reason"]);
-                Changed { component, before: value(&entry, "from"), after, cause }
+                ComponentChange { component, before: value(&entry, "from"), after, cause }
             })
             .collect(),
         _ => Vec::new(),
@@ -157,8 +163,8 @@ pub(crate) fn changes_of(snapshot: &Tree) -> Vec<Changed> {
 mod tests {
     use super::*;
 
-    fn tree(text: &str) -> Tree {
-        Tree::parse(text).unwrap()
+    fn tree(text: &str) -> JsonTree {
+        JsonTree::parse(text).unwrap()
     }
 
     #[test]

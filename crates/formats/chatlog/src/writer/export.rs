@@ -5,21 +5,25 @@ use serde_json::json;
 
 use super::ChatWriter;
 use crate::error::ChatError;
-use crate::journal::Op;
-use everturn_session::view::Exported;
-use everturn_value::delta::{Delta, Path};
-use everturn_value::tree::{Kind, Tree};
+use crate::journal::JournalOp;
+use everturn_session::model::ExportRecord;
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The key under which it stands.
 const EXPORT: &str = "export";
 
-fn tree(value: &serde_json::Value) -> Tree {
-    Tree::from_value(value).unwrap_or_else(|_| Tree::null())
+fn tree(value: &serde_json::Value) -> JsonTree {
+    JsonTree::from_value(value).unwrap_or_else(|_| JsonTree::null())
 }
 
 impl ChatWriter {
     /// Notes that the chat log was exported, and how. Whatever else stands there is kept.
-    pub fn note_export(&mut self, exported: &Exported, now: Timestamp) -> Result<(), ChatError> {
+    pub fn note_export(
+        &mut self,
+        exported: &ExportRecord,
+        now: Timestamp,
+    ) -> Result<(), ChatError> {
         let now = now.to_string();
         let settings = [
             ("include_metadata", json!(exported.metadata)),
@@ -28,19 +32,19 @@ impl ChatWriter {
             ("formatting_style", json!(exported.style)),
         ];
         let head = self.log.head();
-        let kind = |path: &[&str]| head.at(path).map(|value| value.kind());
+        let kind = |path: &[&str]| head.value_at(path).map(|value| value.kind());
         let mut edits = Vec::new();
-        if kind(&[EXPORT]) != Some(Kind::Object) {
+        if kind(&[EXPORT]) != Some(ValueKind::Object) {
             let value = json!({"formats": [exported.format], "last_exported": now,
                 "export_settings": serde_json::Map::from_iter(
                     settings.map(|(key, value)| (key.to_owned(), value)))});
-            edits.push(Delta::set(Path::array([EXPORT]), tree(&value)));
+            edits.push(Delta::set(DeltaPath::array([EXPORT]), tree(&value)));
         } else {
             let mut set = |path: &[&str], value: serde_json::Value| {
-                edits.push(Delta::set(Path::array(path.iter().copied()), tree(&value)));
+                edits.push(Delta::set(DeltaPath::array(path.iter().copied()), tree(&value)));
             };
             set(&[EXPORT, "last_exported"], json!(now));
-            if kind(&[EXPORT, "export_settings"]) == Some(Kind::Object) {
+            if kind(&[EXPORT, "export_settings"]) == Some(ValueKind::Object) {
                 for (key, value) in settings {
                     set(&[EXPORT, "export_settings", key], value);
                 }
@@ -52,6 +56,6 @@ impl ChatWriter {
                 );
             }
         }
-        self.write(vec![Op::Head { edits }], Vec::new(), &now)
+        self.write(vec![JournalOp::Head { edits }], Vec::new(), &now)
     }
 }

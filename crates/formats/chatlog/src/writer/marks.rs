@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Changed, ChatWriter};
+use super::{ChangeOutcome, ChatWriter};
 use crate::error::ChatError;
-use crate::journal::Op;
+use crate::journal::JournalOp;
 use crate::log::ChatLog;
-use crate::shape::{MARKERS, time};
-use everturn_value::delta::{Delta, Path};
-use everturn_value::tree::{Kind, Tree};
+use crate::schema::{MARKERS, time};
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The key of bookmarks.
 const BOOKMARKS: &str = "bookmarks";
@@ -35,7 +35,7 @@ pub struct ChatMark {
     /// When it was made.
     pub time: Option<Timestamp>,
     /// The mark as it is stored.
-    pub tree: Tree,
+    pub tree: JsonTree,
     /// Where it stands among those of its list.
     list: &'static str,
     at: usize,
@@ -43,7 +43,7 @@ pub struct ChatMark {
 
 /// A mark that is to be made.
 #[derive(Debug, Clone, Copy)]
-pub struct NewMark<'m> {
+pub struct NewChatMark<'m> {
     /// `bookmark`, `chapter`, `scene`, `event` or `decision`.
     pub kind: &'m str,
     /// What people call it.
@@ -60,10 +60,11 @@ impl ChatLog {
         let head = self.head();
         let mut marks = Vec::new();
         for list in [BOOKMARKS, NARRATIVE] {
-            let entries = head.at(&[list]).filter(|entries| entries.kind() == Kind::Array);
+            let entries =
+                head.value_at(&[list]).filter(|entries| entries.kind() == ValueKind::Array);
             let entries = entries.map(|entries| entries.children()).unwrap_or_default();
             for (at, (_, tree)) in entries.into_iter().enumerate() {
-                if tree.kind() == Kind::Object {
+                if tree.kind() == ValueKind::Object {
                     marks.push(self.mark(list, at, tree)?);
                 }
             }
@@ -72,7 +73,7 @@ impl ChatLog {
         Ok(marks)
     }
 
-    fn mark(&self, list: &'static str, at: usize, tree: Tree) -> Result<ChatMark, ChatError> {
+    fn mark(&self, list: &'static str, at: usize, tree: JsonTree) -> Result<ChatMark, ChatError> {
         let text = |key: &str| tree.string_at(&[key]);
         let message_id = text("message_id");
         let number = match &message_id {
@@ -99,13 +100,13 @@ impl ChatLog {
 }
 
 /// The change that adds to a list of the head, which is made if need be.
-fn add(log: &ChatLog, list: &str, value: Tree) -> Result<Delta, ChatError> {
-    match log.head().at(&[list]).map(|list| list.kind()) {
-        Some(Kind::Array) => Ok(Delta::push(Path::array([list]), value)),
-        None | Some(Kind::Null) => {
-            let value = Tree::parse(format!("[{}]", value.to_line()));
+fn add(log: &ChatLog, list: &str, value: JsonTree) -> Result<Delta, ChatError> {
+    match log.head().value_at(&[list]).map(|list| list.kind()) {
+        Some(ValueKind::Array) => Ok(Delta::push(DeltaPath::array([list]), value)),
+        None | Some(ValueKind::Null) => {
+            let value = JsonTree::parse(format!("[{}]", value.to_line()));
             let value = value.map_err(|bad| ChatError::input(bad.to_string()))?;
-            Ok(Delta::set(Path::array([list]), value))
+            Ok(Delta::set(DeltaPath::array([list]), value))
         }
         Some(kind) => {
             Err(ChatError::damaged(log.path(), format!("{list} is {kind}, not an array")))
@@ -115,8 +116,12 @@ fn add(log: &ChatLog, list: &str, value: Tree) -> Result<Delta, ChatError> {
 
 impl ChatWriter {
     /// Marks a message. A bookmark notes the snapshots that tell the states of the tools there.
-    pub fn add_mark(&mut self, new: &NewMark<'_>, now: Timestamp) -> Result<Changed, ChatError> {
-        let NewMark { kind, name, description, number } = *new;
+    pub fn add_mark(
+        &mut self,
+        new: &NewChatMark<'_>,
+        now: Timestamp,
+    ) -> Result<ChangeOutcome, ChatError> {
+        let NewChatMark { kind, name, description, number } = *new;
         let message = self.log.message(number)?;
         let Some(message_id) = message.id() else {
             return Err(ChatError::input(format!(
@@ -154,10 +159,10 @@ impl ChatWriter {
             return Err(ChatError::input(format!("a mark is a bookmark, {kinds}, not {kind:?}")));
         };
         let value =
-            Tree::from_value(&value).map_err(|error| ChatError::input(error.to_string()))?;
+            JsonTree::from_value(&value).map_err(|error| ChatError::input(error.to_string()))?;
         let edits = vec![add(&self.log, list, value)?];
-        self.write(vec![Op::Head { edits }], Vec::new(), &time)?;
-        Ok(Changed { number, id, ..Changed::default() })
+        self.write(vec![JournalOp::Head { edits }], Vec::new(), &time)?;
+        Ok(ChangeOutcome { number, id, ..ChangeOutcome::default() })
     }
 
     /// Takes a mark away; returns what it was.
@@ -166,24 +171,24 @@ impl ChatWriter {
         let mark = marks.into_iter().find(|mark| mark.id == id);
         let mark = mark.ok_or_else(|| ChatError::input(format!("there is no mark {id:?}")))?;
         let edits = vec![remove(&mark)];
-        self.write(vec![Op::Head { edits }], Vec::new(), &now.to_string())?;
+        self.write(vec![JournalOp::Head { edits }], Vec::new(), &now.to_string())?;
         Ok(mark)
     }
 
     /// Sets a value outside of messages and snapshots, such as `["session", "settings", "model"]`.
-    pub fn set(&mut self, path: &[&str], value: Tree, now: Timestamp) -> Result<(), ChatError> {
+    pub fn set(&mut self, path: &[&str], value: JsonTree, now: Timestamp) -> Result<(), ChatError> {
         let owned = ["messages", "tool_snapshots"];
         if path.first().is_none_or(|key| owned.contains(key)) {
             return Err(ChatError::input("messages and tool snapshots are not set like this"));
         }
-        let edits = vec![Delta::set(Path::array(path.iter().copied()), value)];
-        self.write(vec![Op::Head { edits }], Vec::new(), &now.to_string())
+        let edits = vec![Delta::set(DeltaPath::array(path.iter().copied()), value)];
+        self.write(vec![JournalOp::Head { edits }], Vec::new(), &now.to_string())
     }
 }
 
 /// The change that takes a mark away.
 pub(super) fn remove(mark: &ChatMark) -> Delta {
-    let delta = Delta::delete(Path::array([mark.list.to_owned(), mark.at.to_string()]));
+    let delta = Delta::delete(DeltaPath::array([mark.list.to_owned(), mark.at.to_string()]));
     // If another program changes the list meanwhile, the mark is known by what it is.
     Delta { previous: Some(mark.tree.clone()), ..delta }
 }
@@ -201,7 +206,7 @@ pub(super) fn marks_of(
 }
 
 /// The change that puts a mark back.
-pub(super) fn put_back(log: &ChatLog, kind: &str, tree: Tree) -> Result<Delta, ChatError> {
+pub(super) fn put_back(log: &ChatLog, kind: &str, tree: JsonTree) -> Result<Delta, ChatError> {
     let list = if kind == "bookmark" { BOOKMARKS } else { NARRATIVE };
     add(log, list, tree)
 }

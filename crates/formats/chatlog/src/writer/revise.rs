@@ -2,23 +2,28 @@
 
 use jiff::Timestamp;
 
-use super::{Changed, ChatWriter};
+use super::{ChangeOutcome, ChatWriter};
 use crate::error::ChatError;
-use crate::journal::Op;
+use crate::journal::JournalOp;
 use crate::log::Message;
-use crate::message::{choose, edit, regenerate};
-use crate::survey::List;
+use crate::message::{choose_version, edit, regenerate};
+use crate::survey::ListKind;
 use crate::tags::tags;
 use crate::tools::{Tool, ToolState};
-use everturn_json::finding::{Code, Finding};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_value::delta::Delta;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 impl ChatWriter {
     /// Gives a message another text. The one it had is kept in its `edit_history`.
     ///
     /// What a tag in the new text would change is not changed: the tag stays in the text, and is reported.
-    pub fn edit(&mut self, number: u64, words: &str, now: Timestamp) -> Result<Changed, ChatError> {
+    pub fn edit(
+        &mut self,
+        number: u64,
+        words: &str,
+        now: Timestamp,
+    ) -> Result<ChangeOutcome, ChatError> {
         let message = self.log.message(number)?;
         let edits = edit(&message.tree, words, &now.to_string())?;
         let findings = self.tags_left(&message, words);
@@ -33,7 +38,7 @@ impl ChatWriter {
         number: u64,
         words: &str,
         now: Timestamp,
-    ) -> Result<Changed, ChatError> {
+    ) -> Result<ChangeOutcome, ChatError> {
         let at = now.to_string();
         let message = self.log.message(number)?;
         if number < self.log.len() {
@@ -44,11 +49,11 @@ impl ChatWriter {
         let id = message.id().unwrap_or_default();
         let states = self.states_after(number)?;
         let place = message.place;
-        let new = Tree::from_value(&serde_json::json!({
+        let new = JsonTree::from_value(&serde_json::json!({
             "id": id, "type": message.tree.string_at(&["type"]), "content": {"text": words},
         }));
-        let new = new.unwrap_or_else(|_| Tree::null());
-        let told = self.tell(new, place, Some(number), &at)?;
+        let new = new.unwrap_or_else(|_| JsonTree::null());
+        let told = self.apply_tags(new, place, Some(number), &at)?;
         let words = told.message.string_at(&["content", "text"]).unwrap_or_default();
         let edits = regenerate(&message.tree, &words, states, &at)?;
         let mut changed = self.revise(&message, edits, told.snapshots, told.findings, now)?;
@@ -63,27 +68,27 @@ impl ChatWriter {
         number: u64,
         which: u64,
         now: Timestamp,
-    ) -> Result<Changed, ChatError> {
+    ) -> Result<ChangeOutcome, ChatError> {
         let at = now.to_string();
         let message = self.log.message(number)?;
         let is_last = number == self.log.len();
         let states = if is_last { self.states_after(number)? } else { None };
-        let choice = choose(&message.tree, which, states, &at)?;
+        let choice = choose_version(&message.tree, which, states, &at)?;
         let mut more = Vec::new();
         if let Some(tools) = choice.tools.filter(|_| is_last) {
             let noted = |tool: &Tool| {
-                let state = tools.at(&[tool.id.as_str()]);
+                let state = tools.value_at(&[tool.id.as_str()]);
                 Ok(state.map(|state| ToolState::parse(&state)))
             };
             let id = message.id().unwrap_or_default();
             let cause = "an earlier telling was chosen";
-            more = self.bring_tools(&noted, (&id, message.place), cause, &at)?;
+            more = self.set_tool_states(&noted, (&id, message.place), cause, &at)?;
         }
         self.revise(&message, choice.edits, more, Vec::new(), now)
     }
 
     /// The states of all tools after a message, if there are any.
-    fn states_after(&self, number: u64) -> Result<Option<Tree>, ChatError> {
+    fn states_after(&self, number: u64) -> Result<Option<JsonTree>, ChatError> {
         let (states, _) = self.log.states(number)?;
         Ok(states.len_at::<&str>(&[]).filter(|count| *count > 0).map(|_| states))
     }
@@ -96,7 +101,7 @@ impl ChatWriter {
             file: self.log.files.document.clone(),
             line: None,
             offset: None,
-            code: Code::OddTag,
+            code: FindingCode::OddTag,
             message: format!(
                 "in message {id}: {count} tool tags are not carried out, for others follow it"
             ),
@@ -108,16 +113,22 @@ impl ChatWriter {
         &mut self,
         message: &Message,
         edits: Vec<Delta>,
-        more: Vec<Op>,
+        more: Vec<JournalOp>,
         findings: Vec<Finding>,
         now: Timestamp,
-    ) -> Result<Changed, ChatError> {
-        let (list, place) = (List::Messages, message.place);
-        let mut ops = vec![Op::Edit { list, place, id: message.id(), message: None, edits }];
+    ) -> Result<ChangeOutcome, ChatError> {
+        let (list, place) = (ListKind::Messages, message.place);
+        let mut ops = vec![JournalOp::Edit { list, place, id: message.id(), message: None, edits }];
         ops.extend(more);
         self.write(ops, Vec::new(), &now.to_string())?;
         let id = message.id().unwrap_or_default();
-        let overdue = self.fold_if_due();
-        Ok(Changed { number: message.number, id, fired: Vec::new(), findings, overdue })
+        let deferred_error = self.fold_if_due();
+        Ok(ChangeOutcome {
+            number: message.number,
+            id,
+            fired: Vec::new(),
+            findings,
+            deferred_error,
+        })
     }
 }

@@ -4,35 +4,37 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use super::{Changed, ChatWriter};
+use super::{ChangeOutcome, ChatWriter};
 use crate::error::ChatError;
-use crate::journal::Op;
+use crate::journal::JournalOp;
 use crate::message::text_of;
-use crate::survey::List;
-use crate::tags::{Action, Tag, tags, without};
-use crate::tools::{Changed as ToolChange, Fired, Tool, ToolState, carry_out, tools_of};
-use everturn_json::finding::{Code, Finding};
-use everturn_value::delta::{Delta, Path};
-use everturn_value::tree::Tree;
+use crate::survey::ListKind;
+use crate::tags::{TagAction, ToolTag, tags, without};
+use crate::tools::{
+    ComponentChange as ToolChange, FiredTrigger, Tool, ToolState, carry_out, tools_of,
+};
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::tree::JsonTree;
 
 /// A message after its tags were carried out, with what came of them.
-pub(super) struct Told {
-    pub(super) message: Tree,
-    pub(super) snapshots: Vec<Op>,
-    pub(super) fired: Vec<Fired>,
+pub(super) struct AppliedTags {
+    pub(super) message: JsonTree,
+    pub(super) snapshots: Vec<JournalOp>,
+    pub(super) fired: Vec<FiredTrigger>,
     pub(super) findings: Vec<Finding>,
 }
 
 /// Tools while they change.
-struct Bench {
+struct ToolUpdates {
     tools: Vec<Tool>,
     states: HashMap<String, ToolState>,
     changes: Vec<(String, Vec<ToolChange>)>,
 }
 
-impl Bench {
+impl ToolUpdates {
     /// The tool that has a component, as the tag says or as the first one that knows it.
-    fn tool_with(&self, tag: &Tag) -> Result<&Tool, String> {
+    fn tool_with(&self, tag: &ToolTag) -> Result<&Tool, String> {
         let has = |tool: &&Tool| {
             let noted = self.states.get(&tool.id).is_some_and(|state| state.get(&tag.id).is_some());
             noted || tool.component(&tag.id).is_some()
@@ -45,11 +47,11 @@ impl Bench {
         })
     }
 
-    fn carry_out(&mut self, tag: &Tag) -> Result<(Vec<Fired>, Option<String>), String> {
+    fn carry_out(&mut self, tag: &ToolTag) -> Result<(Vec<FiredTrigger>, Option<String>), String> {
         let tool = self.tool_with(tag)?.clone();
         let Some(state) = self.states.get_mut(&tool.id) else { return Ok((Vec::new(), None)) };
         let outcome = carry_out(&tool, state, tag)?;
-        let before = state.get(&tag.id).cloned().unwrap_or_else(Tree::null);
+        let before = state.get(&tag.id).cloned().unwrap_or_else(JsonTree::null);
         if before.is_same(&outcome.value) {
             return Ok((Vec::new(), outcome.odd));
         }
@@ -68,9 +70,9 @@ impl Bench {
     }
 }
 
-impl Bench {
+impl ToolUpdates {
     /// Brings tools to other states.
-    fn bring(
+    fn set_states(
         &mut self,
         to: &dyn Fn(&Tool) -> Result<Option<ToolState>, ChatError>,
         cause: &str,
@@ -80,7 +82,7 @@ impl Bench {
             let Some(state) = self.states.get_mut(&tool.id) else { continue };
             let mut changes = Vec::new();
             for (component, after) in wanted.values {
-                let before = state.get(&component).cloned().unwrap_or_else(Tree::null);
+                let before = state.get(&component).cloned().unwrap_or_else(JsonTree::null);
                 if !before.is_same(&after) {
                     state.set(&component, after.clone());
                     changes.push(ToolChange {
@@ -100,13 +102,17 @@ impl Bench {
 }
 
 impl ChatWriter {
-    fn bench(&self, number: u64, findings: &mut Vec<Finding>) -> Result<Bench, ChatError> {
+    fn load_tools(
+        &self,
+        number: u64,
+        findings: &mut Vec<Finding>,
+    ) -> Result<ToolUpdates, ChatError> {
         let tools = tools_of(&self.log, findings)?;
         let mut states = HashMap::new();
         for tool in &tools {
             states.insert(tool.id.clone(), self.log.tool_state(tool, number)?);
         }
-        Ok(Bench { tools, states, changes: Vec::new() })
+        Ok(ToolUpdates { tools, states, changes: Vec::new() })
     }
 
     fn tag_finding(&self, id: &str, what: &str) -> Finding {
@@ -114,22 +120,22 @@ impl ChatWriter {
             file: self.log.files.document.clone(),
             line: None,
             offset: None,
-            code: Code::OddTag,
+            code: FindingCode::OddTag,
             message: format!("in message {id}: {what}"),
         }
     }
 
     /// Carries out the tags of a narrator's message that is to stand at a place. If it is told anew, tools first go
     /// back to what they were after the message before it.
-    pub(super) fn tell(
+    pub(super) fn apply_tags(
         &self,
-        message: Tree,
+        message: JsonTree,
         place: u64,
         anew: Option<u64>,
         at: &str,
-    ) -> Result<Told, ChatError> {
+    ) -> Result<AppliedTags, ChatError> {
         let mut told =
-            Told { message, snapshots: Vec::new(), fired: Vec::new(), findings: Vec::new() };
+            AppliedTags { message, snapshots: Vec::new(), fired: Vec::new(), findings: Vec::new() };
         let narrates = told.message.string_at(&["type"]).as_deref() == Some("narrator");
         let words = text_of(&told.message);
         let found = if narrates { tags(&words) } else { Vec::new() };
@@ -137,10 +143,10 @@ impl ChatWriter {
             return Ok(told);
         }
         let id = told.message.string_at(&["id"]).unwrap_or_default();
-        let mut bench = self.bench(self.log.len(), &mut told.findings)?;
+        let mut bench = self.load_tools(self.log.len(), &mut told.findings)?;
         if let Some(number) = anew {
             let before = |tool: &Tool| self.log.tool_state(tool, number - 1).map(Some);
-            bench.bring(&before, "the message was told anew")?;
+            bench.set_states(&before, "the message was told anew")?;
         }
         let mut done = Vec::new();
         for tag in found {
@@ -167,8 +173,8 @@ impl ChatWriter {
         }
         if !done.is_empty() {
             let rest = without(&words, &done);
-            let rest = Tree::from_value(&rest).unwrap_or_else(|_| Tree::null());
-            let edit = Delta::set(Path::array(["content", "text"]), rest);
+            let rest = JsonTree::from_value(&rest).unwrap_or_else(|_| JsonTree::null());
+            let edit = Delta::set(DeltaPath::array(["content", "text"]), rest);
             let failed =
                 |error: everturn_value::delta::DeltaError| ChatError::input(error.to_string());
             edit.apply(&mut told.message).map_err(failed)?;
@@ -180,22 +186,22 @@ impl ChatWriter {
     /// The snapshots that note what has changed.
     fn snapshots(
         &self,
-        bench: &Bench,
+        bench: &ToolUpdates,
         message: &str,
         place: u64,
         at: &str,
-    ) -> Result<Vec<Op>, ChatError> {
+    ) -> Result<Vec<JournalOp>, ChatError> {
         let mut ops = Vec::new();
         let mut last = self.log.last_snapshot_place();
         let mut number = last;
         for (tool, changes) in &bench.changes {
             let Some(state) = bench.states.get(tool) else { continue };
-            let id = self.free_id(List::Snapshots, "snapshot", 4, number)?;
+            let id = self.free_id(ListKind::Snapshots, "snapshot", 4, number)?;
             // Two snapshots of one message must not get the same id.
             number =
                 id.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(number + 1);
             last += 1;
-            let quoted = |text: &str| Tree::from_value(text).map(|tree| tree.to_line());
+            let quoted = |text: &str| JsonTree::from_value(text).map(|tree| tree.to_line());
             let texts = [quoted(&id), quoted(at), quoted(message), quoted(tool)];
             let [id, time, message, tool] = texts.map(Result::unwrap_or_default);
             let text = format!(
@@ -204,56 +210,60 @@ impl ChatWriter {
                 state.to_text(),
                 ToolChange::all_to_text(changes, state.shape)
             );
-            let value = Tree::parse(text).map_err(|bad| ChatError::input(bad.to_string()))?;
-            ops.push(Op::Snapshot { place: last, message: place, value });
+            let value = JsonTree::parse(text).map_err(|bad| ChatError::input(bad.to_string()))?;
+            ops.push(JournalOp::Snapshot { place: last, message: place, value });
         }
         Ok(ops)
     }
 
     /// The snapshots that bring tools from what they are after the last message to other states.
-    pub(super) fn bring_tools(
+    pub(super) fn set_tool_states(
         &self,
         to: &dyn Fn(&Tool) -> Result<Option<ToolState>, ChatError>,
         message: (&str, u64),
         cause: &str,
         at: &str,
-    ) -> Result<Vec<Op>, ChatError> {
-        let mut bench = self.bench(self.log.len(), &mut Vec::new())?;
-        bench.bring(to, cause)?;
+    ) -> Result<Vec<JournalOp>, ChatError> {
+        let mut bench = self.load_tools(self.log.len(), &mut Vec::new())?;
+        bench.set_states(to, cause)?;
         self.snapshots(&bench, message.0, message.1, at)
     }
 
     /// Changes a component of a tool, as a tag would, and notes it with the last message.
-    pub fn update_tool(&mut self, tag: &Tag, now: Timestamp) -> Result<Changed, ChatError> {
+    pub fn update_tool(
+        &mut self,
+        tag: &ToolTag,
+        now: Timestamp,
+    ) -> Result<ChangeOutcome, ChatError> {
         let (at, number) = (now.to_string(), self.log.len());
         let id = match number {
             0 => String::new(),
             number => self.log.message(number)?.id().unwrap_or_default(),
         };
         let mut findings = Vec::new();
-        let mut bench = self.bench(number, &mut findings)?;
+        let mut bench = self.load_tools(number, &mut findings)?;
         let (fired, odd) = bench.carry_out(tag).map_err(ChatError::input)?;
         let odd = odd.map(|odd| format!("component {}: {odd}", tag.id));
         findings.extend(odd.map(|odd| self.tag_finding(&id, &odd)));
         let ops = self.snapshots(&bench, &id, self.log.place_of(number)?, &at)?;
         let made = ops.iter().find_map(|op| match op {
-            Op::Snapshot { value, .. } => value.string_at(&["id"]),
+            JournalOp::Snapshot { value, .. } => value.string_at(&["id"]),
             _ => None,
         });
         if !ops.is_empty() {
             self.write(ops, Vec::new(), &at)?;
         }
         let id = made.unwrap_or_default();
-        Ok(Changed { number, id, fired, findings, overdue: None })
+        Ok(ChangeOutcome { number, id, fired, findings, deferred_error: None })
     }
 }
 
-impl Tag {
+impl ToolTag {
     /// A change that no text asks for.
     #[must_use]
-    pub fn new(action: Action, component: &str, value: &str, reason: Option<&str>) -> Tag {
+    pub fn new(action: TagAction, component: &str, value: &str, reason: Option<&str>) -> ToolTag {
         let reason = reason.map(str::to_owned);
-        Tag {
+        ToolTag {
             span: 0..0,
             action,
             id: component.to_owned(),

@@ -7,37 +7,37 @@
 use jiff::Timestamp;
 
 use super::marks::{marks_of, put_back};
-use super::{Changed, ChatWriter};
+use super::{ChangeOutcome, ChatWriter};
 use crate::edit::apply;
 use crate::error::ChatError;
 use crate::fold::replace;
-use crate::journal::Op;
+use crate::journal::JournalOp;
 use crate::log::ChatLog;
-use crate::names::below;
-use crate::rewrite::Plan;
-use crate::survey::List;
+use crate::paths::below;
+use crate::rewrite::RewritePlan;
+use crate::survey::ListKind;
 use everturn_json::names::FilePath;
-use everturn_store::{Expect, Step, StoreError};
-use everturn_value::delta::{Delta, Path};
-use everturn_value::document::Style;
-use everturn_value::tree::Tree;
+use everturn_store::{Precondition, Step, StoreError};
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::document::JsonStyle;
+use everturn_value::tree::JsonTree;
 
 /// A message that was thrown away.
 #[derive(Debug, Clone)]
-pub struct Discarded {
+pub struct DiscardedMessage {
     /// The name under which it can be had back.
     pub name: String,
     /// The number that it had.
     pub number: u64,
     /// The message.
-    pub message: Tree,
+    pub message: JsonTree,
     file: FilePath,
-    tree: Tree,
+    tree: JsonTree,
 }
 
 impl ChatLog {
     /// The messages of this chat log that were thrown away, oldest first.
-    pub fn discarded(&self) -> Result<Vec<Discarded>, ChatError> {
+    pub fn discarded_messages(&self) -> Result<Vec<DiscardedMessage>, ChatError> {
         let listing = match self.store.list(&self.files.trash) {
             Ok(listing) => listing,
             Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
@@ -50,13 +50,13 @@ impl ChatLog {
             let bytes = self.store.read(&file, 0..u64::MAX)?;
             let text =
                 String::from_utf8(bytes).map_err(|error| ChatError::damaged(&file, error))?;
-            let tree = Tree::parse(text).map_err(|bad| ChatError::damaged(&file, bad))?;
+            let tree = JsonTree::parse(text).map_err(|bad| ChatError::damaged(&file, bad))?;
             let number = tree.text_at(&["number"]).and_then(|text| text.parse().ok());
-            let message = tree.at(&["message"]);
+            let message = tree.value_at(&["message"]);
             let Some((number, message)) = number.zip(message) else {
                 return Err(ChatError::damaged(&file, "it holds no message"));
             };
-            found.push(Discarded { name: name.to_owned(), number, message, file, tree });
+            found.push(DiscardedMessage { name: name.to_owned(), number, message, file, tree });
         }
         Ok(found)
     }
@@ -104,20 +104,21 @@ impl ChatWriter {
         &self,
         snapshots: &[(u64, Option<String>)],
         to: (u64, Option<&str>),
-    ) -> Vec<Op> {
-        let owner = to.1.and_then(|id| Tree::from_value(id).ok()).unwrap_or_else(Tree::null);
-        let edit = |(place, id): &(u64, Option<String>)| Op::Edit {
-            list: List::Snapshots,
+    ) -> Vec<JournalOp> {
+        let owner =
+            to.1.and_then(|id| JsonTree::from_value(id).ok()).unwrap_or_else(JsonTree::null);
+        let edit = |(place, id): &(u64, Option<String>)| JournalOp::Edit {
+            list: ListKind::Snapshots,
             place: *place,
             id: id.clone(),
             message: Some(to.0),
-            edits: vec![Delta::set(Path::array(["message_id"]), owner.clone())],
+            edits: vec![Delta::set(DeltaPath::array(["message_id"]), owner.clone())],
         };
         snapshots.iter().map(edit).collect()
     }
 
     /// Throws a message away, with its marks.
-    pub fn delete(&mut self, number: u64, now: Timestamp) -> Result<Discarded, ChatError> {
+    pub fn delete(&mut self, number: u64, now: Timestamp) -> Result<DiscardedMessage, ChatError> {
         let message = self.log.message(number)?;
         let (marks, edits) = marks_of(&self.log, number)?;
         let snapshots = self.snapshots_of(message.place)?;
@@ -129,35 +130,39 @@ impl ChatWriter {
         let to = (before.map_or(0, |before| before.place), id.as_deref());
         let mut ops = self.give_snapshots(&snapshots, to);
         if !edits.is_empty() {
-            ops.push(Op::Head { edits });
+            ops.push(JournalOp::Head { edits });
         }
-        ops.push(Op::Remove { place: message.place, id: message.id() });
+        ops.push(JournalOp::Remove { place: message.place, id: message.id() });
         let (name, file) = free_file(&self.log, number, now)?;
-        let list = |trees: Vec<String>| Tree::parse(format!("[{}]", trees.join(",")));
-        let list = |trees| list(trees).unwrap_or_else(|_| Tree::null());
+        let list = |trees: Vec<String>| JsonTree::parse(format!("[{}]", trees.join(",")));
+        let list = |trees| list(trees).unwrap_or_else(|_| JsonTree::null());
         let of_kind = |bookmark: bool| {
             let marks = marks.iter().rev().filter(|mark| (mark.kind == "bookmark") == bookmark);
             list(marks.map(|mark| mark.tree.to_line()).collect())
         };
         let ids = snapshots.iter().filter_map(|(_, id)| id.as_deref());
-        let ids = Tree::from_value(&ids.collect::<Vec<_>>()).unwrap_or_else(|_| Tree::null());
-        let tree = Tree::of_members([
-            ("number".to_owned(), Tree::from_value(&number).unwrap_or_else(|_| Tree::null())),
+        let ids =
+            JsonTree::from_value(&ids.collect::<Vec<_>>()).unwrap_or_else(|_| JsonTree::null());
+        let tree = JsonTree::from_members([
+            (
+                "number".to_owned(),
+                JsonTree::from_value(&number).unwrap_or_else(|_| JsonTree::null()),
+            ),
             ("message".to_owned(), message.tree.clone()),
             ("bookmarks".to_owned(), of_kind(true)),
             ("narrative_markers".to_owned(), of_kind(false)),
             ("tool_snapshots".to_owned(), ids),
         ]);
-        let bytes = tree.to_text(&Style::PRETTY_RAW_LINE).into_bytes();
-        let keep = replace(&file, Expect::Absent, bytes);
+        let bytes = tree.to_text(&JsonStyle::PRETTY_RAW_LINE).into_bytes();
+        let keep = replace(&file, Precondition::Absent, bytes);
         self.write(ops, vec![keep], &now.to_string())?;
-        Ok(Discarded { name, number, message: message.tree, file, tree })
+        Ok(DiscardedMessage { name, number, message: message.tree, file, tree })
     }
 
     /// Takes back a message that was thrown away, to the number that it had or to the end, with its marks.
-    pub fn restore(&mut self, name: &str, now: Timestamp) -> Result<Changed, ChatError> {
+    pub fn restore(&mut self, name: &str, now: Timestamp) -> Result<ChangeOutcome, ChatError> {
         self.fold()?;
-        let kept = self.log.discarded()?.into_iter().find(|kept| kept.name == name);
+        let kept = self.log.discarded_messages()?.into_iter().find(|kept| kept.name == name);
         let missing = || ChatError::input(format!("there is no message {name:?} in the trash"));
         let kept = kept.ok_or_else(missing)?;
         let id = kept.message.string_at(&["id"]).unwrap_or_default();
@@ -165,21 +170,21 @@ impl ChatWriter {
             return Err(ChatError::input(format!("there is a message {id:?} again")));
         }
         let number = kept.number.min(self.log.len() + 1).max(1);
-        let snapshots = kept.tree.at(&["tool_snapshots"]);
+        let snapshots = kept.tree.value_at(&["tool_snapshots"]);
         let snapshots = snapshots.map(|list| list.children()).unwrap_or_default();
         let mut places = Vec::new();
         for (_, snapshot) in snapshots {
             let snapshot = snapshot.string_at::<&str>(&[]).unwrap_or_default();
-            let place = self.log.places_of(List::Snapshots, &snapshot)?.first().copied();
+            let place = self.log.places_of(ListKind::Snapshots, &snapshot)?.first().copied();
             places.extend(place.map(|place| (place, Some(snapshot))));
         }
         // The places are those of the document as it is; nothing is written before all of it is.
         for op in self.give_snapshots(&places, (number, Some(&id))) {
             self.log.overlay.note(op, 0..0, None);
         }
-        let mut plan = Plan::fold(&self.log)?;
+        let mut plan = RewritePlan::fold(&self.log)?;
         for kind in ["bookmarks", "narrative_markers"] {
-            let marks = kept.tree.at(&[kind]).map(|list| list.children()).unwrap_or_default();
+            let marks = kept.tree.value_at(&[kind]).map(|list| list.children()).unwrap_or_default();
             for (_, mark) in marks {
                 let kind = if kind == "bookmarks" { "bookmark" } else { "chapter" };
                 let edit = put_back(&self.log, kind, mark)?;
@@ -195,6 +200,6 @@ impl ChatWriter {
             self.reopen()?;
         }
         done?;
-        Ok(Changed { number, id, ..Changed::default() })
+        Ok(ChangeOutcome { number, id, ..ChangeOutcome::default() })
     }
 }

@@ -9,9 +9,9 @@ mod whole;
 
 use std::path::{Path, PathBuf};
 
-use everturn_chatlog::chatlog_import::{self, Import, ImportError};
+use everturn_chatlog::chatlog_import::{self, DatabaseImport, ImportError};
 use everturn_json::names::Name;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -102,13 +102,13 @@ impl Made {
         Connection::open(self.path()).unwrap()
     }
 
-    fn read(&self) -> Result<Import, ImportError> {
+    fn read(&self) -> Result<DatabaseImport, ImportError> {
         read(self.dir.path())
     }
 }
 
 /// Reads a database, and sees to it that nothing changes beside it and that all rows are accounted for.
-fn read(dir: &Path) -> Result<Import, ImportError> {
+fn read(dir: &Path) -> Result<DatabaseImport, ImportError> {
     let before = files(dir);
     let import = chatlog_import::read(dir, &Name::parse("database.sqlite").unwrap());
     assert!(files(dir) == before, "reading has changed the files");
@@ -133,16 +133,16 @@ fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 
 /// The text of a value in the first chat log.
 #[track_caller]
-fn at(import: &Import, path: &[&str]) -> String {
+fn at(import: &DatabaseImport, path: &[&str]) -> String {
     let log = &import.logs.first().unwrap().document;
     log.text_at(path).unwrap_or_else(|| format!("nothing at {path:?}"))
 }
 
-fn texts(list: Option<Tree>, key: &str) -> Vec<String> {
+fn texts(list: Option<JsonTree>, key: &str) -> Vec<String> {
     let children = list.unwrap().children();
     children.iter().map(|(_, value)| value.string_at(&[key]).unwrap()).collect()
 }
 
-fn has_note(import: &Import, expect: &str) -> bool {
+fn has_note(import: &DatabaseImport, expect: &str) -> bool {
     import.report.notes.iter().any(|note| note.what.contains(expect))
 }

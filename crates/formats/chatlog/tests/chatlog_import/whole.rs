@@ -1,7 +1,7 @@
 //! What is right in a database, in documents.
 
-use everturn_chatlog::chatlog_import::Tally;
-use everturn_prompt::card::Card;
+use everturn_chatlog::chatlog_import::RowCounts;
+use everturn_prompt::card::CharacterCard;
 use everturn_prompt::lorebook::Lorebook;
 
 use crate::{BASE, Made, SCHEMA, at, has_note, texts};
@@ -57,7 +57,7 @@ fn a_session_becomes_a_chat_log() {
         r#"[{"id":"nm-1","type":"chapter","name":"One","message_id":"msg-a","timestamp":"2023-05-18T12:01:00Z"}]"#,
     );
     assert!(import.report.notes.is_empty(), "{:?}", import.report.notes);
-    let total = Tally { read: 14, kept: 14, repaired: 0, set_aside: 0 };
+    let total = RowCounts { read: 14, kept: 14, repaired: 0, set_aside: 0 };
     assert_eq!(import.report.total(), total);
 }
 
@@ -65,8 +65,8 @@ fn a_session_becomes_a_chat_log() {
 fn messages_are_in_the_order_in_which_they_were_said() {
     let made = Made::of(&[SCHEMA, BASE, TALK]);
     let import = made.read().unwrap();
-    let ids = |import: &everturn_chatlog::chatlog_import::Import| {
-        texts(import.logs[0].document.at(&["messages"]), "id").join(" ")
+    let ids = |import: &everturn_chatlog::chatlog_import::DatabaseImport| {
+        texts(import.logs[0].document.value_at(&["messages"]), "id").join(" ")
     };
     assert_eq!(ids(&import), "msg-b msg-a msg-c");
     let late = "insert into chat_messages (id, session_id, type, sender_name, content, timestamp)
@@ -120,7 +120,7 @@ fn tool_states_have_both_shapes_where_they_differ() {
 #[test]
 fn characters_and_lorebooks_can_be_read_as_such() {
     let import = Made::of(&[SCHEMA, BASE]).read().unwrap();
-    let card = Card::read(import.cards[0].document.to_line().as_bytes(), "x").unwrap();
+    let card = CharacterCard::read(import.cards[0].document.to_line().as_bytes(), "x").unwrap();
     assert_eq!((card.id.as_str(), card.name.as_str()), ("char-1", "Subaru"));
     assert_eq!(
         import.cards[0].document.text_at(&["metadata"]).unwrap(),

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::SCHEMA;
-use everturn_settings::config::{Config, Layer, layer_for, remove, set};
+use everturn_settings::config::{Config, ConfigLayer, layer_for, remove_value, set_value};
 
 fn config(global: &str, project: &str) -> Config {
     let mut config = Config::new(&SCHEMA);
-    for (layer, text) in [(Layer::Global, global), (Layer::Project, project)] {
+    for (layer, text) in [(ConfigLayer::Global, global), (ConfigLayer::Project, project)] {
         if !text.is_empty() {
             config.add_file(layer, &layer.to_string(), text.as_bytes()).unwrap();
         }
@@ -73,7 +73,7 @@ fn some_groups_are_merged_otherwise() {
 
 #[test]
 fn every_layer_counts_before_those_below_it() {
-    use Layer::{Default, Environment, Flag, Global, Project};
+    use ConfigLayer::{Default, Environment, Flag, Global, Project};
     let mut config = config(
         r#"{"version":1,"model":{"name":"global"}}"#,
         r#"{"version":1,"model":{"name":"project"}}"#,
@@ -95,12 +95,15 @@ fn every_layer_counts_before_those_below_it() {
 fn a_version_that_is_not_understood_is_an_error() {
     for text in ["{}", r#"{"version":2}"#, r#"{"version":"1"}"#, "[]", "", "{\"version\":1"] {
         let mut config = Config::new(&SCHEMA);
-        assert!(config.add_file(Layer::Global, "config.json", text.as_bytes()).is_err(), "{text}");
+        assert!(
+            config.add_file(ConfigLayer::Global, "config.json", text.as_bytes()).is_err(),
+            "{text}"
+        );
     }
 }
 
 fn problems(text: &str) -> Vec<String> {
-    Config::problems_of(&SCHEMA, format!("{{\"version\":1,{text}}}").as_bytes())
+    Config::find_problems(&SCHEMA, format!("{{\"version\":1,{text}}}").as_bytes())
 }
 
 #[test]
@@ -130,7 +133,7 @@ fn what_is_not_what_it_may_be_is_said_and_left_out() {
 fn a_change_touches_nothing_else() {
     let before = "{\n  \"version\": 1,\n  \"x\": {\"b\": 1.0, \"a\":2},\n  \"model\": {\n    \"name\": \"a\"\n  }\n}\n";
     let change = |bytes: Option<&[u8]>, key: &str, value: Value| {
-        set(&SCHEMA, "config.json", bytes, key, &value)
+        set_value(&SCHEMA, "config.json", bytes, key, &value)
             .map(|bytes| String::from_utf8(bytes).unwrap())
     };
     let after = change(Some(before.as_bytes()), "model.name", json!("b")).unwrap();
@@ -147,30 +150,30 @@ fn a_change_touches_nothing_else() {
     assert!(change(None, "version", json!(2)).is_err());
     assert!(change(None, "model..name", json!("x")).is_err());
     assert!(change(None, "", json!("x")).is_err());
-    assert_eq!(remove(&SCHEMA, "", before.as_bytes(), "nothing").unwrap(), None);
-    let gone = remove(&SCHEMA, "", before.as_bytes(), "model.name").unwrap().unwrap();
+    assert_eq!(remove_value(&SCHEMA, "", before.as_bytes(), "nothing").unwrap(), None);
+    let gone = remove_value(&SCHEMA, "", before.as_bytes(), "model.name").unwrap().unwrap();
     assert!(!String::from_utf8(gone).unwrap().contains("name"));
 }
 
 #[test]
 fn a_change_goes_where_the_setting_is_or_belongs() {
     let none = config("", "");
-    let expect = |config: &Config, key: &str, layer: Layer| {
+    let expect = |config: &Config, key: &str, layer: ConfigLayer| {
         assert_eq!(layer_for(config, key), layer, "{key}");
     };
     for key in ["model.name", "experimental.x", "tui.theme", "other"] {
-        expect(&none, key, Layer::Global);
+        expect(&none, key, ConfigLayer::Global);
     }
     for key in
         ["permissions.allow", "mcp.servers", "skills.x", "execution_environment.x", "search.x"]
     {
-        expect(&none, key, Layer::Project);
+        expect(&none, key, ConfigLayer::Project);
     }
     let sticky = config(
         r#"{"version":1,"search":{"mode":"a"},"model":{"name":"g"}}"#,
         r#"{"version":1,"model":{"name":"p"}}"#,
     );
-    expect(&sticky, "search.mode", Layer::Global);
-    expect(&sticky, "model.name", Layer::Project);
-    expect(&sticky, "model.provider", Layer::Global);
+    expect(&sticky, "search.mode", ConfigLayer::Global);
+    expect(&sticky, "model.name", ConfigLayer::Project);
+    expect(&sticky, "model.provider", ConfigLayer::Global);
 }

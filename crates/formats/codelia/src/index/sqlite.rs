@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
 
-use super::{IndexError, Row, RowChange, SessionIndex};
+use super::{IndexError, IndexRow, RowChange, SessionIndex};
 
 /// How long one waits for another process that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -132,8 +132,8 @@ fn number(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<i64
     Ok(text(row, column)?.and_then(|text| text.parse().ok()))
 }
 
-fn row_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
-    Ok(Row {
+fn row_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<IndexRow> {
+    Ok(IndexRow {
         session_id: text(row, 0)?.unwrap_or_default(),
         updated_at: text(row, 1)?.unwrap_or_default(),
         run_id: text(row, 2)?,
@@ -147,16 +147,16 @@ fn row_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
 }
 
 impl SessionIndex for SqliteIndex {
-    fn rows(&self) -> Result<Vec<Row>, IndexError> {
+    fn rows(&self) -> Result<Vec<IndexRow>, IndexError> {
         let connection = self.locked();
-        let read = || -> rusqlite::Result<Vec<Row>> {
+        let read = || -> rusqlite::Result<Vec<IndexRow>> {
             let mut rows = connection.prepare(&self.select(""))?;
             rows.query_map([], row_of)?.collect()
         };
         read().map_err(failed("read"))
     }
 
-    fn row(&self, id: &str) -> Result<Option<Row>, IndexError> {
+    fn row(&self, id: &str) -> Result<Option<IndexRow>, IndexError> {
         let connection = self.locked();
         let sql = self.select("WHERE session_id = ?1");
         connection.query_row(&sql, [id], row_of).optional().map_err(failed("read"))
@@ -193,7 +193,7 @@ impl SessionIndex for SqliteIndex {
         write().map_err(failed("write"))
     }
 
-    fn forget(&self) -> Result<(), IndexError> {
+    fn vacuum(&self) -> Result<(), IndexError> {
         // All rows are written to new pages, and the log of the database is emptied.
         let sql = "PRAGMA secure_delete = ON; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);";
         self.locked().execute_batch(sql).map_err(failed("clear"))
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!((row.invoke_seq, row.workspace_root), (Some(4), None));
         let index = SqliteIndex::open(&file).unwrap();
         index
-            .change("old", &mut |row| Some(Row { message_count: Some(3), ..row.unwrap() }))
+            .change("old", &mut |row| Some(IndexRow { message_count: Some(3), ..row.unwrap() }))
             .unwrap();
         let stars: i64 = Connection::open(&file)
             .unwrap()

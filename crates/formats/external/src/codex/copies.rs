@@ -2,48 +2,49 @@
 
 use std::collections::HashMap;
 
-use crate::record::Key;
-use everturn_session::view::Kind;
+use crate::record::TextHash;
+use everturn_session::model::EntryKind;
 
 /// What is said, by who says it: the same for both copies of an utterance.
-fn said(kind: &Kind, text: &str) -> Key {
-    Key::of(&format!("{kind} {}", text.trim()))
+fn utterance_key(kind: &EntryKind, text: &str) -> TextHash {
+    TextHash::of(&format!("{kind} {}", text.trim()))
 }
 
 /// The ways in which an utterance may be repeated: as a whole, and, if it has several texts, text by text.
-pub(super) struct Spoken {
-    wholes: Vec<Key>,
-    singles: Vec<Key>,
+pub(super) struct UtteranceKeys {
+    wholes: Vec<TextHash>,
+    singles: Vec<TextHash>,
 }
 
-impl Spoken {
-    pub(super) fn of(kind: &Kind, texts: &[String]) -> Spoken {
-        let mut wholes = vec![said(kind, &texts.concat()), said(kind, &texts.join("\n"))];
+impl UtteranceKeys {
+    pub(super) fn of(kind: &EntryKind, texts: &[String]) -> UtteranceKeys {
+        let mut wholes =
+            vec![utterance_key(kind, &texts.concat()), utterance_key(kind, &texts.join("\n"))];
         wholes.dedup();
         let singles = match texts.len() {
             0 | 1 => Vec::new(),
-            _ => texts.iter().map(|text| said(kind, text)).collect(),
+            _ => texts.iter().map(|text| utterance_key(kind, text)).collect(),
         };
-        Spoken { wholes, singles }
+        UtteranceKeys { wholes, singles }
     }
 }
 
 /// Utterances of which only one copy was seen so far, by the numbers of their records.
 #[derive(Default)]
-pub(super) struct Copies {
-    events: HashMap<Key, Vec<u32>>,
-    items: HashMap<Key, Vec<u32>>,
+pub(super) struct UtteranceCopies {
+    events: HashMap<TextHash, Vec<u32>>,
+    items: HashMap<TextHash, Vec<u32>>,
     /// The ways in which those items may still be repeated that have several.
-    open: HashMap<u32, Spoken>,
+    open: HashMap<u32, UtteranceKeys>,
 }
 
-fn take(waiting: &mut HashMap<Key, Vec<u32>>, key: Key) -> Option<u32> {
+fn take(waiting: &mut HashMap<TextHash, Vec<u32>>, key: TextHash) -> Option<u32> {
     waiting.get_mut(&key).and_then(Vec::pop)
 }
 
-impl Copies {
+impl UtteranceCopies {
     /// Takes note of an event. Returns whether it says what an item has said.
-    pub(super) fn event(&mut self, said: &Spoken, number: u32) -> bool {
+    pub(super) fn event(&mut self, said: &UtteranceKeys, number: u32) -> bool {
         for &key in &said.wholes {
             if let Some(item) = take(&mut self.items, key) {
                 self.narrow(item, key);
@@ -57,7 +58,7 @@ impl Copies {
     }
 
     /// Takes note of an item. Returns the events that have said what it says.
-    pub(super) fn item(&mut self, said: Spoken, number: u32) -> Vec<u32> {
+    pub(super) fn item(&mut self, said: UtteranceKeys, number: u32) -> Vec<u32> {
         if let Some(event) = said.wholes.iter().find_map(|key| take(&mut self.events, *key)) {
             return vec![event];
         }
@@ -73,13 +74,13 @@ impl Copies {
             self.items.entry(*key).or_default().push(number);
         }
         if singles.len() + wholes.len() > 1 {
-            self.open.insert(number, Spoken { wholes, singles });
+            self.open.insert(number, UtteranceKeys { wholes, singles });
         }
         events
     }
 
     /// An item was repeated as a whole, or text by text, and is not repeated in the other way.
-    fn narrow(&mut self, item: u32, by: Key) {
+    fn narrow(&mut self, item: u32, by: TextHash) {
         let Some(open) = self.open.get_mut(&item) else { return };
         let is_whole = open.wholes.contains(&by);
         let mut over = std::mem::take(&mut open.wholes);

@@ -14,9 +14,9 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use serde_json::{Map, Value};
 
 use everturn_json::names::FilePath;
-use everturn_session::layout::LayoutError;
+use everturn_session::format::SessionError;
 use everturn_store::{Store, StoreError};
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
@@ -24,7 +24,7 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 const MOST_IN_MEMORY: u64 = 512 << 20;
 
 /// Whether bytes begin like a database.
-pub(super) fn is_one(head: &[u8]) -> bool {
+pub(super) fn is_sqlite(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
 
@@ -34,16 +34,16 @@ pub(super) fn shows_tables(head: &[u8]) -> bool {
     has(b"content_json") && has(b"working_dir")
 }
 
-pub(super) struct Database {
+pub(super) struct GooseDatabase {
     connection: Connection,
     file: FilePath,
 }
 
-fn beside(file: &FilePath, suffix: &str) -> Result<FilePath, LayoutError> {
+fn beside(file: &FilePath, suffix: &str) -> Result<FilePath, SessionError> {
     Ok(FilePath::parse(&format!("{file}{suffix}"))?)
 }
 
-fn length(store: &Arc<dyn Store>, file: &FilePath) -> Result<u64, LayoutError> {
+fn length(store: &Arc<dyn Store>, file: &FilePath) -> Result<u64, SessionError> {
     Ok(store.stat(file)?.map_or(0, |stat| stat.len))
 }
 
@@ -69,12 +69,15 @@ fn in_memory(bytes: &[u8]) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-impl Database {
-    pub(super) fn open(store: &Arc<dyn Store>, file: &FilePath) -> Result<Database, LayoutError> {
-        let failed = |error: rusqlite::Error| LayoutError::damaged(format!("{file}: {error}"));
+impl GooseDatabase {
+    pub(super) fn open(
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<GooseDatabase, SessionError> {
+        let failed = |error: rusqlite::Error| SessionError::damaged(format!("{file}: {error}"));
         if length(store, &beside(file, "-journal")?)? > 0 {
             let what = format!("{file} is being changed; try again when its program is done");
-            return Err(LayoutError::request(what));
+            return Err(SessionError::request(what));
         }
         let log = beside(file, "-wal")?;
         let waiting = length(store, &log)?;
@@ -88,18 +91,18 @@ impl Database {
                         "{file} has {size} bytes with the log that waits beside it, too many to be put together \
                          in memory; end its program, which folds the log in, and try again"
                     );
-                    return Err(LayoutError::request(what));
+                    return Err(SessionError::request(what));
                 }
                 let log = if waiting > 0 { store.read(&log, 0..u64::MAX)? } else { Vec::new() };
-                let bytes = wal::fold(store.read(file, 0..u64::MAX)?, &log);
+                let bytes = wal::apply_wal(store.read(file, 0..u64::MAX)?, &log);
                 in_memory(&bytes).map_err(failed)?
             }
         };
-        Ok(Database { connection, file: file.clone() })
+        Ok(GooseDatabase { connection, file: file.clone() })
     }
 
-    fn failed(&self, error: &rusqlite::Error) -> LayoutError {
-        LayoutError::damaged(format!("{}: {error}", self.file))
+    fn failed(&self, error: &rusqlite::Error) -> SessionError {
+        SessionError::damaged(format!("{}: {error}", self.file))
     }
 
     /// Whether it has the tables in which goose keeps its sessions.
@@ -112,7 +115,7 @@ impl Database {
     }
 
     /// The ids of all sessions, also of those that only messages know.
-    pub(super) fn ids(&self) -> Result<Vec<String>, LayoutError> {
+    pub(super) fn ids(&self) -> Result<Vec<String>, SessionError> {
         let query =
             "SELECT id FROM sessions UNION SELECT DISTINCT session_id FROM messages ORDER BY 1";
         let read = || -> rusqlite::Result<Vec<String>> {
@@ -124,14 +127,14 @@ impl Database {
     }
 
     /// The number of the row of a session.
-    pub(super) fn session_row(&self, id: &str) -> Result<Option<u64>, LayoutError> {
+    pub(super) fn session_row(&self, id: &str) -> Result<Option<u64>, SessionError> {
         let query = "SELECT rowid FROM sessions WHERE id = ?1";
         let row = self.connection.query_row(query, [id], |row| row.get::<_, i64>(0)).optional();
         Ok(row.map_err(|error| self.failed(&error))?.map(i64::cast_unsigned))
     }
 
     /// The numbers of the rows of a session's messages, in their order.
-    pub(super) fn message_rows(&self, id: &str) -> Result<Vec<u64>, LayoutError> {
+    pub(super) fn message_rows(&self, id: &str) -> Result<Vec<u64>, SessionError> {
         // Some versions count seconds, some milliseconds, and a session may have been written by both.
         let query = "SELECT rowid FROM messages WHERE session_id = ?1 ORDER BY \
                      CASE WHEN created_timestamp > 10000000000 THEN created_timestamp \
@@ -146,17 +149,17 @@ impl Database {
     }
 
     /// The row of a session, as an object.
-    pub(super) fn session(&self, row: u64) -> Result<Tree, LayoutError> {
+    pub(super) fn session(&self, row: u64) -> Result<JsonTree, SessionError> {
         self.object("SELECT * FROM sessions WHERE rowid = ?1", row)
     }
 
     /// The row of a message, as an object. Content that is no JSON is damage.
-    pub(super) fn message(&self, row: u64) -> Result<Tree, LayoutError> {
+    pub(super) fn message(&self, row: u64) -> Result<JsonTree, SessionError> {
         self.object("SELECT * FROM messages WHERE rowid = ?1", row)
     }
 
     /// A row with its columns; those of JSON are called without saying so, and are JSON.
-    fn object(&self, query: &str, row: u64) -> Result<Tree, LayoutError> {
+    fn object(&self, query: &str, row: u64) -> Result<JsonTree, SessionError> {
         let read = || -> rusqlite::Result<Vec<(String, Value)>> {
             let mut statement = self.connection.prepare_cached(query)?;
             let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
@@ -172,18 +175,20 @@ impl Database {
             }
             error => self.failed(&error),
         })?;
-        let mut members: Vec<(String, Tree)> = Vec::new();
+        let mut members: Vec<(String, JsonTree)> = Vec::new();
         for (name, value) in columns {
             let tree = match (&value, name.strip_suffix("_json")) {
-                (Value::String(text), Some(_)) => Tree::parse(text.as_str()).map_err(|bad| {
-                    let what = format!("{}, row {row}: {name} is not JSON: {bad}", self.file);
-                    LayoutError::damaged(what)
-                })?,
-                _ => Tree::from_value(&value).unwrap_or_else(|_| Tree::null()),
+                (Value::String(text), Some(_)) => {
+                    JsonTree::parse(text.as_str()).map_err(|bad| {
+                        let what = format!("{}, row {row}: {name} is not JSON: {bad}", self.file);
+                        SessionError::damaged(what)
+                    })?
+                }
+                _ => JsonTree::from_value(&value).unwrap_or_else(|_| JsonTree::null()),
             };
             members.push((name.strip_suffix("_json").unwrap_or(&name).to_owned(), tree));
         }
-        Ok(Tree::of_members(members))
+        Ok(JsonTree::from_members(members))
     }
 }
 

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::stem;
-use everturn_json::finding::Code;
+use everturn_json::finding::FindingCode;
 use everturn_json::names::{FilePath, Name};
-use everturn_session::layout::LayoutError;
-use everturn_session::view::Place;
-use everturn_store::disk::Kind;
+use everturn_session::format::SessionError;
+use everturn_session::model::SessionRef;
+use everturn_store::disk::FileKind;
 use everturn_store::{Store, StoreError};
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// Whether the last part of a path is this name.
 fn is_called(path: &FilePath, name: &str) -> bool {
@@ -37,7 +37,7 @@ pub(super) fn any_storage_of(path: &FilePath) -> Option<FilePath> {
 }
 
 /// The JSON files of a directory, by name. A directory that is not there has none.
-pub(super) fn files(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
+pub(super) fn files(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, SessionError> {
     let listing = match store.list(dir) {
         Ok(listing) => listing,
         Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
@@ -45,16 +45,16 @@ pub(super) fn files(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePa
     };
     let is_json = |name: &Name| name.as_str().ends_with(".json");
     let entries = listing.entries.into_iter();
-    let files = entries.filter(|entry| entry.kind == Kind::File && is_json(&entry.name));
+    let files = entries.filter(|entry| entry.kind == FileKind::File && is_json(&entry.name));
     Ok(files.map(|entry| dir.join(&entry.name)).collect())
 }
 
 /// The directories of a directory.
-fn dirs(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, LayoutError> {
+fn dirs(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, SessionError> {
     match store.list(dir) {
         Ok(listing) => {
             let entries = listing.entries.into_iter();
-            let dirs = entries.filter(|entry| entry.kind == Kind::Dir);
+            let dirs = entries.filter(|entry| entry.kind == FileKind::Dir);
             Ok(dirs.map(|entry| dir.join(&entry.name)).collect())
         }
         Err(StoreError::Missing { .. }) => Ok(Vec::new()),
@@ -62,7 +62,7 @@ fn dirs(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, LayoutE
     }
 }
 
-pub(super) fn below(dir: &FilePath, names: &[&str]) -> Result<FilePath, LayoutError> {
+pub(super) fn below(dir: &FilePath, names: &[&str]) -> Result<FilePath, SessionError> {
     let names = names.iter().map(|name| Name::parse(name)).collect::<Result<Vec<_>, _>>()?;
     Ok(names.iter().fold(dir.clone(), |dir, name| dir.join(name)))
 }
@@ -71,16 +71,16 @@ pub(super) fn below(dir: &FilePath, names: &[&str]) -> Result<FilePath, LayoutEr
 pub(super) fn document(
     store: &Arc<dyn Store>,
     file: &FilePath,
-) -> Result<Result<Tree, (Code, String)>, LayoutError> {
+) -> Result<Result<JsonTree, (FindingCode, String)>, SessionError> {
     let bytes = store.read(file, 0..u64::MAX)?;
     Ok(match String::from_utf8(bytes) {
-        Err(error) => Err((Code::NotUtf8, error.to_string())),
+        Err(error) => Err((FindingCode::NotUtf8, error.to_string())),
         Ok(text) if text.trim_matches(['\0', ' ', '\n', '\r', '\t']).is_empty() => {
-            Err((Code::EmptyDocument, "there is nothing in it".to_owned()))
+            Err((FindingCode::EmptyDocument, "there is nothing in it".to_owned()))
         }
         Ok(text) => {
-            let tree = Tree::parse(text.trim_start_matches('\u{feff}').trim());
-            tree.map_err(|bad| (Code::BadDocument, format!("not JSON: {bad}")))
+            let tree = JsonTree::parse(text.trim_start_matches('\u{feff}').trim());
+            tree.map_err(|bad| (FindingCode::BadDocument, format!("not JSON: {bad}")))
         }
     })
 }
@@ -92,7 +92,10 @@ fn name_of(path: &FilePath) -> String {
 
 /// What is left of sessions that have no file: the directories of their messages, and those of parts of messages that no
 /// session has. Every directory is listed once, however many sessions there are.
-pub(super) fn lost(store: &Arc<dyn Store>, there: &[Place]) -> Result<Vec<Place>, LayoutError> {
+pub(super) fn orphaned_sessions(
+    store: &Arc<dyn Store>,
+    there: &[SessionRef],
+) -> Result<Vec<SessionRef>, SessionError> {
     let mut storages = vec![FilePath::root(), FilePath::parse("storage")?];
     storages.extend(there.iter().filter_map(|place| storage_of(&place.path)));
     storages.sort();
@@ -107,14 +110,14 @@ pub(super) fn lost(store: &Arc<dyn Store>, there: &[Place]) -> Result<Vec<Place>
             messages.extend(found.iter().map(stem));
             let is_there = sessions.contains(&(Some(storage.clone()), id.as_str()));
             if id.starts_with("ses_") && !is_there && !found.is_empty() {
-                lost.push(Place { id, path });
+                lost.push(SessionRef { id, path });
             }
         }
         for path in dirs(store, &below(&storage, &["part"])?)? {
             let id = name_of(&path);
             let is_stray = id.starts_with("msg_") && !messages.contains(&id);
             if is_stray && !files(store, &path)?.is_empty() {
-                lost.push(Place { id, path });
+                lost.push(SessionRef { id, path });
             }
         }
     }

@@ -1,12 +1,12 @@
 //! A session copied into the staging place, up to one of its turns.
 
-use super::cut::{Cut, Left, is_derived};
+use super::truncation::{KeptPart, Truncation, is_derived};
 use crate::error::GameError;
-use crate::names::below;
+use crate::paths::join_names;
 use crate::session::Session;
 use everturn_json::names::FilePath;
-use everturn_session::staging::Content;
-use everturn_store::disk::Kind;
+use everturn_session::staging::SplitMode;
+use everturn_store::disk::FileKind;
 use everturn_store::{Step, StoreError};
 
 /// A file of a session.
@@ -18,7 +18,7 @@ pub(super) struct SessionFile {
 
 /// All files of a session but the indexes, which are made anew when they are needed.
 pub(super) fn files_of(session: &Session) -> Result<Vec<SessionFile>, GameError> {
-    let indexes = below(&session.dir, &["indexes"]);
+    let indexes = join_names(&session.dir, &["indexes"]);
     let mut waiting = vec![session.dir.clone()];
     let mut files = Vec::new();
     while let Some(dir) = waiting.pop() {
@@ -30,15 +30,15 @@ pub(super) fn files_of(session: &Session) -> Result<Vec<SessionFile>, GameError>
             let path = dir.join(&entry.name);
             match entry.kind {
                 _ if entry.linked => return Err(GameError::damaged(&path, "it is a link")),
-                Kind::Dir if path == indexes => {}
-                Kind::Dir => waiting.push(path),
-                Kind::File => {
+                FileKind::Dir if path == indexes => {}
+                FileKind::Dir => waiting.push(path),
+                FileKind::File => {
                     let stat = session.store.stat(&path)?;
                     let missing = || StoreError::Missing { path: path.clone() };
                     let len = stat.ok_or_else(missing)?.len;
                     files.push(SessionFile { path, len });
                 }
-                Kind::LinkOutside | Kind::Other => {
+                FileKind::LinkOutside | FileKind::Other => {
                     return Err(GameError::damaged(&path, "it is no file and no directory"));
                 }
             }
@@ -49,21 +49,21 @@ pub(super) fn files_of(session: &Session) -> Result<Vec<SessionFile>, GameError>
 }
 
 /// A file that is copied: from where, to where, how much of it.
-pub(super) struct Copy {
+pub(super) struct FileCopy {
     pub(super) from: FilePath,
     pub(super) to: FilePath,
     pub(super) len: u64,
-    pub(super) content: Content,
+    pub(super) content: SplitMode,
 }
 
 /// What is copied to `dir` of a session that ends with an earlier turn, but for what `last`, the steps of
 /// the last commit, write there anyway.
 pub(super) fn plan(
     session: &Session,
-    cut: &Cut,
+    cut: &Truncation,
     dir: &FilePath,
     last: &[Step],
-) -> Result<Vec<Copy>, GameError> {
+) -> Result<Vec<FileCopy>, GameError> {
     let written: Vec<&FilePath> = last.iter().flat_map(Step::paths).collect();
     let mut copies = Vec::new();
     for SessionFile { path, len } in files_of(session)? {
@@ -71,17 +71,17 @@ pub(super) fn plan(
             Some(end) => {
                 let to = end.name.path(end.log, &session.dir);
                 match end.left {
-                    Left::All => (to, len, Content::Log),
-                    Left::Start(start) => (to, start, Content::Lines),
-                    Left::Nothing => continue,
+                    KeptPart::All => (to, len, SplitMode::Log),
+                    KeptPart::Start(start) => (to, start, SplitMode::Lines),
+                    KeptPart::Nothing => continue,
                 }
             }
             None if is_derived(session, &path) || !cut.keeps(session, &path)? => continue,
-            None => (path.clone(), len, Content::Whole),
+            None => (path.clone(), len, SplitMode::Whole),
         };
-        let Some(to) = to.moved(&session.dir, dir) else { continue };
+        let Some(to) = to.rebased(&session.dir, dir) else { continue };
         if !written.contains(&&to) {
-            copies.push(Copy { from: path, to, len, content });
+            copies.push(FileCopy { from: path, to, len, content });
         }
     }
     Ok(copies)

@@ -1,27 +1,32 @@
 //! Changes in the form of the program: what is stored is read as it was, and can be taken back.
 
 use super::*;
-use crate::state::State;
+use crate::state::GameState;
 
-fn tree(text: &str) -> Tree {
-    Tree::parse(text).unwrap()
+fn tree(text: &str) -> JsonTree {
+    JsonTree::parse(text).unwrap()
 }
 
 /// A change of the player in the form of the program: applied, stored, read again.
-fn stored(delta: Delta, state: &mut State) -> Option<Vec<Change>> {
-    let mut group = Group { scope: Scope::Player, deltas: vec![delta] };
+fn stored(delta: Delta, state: &mut GameState) -> Option<Vec<ChangeRecord>> {
+    let mut group = DeltaGroup { scope: Scope::Player, deltas: vec![delta] };
     state.apply(&mut group).ok()?;
     let id = "s-1-1".to_owned();
-    let change = Change { id, turn: 1, event: None, time: Some(1), group, extra: Vec::new() };
+    let change = ChangeRecord { id, turn: 1, event: None, time: Some(1), group, extra: Vec::new() };
     let mut lines = String::new();
-    change.write(Form::Program, "", &mut lines);
-    Some(lines.lines().map(|line| Change::parse(&Slice::whole(line)).unwrap()).collect())
+    change.write(Dialect::Upstream, "", &mut lines);
+    Some(
+        lines
+            .lines()
+            .map(|line| ChangeRecord::parse(&TextSlice::from_text(line)).unwrap())
+            .collect(),
+    )
 }
 
 /// What is read leads from the state before to the same state, and back.
 #[track_caller]
 fn check(before: &str, delta: &Delta) {
-    let state = State { player: tree(before), ..State::empty() };
+    let state = GameState { player: tree(before), ..GameState::empty() };
     let (mut there, mut again) = (state.clone(), state.clone());
     let Some(changes) = stored(delta.clone(), &mut there) else { return };
     for change in &changes {
@@ -29,7 +34,7 @@ fn check(before: &str, delta: &Delta) {
     }
     assert_eq!(again.player.to_line(), there.player.to_line(), "{before}: {delta:?}");
     for change in changes.iter().rev() {
-        again.take_back(&change.group).unwrap();
+        again.revert(&change.group).unwrap();
     }
     assert_eq!(again.player.to_line(), state.player.to_line(), "{before}: {delta:?}");
 }
@@ -45,7 +50,7 @@ fn whatever_is_stored_in_the_form_of_the_program_can_be_taken_back() {
     let values = ["null", "1", "[]", "[null]", "[1]", r#"{"a":null}"#, r#""null""#, "1.0"];
     for state in states {
         for path in paths {
-            let path = || Path::array(path.split('.'));
+            let path = || DeltaPath::array(path.split('.'));
             check(state, &Delta::delete(path()));
             for value in values {
                 let value = || tree(value);
@@ -64,11 +69,11 @@ fn times_are_numbers_or_texts() {
         let text = format!(
             r#"{{"deltaId":"d","turnId":1,"timestamp":{time},"scope":"world","deltas":[]}}"#
         );
-        Change::parse(&Slice::whole(text)).unwrap().time
+        ChangeRecord::parse(&TextSlice::from_text(text)).unwrap().time
     };
     assert_eq!(line("1000"), Some(1000));
     assert_eq!(line(r#""1970-01-01T00:00:01Z""#), Some(1000));
     assert_eq!(line("null"), None);
     let odd = r#"{"deltaId":"d","turnId":1,"timestamp":1.5,"scope":"world","deltas":[]}"#;
-    assert!(Change::parse(&Slice::whole(odd)).is_err());
+    assert!(ChangeRecord::parse(&TextSlice::from_text(odd)).is_err());
 }

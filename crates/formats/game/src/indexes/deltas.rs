@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::tally::Tally;
-use super::text::{self, Fields, MOST_NAME, Page, clip, quote, width};
-use super::thinned::{AROUND, Listed, NUMBER, Thinned};
+use super::counter::BoundedCounter;
+use super::text::{self, IndexFields, IndexText, MOST_NAME, clip, quote, width};
+use super::thinned_list::{AROUND, ListEntry, NUMBER, ThinnedList};
 use super::turns::MOST_FILE_NAME;
 use super::{GroupFacts, IndexError};
 
@@ -21,11 +21,11 @@ const MOST_COUNTS: usize = 30_000;
 const SNAPSHOTS: &str = "snapshots/";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Deltas {
-    files: Thinned<DeltaFile>,
-    snapshots: Thinned<Snapshot>,
-    by_scope: Tally,
-    by_operation: Tally,
+pub(super) struct DeltaIndex {
+    files: ThinnedList<DeltaFile>,
+    snapshots: ThinnedList<SnapshotListing>,
+    by_scope: BoundedCounter,
+    by_operation: BoundedCounter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,20 +37,20 @@ struct DeltaFile {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Snapshot {
+struct SnapshotListing {
     id: String,
     turn: u64,
     /// The name inside the directory.
     file: String,
 }
 
-impl Deltas {
-    pub(super) fn new() -> Deltas {
-        Deltas {
-            files: Thinned::new(MOST_FILES),
-            snapshots: Thinned::new(MOST_SNAPSHOTS),
-            by_scope: Tally::new(MOST_COUNTS),
-            by_operation: Tally::new(MOST_COUNTS),
+impl DeltaIndex {
+    pub(super) fn new() -> DeltaIndex {
+        DeltaIndex {
+            files: ThinnedList::new(MOST_FILES),
+            snapshots: ThinnedList::new(MOST_SNAPSHOTS),
+            by_scope: BoundedCounter::new(MOST_COUNTS),
+            by_operation: BoundedCounter::new(MOST_COUNTS),
         }
     }
 
@@ -84,7 +84,7 @@ impl Deltas {
 
     pub(super) fn add_snapshot(&mut self, id: &str, turn: u64, file: &str) {
         let [id, file] = [id, file].map(|text| clip(text, MOST_NAME).into_owned());
-        self.snapshots.push(Snapshot { id, turn, file });
+        self.snapshots.push(SnapshotListing { id, turn, file });
     }
 
     pub(super) fn last_snapshot(&self) -> Option<u64> {
@@ -96,7 +96,7 @@ impl Deltas {
         self.snapshots.remove(|snapshot| snapshot.id == id);
     }
 
-    pub(super) fn write(&self, page: &mut Page, through: u64) {
+    pub(super) fn write(&self, page: &mut IndexText, through: u64) {
         page.plain("totalDeltas", self.by_scope.total());
         page.plain("throughTurn", through);
         self.files.write(page, "files");
@@ -105,12 +105,12 @@ impl Deltas {
         self.by_operation.write(page, "byOperation");
     }
 
-    pub(super) fn read(fields: &Fields) -> Result<Deltas, IndexError> {
-        let deltas = Deltas {
-            files: Thinned::read(fields, "files", MOST_FILES)?,
-            snapshots: Thinned::read(fields, "snapshots", MOST_SNAPSHOTS)?,
-            by_scope: Tally::read(fields, "byScope", MOST_COUNTS)?,
-            by_operation: Tally::read(fields, "byOperation", MOST_COUNTS)?,
+    pub(super) fn read(fields: &IndexFields) -> Result<DeltaIndex, IndexError> {
+        let deltas = DeltaIndex {
+            files: ThinnedList::read(fields, "files", MOST_FILES)?,
+            snapshots: ThinnedList::read(fields, "snapshots", MOST_SNAPSHOTS)?,
+            by_scope: BoundedCounter::read(fields, "byScope", MOST_COUNTS)?,
+            by_operation: BoundedCounter::read(fields, "byOperation", MOST_COUNTS)?,
         };
         let total = fields.number("totalDeltas")?;
         if total != deltas.by_scope.total() || total != deltas.by_operation.total() {
@@ -126,7 +126,7 @@ impl Deltas {
     }
 }
 
-impl Listed for DeltaFile {
+impl ListEntry for DeltaFile {
     fn line(&self) -> String {
         let DeltaFile { file, first, last, deltas } = self;
         let file = quote(file);
@@ -147,16 +147,16 @@ impl Listed for DeltaFile {
     }
 }
 
-impl Listed for Snapshot {
+impl ListEntry for SnapshotListing {
     fn line(&self) -> String {
         let (id, turn) = (quote(&self.id), self.turn);
         let file = quote(&[SNAPSHOTS, &self.file].concat());
         format!("{{ \"snapshotId\": {id}, \"turnId\": {turn}, \"file\": {file} }}")
     }
 
-    fn read(entry: &Value) -> Option<Snapshot> {
+    fn read(entry: &Value) -> Option<SnapshotListing> {
         let file = text::string(entry, "file", SNAPSHOTS.len() + MOST_NAME)?;
-        Some(Snapshot {
+        Some(SnapshotListing {
             id: text::string(entry, "snapshotId", MOST_NAME)?,
             turn: text::number(entry, "turnId")?,
             file: file.strip_prefix(SNAPSHOTS)?.to_owned(),

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::tally::Tally;
-use super::text::{self, Fields, MOST_NAME, Page, clip, quote, width};
-use super::thinned::{AROUND, Listed, Thinned};
+use super::counter::BoundedCounter;
+use super::text::{self, IndexFields, IndexText, MOST_NAME, clip, quote, width};
+use super::thinned_list::{AROUND, ListEntry, ThinnedList};
 use super::{EventFacts, IndexError};
 
 /// The budget of `byType`, in bytes.
@@ -17,21 +17,24 @@ const MOST_SIGNIFICANT: usize = 300_000;
 const MOST_SUMMARY: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Events {
-    by_kind: Tally,
-    significant: Thinned<Event>,
+pub(super) struct EventIndex {
+    by_kind: BoundedCounter,
+    significant: ThinnedList<EventListing>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Event {
+struct EventListing {
     id: String,
     kind: String,
     summary: String,
 }
 
-impl Events {
-    pub(super) fn new() -> Events {
-        Events { by_kind: Tally::new(MOST_KINDS), significant: Thinned::new(MOST_SIGNIFICANT) }
+impl EventIndex {
+    pub(super) fn new() -> EventIndex {
+        EventIndex {
+            by_kind: BoundedCounter::new(MOST_KINDS),
+            significant: ThinnedList::new(MOST_SIGNIFICANT),
+        }
     }
 
     pub(super) fn add(&mut self, facts: &EventFacts<'_>) {
@@ -39,24 +42,24 @@ impl Events {
         if facts.significant {
             let [id, kind] = [facts.id, facts.kind].map(|text| clip(text, MOST_NAME).into_owned());
             let summary = clip(facts.summary, MOST_SUMMARY).into_owned();
-            self.significant.push(Event { id, kind, summary });
+            self.significant.push(EventListing { id, kind, summary });
         }
     }
 
-    pub(super) fn write(&self, page: &mut Page, through: u64) {
+    pub(super) fn write(&self, page: &mut IndexText, through: u64) {
         page.plain("totalEvents", self.by_kind.total());
         page.plain("throughTurn", through);
         self.by_kind.write(page, "byType");
         self.significant.write(page, "significant");
     }
 
-    pub(super) fn read(fields: &Fields) -> Result<Events, IndexError> {
-        let by_kind = Tally::read(fields, "byType", MOST_KINDS)?;
+    pub(super) fn read(fields: &IndexFields) -> Result<EventIndex, IndexError> {
+        let by_kind = BoundedCounter::read(fields, "byType", MOST_KINDS)?;
         if fields.number("totalEvents")? != by_kind.total() {
             return Err(fields.bad("totalEvents"));
         }
-        let significant = Thinned::read(fields, "significant", MOST_SIGNIFICANT)?;
-        Ok(Events { by_kind, significant })
+        let significant = ThinnedList::read(fields, "significant", MOST_SIGNIFICANT)?;
+        Ok(EventIndex { by_kind, significant })
     }
 
     /// How many events are listed.
@@ -66,14 +69,14 @@ impl Events {
     }
 }
 
-impl Listed for Event {
+impl ListEntry for EventListing {
     fn line(&self) -> String {
         let [id, kind, summary] = [&self.id, &self.kind, &self.summary].map(|text| quote(text));
         format!("{{ \"eventId\": {id}, \"type\": {kind}, \"summary\": {summary} }}")
     }
 
-    fn read(entry: &Value) -> Option<Event> {
-        Some(Event {
+    fn read(entry: &Value) -> Option<EventListing> {
+        Some(EventListing {
             id: text::string(entry, "eventId", MOST_NAME)?,
             kind: text::string(entry, "type", MOST_NAME)?,
             summary: text::string(entry, "summary", MOST_SUMMARY)?,

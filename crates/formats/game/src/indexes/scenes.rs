@@ -3,19 +3,19 @@
 use serde_json::Value;
 
 use super::IndexError;
-use super::text::{self, Fields, MOST_NAME, Page, clip, quote, width};
-use super::thinned::{AROUND, Listed, NUMBER, Thinned};
+use super::text::{self, IndexFields, IndexText, MOST_NAME, clip, quote, width};
+use super::thinned_list::{AROUND, ListEntry, NUMBER, ThinnedList};
 
 /// The budget of `scenes`, in bytes.
 const MOST_SCENES: usize = 300_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Scenes {
-    scenes: Thinned<Scene>,
+pub(super) struct SceneIndex {
+    scenes: ThinnedList<SceneListing>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Scene {
+struct SceneListing {
     id: String,
     kind: String,
     first: u64,
@@ -24,15 +24,15 @@ struct Scene {
     location: String,
 }
 
-impl Scenes {
-    pub(super) fn new() -> Scenes {
-        Scenes { scenes: Thinned::new(MOST_SCENES) }
+impl SceneIndex {
+    pub(super) fn new() -> SceneIndex {
+        SceneIndex { scenes: ThinnedList::new(MOST_SCENES) }
     }
 
     pub(super) fn start(&mut self, id: &str, kind: &str, turn: u64, location: &str) {
         let [id, kind, location] =
             [id, kind, location].map(|text| clip(text, MOST_NAME).into_owned());
-        self.scenes.push(Scene { id, kind, first: turn, last: None, location });
+        self.scenes.push(SceneListing { id, kind, first: turn, last: None, location });
     }
 
     pub(super) fn end(&mut self, id: &str, turn: u64) {
@@ -49,18 +49,18 @@ impl Scenes {
         }
     }
 
-    pub(super) fn write(&self, page: &mut Page, through: u64) {
+    pub(super) fn write(&self, page: &mut IndexText, through: u64) {
         page.plain("totalScenes", self.scenes.total());
         page.plain("throughTurn", through);
         self.scenes.write(page, "scenes");
     }
 
-    pub(super) fn read(fields: &Fields) -> Result<Scenes, IndexError> {
-        let scenes: Thinned<Scene> = Thinned::read(fields, "scenes", MOST_SCENES)?;
+    pub(super) fn read(fields: &IndexFields) -> Result<SceneIndex, IndexError> {
+        let scenes: ThinnedList<SceneListing> = ThinnedList::read(fields, "scenes", MOST_SCENES)?;
         if fields.number("totalScenes")? != scenes.total() {
             return Err(fields.bad("totalScenes"));
         }
-        Ok(Scenes { scenes })
+        Ok(SceneIndex { scenes })
     }
 
     /// How many scenes are listed.
@@ -70,7 +70,7 @@ impl Scenes {
     }
 }
 
-impl Listed for Scene {
+impl ListEntry for SceneListing {
     fn line(&self) -> String {
         let [id, kind, location] = [&self.id, &self.kind, &self.location].map(|text| quote(text));
         let (first, last) =
@@ -80,14 +80,14 @@ impl Listed for Scene {
         )
     }
 
-    fn read(entry: &Value) -> Option<Scene> {
+    fn read(entry: &Value) -> Option<SceneListing> {
         let (first, last) = match entry.get("turnRange")?.as_array()?.as_slice() {
             [first, Value::Null] => (first.as_u64()?, None),
             _ => text::range(entry, "turnRange").map(|(first, last)| (first, Some(last)))?,
         };
         let name = |key| text::string(entry, key, MOST_NAME);
         let (id, kind, location) = (name("sceneId")?, name("type")?, name("location")?);
-        Some(Scene { id, kind, first, last, location })
+        Some(SceneListing { id, kind, first, last, location })
     }
 
     fn weight(&self) -> usize {

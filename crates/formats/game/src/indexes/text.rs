@@ -15,13 +15,13 @@ pub(super) const MOST_NAME: usize = 255;
 const CUT: char = '…';
 
 /// A JSON object with one field per line, and one line per entry of a field that holds many.
-pub(super) struct Page {
+pub(super) struct IndexText {
     out: String,
 }
 
-impl Page {
-    pub(super) fn new() -> Page {
-        Page { out: "{".to_owned() }
+impl IndexText {
+    pub(super) fn new() -> IndexText {
+        IndexText { out: "{".to_owned() }
     }
 
     fn key(&mut self, key: &str) {
@@ -136,14 +136,18 @@ pub(super) fn range(entry: &Value, key: &str) -> Option<(u64, u64)> {
 
 /// The fields of an index that was read.
 #[derive(Debug)]
-pub(super) struct Fields {
+pub(super) struct IndexFields {
     index: IndexKind,
     map: Map<String, Value>,
 }
 
-impl Fields {
+impl IndexFields {
     /// Reads the text of an index of `session`.
-    pub(super) fn open(index: IndexKind, session: &str, text: &[u8]) -> Result<Fields, IndexError> {
+    pub(super) fn open(
+        index: IndexKind,
+        session: &str,
+        text: &[u8],
+    ) -> Result<IndexFields, IndexError> {
         if text.len() > MOST_READ {
             return Err(IndexError::TooLarge { index, bytes: text.len() });
         }
@@ -157,7 +161,7 @@ impl Fields {
         let Value::Object(map) = value else {
             return Err(not_json("an object is needed".to_owned()));
         };
-        let fields = Fields { index, map };
+        let fields = IndexFields { index, map };
         match fields.get("sessionId", Value::as_str)? {
             found if found == session => Ok(fields),
             found => Err(IndexError::Session {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::text::{self, Fields, MOST_NAME, Page, clip, quote};
-use super::thinned::{AROUND, Listed, NUMBER, Thinned};
+use super::text::{self, IndexFields, IndexText, MOST_NAME, clip, quote};
+use super::thinned_list::{AROUND, ListEntry, NUMBER, ThinnedList};
 use super::{IndexError, TurnFacts};
 
 /// The budget of `files`, in bytes.
@@ -19,11 +19,11 @@ const FIRST_STEP: u64 = 50;
 pub(super) const MOST_FILE_NAME: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Turns {
+pub(super) struct TurnIndex {
     total: u64,
-    files: Thinned<TurnFile>,
+    files: ThinnedList<TurnFile>,
     /// Places of the first turn, of multiples of `step`, and of the last turn.
-    offsets: Vec<Place>,
+    offsets: Vec<TurnOffset>,
     step: u64,
 }
 
@@ -36,16 +36,21 @@ struct TurnFile {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct TurnOffset {
     turn: u64,
     file: String,
     line: u64,
     offset: u64,
 }
 
-impl Turns {
-    pub(super) fn new() -> Turns {
-        Turns { total: 0, files: Thinned::new(MOST_FILES), offsets: Vec::new(), step: FIRST_STEP }
+impl TurnIndex {
+    pub(super) fn new() -> TurnIndex {
+        TurnIndex {
+            total: 0,
+            files: ThinnedList::new(MOST_FILES),
+            offsets: Vec::new(),
+            step: FIRST_STEP,
+        }
     }
 
     pub(super) fn add(&mut self, facts: &TurnFacts<'_>) {
@@ -64,14 +69,14 @@ impl Turns {
                 self.files.push(TurnFile { file, first: turn, last: turn, events });
             }
         }
-        self.add_place(Place { turn, file, line, offset });
+        self.add_offset(TurnOffset { turn, file, line, offset });
     }
 
-    fn add_place(&mut self, place: Place) {
+    fn add_offset(&mut self, place: TurnOffset) {
         if self.offsets.last().is_some_and(|last| last.turn >= place.turn) {
             return;
         }
-        let is_last_for_now = |last: &mut Place| !last.turn.is_multiple_of(self.step);
+        let is_last_for_now = |last: &mut TurnOffset| !last.turn.is_multiple_of(self.step);
         if self.offsets.len() > 1 {
             self.offsets.pop_if(is_last_for_now);
         }
@@ -100,7 +105,7 @@ impl Turns {
         }
     }
 
-    pub(super) fn write(&self, page: &mut Page, through: u64) {
+    pub(super) fn write(&self, page: &mut IndexText, through: u64) {
         page.plain("totalTurns", self.total);
         page.plain("throughTurn", through);
         self.files.write(page, "files");
@@ -109,15 +114,15 @@ impl Turns {
         page.object("turnOffsets", places);
     }
 
-    pub(super) fn read(fields: &Fields, through: u64) -> Result<Turns, IndexError> {
+    pub(super) fn read(fields: &IndexFields, through: u64) -> Result<TurnIndex, IndexError> {
         let step = fields.number("offsetStep")?;
         if !step.is_multiple_of(FIRST_STEP) || !(step / FIRST_STEP).is_power_of_two() {
             return Err(fields.bad("offsetStep"));
         }
-        let mut offsets: Vec<Place> = Vec::new();
+        let mut offsets: Vec<TurnOffset> = Vec::new();
         for (turn, value) in fields.object("turnOffsets")? {
             let bad = || fields.bad(format!("turnOffsets.{}", clip(turn, MOST_NAME)));
-            let place = Place::read(turn, value).ok_or_else(bad)?;
+            let place = TurnOffset::read(turn, value).ok_or_else(bad)?;
             if offsets.last().is_some_and(|last| last.turn >= place.turn) {
                 return Err(bad());
             }
@@ -130,8 +135,8 @@ impl Turns {
         if !fits {
             return Err(fields.bad("turnOffsets"));
         }
-        let files = Thinned::read(fields, "files", MOST_FILES)?;
-        Ok(Turns { total: fields.number("totalTurns")?, files, offsets, step })
+        let files = ThinnedList::read(fields, "files", MOST_FILES)?;
+        Ok(TurnIndex { total: fields.number("totalTurns")?, files, offsets, step })
     }
 
     /// How many files and places are listed.
@@ -141,7 +146,7 @@ impl Turns {
     }
 }
 
-impl Listed for TurnFile {
+impl ListEntry for TurnFile {
     fn line(&self) -> String {
         let TurnFile { file, first, last, events } = self;
         let file = quote(file);
@@ -160,16 +165,16 @@ impl Listed for TurnFile {
     }
 }
 
-impl Place {
+impl TurnOffset {
     fn line(&self) -> String {
-        let Place { file, line, offset, .. } = self;
+        let TurnOffset { file, line, offset, .. } = self;
         format!("{{ \"file\": {}, \"line\": {line}, \"offset\": {offset} }}", quote(file))
     }
 
-    fn read(key: &str, value: &Value) -> Option<Place> {
+    fn read(key: &str, value: &Value) -> Option<TurnOffset> {
         let turn = key.parse().ok().filter(|turn: &u64| turn.to_string() == key)?;
         let file = text::string(value, "file", MOST_FILE_NAME)?;
         let (line, offset) = (text::number(value, "line")?, text::number(value, "offset")?);
-        Some(Place { turn, file, line, offset })
+        Some(TurnOffset { turn, file, line, offset })
     }
 }

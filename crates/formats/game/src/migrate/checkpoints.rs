@@ -2,76 +2,76 @@
 
 use std::collections::BTreeMap;
 
-use super::fields::{Fields, PLAYER, SCENE, WORLD};
-use super::frames::{Frames, NUMBER, list};
-use super::{Note, state};
+use super::fields::{LegacyFields, PLAYER, SCENE, WORLD};
+use super::frames::{LegacyFrames, NUMBER, list};
+use super::{MigrationNote, state};
 use crate::error::GameError;
-use crate::state::State;
+use crate::state::GameState;
 use everturn_json::names::SessionId;
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// All checkpoints.
 #[derive(Debug, Default)]
-pub(super) struct Checkpoint {
+pub(super) struct LegacyCheckpoints {
     /// How many there were.
     pub(super) count: u64,
     /// The states by turn.
-    pub(super) by_turn: BTreeMap<u64, State>,
+    pub(super) by_turn: BTreeMap<u64, GameState>,
     pub(super) reasons: BTreeMap<u64, String>,
     /// What the snapshots have no place for, or what is none.
-    kept: Vec<Tree>,
-    pub(super) notes: Vec<Note>,
+    kept: Vec<JsonTree>,
+    pub(super) notes: Vec<MigrationNote>,
 }
 
 const KEPT: &str = "kept in migratedFrom.checkpoints of the metadata";
 
-impl Checkpoint {
+impl LegacyCheckpoints {
     pub(super) fn read_all(
         id: &SessionId,
-        all: Option<&Tree>,
-        frames: &mut Frames,
-    ) -> Result<Checkpoint, GameError> {
-        let mut read = Checkpoint::default();
-        for (place, checkpoint) in all.map(Tree::children).unwrap_or_default() {
+        all: Option<&JsonTree>,
+        frames: &mut LegacyFrames,
+    ) -> Result<LegacyCheckpoints, GameError> {
+        let mut read = LegacyCheckpoints::default();
+        for (place, checkpoint) in all.map(JsonTree::children).unwrap_or_default() {
             read.count += 1;
             let path = format!("checkpoints.{place}");
-            if checkpoint.kind() != Kind::Object {
+            if checkpoint.kind() != ValueKind::Object {
                 read.keep(path, checkpoint, "it is no object, and");
                 continue;
             }
-            read.one(id, &path, &checkpoint, frames)?;
+            read.read_one(id, &path, &checkpoint, frames)?;
         }
         Ok(read)
     }
 
-    fn keep(&mut self, path: String, what: Tree, why: &str) {
-        self.notes.push(Note { path, why: format!("{why} {KEPT}") });
+    fn keep(&mut self, path: String, what: JsonTree, why: &str) {
+        self.notes.push(MigrationNote { path, why: format!("{why} {KEPT}") });
         self.kept.push(what);
     }
 
-    fn one(
+    fn read_one(
         &mut self,
         id: &SessionId,
         path: &str,
-        checkpoint: &Tree,
-        frames: &Frames,
+        checkpoint: &JsonTree,
+        frames: &LegacyFrames,
     ) -> Result<(), GameError> {
-        let mut fields = Fields::of(checkpoint, path);
+        let mut fields = LegacyFields::of(checkpoint, path);
         let keys = ["atTurn", "atFrame"];
         let number = fields.take_number(&keys).or_else(|| fields.take_number(NUMBER));
         let Some(turn) = number.and_then(|(_, number)| frames.turn(number)) else {
             self.keep(path.to_owned(), checkpoint.clone(), "it belongs to no frame, and is");
             return Ok(());
         };
-        let mut inner = match fields.take_kind(&["state"], Kind::Object) {
-            Some((_, state)) => Fields::of(&state, &format!("{path}.state")),
+        let mut inner = match fields.take_kind(&["state"], ValueKind::Object) {
+            Some((_, state)) => LegacyFields::of(&state, &format!("{path}.state")),
             None => fields.clone(),
         };
         let nested = fields.has(WORLD) || fields.has(PLAYER);
         let from = if nested { &mut fields } else { &mut inner };
-        let world = from.take_kind(WORLD, Kind::Object);
-        let player = from.take_kind(PLAYER, Kind::Object);
-        let scene = from.take_kind(SCENE, Kind::Object).map(|(_, scene)| scene);
+        let world = from.take_kind(WORLD, ValueKind::Object);
+        let player = from.take_kind(PLAYER, ValueKind::Object);
+        let scene = from.take_kind(SCENE, ValueKind::Object).map(|(_, scene)| scene);
         let (Some((_, world)), Some((_, player))) = (world, player) else {
             self.keep(
                 path.to_owned(),
@@ -91,7 +91,7 @@ impl Checkpoint {
         let reason = fields.take_string(&["reason", "type"]).map(|(_, reason)| reason);
         self.reasons.extend(reason.map(|reason| (turn, reason)));
         self.by_turn.insert(turn, state(id, Some(world), Some(player), scene)?);
-        let same = checkpoint.at(&["state"]).is_none();
+        let same = checkpoint.value_at(&["state"]).is_none();
         for rest in [Some(&mut fields), (!same).then_some(&mut inner)].into_iter().flatten() {
             self.kept.extend(rest.rest(KEPT));
             self.notes.append(&mut rest.notes);
@@ -99,7 +99,7 @@ impl Checkpoint {
         Ok(())
     }
 
-    pub(super) fn last_state(&self) -> Option<State> {
+    pub(super) fn last_state(&self) -> Option<GameState> {
         self.by_turn.last_key_value().map(|(_, state)| state.clone())
     }
 
@@ -109,7 +109,7 @@ impl Checkpoint {
     }
 
     /// The state at the end is that of the state files, whatever a checkpoint of the same turn has.
-    pub(super) fn give_way(&mut self, last: u64, end: &State) {
+    pub(super) fn drop_last_state(&mut self, last: u64, end: &GameState) {
         let differs = self.by_turn.get(&last).is_some_and(|state| !state.is_same(end));
         if differs && let Some(state) = self.by_turn.remove(&last) {
             let text = format!(
@@ -119,13 +119,13 @@ impl Checkpoint {
             );
             let why =
                 "the checkpoint of the last turn differs from the states of the document, and is";
-            if let Ok(kept) = Tree::parse(text) {
+            if let Ok(kept) = JsonTree::parse(text) {
                 self.keep(format!("checkpoints of turn {last}"), kept, why);
             }
         }
     }
 
-    pub(super) fn kept(&self) -> Option<Tree> {
+    pub(super) fn kept(&self) -> Option<JsonTree> {
         (!self.kept.is_empty()).then(|| list(&self.kept))
     }
 }

@@ -2,59 +2,60 @@
 
 use std::collections::HashMap;
 
-use crate::changes::{Change, Group};
-use crate::names::short;
+use crate::changes::{ChangeRecord, DeltaGroup};
+use crate::paths::short;
 use crate::state::Scope;
 use everturn_json::names::SessionId;
-use everturn_value::delta::{Delta, Path, Spelling};
-use everturn_value::tree::{Slice, Tree};
+use everturn_value::delta::{Delta, DeltaPath, PathNotation};
+use everturn_value::tree::{JsonTree, TextSlice};
 
 /// Changes as a value.
-pub(super) fn tree_of(group: &Group) -> Tree {
+pub(super) fn tree_of(group: &DeltaGroup) -> JsonTree {
     let deltas: Vec<String> = group.deltas.iter().map(Delta::to_line).collect();
     let text = format!("{{\"scope\":\"{}\",\"deltas\":[{}]}}", group.scope, deltas.join(","));
-    Tree::parse(text).unwrap_or_else(|_| Tree::null())
+    JsonTree::parse(text).unwrap_or_else(|_| JsonTree::null())
 }
 
 /// Whether nothing of these changes is lost when they are written as those of today.
-pub(super) fn are_plain(list: &Tree, events: &HashMap<String, String>) -> bool {
+pub(super) fn are_plain(list: &JsonTree, events: &HashMap<String, String>) -> bool {
     const DELTA: [&str; 4] = ["op", "path", "value", "previousValue"];
     const OWN: [&str; 7] =
         ["scope", "target", "deltas", "operation", "newValue", "eventId", "turnId"];
-    let plain = |tree: &Tree, more: &[&str]| {
+    let plain = |tree: &JsonTree, more: &[&str]| {
         tree.children()
             .iter()
             .all(|(key, _)| DELTA.contains(&key.as_str()) || more.contains(&key.as_str()))
     };
     list.children().iter().all(|(_, element)| {
-        let event = element.at(&["eventId"]).is_none()
+        let event = element.value_at(&["eventId"]).is_none()
             || element.string_at(&["eventId"]).is_some_and(|event| events.contains_key(&event));
-        let inner = element.at(&["deltas"]).map(|deltas| deltas.children()).unwrap_or_default();
+        let inner =
+            element.value_at(&["deltas"]).map(|deltas| deltas.children()).unwrap_or_default();
         event && plain(element, &OWN) && inner.iter().all(|(_, delta)| plain(delta, &[]))
     })
 }
 
 /// Reads a list of changes; nothing if one of them has a shape that is not known.
 pub(super) fn read(
-    list: &Tree,
+    list: &JsonTree,
     id: &SessionId,
     turn: u64,
     time: i64,
     events: &HashMap<String, String>,
-) -> Option<Vec<Change>> {
-    let mut changes: Vec<Change> = Vec::new();
+) -> Option<Vec<ChangeRecord>> {
+    let mut changes: Vec<ChangeRecord> = Vec::new();
     for (_, element) in list.children() {
         let group = group(&element, turn)?;
         let event = element.string_at(&["eventId"]).and_then(|event| events.get(&event).cloned());
         let number = changes.len() + 1;
         let id = format!("delta-{}-{turn}-{number}", short(id.as_str()));
-        changes.push(Change { id, turn, event, time: Some(time), group, extra: Vec::new() });
+        changes.push(ChangeRecord { id, turn, event, time: Some(time), group, extra: Vec::new() });
     }
     (!changes.is_empty()).then_some(changes)
 }
 
-fn group(element: &Tree, turn: u64) -> Option<Group> {
-    let has = |key: &str| element.at(&[key]).is_some();
+fn group(element: &JsonTree, turn: u64) -> Option<DeltaGroup> {
+    let has = |key: &str| element.value_at(&[key]).is_some();
     if has("deltas") || has("operation") {
         // The shapes that logs have today, but for the turn.
         let mut text = format!("{{\"turnId\":{turn}");
@@ -62,7 +63,7 @@ fn group(element: &Tree, turn: u64) -> Option<Group> {
             text.push_str(&format!(",{}:{}", serde_json::to_string(&key).ok()?, value.to_line()));
         }
         text.push('}');
-        let change = Change::parse(&Slice::whole(&text)).ok()?;
+        let change = ChangeRecord::parse(&TextSlice::from_text(&text)).ok()?;
         // Sessions of this form have no file for characters.
         return (change.group.scope != Scope::Npcs).then_some(change.group);
     }
@@ -74,18 +75,18 @@ fn group(element: &Tree, turn: u64) -> Option<Group> {
     match named {
         Some(name) => {
             let scope = scope(&name)?;
-            Some(Group { scope, deltas: vec![delta] })
+            Some(DeltaGroup { scope, deltas: vec![delta] })
         }
         None => {
             // Otherwise the first segment may say it.
             let first = delta.path.segments().first().and_then(|first| scope(first));
             Some(match first {
                 Some(scope) => {
-                    let path = Path::array(delta.path.segments().iter().skip(1).cloned());
-                    let path = path.spelled(Spelling::Dotted);
-                    Group { scope, deltas: vec![Delta { path, ..delta }] }
+                    let path = DeltaPath::array(delta.path.segments().iter().skip(1).cloned());
+                    let path = path.with_notation(PathNotation::Dotted);
+                    DeltaGroup { scope, deltas: vec![Delta { path, ..delta }] }
                 }
-                None => Group { scope: Scope::World, deltas: vec![delta] },
+                None => DeltaGroup { scope: Scope::World, deltas: vec![delta] },
             })
         }
     }

@@ -4,28 +4,28 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{Checkpoint, Frames, Migration, Note, state, texts};
+use super::{LegacyCheckpoints, LegacyFrames, Migration, MigrationNote, state, texts};
 use crate::error::GameError;
-use crate::meta::{Meta, NewSession, stamp, tree};
-use crate::names::Status;
+use crate::meta::{GameMeta, NewGame, stamp, tree};
+use crate::paths::GameStatus;
 use everturn_json::names::SessionId;
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The fields of an object that nobody has taken yet.
 #[derive(Debug, Clone)]
-pub(super) struct Fields {
+pub(super) struct LegacyFields {
     /// Where the object is in the document.
     path: String,
-    left: Vec<(String, Tree)>,
+    left: Vec<(String, JsonTree)>,
     /// What is kept although it was taken, with the reason.
-    kept: Vec<(String, Tree)>,
-    pub(super) notes: Vec<Note>,
+    kept: Vec<(String, JsonTree)>,
+    pub(super) notes: Vec<MigrationNote>,
 }
 
-impl Fields {
-    pub(super) fn of(object: &Tree, path: &str) -> Fields {
+impl LegacyFields {
+    pub(super) fn of(object: &JsonTree, path: &str) -> LegacyFields {
         let left = object.children();
-        Fields { path: path.to_owned(), left, kept: Vec::new(), notes: Vec::new() }
+        LegacyFields { path: path.to_owned(), left, kept: Vec::new(), notes: Vec::new() }
     }
 
     pub(super) fn has(&self, keys: &[&str]) -> bool {
@@ -36,27 +36,31 @@ impl Fields {
     pub(super) fn take(
         &mut self,
         keys: &[&str],
-        will_do: impl Fn(&Tree) -> bool,
-    ) -> Option<(String, Tree)> {
+        will_do: impl Fn(&JsonTree) -> bool,
+    ) -> Option<(String, JsonTree)> {
         keys.iter().find_map(|wanted| {
             let at = self.left.iter().position(|(key, value)| key == wanted && will_do(value))?;
             Some(self.left.remove(at))
         })
     }
 
-    pub(super) fn take_kind(&mut self, keys: &[&str], kind: Kind) -> Option<(String, Tree)> {
+    pub(super) fn take_kind(
+        &mut self,
+        keys: &[&str],
+        kind: ValueKind,
+    ) -> Option<(String, JsonTree)> {
         self.take(keys, |value| value.kind() == kind)
     }
 
     pub(super) fn take_string(&mut self, keys: &[&str]) -> Option<(String, String)> {
-        let text = |value: &Tree| value.string_at::<&str>(&[]);
+        let text = |value: &JsonTree| value.string_at::<&str>(&[]);
         let (key, value) = self.take(keys, |value| text(value).is_some())?;
         Some((key, text(&value)?))
     }
 
     /// A number that counts something.
     pub(super) fn take_number(&mut self, keys: &[&str]) -> Option<(String, u64)> {
-        let number = |value: &Tree| value.to_line().parse::<u64>().ok();
+        let number = |value: &JsonTree| value.to_line().parse::<u64>().ok();
         let (key, value) = self.take(keys, |value| number(value).is_some())?;
         Some((key, number(&value)?))
     }
@@ -67,12 +71,12 @@ impl Fields {
         Some((key, time(&value)?))
     }
 
-    pub(super) fn put_back(&mut self, key: &str, value: Tree) {
+    pub(super) fn put_back(&mut self, key: &str, value: JsonTree) {
         self.left.push((key.to_owned(), value));
     }
 
     /// Keeps a value that was understood, because not all of it could be used.
-    pub(super) fn keep_as(&mut self, key: &str, value: Tree, why: &str) {
+    pub(super) fn keep_as(&mut self, key: &str, value: JsonTree, why: &str) {
         self.note(key, why);
         self.kept.push((key.to_owned(), value));
     }
@@ -80,11 +84,11 @@ impl Fields {
     pub(super) fn note(&mut self, key: &str, why: &str) {
         let path =
             if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
-        self.notes.push(Note { path, why: why.to_owned() });
+        self.notes.push(MigrationNote { path, why: why.to_owned() });
     }
 
     /// Everything that was not used, as an object, or nothing.
-    pub(super) fn rest(&mut self, why: &str) -> Option<Tree> {
+    pub(super) fn rest(&mut self, why: &str) -> Option<JsonTree> {
         for (key, value) in std::mem::take(&mut self.left) {
             self.keep_as(&key, value, why);
         }
@@ -101,14 +105,14 @@ impl Fields {
             text.push_str(&value.to_line());
         }
         text.push('}');
-        Tree::parse(text).ok()
+        JsonTree::parse(text).ok()
     }
 }
 
-fn time(value: &Tree) -> Option<Timestamp> {
+fn time(value: &JsonTree) -> Option<Timestamp> {
     match value.kind() {
-        Kind::Number => Timestamp::from_millisecond(value.to_line().parse().ok()?).ok(),
-        Kind::String => value.string_at::<&str>(&[])?.parse().ok(),
+        ValueKind::Number => Timestamp::from_millisecond(value.to_line().parse().ok()?).ok(),
+        ValueKind::String => value.string_at::<&str>(&[])?.parse().ok(),
         _ => None,
     }
 }
@@ -122,7 +126,7 @@ pub(super) const SCENE: &[&str] = &["activeScene", "currentScene", "scene"];
 pub(super) fn migration(
     id: &SessionId,
     source: String,
-    mut fields: Fields,
+    mut fields: LegacyFields,
     now: Timestamp,
 ) -> Result<Migration, GameError> {
     let created = fields.take_time(&["created", "createdAt", "startTime", "startedAt"]);
@@ -130,12 +134,14 @@ pub(super) fn migration(
     let modified =
         fields.take_time(&["lastModified", "lastUpdated", "updatedAt", "savedAt", "lastPlayed"]);
     let status = status(&mut fields);
-    let world = fields.take_kind(WORLD, Kind::Object).map(|(_, world)| world);
-    let player = fields.take_kind(PLAYER, Kind::Object).map(|(_, player)| player);
+    let world = fields.take_kind(WORLD, ValueKind::Object).map(|(_, world)| world);
+    let player = fields.take_kind(PLAYER, ValueKind::Object).map(|(_, player)| player);
     let name = fields.take_string(&["player", "playerName"]).map(|(_, name)| name);
-    let config = fields.take_kind(&["config", "settings"], Kind::Object).map(|(_, config)| config);
-    let scene =
-        fields.take_kind(&["currentScene", "activeScene"], Kind::Object).map(|(_, scene)| scene);
+    let config =
+        fields.take_kind(&["config", "settings"], ValueKind::Object).map(|(_, config)| config);
+    let scene = fields
+        .take_kind(&["currentScene", "activeScene"], ValueKind::Object)
+        .map(|(_, scene)| scene);
     if world.is_none() {
         fields.note(
             "worldState",
@@ -143,9 +149,9 @@ pub(super) fn migration(
         );
     }
     let frames = fields.take(&["frames", "turns"], is_list).map(|(_, frames)| frames);
-    let mut frames = Frames::read(id, frames.as_ref(), created);
+    let mut frames = LegacyFrames::read(id, frames.as_ref(), created);
     let checkpoints = fields.take(&["checkpoints"], is_list).map(|(_, checkpoints)| checkpoints);
-    let mut checkpoints = Checkpoint::read_all(id, checkpoints.as_ref(), &mut frames)?;
+    let mut checkpoints = LegacyCheckpoints::read_all(id, checkpoints.as_ref(), &mut frames)?;
     let final_state = match (world, player, checkpoints.last_state()) {
         (None, None, Some(state)) => state,
         (world, player, last) => {
@@ -154,14 +160,14 @@ pub(super) fn migration(
             state(id, world.or(last_world), player.or(last_player), scene)?
         }
     };
-    checkpoints.give_way(frames.last(), &final_state);
+    checkpoints.drop_last_state(frames.last(), &final_state);
     frames.verify(&checkpoints.by_turn);
-    let mut new = NewSession::new(id.clone());
-    new.config = config.unwrap_or_else(Tree::object);
+    let mut new = NewGame::new(id.clone());
+    new.config = config.unwrap_or_else(JsonTree::object);
     let called = final_state.player.string_at(&["name"]);
     new.player_name = name.or(called).unwrap_or(new.player_name);
     new.character = final_state.player.string_at(&["characterId"]);
-    let mut meta = Meta::new(&new, created);
+    let mut meta = GameMeta::new(&new, created);
     meta.put(&["lastModified"], &stamp(modified.map_or(now, |(_, time)| time)));
     meta.put(&["status"], status.as_str());
     let kept = fields.rest("kept in migratedFrom.fields of the metadata");
@@ -186,15 +192,15 @@ pub(super) fn migration(
     Ok(Migration { id: id.clone(), status, turns, snapshots, notes, source, meta, files })
 }
 
-fn is_list(value: &Tree) -> bool {
-    matches!(value.kind(), Kind::Array | Kind::Object)
+fn is_list(value: &JsonTree) -> bool {
+    matches!(value.kind(), ValueKind::Array | ValueKind::Object)
 }
 
 /// The status; one that is not known is kept, and the session can be played.
-fn status(fields: &mut Fields) -> Status {
-    let Some((key, word)) = fields.take_string(&["status"]) else { return Status::Active };
-    Status::parse(&word).unwrap_or_else(|| {
+fn status(fields: &mut LegacyFields) -> GameStatus {
+    let Some((key, word)) = fields.take_string(&["status"]) else { return GameStatus::Active };
+    GameStatus::parse(&word).unwrap_or_else(|| {
         fields.keep_as(&key, tree(&word), "a status that is not known; the session is active now");
-        Status::Active
+        GameStatus::Active
     })
 }

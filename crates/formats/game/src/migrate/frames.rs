@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 
-use super::fields::Fields;
-use super::{Note, deltas};
-use crate::changes::Change;
+use super::fields::LegacyFields;
+use super::{MigrationNote, deltas};
+use crate::changes::ChangeRecord;
 use crate::meta::tree;
-use crate::names::short;
-use crate::state::State;
+use crate::paths::short;
+use crate::state::GameState;
 use crate::turn::TurnInput;
 use everturn_json::names::SessionId;
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The names under which a frame or a checkpoint may have its number.
 pub(super) const NUMBER: &[&str] = &[
@@ -30,43 +30,47 @@ pub(super) const NUMBER: &[&str] = &[
 
 /// A frame as a turn.
 #[derive(Debug, Clone)]
-pub(super) struct Turn {
+pub(super) struct LegacyTurn {
     pub(super) number: u64,
     pub(super) time: i64,
     pub(super) input: TurnInput,
     /// The ids of its events.
     pub(super) events: Vec<String>,
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<ChangeRecord>,
 }
 
 /// All frames.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
-    pub(super) turns: Vec<Turn>,
+pub(super) struct LegacyFrames {
+    pub(super) turns: Vec<LegacyTurn>,
     /// The turn that each number of a frame became.
     numbers: HashMap<u64, u64>,
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<MigrationNote>,
 }
 
-impl Frames {
-    pub(super) fn read(id: &SessionId, list: Option<&Tree>, created: Timestamp) -> Frames {
-        let frames = list.map(Tree::children).unwrap_or_default();
-        let mut read: Vec<(Option<(String, u64)>, Fields)> = Vec::new();
+impl LegacyFrames {
+    pub(super) fn read(
+        id: &SessionId,
+        list: Option<&JsonTree>,
+        created: Timestamp,
+    ) -> LegacyFrames {
+        let frames = list.map(JsonTree::children).unwrap_or_default();
+        let mut read: Vec<(Option<(String, u64)>, LegacyFields)> = Vec::new();
         for (place, frame) in &frames {
             let path = format!("frames.{place}");
             let mut fields = match frame.kind() {
-                Kind::Object => Fields::of(frame, &path),
-                _ => Fields::of(&single(frame), &path),
+                ValueKind::Object => LegacyFields::of(frame, &path),
+                _ => LegacyFields::of(&single(frame), &path),
             };
             read.push((fields.take_number(NUMBER), fields));
         }
         let own: Vec<Option<u64>> =
             read.iter().map(|(number, _)| number.as_ref().map(|(_, number)| *number)).collect();
         let shift = shift(&own);
-        let mut all = Frames::default();
+        let mut all = LegacyFrames::default();
         if shift.is_none() && !read.is_empty() {
             let why = "the numbers of the frames are missing or not in order; the turns are numbered from 1";
-            all.notes.push(Note { path: "frames".to_owned(), why: why.to_owned() });
+            all.notes.push(MigrationNote { path: "frames".to_owned(), why: why.to_owned() });
         }
         let mut time = created.as_millisecond();
         for (place, (number, mut fields)) in (1..).zip(read) {
@@ -88,7 +92,7 @@ impl Frames {
             let read = turn_of(id, turn, time, fields, &mut all.notes);
             all.turns.push(read);
         }
-        join(&mut all.notes);
+        merge_notes(&mut all.notes);
         all
     }
 
@@ -110,8 +114,8 @@ impl Frames {
     }
 
     /// Applies the changes from each known state on; those that do not fit are kept in their turns.
-    pub(super) fn verify(&mut self, known: &BTreeMap<u64, State>) {
-        let mut state: Option<State> = None;
+    pub(super) fn verify(&mut self, known: &BTreeMap<u64, GameState>) {
+        let mut state: Option<GameState> = None;
         let mut known = known.iter().peekable();
         for turn in &mut self.turns {
             while let Some((_, at)) = known.next_if(|(at, _)| **at < turn.number) {
@@ -129,7 +133,7 @@ impl Frames {
                         let why = format!(
                             "a change does not fit the state, and is kept in the turn: {error}"
                         );
-                        self.notes.push(Note { path, why });
+                        self.notes.push(MigrationNote { path, why });
                         unfit.push(deltas::tree_of(&before.group));
                     }
                 }
@@ -152,32 +156,33 @@ fn shift(numbers: &[Option<u64>]) -> Option<u64> {
 }
 
 /// Something that stands where an object was expected, as an object.
-fn single(value: &Tree) -> Tree {
-    let key = if value.kind() == Kind::String { "text" } else { "value" };
-    Tree::parse(format!("{{\"{key}\":{}}}", value.to_line())).unwrap_or_else(|_| Tree::object())
+fn single(value: &JsonTree) -> JsonTree {
+    let key = if value.kind() == ValueKind::String { "text" } else { "value" };
+    JsonTree::parse(format!("{{\"{key}\":{}}}", value.to_line()))
+        .unwrap_or_else(|_| JsonTree::object())
 }
 
-pub(super) fn list(trees: &[Tree]) -> Tree {
-    let texts: Vec<String> = trees.iter().map(Tree::to_line).collect();
-    Tree::parse(format!("[{}]", texts.join(","))).unwrap_or_else(|_| Tree::null())
+pub(super) fn list(trees: &[JsonTree]) -> JsonTree {
+    let texts: Vec<String> = trees.iter().map(JsonTree::to_line).collect();
+    JsonTree::parse(format!("[{}]", texts.join(","))).unwrap_or_else(|_| JsonTree::null())
 }
 
 fn turn_of(
     id: &SessionId,
     turn: u64,
     time: i64,
-    mut fields: Fields,
-    notes: &mut Vec<Note>,
-) -> Turn {
-    let mut input = done(&mut fields);
+    mut fields: LegacyFields,
+    notes: &mut Vec<MigrationNote>,
+) -> LegacyTurn {
+    let mut input = read_action(&mut fields);
     let mut renamed = HashMap::new();
     let mut ids = Vec::new();
-    for (at, event) in (1..).zip(told(&mut fields)) {
+    for (at, event) in (1..).zip(read_events(&mut fields)) {
         let new = format!("{}-{turn}-{at}", short(id.as_str()));
         input.events.push(event_of(&event, &new, &mut renamed));
         ids.push(new);
     }
-    if let Some((_, list)) = fields.take_kind(&["stateChanges"], Kind::Array) {
+    if let Some((_, list)) = fields.take_kind(&["stateChanges"], ValueKind::Array) {
         match deltas::read(&list, id, turn, time, &renamed) {
             Some(_) => fields.put_back("deltas", list),
             None => {
@@ -187,7 +192,7 @@ fn turn_of(
         }
     }
     let mut changes = Vec::new();
-    if let Some((key, list)) = fields.take_kind(&["deltas", "changes"], Kind::Array) {
+    if let Some((key, list)) = fields.take_kind(&["deltas", "changes"], ValueKind::Array) {
         match deltas::read(&list, id, turn, time, &renamed) {
             Some(read) => {
                 changes = read;
@@ -213,49 +218,51 @@ fn turn_of(
         change.event =
             change.event.take().filter(|event| ids.contains(event)).or_else(|| first.clone());
     }
-    Turn { number: turn, time, input, events: ids, changes }
+    LegacyTurn { number: turn, time, input, events: ids, changes }
 }
 
 /// Who did what, when and where.
-fn done(fields: &mut Fields) -> TurnInput {
-    let asked = fields.take_kind(&["playerInput", "input", "command"], Kind::String);
+fn read_action(fields: &mut LegacyFields) -> TurnInput {
+    let asked = fields.take_kind(&["playerInput", "input", "command"], ValueKind::String);
     let actor = fields.take_string(&["actor", "speaker", "role"]).map(|(_, actor)| actor);
     let default = if asked.is_some() { "player" } else { "gm" };
     let actor = actor.filter(|actor| !actor.is_empty());
     let mut input = TurnInput::new(actor.as_deref().unwrap_or(default));
     input.scene = fields.take_string(&["sceneId", "scene"]).map(|(_, scene)| scene);
-    input.game_time = fields.take_kind(&["gameTime"], Kind::Object).map(|(_, time)| time);
-    if let Some((_, actions)) = fields.take_kind(&["actions"], Kind::Array) {
+    input.game_time = fields.take_kind(&["gameTime"], ValueKind::Object).map(|(_, time)| time);
+    if let Some((_, actions)) = fields.take_kind(&["actions"], ValueKind::Array) {
         input.actions = actions.children().into_iter().map(|(_, action)| action).collect();
-    } else if let Some((_, action)) = fields.take_kind(&["action"], Kind::Object) {
+    } else if let Some((_, action)) = fields.take_kind(&["action"], ValueKind::Object) {
         input.actions.push(action);
     }
     if let Some((_, text)) = asked {
         let action = format!("{{\"type\":\"input\",\"text\":{}}}", text.to_line());
-        input.actions.extend(Tree::parse(action));
+        input.actions.extend(JsonTree::parse(action));
     }
     input
 }
 
 /// What happened: the text of the frame, and its events.
-fn told(fields: &mut Fields) -> Vec<Tree> {
+fn read_events(fields: &mut LegacyFields) -> Vec<JsonTree> {
     let texts = ["text", "description", "narration", "narrative", "content", "message", "output"];
     let text = fields.take_string(&texts).map(|(_, text)| text).filter(|text| !text.is_empty());
     let text =
         text.map(|text| tree(&serde_json::json!({"type": "narration", "description": text})));
-    let events = fields.take_kind(&["events"], Kind::Array).map(|(_, events)| events.children());
+    let events =
+        fields.take_kind(&["events"], ValueKind::Array).map(|(_, events)| events.children());
     let events = events.unwrap_or_default().into_iter().map(|(_, event)| event);
     text.into_iter().chain(events).collect()
 }
 
 /// An event, which keeps the id it had under another name.
-fn event_of(event: &Tree, new: &str, renamed: &mut HashMap<String, String>) -> Tree {
+fn event_of(event: &JsonTree, new: &str, renamed: &mut HashMap<String, String>) -> JsonTree {
     let object = match event.kind() {
-        Kind::Object => event.clone(),
-        Kind::String => {
-            Tree::parse(format!("{{\"type\":\"narration\",\"description\":{}}}", event.to_line()))
-                .unwrap_or_else(|_| Tree::object())
-        }
+        ValueKind::Object => event.clone(),
+        ValueKind::String => JsonTree::parse(format!(
+            "{{\"type\":\"narration\",\"description\":{}}}",
+            event.to_line()
+        ))
+        .unwrap_or_else(|_| JsonTree::object()),
         _ => single(event),
     };
     let Some(old) = object.string_at(&["eventId"]) else { return object };
@@ -269,13 +276,13 @@ fn event_of(event: &Tree, new: &str, renamed: &mut HashMap<String, String>) -> T
         text.push_str(&format!(",{}:{}", tree(&key).to_line(), value.to_line()));
     }
     text.push('}');
-    Tree::parse(text).unwrap_or(object)
+    JsonTree::parse(text).unwrap_or(object)
 }
 
 /// Says what is true of many frames once.
-fn join(notes: &mut Vec<Note>) {
+fn merge_notes(notes: &mut Vec<MigrationNote>) {
     let mut seen: Vec<(String, String, u64, String)> = Vec::new();
-    for Note { path, why } in notes.drain(..) {
+    for MigrationNote { path, why } in notes.drain(..) {
         let key = path.rsplit('.').next().unwrap_or_default().to_owned();
         match seen.iter_mut().find(|(other, reason, _, _)| *other == key && *reason == why) {
             Some((_, _, count, _)) => *count += 1,
@@ -283,7 +290,10 @@ fn join(notes: &mut Vec<Note>) {
         }
     }
     notes.extend(seen.into_iter().map(|(_, why, count, path)| match count {
-        1 => Note { path, why },
-        count => Note { path, why: format!("{why} (and the same in {} more frames)", count - 1) },
+        1 => MigrationNote { path, why },
+        count => MigrationNote {
+            path,
+            why: format!("{why} (and the same in {} more frames)", count - 1),
+        },
     }));
 }

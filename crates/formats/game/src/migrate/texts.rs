@@ -4,27 +4,27 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::checkpoints::Checkpoint;
-use super::frames::Frames;
+use super::checkpoints::LegacyCheckpoints;
+use super::frames::LegacyFrames;
+use crate::dialect::Dialect;
 use crate::error::GameError;
-use crate::form::Form;
-use crate::meta::Meta;
-use crate::names::{Log, LogFile, SnapshotFile};
-use crate::snapshot::{Header, Reason, write};
-use crate::state::State;
+use crate::meta::GameMeta;
+use crate::paths::{LogFile, LogKind, SnapshotFile};
+use crate::snapshot::{SnapshotHeader, SnapshotReason, write};
+use crate::state::GameState;
 use crate::state_files::state_files;
-use crate::turn::TurnLine;
+use crate::turn::TurnLineWriter;
 use crate::writer::{BYTES_PER_FILE, TURNS_PER_FILE};
 use everturn_json::names::SessionId;
 
-type Texts = BTreeMap<String, Vec<u8>>;
+type FileContents = BTreeMap<String, Vec<u8>>;
 
 /// The state files, and what the metadata say about them.
 pub(super) fn states(
-    state: &State,
+    state: &GameState,
     turn: u64,
-    meta: &mut Meta,
-    files: &mut Texts,
+    meta: &mut GameMeta,
+    files: &mut FileContents,
     now: Timestamp,
 ) -> Result<(), GameError> {
     files.extend(state_files(state, &state.texts(), turn, meta, now)?);
@@ -34,18 +34,18 @@ pub(super) fn states(
 }
 
 /// A log that is cut into files as it grows.
-struct Tape {
-    log: Log,
+struct SegmentWriter {
+    log: LogKind,
     first: Option<u64>,
     text: String,
 }
 
-impl Tape {
-    fn new(log: Log) -> Tape {
-        Tape { log, first: None, text: String::new() }
+impl SegmentWriter {
+    fn new(log: LogKind) -> SegmentWriter {
+        SegmentWriter { log, first: None, text: String::new() }
     }
 
-    fn add(&mut self, turn: u64, lines: &str, files: &mut Texts) {
+    fn add(&mut self, turn: u64, lines: &str, files: &mut FileContents) {
         if lines.is_empty() {
             return;
         }
@@ -56,27 +56,28 @@ impl Tape {
         }
     }
 
-    fn close(&mut self, file: LogFile, files: &mut Texts) {
+    fn close(&mut self, file: LogFile, files: &mut FileContents) {
         let name = format!("{}/{}", self.log.as_str(), file.render(self.log));
         files.insert(name, std::mem::take(&mut self.text).into_bytes());
         self.first = None;
     }
 }
 
-pub(super) fn logs(frames: &Frames, files: &mut Texts) {
-    let (mut turns, mut deltas) = (Tape::new(Log::Turns), Tape::new(Log::Deltas));
+pub(super) fn logs(frames: &LegacyFrames, files: &mut FileContents) {
+    let (mut turns, mut deltas) =
+        (SegmentWriter::new(LogKind::Turns), SegmentWriter::new(LogKind::Deltas));
     for turn in &frames.turns {
-        let line = TurnLine {
+        let line = TurnLineWriter {
             turn: turn.number,
             scene: turn.input.scene.as_deref(),
             time: turn.time,
             game_time: turn.input.game_time.as_ref(),
             events: &turn.events,
         };
-        turns.add(turn.number, &line.write(&turn.input, Form::Documented), files);
+        turns.add(turn.number, &line.write(&turn.input, Dialect::Spec), files);
         let mut lines = String::new();
         for change in &turn.changes {
-            change.write(Form::Documented, "", &mut lines);
+            change.write(Dialect::Spec, "", &mut lines);
         }
         deltas.add(turn.number, &lines, files);
     }
@@ -90,22 +91,28 @@ pub(super) fn logs(frames: &Frames, files: &mut Texts) {
 /// Each snapshot is a beginning of its own: nothing says that the changes are complete.
 pub(super) fn snapshots(
     id: &SessionId,
-    checkpoints: &Checkpoint,
-    end: &State,
+    checkpoints: &LegacyCheckpoints,
+    end: &GameState,
     last: u64,
-    files: &mut Texts,
+    files: &mut FileContents,
     now: Timestamp,
 ) {
     let mut all = checkpoints.by_turn.clone();
     all.entry(last).or_insert_with(|| end.clone());
     for (turn, state) in all {
-        let file = SnapshotFile { turn, program: false };
+        let file = SnapshotFile { turn, is_upstream: false };
         let reason = match checkpoints.reasons.get(&turn) {
-            Some(reason) => Reason::parse(reason),
-            None => Reason::Other("migration".to_owned()),
+            Some(reason) => SnapshotReason::parse(reason),
+            None => SnapshotReason::Other("migration".to_owned()),
         };
-        let header =
-            Header { file, session: id.as_str(), now, reason: &reason, from: None, deltas: 0 };
+        let header = SnapshotHeader {
+            file,
+            session: id.as_str(),
+            now,
+            reason: &reason,
+            from: None,
+            deltas: 0,
+        };
         let (text, _) = write(&header, &state);
         files.insert(format!("snapshots/{}", file.render()), text.into_bytes());
     }

@@ -7,36 +7,39 @@ use std::collections::{BTreeMap, HashSet};
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-use super::logs::{Found, Line};
-use super::turns::Told;
-use crate::changes::{Change, Group};
+use super::logs::{PlannedLine, SurvivingRecord};
+use super::turns::RecoveredTurn;
+use crate::changes::{ChangeRecord, DeltaGroup};
+use crate::dialect::Dialect;
 use crate::error::GameError;
-use crate::form::Form;
-use crate::names::{SnapshotFile, short};
+use crate::paths::{SnapshotFile, short};
 use crate::session::Session;
 use crate::snapshot::read_with_facts;
-use crate::state::{Scope, State, unstamped};
-use crate::survey::{Facts, id_parts};
+use crate::state::{GameState, Scope, unstamped};
+use crate::survey::{SurveyResult, id_parts};
 use crate::turn::OWN;
 use everturn_json::names::FilePath;
-use everturn_value::delta::{Delta, Path, diff};
-use everturn_value::tree::Tree;
+use everturn_value::delta::{Delta, DeltaPath, diff};
+use everturn_value::tree::JsonTree;
 
 /// A change that is still there.
-pub(super) struct Noted {
+pub(super) struct NotedChange {
     /// The turn that it is of.
     pub(super) turn: u64,
-    pub(super) change: Change,
+    pub(super) change: ChangeRecord,
     text: String,
     file: usize,
 }
 
 /// Gives each change its turn: its number, its id and its event tell it. Copies are left out.
-pub(super) fn settle(found: Vec<Found<Change>>, known: &dyn Fn(u64) -> bool) -> Vec<Noted> {
+pub(super) fn assign_change_turns(
+    found: Vec<SurvivingRecord<ChangeRecord>>,
+    known: &dyn Fn(u64) -> bool,
+) -> Vec<NotedChange> {
     let said: Vec<u64> = found.iter().map(|found| found.record.turn).collect();
     let mut seen: HashSet<String> = HashSet::new();
-    let mut all: Vec<Noted> = Vec::new();
-    for (at, Found { record, text, file }) in found.into_iter().enumerate() {
+    let mut all: Vec<NotedChange> = Vec::new();
+    for (at, SurvivingRecord { record, text, file }) in found.into_iter().enumerate() {
         if !seen.insert(text.clone()) {
             continue;
         }
@@ -53,27 +56,27 @@ pub(super) fn settle(found: Vec<Found<Change>>, known: &dyn Fn(u64) -> bool) -> 
             }
             _ => record.turn,
         };
-        all.push(Noted { turn, change: record, text, file });
+        all.push(NotedChange { turn, change: record, text, file });
     }
     all.sort_by_key(|noted| noted.turn);
     all
 }
 
 /// Follows the changes from state to state, and returns the lines that they should be.
-pub(super) fn follow(
+pub(super) fn repair_changes(
     session: &Session,
-    facts: &Facts,
-    noted: Vec<Noted>,
-    told: &BTreeMap<u64, Told>,
-) -> Result<Vec<Line>, GameError> {
-    let mut anchors: Vec<Anchor> = Vec::new();
+    facts: &SurveyResult,
+    noted: Vec<NotedChange>,
+    told: &BTreeMap<u64, RecoveredTurn>,
+) -> Result<Vec<PlannedLine>, GameError> {
+    let mut anchors: Vec<SnapshotAnchor> = Vec::new();
     for (file, path) in &facts.good_snapshots {
         anchors.push((file.turn, Some((*file, path.clone()))));
     }
     let stored = facts.stored.turn.filter(|_| facts.stored.verified);
     anchors.extend(stored.map(|turn| (turn, None)));
     anchors.sort_by_key(|(turn, snapshot)| (*turn, snapshot.is_none()));
-    let mut walk = Walk {
+    let mut walk = ChangeReplayer {
         session,
         facts,
         anchors: anchors.into_iter().peekable(),
@@ -98,7 +101,7 @@ pub(super) fn follow(
         };
         if fits {
             let (turn, text) = (noted.turn, noted.text);
-            walk.lines.push(Line { turn, text, file: Some(noted.file) });
+            walk.lines.push(PlannedLine { turn, text, file: Some(noted.file) });
         }
     }
     walk.pass(u64::MAX)?;
@@ -106,35 +109,35 @@ pub(super) fn follow(
 }
 
 /// A state that is known: its turn, and the snapshot that has it; without one, the state files do.
-type Anchor = (u64, Option<(SnapshotFile, FilePath)>);
+type SnapshotAnchor = (u64, Option<(SnapshotFile, FilePath)>);
 
-struct Walk<'a> {
+struct ChangeReplayer<'a> {
     session: &'a Session,
-    facts: &'a Facts,
+    facts: &'a SurveyResult,
     /// Those that were not passed yet.
-    anchors: Peekable<IntoIter<Anchor>>,
-    state: Option<State>,
+    anchors: Peekable<IntoIter<SnapshotAnchor>>,
+    state: Option<GameState>,
     /// Changes up to this turn are part of the state.
     since: u64,
-    lines: Vec<Line>,
+    lines: Vec<PlannedLine>,
     /// The ids of the changes of this turn.
     ids: HashSet<String>,
     turn: u64,
     time: Option<i64>,
 }
 
-impl Walk<'_> {
+impl ChangeReplayer<'_> {
     /// Puts the turn, the id and the event of a change right.
-    fn name(&mut self, noted: &mut Noted, told: &BTreeMap<u64, Told>) {
+    fn name(&mut self, noted: &mut NotedChange, told: &BTreeMap<u64, RecoveredTurn>) {
         let turn = noted.turn;
-        let mut set = |key: &str, value: Tree| {
-            let Ok(mut tree) = Tree::parse(noted.text.as_str()) else { return };
-            let done = Delta::set(Path::array([key]), value).apply_in_place(&mut tree);
+        let mut set = |key: &str, value: JsonTree| {
+            let Ok(mut tree) = JsonTree::parse(noted.text.as_str()) else { return };
+            let done = Delta::set(DeltaPath::array([key]), value).apply_in_place(&mut tree);
             if done.is_ok() {
                 noted.text = tree.to_line();
             }
         };
-        let of = |value: &str| Tree::parse(value).unwrap_or_else(|_| Tree::null());
+        let of = |value: &str| JsonTree::parse(value).unwrap_or_else(|_| JsonTree::null());
         if noted.change.turn != turn {
             set("turnId", of(&turn.to_string()));
         }
@@ -143,10 +146,10 @@ impl Walk<'_> {
             let id = self.free_id(turn);
             set("deltaId", of(&format!("\"{id}\"")));
         }
-        let events = told.get(&turn).map(Told::events).unwrap_or_default();
+        let events = told.get(&turn).map(RecoveredTurn::events).unwrap_or_default();
         let event = noted.change.event.as_ref().filter(|event| !event.is_empty());
         if event.is_some_and(|event| !events.contains(event)) {
-            set("eventId", Tree::null());
+            set("eventId", JsonTree::null());
         }
     }
 
@@ -183,39 +186,39 @@ impl Walk<'_> {
     }
 
     /// The state that the files have.
-    fn stored(&self) -> State {
+    fn stored(&self) -> GameState {
         let stored = self.facts.stored.clone();
-        State {
-            world: stored.world.unwrap_or_else(Tree::object),
-            player: stored.player.unwrap_or_else(Tree::object),
-            scene: stored.scene.unwrap_or_else(Tree::null),
+        GameState {
+            world: stored.world.unwrap_or_else(JsonTree::object),
+            player: stored.player.unwrap_or_else(JsonTree::object),
+            scene: stored.scene.unwrap_or_else(JsonTree::null),
             npcs: stored.npcs,
         }
     }
 
     /// Adds the changes that make the state another one.
-    fn lead_to(&mut self, known: &State, turn: u64) {
+    fn lead_to(&mut self, known: &GameState, turn: u64) {
         let Some(state) = self.state.clone().filter(|state| !state.is_same(known)) else { return };
         if turn != self.turn {
             (self.turn, self.ids) = (turn, HashSet::new());
         }
         for scope in [Scope::World, Scope::Player, Scope::Scene] {
-            let part = |state: &State| state.get(scope).map_or_else(Tree::null, unstamped);
+            let part = |state: &GameState| state.get(scope).map_or_else(JsonTree::null, unstamped);
             let before = part(&state);
             let deltas = diff(&before, &part(known));
-            let (mut group, mut after) = (Group { scope, deltas }, State::empty());
+            let (mut group, mut after) = (DeltaGroup { scope, deltas }, GameState::empty());
             *after.get_mut(scope) = before;
             if group.deltas.is_empty() || after.apply(&mut group).is_err() {
                 continue;
             }
             let id = self.free_id(turn);
             let change =
-                Change { id, turn, event: None, time: self.time, group, extra: Vec::new() };
+                ChangeRecord { id, turn, event: None, time: self.time, group, extra: Vec::new() };
             let mut text = String::new();
-            change.write(Form::Documented, "", &mut text);
+            change.write(Dialect::Spec, "", &mut text);
             let open = text.trim_end().strip_suffix('}').unwrap_or_default();
             let text = format!("{open},\"{OWN}\":{{\"mended\":true}}}}");
-            self.lines.push(Line { turn, text, file: None });
+            self.lines.push(PlannedLine { turn, text, file: None });
         }
     }
 }

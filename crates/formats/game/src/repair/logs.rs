@@ -2,29 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::changes::{self, Noted};
+use super::changes::{self, NotedChange};
 use super::plan::LARGEST_LOG;
-use super::turns::{self, Told};
+use super::turns::{self, RecoveredTurn};
+use crate::dialect::Dialect;
 use crate::error::GameError;
-use crate::form::Form;
-use crate::names::{Log, LogFile};
+use crate::paths::{LogFile, LogKind};
 use crate::session::Session;
-use crate::survey::Facts;
-use everturn_json::lines::{Item, Scan};
+use crate::survey::SurveyResult;
+use everturn_json::jsonl::{JsonlScan, ScanItem};
 use everturn_json::names::FilePath;
-use everturn_session::repairs::{Action, line_end, own_lines, salvage};
-use everturn_store::overlay::Changes;
-use everturn_store::{StoreError, read_if_there};
+use everturn_session::repair::{RepairAction, intact_records, line_end, one_record_per_line};
+use everturn_store::overlay::FileChanges;
+use everturn_store::{StoreError, read_optional};
 
 /// What becomes of the logs.
 #[derive(Default)]
-pub(super) struct Mended {
-    pub(super) files: Changes,
-    pub(super) actions: Vec<Action>,
+pub(super) struct RepairedLogs {
+    pub(super) files: FileChanges,
+    pub(super) actions: Vec<RepairAction>,
 }
 
 /// A record as it stands in a log.
-pub(super) struct Found<R> {
+pub(super) struct SurvivingRecord<R> {
     pub(super) record: R,
     pub(super) text: String,
     /// Which of the files has it.
@@ -32,30 +32,34 @@ pub(super) struct Found<R> {
 }
 
 /// A line that is to be written: its turn, its text, and the file it comes from.
-pub(super) struct Line {
+pub(super) struct PlannedLine {
     pub(super) turn: u64,
     pub(super) text: String,
     pub(super) file: Option<usize>,
 }
 
 /// Mends both logs of a session. `kept` is where the damaged files are kept.
-pub(super) fn mend(session: &Session, facts: &Facts, kept: &FilePath) -> Result<Mended, GameError> {
-    let mut mended = Mended::default();
-    if session.form == Form::Program {
+pub(super) fn repair_logs(
+    session: &Session,
+    facts: &SurveyResult,
+    kept: &FilePath,
+) -> Result<RepairedLogs, GameError> {
+    let mut repaired = RepairedLogs::default();
+    if session.dialect == Dialect::Upstream {
         for path in &facts.bad_logs {
             if session.store.stat(path)?.is_some_and(|stat| stat.len > LARGEST_LOG) {
                 continue;
             }
-            let Some(bytes) = read_if_there(&session.store, path)? else { continue };
-            mended.files.insert(path.clone(), Some(own_lines(path, &bytes)?));
+            let Some(bytes) = read_optional(&session.store, path)? else { continue };
+            repaired.files.insert(path.clone(), Some(one_record_per_line(path, &bytes)?));
             let what =
                 "lines that are no records are moved out, and each record gets a line of its own";
-            mended.actions.push(Action { file: path.clone(), what: what.to_owned() });
+            repaired.actions.push(RepairAction { file: path.clone(), what: what.to_owned() });
         }
-        return Ok(mended);
+        return Ok(repaired);
     }
     if !facts.wrong_logs && super::plan::lost(facts).is_none() {
-        return Ok(mended);
+        return Ok(repaired);
     }
     let files = session.files()?;
     let (mut size, mut all) = (0, Vec::new());
@@ -64,35 +68,35 @@ pub(super) fn mend(session: &Session, facts: &Facts, kept: &FilePath) -> Result<
         size += session.store.stat(path)?.map_or(0, |stat| stat.len);
     }
     if size > LARGEST_LOG {
-        return Ok(mended);
+        return Ok(repaired);
     }
     let turns = read(session, &files.turns, crate::turn::TurnRecord::parse)?;
-    let notes = read(session, &files.deltas, crate::changes::Change::parse)?;
-    let noted: Vec<Noted> = changes::settle(notes, &|turn| session.turn >= turn);
-    let told: BTreeMap<u64, Told> = turns::settle(session, turns, &noted);
+    let notes = read(session, &files.deltas, crate::changes::ChangeRecord::parse)?;
+    let noted: Vec<NotedChange> = changes::assign_change_turns(notes, &|turn| session.turn >= turn);
+    let told: BTreeMap<u64, RecoveredTurn> = turns::assign_turn_numbers(session, turns, &noted);
     let told = turns::fill(session, facts, told, &noted, kept);
     let turn_lines = told.iter().map(|(turn, told)| told.line(*turn)).collect();
-    let change_lines = changes::follow(session, facts, noted, &told)?;
-    mended.write(session, Log::Turns, &files.turns, turn_lines)?;
-    mended.write(session, Log::Deltas, &files.deltas, change_lines)?;
-    mended.tell(&told);
-    Ok(mended)
+    let change_lines = changes::repair_changes(session, facts, noted, &told)?;
+    repaired.write(session, LogKind::Turns, &files.turns, turn_lines)?;
+    repaired.write(session, LogKind::Deltas, &files.deltas, change_lines)?;
+    repaired.report_lost_turns(&told);
+    Ok(repaired)
 }
 
 /// The records of a log that are what they should be.
 fn read<R>(
     session: &Session,
     files: &[(LogFile, FilePath)],
-    parse: fn(&everturn_value::tree::Slice) -> Result<R, String>,
-) -> Result<Vec<Found<R>>, GameError> {
+    parse: fn(&everturn_value::tree::TextSlice) -> Result<R, String>,
+) -> Result<Vec<SurvivingRecord<R>>, GameError> {
     let mut found = Vec::new();
     for (file, (_, path)) in files.iter().enumerate() {
         let bytes = session.store.read(path, 0..u64::MAX)?;
-        let parsed = |text: &str| parse(&everturn_value::tree::Slice::whole(text)).ok();
-        let is_record = |tree: &everturn_value::tree::Tree| parsed(&tree.to_line()).is_some();
-        for text in salvage(path, &bytes, is_record)?.texts {
+        let parsed = |text: &str| parse(&everturn_value::tree::TextSlice::from_text(text)).ok();
+        let is_record = |tree: &everturn_value::tree::JsonTree| parsed(&tree.to_line()).is_some();
+        for text in intact_records(path, &bytes, is_record)?.texts {
             if let Some(record) = parsed(&text) {
-                found.push(Found { record, text, file });
+                found.push(SurvivingRecord { record, text, file });
             }
         }
     }
@@ -108,20 +112,20 @@ fn covers(file: LogFile, closed: u64, turn: u64) -> bool {
     }
 }
 
-impl Mended {
+impl RepairedLogs {
     /// Divides lines among the files of a log. Turns that no file is about get one of their own.
     fn write(
         &mut self,
         session: &Session,
-        log: Log,
+        log: LogKind,
         files: &[(LogFile, FilePath)],
-        lines: Vec<Line>,
+        lines: Vec<PlannedLine>,
     ) -> Result<(), GameError> {
         let closed = files.iter().filter_map(|(file, _)| file.last).max().unwrap_or(0);
         let is_open = files.iter().any(|(file, _)| file.last.is_none());
         let mut contents: BTreeMap<FilePath, Vec<String>> =
             files.iter().map(|(_, path)| (path.clone(), Vec::new())).collect();
-        let mut homeless: Vec<Line> = Vec::new();
+        let mut homeless: Vec<PlannedLine> = Vec::new();
         for line in lines {
             let own = line.file.and_then(|file| files.get(file));
             let own = own.filter(|(file, _)| covers(*file, closed, line.turn));
@@ -144,21 +148,23 @@ impl Mended {
             let run = runs.iter().find(|(first, last)| (first..=last).contains(&&line.turn));
             let (first, last) = run.copied().unwrap_or((line.turn, line.turn));
             let file = match log {
-                Log::Turns if is_open || last <= closed => LogFile::closed(first, last),
+                LogKind::Turns if is_open || last <= closed => LogFile::closed(first, last),
                 _ => LogFile::current(log, first),
             };
             contents.entry(file.path(log, &session.dir)).or_default().push(line.text);
         }
         for (path, lines) in contents {
-            let before = read_if_there(&session.store, &path)?.unwrap_or_default();
+            let before = read_optional(&session.store, &path)?.unwrap_or_default();
             let end = line_end(&before);
             let after: String = lines.iter().flat_map(|line| [line.as_str(), end]).collect();
             // What stands between records and is none of them is no reason to write a file anew.
-            if own_lines(&path, &before)? == after.as_bytes() && is_tidy(&path, &before)? {
+            if one_record_per_line(&path, &before)? == after.as_bytes()
+                && is_well_formed(&path, &before)?
+            {
                 continue;
             }
             let what = "what is no record, or is there twice, is moved out, and each record gets a line of its own, in the order of the turns";
-            self.actions.push(Action { file: path.clone(), what: what.to_owned() });
+            self.actions.push(RepairAction { file: path.clone(), what: what.to_owned() });
             let after = Some(after.into_bytes()).filter(|after| !after.is_empty());
             self.files.insert(path, after);
         }
@@ -166,7 +172,7 @@ impl Mended {
     }
 
     /// Says which turns are lost.
-    fn tell(&mut self, told: &BTreeMap<u64, Told>) {
+    fn report_lost_turns(&mut self, told: &BTreeMap<u64, RecoveredTurn>) {
         let Some(first) = self.actions.first().map(|action| action.file.clone()) else { return };
         let lost: Vec<u64> =
             told.iter().filter(|(_, told)| told.is_new_filler()).map(|(turn, _)| *turn).collect();
@@ -180,15 +186,15 @@ impl Mended {
                 )
             }
         };
-        self.actions.push(Action { file: first, what: which });
+        self.actions.push(RepairAction { file: first, what: which });
     }
 }
 
 /// Whether every line of a log is one record.
-fn is_tidy(path: &FilePath, bytes: &[u8]) -> Result<bool, StoreError> {
-    let scan = Scan::new(bytes, path.clone()).largest_text(0).forward();
+fn is_well_formed(path: &FilePath, bytes: &[u8]) -> Result<bool, StoreError> {
+    let scan = JsonlScan::new(bytes, path.clone()).largest_text(0).forward();
     for item in scan.map_err(StoreError::io("read", path))? {
-        if let Item::Finding(_) = item.map_err(StoreError::io("read", path))? {
+        if let ScanItem::Finding(_) = item.map_err(StoreError::io("read", path))? {
             return Ok(false);
         }
     }

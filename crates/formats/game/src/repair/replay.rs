@@ -3,59 +3,59 @@
 use std::collections::BTreeSet;
 
 use crate::error::GameError;
-use crate::names::SnapshotFile;
+use crate::paths::SnapshotFile;
 use crate::session::Session;
 use crate::snapshot::Snapshot;
-use crate::state::{Scope, State};
-use crate::survey::{Facts, Stored};
+use crate::state::{GameState, Scope};
+use crate::survey::{SurveyResult, SurveyedStates};
 use everturn_json::names::FilePath;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// A state that is known.
-enum Anchor {
+enum StateAnchor {
     Snapshot(FilePath),
     /// The state files; what they lack is taken from the changes.
     Stored,
 }
 
 /// Who wants to know the states.
-pub(super) trait Follow {
+pub(super) trait StateObserver {
     /// The state after `turn`, one of those that were asked for.
-    fn state(&mut self, turn: u64, state: &State) -> Result<(), GameError>;
+    fn state(&mut self, turn: u64, state: &GameState) -> Result<(), GameError>;
 
     /// A scene as it is when it ends, or when nothing more comes.
-    fn scene(&mut self, scene: &Tree) -> Result<(), GameError>;
+    fn scene(&mut self, scene: &JsonTree) -> Result<(), GameError>;
 }
 
 /// Works out the states of a session, from one that is known to the next; returns the last.
 ///
 /// Changes that do not fit are left out. Before the first known state nothing is told. If none is known, the
 /// state files count as far as they can be read, and everything else is what the changes make of nothing.
-pub(super) fn follow(
+pub(super) fn replay_states(
     session: &Session,
-    facts: &Facts,
+    facts: &SurveyResult,
     wanted: &BTreeSet<u64>,
-    told: &mut dyn Follow,
-) -> Result<State, GameError> {
-    let mut anchors: Vec<(u64, Anchor)> = facts
+    told: &mut dyn StateObserver,
+) -> Result<GameState, GameError> {
+    let mut anchors: Vec<(u64, StateAnchor)> = facts
         .good_snapshots
         .iter()
-        .map(|(file, path)| (file.turn, Anchor::Snapshot(path.clone())))
+        .map(|(file, path)| (file.turn, StateAnchor::Snapshot(path.clone())))
         .collect();
     let end = session.turn.max(facts.recount.last().unwrap_or(0)).max(facts.recount.last_change);
     let known = !anchors.is_empty() || facts.stored.verified;
     if facts.stored.verified || !known {
-        anchors.push((facts.stored.turn.unwrap_or(end).min(end), Anchor::Stored));
+        anchors.push((facts.stored.turn.unwrap_or(end).min(end), StateAnchor::Stored));
     }
-    anchors.sort_by_key(|(turn, anchor)| (*turn, matches!(anchor, Anchor::Stored)));
-    let mut walk = Walk {
+    anchors.sort_by_key(|(turn, anchor)| (*turn, matches!(anchor, StateAnchor::Stored)));
+    let mut walk = StateReplayer {
         session,
         stored: &facts.stored,
         anchors: anchors.into_iter().peekable(),
         wanted: wanted.iter().copied().collect::<Vec<_>>().into_iter().peekable(),
-        state: (!known).then(State::empty),
+        state: (!known).then(GameState::empty),
         since: 0,
-        told,
+        observer: told,
     };
     let mut rows = session.changes(0, u64::MAX - 1)?;
     let mut file = None;
@@ -63,7 +63,7 @@ pub(super) fn follow(
         let (mut change, path, _) = row?;
         rows.findings.clear();
         if file.as_ref() != Some(&path) {
-            walk.settle();
+            walk.detach_state();
             file = Some(path);
         }
         walk.pass(change.turn)?;
@@ -76,26 +76,26 @@ pub(super) fn follow(
             && let Some(before) = before
             && before.string_at(&["sceneId"]) != state.scene.string_at(&["sceneId"])
         {
-            walk.told.scene(&before)?;
+            walk.observer.scene(&before)?;
         }
     }
     walk.pass(u64::MAX)?;
-    let state = walk.state.take().unwrap_or_else(State::empty);
-    walk.told.scene(&state.scene)?;
+    let state = walk.state.take().unwrap_or_else(GameState::empty);
+    walk.observer.scene(&state.scene)?;
     Ok(state)
 }
 
-struct Walk<'a> {
+struct StateReplayer<'a> {
     session: &'a Session,
-    stored: &'a Stored,
-    anchors: std::iter::Peekable<std::vec::IntoIter<(u64, Anchor)>>,
+    stored: &'a SurveyedStates,
+    anchors: std::iter::Peekable<std::vec::IntoIter<(u64, StateAnchor)>>,
     wanted: std::iter::Peekable<std::vec::IntoIter<u64>>,
-    state: Option<State>,
+    state: Option<GameState>,
     since: u64,
-    told: &'a mut dyn Follow,
+    observer: &'a mut dyn StateObserver,
 }
 
-impl Walk<'_> {
+impl StateReplayer<'_> {
     /// Passes what lies before the changes of `turn`.
     fn pass(&mut self, turn: u64) -> Result<(), GameError> {
         loop {
@@ -107,7 +107,7 @@ impl Walk<'_> {
                 _ => {
                     self.wanted.next();
                     if let (Some(state), Some(at)) = (&self.state, wanted) {
-                        self.told.state(at, state)?;
+                        self.observer.state(at, state)?;
                     }
                 }
             }
@@ -117,14 +117,14 @@ impl Walk<'_> {
     fn anchor(&mut self) -> Result<(), GameError> {
         let Some((turn, anchor)) = self.anchors.next() else { return Ok(()) };
         match anchor {
-            Anchor::Snapshot(path) => {
+            StateAnchor::Snapshot(path) => {
                 if let Ok(Snapshot { state, .. }) = self.session.load_snapshot(&path)? {
                     (self.state, self.since) = (Some(state), turn);
                 }
             }
-            Anchor::Stored => {
-                let Stored { world, player, scene, npcs, .. } = self.stored.clone();
-                let state = self.state.get_or_insert_with(State::empty);
+            StateAnchor::Stored => {
+                let SurveyedStates { world, player, scene, npcs, .. } = self.stored.clone();
+                let state = self.state.get_or_insert_with(GameState::empty);
                 let parts = [
                     (Scope::World, world),
                     (Scope::Player, player),
@@ -143,14 +143,14 @@ impl Walk<'_> {
     }
 
     /// Keeps the state in texts of its own, so that those of the logs can go.
-    fn settle(&mut self) {
+    fn detach_state(&mut self) {
         if let Some(state) = &mut self.state {
-            state.settle();
+            state.detach_texts();
         }
     }
 }
 
 /// The id of the snapshot at a turn.
 pub(super) fn snapshot_id(turn: u64) -> String {
-    SnapshotFile { turn, program: false }.id()
+    SnapshotFile { turn, is_upstream: false }.id()
 }

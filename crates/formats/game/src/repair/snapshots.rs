@@ -4,30 +4,30 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::plan::{Fresh, Plan, scene_file};
-use super::replay::{Follow, follow, snapshot_id};
+use super::plan::{GameRepairPlan, SnapshotPurpose, scene_file};
+use super::replay::{StateObserver, replay_states, snapshot_id};
 use crate::error::GameError;
-use crate::names::SnapshotFile;
+use crate::paths::SnapshotFile;
 use crate::session::Session;
-use crate::snapshot::{Header, Reason, write};
-use crate::state::State;
-use crate::survey::Facts;
-use everturn_session::repairs::Keeper;
-use everturn_value::document::Style;
-use everturn_value::tree::Tree;
+use crate::snapshot::{SnapshotHeader, SnapshotReason, write};
+use crate::state::GameState;
+use crate::survey::SurveyResult;
+use everturn_session::repair::OriginalsBackup;
+use everturn_value::document::JsonStyle;
+use everturn_value::tree::JsonTree;
 
-pub(super) fn mend(
+pub(super) fn repair_snapshots(
     session: &Session,
-    facts: &Facts,
-    plan: &Plan,
-    keeper: &mut Keeper<'_>,
+    facts: &SurveyResult,
+    plan: &GameRepairPlan,
+    keeper: &mut OriginalsBackup<'_>,
     now: Timestamp,
 ) -> Result<(), GameError> {
     if plan.fresh.is_empty() && plan.scenes.is_empty() {
         return Ok(());
     }
     let wanted: BTreeSet<u64> = plan.fresh.keys().copied().collect();
-    let mut taker = Taker { session, facts, plan, keeper, now };
+    let mut taker = SnapshotPicker { session, facts, plan, keeper, now };
     let known = facts.good_snapshots.iter().map(|(file, _)| file.turn);
     let known = known.chain(facts.stored.turn.filter(|_| facts.stored.verified)).min();
     // What lies before the first state that is known is worked out backwards.
@@ -36,19 +36,19 @@ pub(super) fn mend(
     for turn in before {
         taker.state(turn, &session.state_at(turn)?.state)?;
     }
-    follow(session, facts, &wanted, &mut taker)?;
+    replay_states(session, facts, &wanted, &mut taker)?;
     Ok(())
 }
 
-struct Taker<'a, 'k> {
+struct SnapshotPicker<'a, 'k> {
     session: &'a Session,
-    facts: &'a Facts,
-    plan: &'a Plan,
-    keeper: &'a mut Keeper<'k>,
+    facts: &'a SurveyResult,
+    plan: &'a GameRepairPlan,
+    keeper: &'a mut OriginalsBackup<'k>,
     now: Timestamp,
 }
 
-impl Taker<'_, '_> {
+impl SnapshotPicker<'_, '_> {
     /// The snapshot before a turn, of those that will be there.
     fn before(&self, turn: u64) -> Option<u64> {
         let good = self.facts.good_snapshots.iter().map(|(file, _)| file.turn);
@@ -56,18 +56,18 @@ impl Taker<'_, '_> {
     }
 }
 
-impl Follow for Taker<'_, '_> {
-    fn state(&mut self, turn: u64, state: &State) -> Result<(), GameError> {
-        let file = SnapshotFile { turn, program: false };
+impl StateObserver for SnapshotPicker<'_, '_> {
+    fn state(&mut self, turn: u64, state: &GameState) -> Result<(), GameError> {
+        let file = SnapshotFile { turn, is_upstream: false };
         let from = match self.plan.fresh.get(&turn) {
-            Some(Fresh::Stretch | Fresh::Anew) => self.before(turn),
+            Some(SnapshotPurpose::Stretch | SnapshotPurpose::Anew) => self.before(turn),
             _ => None,
         };
-        let header = Header {
+        let header = SnapshotHeader {
             file,
             session: self.session.id.as_str(),
             now: self.now,
-            reason: &Reason::Other("repair".to_owned()),
+            reason: &SnapshotReason::Other("repair".to_owned()),
             from: from.map(|from| (snapshot_id(from), from)),
             deltas: from.map_or(0, |from| self.facts.recount.deltas_by_turn.sum(from, turn)),
         };
@@ -75,11 +75,11 @@ impl Follow for Taker<'_, '_> {
         Ok(self.keeper.write(&file.path(&self.session.dir), text.into_bytes())?)
     }
 
-    fn scene(&mut self, scene: &Tree) -> Result<(), GameError> {
+    fn scene(&mut self, scene: &JsonTree) -> Result<(), GameError> {
         let id = scene.string_at(&["sceneId"]).filter(|id| self.plan.scenes.contains(id));
         match id.and_then(|id| scene_file(self.session, &id)) {
             Some(path) => {
-                Ok(self.keeper.write(&path, scene.to_text(&Style::PRETTY_RAW).into_bytes())?)
+                Ok(self.keeper.write(&path, scene.to_text(&JsonStyle::PRETTY_RAW).into_bytes())?)
             }
             None => Ok(()),
         }

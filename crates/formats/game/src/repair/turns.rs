@@ -4,40 +4,41 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::json;
 
-use super::changes::Noted;
-use super::logs::{Found, Line};
-use crate::changes::Change;
-use crate::names::short;
+use super::changes::NotedChange;
+use super::logs::{PlannedLine, SurvivingRecord};
+use crate::changes::ChangeRecord;
+use crate::paths::short;
 use crate::session::Session;
-use crate::survey::{Facts, id_parts};
+use crate::survey::{SurveyResult, id_parts};
 use crate::turn::{OWN, TurnRecord};
 use everturn_json::names::FilePath;
-use everturn_session::repairs::order::{self, MOST_LOST, Said};
-use everturn_value::delta::{Delta, Path};
-use everturn_value::tree::{Slice, Tree};
+use everturn_session::repair::numbering::{self, MOST_LOST, NumberClaim};
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::tree::{JsonTree, TextSlice};
 
 /// A turn that is still there, or was made.
-pub(super) struct Told {
-    tree: Tree,
+pub(super) struct RecoveredTurn {
+    tree: JsonTree,
     /// The bytes that it has now, if they stay.
     text: Option<String>,
     file: Option<usize>,
 }
 
-impl Told {
+impl RecoveredTurn {
     /// Gives a part another value.
     fn set(&mut self, path: &[&str], value: &serde_json::Value) {
-        let Ok(value) = Tree::from_value(value) else { return };
+        let Ok(value) = JsonTree::from_value(value) else { return };
         let mut tree = self.tree.clone();
-        let done = Delta::set(Path::array(path.iter().copied()), value).apply_in_place(&mut tree);
+        let done =
+            Delta::set(DeltaPath::array(path.iter().copied()), value).apply_in_place(&mut tree);
         if done.is_ok() {
             (self.tree, self.text) = (tree, None);
         }
     }
 
-    pub(super) fn line(&self, turn: u64) -> Line {
+    pub(super) fn line(&self, turn: u64) -> PlannedLine {
         let text = self.text.clone().unwrap_or_else(|| self.tree.to_line());
-        Line { turn, text, file: self.file }
+        PlannedLine { turn, text, file: self.file }
     }
 
     /// Whether it is made for a turn that is lost.
@@ -47,7 +48,7 @@ impl Told {
 
     /// The turn as it will be read.
     fn turn(&self) -> Option<TurnRecord> {
-        TurnRecord::parse(&Slice::whole(self.tree.to_line())).ok()
+        TurnRecord::parse(&TextSlice::from_text(self.tree.to_line())).ok()
     }
 
     /// The ids of its events.
@@ -59,7 +60,7 @@ impl Told {
 }
 
 /// The number that the events of a turn tell, if they agree.
-fn told_by_events(turn: &TurnRecord) -> Option<u64> {
+fn number_by_events(turn: &TurnRecord) -> Option<u64> {
     let events = turn.events();
     let mut turns = events.iter().filter_map(|event| id_parts(&event.id)).map(|(turn, _)| turn);
     let first = turns.next()?;
@@ -67,24 +68,28 @@ fn told_by_events(turn: &TurnRecord) -> Option<u64> {
 }
 
 /// Gives each turn its number. Copies are left out; another record of the same turn is put into the first.
-pub(super) fn settle(
+pub(super) fn assign_turn_numbers(
     session: &Session,
-    mut found: Vec<Found<TurnRecord>>,
-    noted: &[Noted],
-) -> BTreeMap<u64, Told> {
+    mut found: Vec<SurvivingRecord<TurnRecord>>,
+    noted: &[NotedChange],
+) -> BTreeMap<u64, RecoveredTurn> {
     let mut seen: HashSet<String> = HashSet::new();
     found.retain(|found| seen.insert(found.text.clone()));
     let changed: BTreeSet<u64> = noted.iter().map(|noted| noted.turn).collect();
-    let said: Vec<Said> = found
+    let said: Vec<NumberClaim> = found
         .iter()
-        .map(|Found { record, .. }| Said { number: record.turn, hint: told_by_events(record) })
+        .map(|SurvivingRecord { record, .. }| NumberClaim {
+            number: record.turn,
+            hint: number_by_events(record),
+        })
         .collect();
-    let numbers = order::settle(&said, floor(session, &said), &|turn| {
+    let numbers = numbering::assign_numbers(&said, floor(session, &said), &|turn| {
         changed.contains(&turn) || session.meta.is_some() && turn <= session.turn
     });
-    let mut all: BTreeMap<u64, Told> = BTreeMap::new();
-    for (Found { record, text, file }, number) in found.into_iter().zip(numbers) {
-        let mut told = Told { tree: record.raw.clone(), text: Some(text), file: Some(file) };
+    let mut all: BTreeMap<u64, RecoveredTurn> = BTreeMap::new();
+    for (SurvivingRecord { record, text, file }, number) in found.into_iter().zip(numbers) {
+        let mut told =
+            RecoveredTurn { tree: record.raw.clone(), text: Some(text), file: Some(file) };
         if number != record.turn {
             told.set(&["turnId"], &json!(number));
             told.set(&[OWN, "mended"], &json!(true));
@@ -103,12 +108,12 @@ pub(super) fn settle(
             None => drop(all.insert(number, told)),
         }
     }
-    adopt(session, &mut all, noted);
+    adopt_event_ids(session, &mut all, noted);
     all
 }
 
 /// The number before the first turn.
-fn floor(session: &Session, said: &[Said]) -> u64 {
+fn floor(session: &Session, said: &[NumberClaim]) -> u64 {
     let snapshots = session.files().ok();
     let lowest = snapshots.and_then(|files| files.snapshots.first().map(|(file, _)| file.turn));
     let sure = said.iter().filter(|one| one.hint.is_none_or(|hint| hint == one.number));
@@ -117,7 +122,7 @@ fn floor(session: &Session, said: &[Said]) -> u64 {
 }
 
 /// Gives events ids of their turn, where they have those of another or of each other.
-fn name_events(session: &Session, told: &mut Told, turn: u64) {
+fn name_events(session: &Session, told: &mut RecoveredTurn, turn: u64) {
     let Some(read) = told.turn() else { return };
     let events = read.events();
     let mut used: HashSet<String> = HashSet::new();
@@ -138,7 +143,11 @@ fn name_events(session: &Session, told: &mut Told, turn: u64) {
 }
 
 /// Gives events the ids by which changes know them, if those are as they were made, and the turn has others.
-fn adopt(session: &Session, all: &mut BTreeMap<u64, Told>, noted: &[Noted]) {
+fn adopt_event_ids(
+    session: &Session,
+    all: &mut BTreeMap<u64, RecoveredTurn>,
+    noted: &[NotedChange],
+) {
     let mut named: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
     for one in noted {
         named.entry(one.turn).or_default().extend(one.change.event.as_deref());
@@ -176,11 +185,11 @@ fn event_id(session: &Session, turn: u64, number: u64) -> String {
 /// Makes lines for turns that are lost, with the events that the changes name.
 pub(super) fn fill(
     session: &Session,
-    facts: &Facts,
-    mut all: BTreeMap<u64, Told>,
-    noted: &[Noted],
+    facts: &SurveyResult,
+    mut all: BTreeMap<u64, RecoveredTurn>,
+    noted: &[NotedChange],
     kept: &FilePath,
-) -> BTreeMap<u64, Told> {
+) -> BTreeMap<u64, RecoveredTurn> {
     let snapshots = facts.good_snapshots.iter().map(|(file, _)| file.turn);
     let states = facts.stored.turn.filter(|_| facts.stored.verified);
     let changes = noted.iter().map(|noted| noted.turn);
@@ -192,7 +201,7 @@ pub(super) fn fill(
     if (last + 1).saturating_sub(first).saturating_sub(all.len() as u64) > MOST_LOST {
         return all;
     }
-    let mut named: BTreeMap<u64, Vec<&Noted>> = BTreeMap::new();
+    let mut named: BTreeMap<u64, Vec<&NotedChange>> = BTreeMap::new();
     for one in noted {
         named.entry(one.turn).or_default().push(one);
     }
@@ -211,22 +220,22 @@ pub(super) fn fill(
 fn filler(
     session: &Session,
     turn: u64,
-    changes: &[&Noted],
-    near: Option<&Tree>,
+    changes: &[&NotedChange],
+    near: Option<&JsonTree>,
     kept: &FilePath,
-) -> Told {
-    let changes: Vec<&Change> = changes.iter().map(|noted| &noted.change).collect();
-    Told { tree: lost_line(session, turn, &changes, near, kept), text: None, file: None }
+) -> RecoveredTurn {
+    let changes: Vec<&ChangeRecord> = changes.iter().map(|noted| &noted.change).collect();
+    RecoveredTurn { tree: lost_line(session, turn, &changes, near, kept), text: None, file: None }
 }
 
 /// A line that says that a turn is lost. `near` is a turn that tells when it was, `kept` where the rest of it is.
 pub(crate) fn lost_line(
     session: &Session,
     turn: u64,
-    changes: &[&Change],
-    near: Option<&Tree>,
+    changes: &[&ChangeRecord],
+    near: Option<&JsonTree>,
     kept: &FilePath,
-) -> Tree {
+) -> JsonTree {
     let mut ids = vec![event_id(session, turn, 1)];
     for id in changes.iter().filter_map(|change| change.event.clone()) {
         let is_other = id_parts(&id).is_some_and(|(of, _)| of != turn);
@@ -241,7 +250,7 @@ pub(crate) fn lost_line(
         0 => json!({"eventId": id, "type": "lost", "description": text}),
         _ => json!({"eventId": id, "type": "lost"}),
     };
-    let part = |key: &str| near.and_then(|near| near.at(&[key])?.to_value().ok());
+    let part = |key: &str| near.and_then(|near| near.value_at(&[key])?.to_value().ok());
     let time = changes.iter().find_map(|change| change.time).map(|time| json!(time));
     let line = json!({
         "turnId": turn, "sceneId": part("sceneId"), "actor": "system",
@@ -249,5 +258,5 @@ pub(crate) fn lost_line(
         "actions": [], "events": ids.iter().enumerate().map(event).collect::<Vec<_>>(),
         "stateChanges": [], OWN: {"lost": true},
     });
-    Tree::from_value(&line).unwrap_or_else(|_| Tree::object())
+    JsonTree::from_value(&line).unwrap_or_else(|_| JsonTree::object())
 }

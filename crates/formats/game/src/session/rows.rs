@@ -3,65 +3,65 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::changes::Change;
+use crate::changes::ChangeRecord;
+use crate::dialect::Dialect;
 use crate::error::GameError;
-use crate::form::Form;
-use crate::log::{Line, Piece, Rows};
+use crate::log::{LogItem, LogLine, RecordLog};
 use crate::turn::TurnRecord;
 use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
 use everturn_store::Store;
-use everturn_value::tree::Slice;
+use everturn_value::tree::TextSlice;
 
 /// Something that belongs to a turn.
-pub(crate) trait OfTurn {
-    fn of_turn(&self) -> u64;
+pub(crate) trait HasTurn {
+    fn turn_number(&self) -> u64;
 
     /// What the program has written in place of this, because it cannot take it back, has the same.
-    fn written_again(&self) -> Option<(u64, i64)> {
+    fn rewrite_key(&self) -> Option<(u64, i64)> {
         None
     }
 }
 
-impl OfTurn for TurnRecord {
-    fn of_turn(&self) -> u64 {
+impl HasTurn for TurnRecord {
+    fn turn_number(&self) -> u64 {
         self.turn
     }
 
-    fn written_again(&self) -> Option<(u64, i64)> {
+    fn rewrite_key(&self) -> Option<(u64, i64)> {
         self.time.map(|time| (self.turn, time))
     }
 }
 
-impl OfTurn for Change {
-    fn of_turn(&self) -> u64 {
+impl HasTurn for ChangeRecord {
+    fn turn_number(&self) -> u64 {
         self.turn
     }
 }
 
 /// A row, the file that has it, and where it is in there.
-pub(crate) type Found<R> = (R, Arc<FilePath>, Line);
+pub(crate) type LocatedRecord<R> = (R, Arc<FilePath>, LogLine);
 
 /// The lines of a log, one file after the other.
 pub struct LogRows<R> {
     pub(super) store: Arc<dyn Store>,
     pub(super) files: std::vec::IntoIter<FilePath>,
-    pub(super) rows: Option<(Arc<FilePath>, Rows<R>)>,
+    pub(super) rows: Option<(Arc<FilePath>, RecordLog<R>)>,
     pub(super) wanted: std::ops::Range<u64>,
-    pub(super) parse: fn(&Slice) -> Result<R, String>,
-    pub(super) form: Form,
-    pub(super) superseded: Superseded,
+    pub(super) parse: fn(&TextSlice) -> Result<R, String>,
+    pub(super) dialect: Dialect,
+    pub(super) superseded: SupersededLines,
     /// What was noticed so far.
     pub findings: Vec<Finding>,
 }
 
 /// Which lines of a file take the place of earlier ones in it: what those have in common, and where the last is.
 #[derive(Default)]
-pub(super) struct Superseded(HashMap<(u64, i64), Again>);
+pub(super) struct SupersededLines(HashMap<(u64, i64), RepeatedLine>);
 
 /// A line that comes again.
 #[derive(Clone, Copy)]
-struct Again {
+struct RepeatedLine {
     lines: u64,
     line: u64,
     offset: u64,
@@ -74,9 +74,9 @@ struct Again {
     private_bounds,
     reason = "only the rows of a session's logs are read, and they are public"
 )]
-impl<R: OfTurn> LogRows<R> {
+impl<R: HasTurn> LogRows<R> {
     /// The next line with the file that has it.
-    pub(crate) fn next_line(&mut self) -> Option<Result<Found<R>, GameError>> {
+    pub(crate) fn next_line(&mut self) -> Option<Result<LocatedRecord<R>, GameError>> {
         loop {
             let Some((file, rows)) = &mut self.rows else {
                 let file = self.files.next()?;
@@ -88,8 +88,8 @@ impl<R: OfTurn> LogRows<R> {
             match rows.next() {
                 None => self.rows = None,
                 Some(Err(error)) => return Some(Err(error)),
-                Some(Ok(Piece::Finding(finding))) => self.findings.push(finding),
-                Some(Ok(Piece::Row(row, line))) if self.wanted.contains(&row.of_turn()) => {
+                Some(Ok(LogItem::Finding(finding))) => self.findings.push(finding),
+                Some(Ok(LogItem::Row(row, line))) if self.wanted.contains(&row.turn_number()) => {
                     let file = Arc::clone(file);
                     match self.last_of(row, line, &file).transpose() {
                         Some(Ok((row, line))) => return Some(Ok((row, file, line))),
@@ -97,26 +97,29 @@ impl<R: OfTurn> LogRows<R> {
                         None => {}
                     }
                 }
-                Some(Ok(Piece::Row(..))) => {}
+                Some(Ok(LogItem::Row(..))) => {}
             }
         }
     }
 
     fn open(&mut self, file: &FilePath) -> Result<(), GameError> {
-        let rows = || Rows::open(&self.store, file, self.wanted.clone(), self.parse);
-        let mut again: HashMap<(u64, i64), Again> = HashMap::new();
-        if self.form == Form::Program {
+        let rows = || RecordLog::open(&self.store, file, self.wanted.clone(), self.parse);
+        let mut again: HashMap<(u64, i64), RepeatedLine> = HashMap::new();
+        if self.dialect == Dialect::Upstream {
             for piece in rows()? {
-                let Piece::Row(row, line) = piece? else { continue };
-                let Some(key) = row.written_again() else { continue };
+                let LogItem::Row(row, line) = piece? else { continue };
+                let Some(key) = row.rewrite_key() else { continue };
                 let lines = again.get(&key).map_or(0, |again| again.lines) + 1;
                 let (offset, length) = (line.offset, line.slice.as_str().len() as u64);
-                again.insert(key, Again { lines, line: line.line, offset, length, told: false });
+                again.insert(
+                    key,
+                    RepeatedLine { lines, line: line.line, offset, length, told: false },
+                );
             }
             again.retain(|_, again| again.lines > 1);
         }
         self.rows = Some((Arc::new(file.clone()), rows()?));
-        self.superseded = Superseded(again);
+        self.superseded = SupersededLines(again);
         Ok(())
     }
 
@@ -124,28 +127,28 @@ impl<R: OfTurn> LogRows<R> {
     fn last_of(
         &mut self,
         row: R,
-        line: Line,
+        line: LogLine,
         file: &FilePath,
-    ) -> Result<Option<(R, Line)>, GameError> {
-        let key = row.written_again();
+    ) -> Result<Option<(R, LogLine)>, GameError> {
+        let key = row.rewrite_key();
         let Some(again) = key.and_then(|key| self.superseded.0.get_mut(&key)) else {
             return Ok(Some((row, line)));
         };
         if std::mem::replace(&mut again.told, true) {
             return Ok(None);
         }
-        let Again { line: number, offset, length, .. } = *again;
+        let RepeatedLine { line: number, offset, length, .. } = *again;
         let bytes = self.store.read(file, offset..offset + length)?;
-        let slice = Slice::whole(String::from_utf8_lossy(&bytes).into_owned());
+        let slice = TextSlice::from_text(String::from_utf8_lossy(&bytes).into_owned());
         // It was read before; if somebody has changed it since then, the first line is as good.
         Ok(Some(match (self.parse)(&slice) {
-            Ok(last) => (last, Line { slice, line: number, offset }),
+            Ok(last) => (last, LogLine { slice, line: number, offset }),
             Err(_) => (row, line),
         }))
     }
 }
 
-impl<R: OfTurn> Iterator for LogRows<R> {
+impl<R: HasTurn> Iterator for LogRows<R> {
     type Item = Result<R, GameError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -2,21 +2,21 @@
 
 use std::collections::HashSet;
 
-use super::tally::id_parts;
+use super::counters::id_parts;
 use super::{Survey, snapshots};
-use crate::changes::Change;
+use crate::changes::ChangeRecord;
+use crate::dialect::Dialect;
 use crate::error::GameError;
-use crate::form::Form;
-use crate::log::{Line, Piece, Rows};
-use crate::names::{Document, Log, LogFile, SnapshotFile};
-use crate::scenes::begun;
-use crate::state::{Scope, State};
-use everturn_json::finding::Code;
+use crate::log::{LogItem, LogLine, RecordLog};
+use crate::paths::{DocumentFile, LogFile, LogKind, SnapshotFile};
+use crate::scenes::started_scene;
+use crate::state::{GameState, Scope};
+use everturn_json::finding::FindingCode;
 use everturn_json::names::FilePath;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// A place in the log at which a state is known.
-enum Mark {
+enum ReplayCheckpoint {
     Snapshot(SnapshotFile, FilePath),
     /// The state files.
     States,
@@ -24,14 +24,14 @@ enum Mark {
 
 /// Lines that are reported as one, where the first of them is.
 #[derive(Default)]
-struct Together {
-    first: Option<(Line, String)>,
+struct GroupedFinding {
+    first: Option<(LogLine, String)>,
     more: u64,
     last: u64,
 }
 
-impl Together {
-    fn add(&mut self, line: &Line, message: impl FnOnce() -> String) {
+impl GroupedFinding {
+    fn add(&mut self, line: &LogLine, message: impl FnOnce() -> String) {
         self.last = line.line;
         match &self.first {
             Some(_) => self.more += 1,
@@ -41,11 +41,11 @@ impl Together {
 }
 
 /// What the changes so far have made.
-struct Track {
-    marks: std::vec::IntoIter<(u64, Mark)>,
-    next: Option<(u64, Mark)>,
+struct ReplayProgress {
+    marks: std::vec::IntoIter<(u64, ReplayCheckpoint)>,
+    next: Option<(u64, ReplayCheckpoint)>,
     /// The state, once one is known.
-    state: Option<State>,
+    state: Option<GameState>,
     /// Changes up to this turn are part of the state.
     since: u64,
     /// Changes up to this turn could not all be read.
@@ -57,27 +57,27 @@ struct Track {
     /// Where the first line of that turn starts.
     offset: u64,
     /// Changes that belong to nothing, and changes that do not fit.
-    dangling: Together,
-    unfit: Together,
+    dangling: GroupedFinding,
+    unfit: GroupedFinding,
 }
 
 impl Survey<'_> {
     /// Reads all changes.
     pub(super) fn changes(&mut self) -> Result<(), GameError> {
-        self.overlaps(Log::Deltas);
-        let mut marks: Vec<(u64, Mark)> = Vec::new();
+        self.overlaps(LogKind::Deltas);
+        let mut marks: Vec<(u64, ReplayCheckpoint)> = Vec::new();
         let files = self.files.clone();
         for (file, path) in &files.snapshots {
-            marks.push((file.turn, Mark::Snapshot(*file, path.clone())));
+            marks.push((file.turn, ReplayCheckpoint::Snapshot(*file, path.clone())));
         }
-        if let Some(turn) = self.facts.stored.turn.filter(|_| self.session.form == Form::Documented)
+        if let Some(turn) = self.facts.stored.turn.filter(|_| self.session.dialect == Dialect::Spec)
         {
-            marks.push((turn, Mark::States));
+            marks.push((turn, ReplayCheckpoint::States));
         }
         // Snapshots come before the states of the same turn.
-        marks.sort_by_key(|(turn, mark)| (*turn, matches!(mark, Mark::States)));
+        marks.sort_by_key(|(turn, mark)| (*turn, matches!(mark, ReplayCheckpoint::States)));
         let mut marks = marks.into_iter();
-        let mut track = Track {
+        let mut track = ReplayProgress {
             next: marks.next(),
             marks,
             state: None,
@@ -86,13 +86,13 @@ impl Survey<'_> {
             turn: 0,
             numbers: HashSet::new(),
             offset: 0,
-            dangling: Together::default(),
-            unfit: Together::default(),
+            dangling: GroupedFinding::default(),
+            unfit: GroupedFinding::default(),
         };
         let mut closed = 0;
         for (file, path) in &files.deltas {
             self.begin(path);
-            let rows = Rows::open(&self.session.store, path, 0..u64::MAX, Change::parse);
+            let rows = RecordLog::open(&self.session.store, path, 0..u64::MAX, ChangeRecord::parse);
             let Some(rows) = self.readable(path, rows)? else {
                 track.miss(*file);
                 continue;
@@ -104,8 +104,8 @@ impl Survey<'_> {
                         track.miss(*file);
                         break;
                     }
-                    Some(Piece::Finding(finding)) => self.bad_piece(finding),
-                    Some(Piece::Row(change, line)) => {
+                    Some(LogItem::Finding(finding)) => self.bad_piece(finding),
+                    Some(LogItem::Row(change, line)) => {
                         self.facts.checked.records += 1;
                         if is_outside(*file, closed, change.turn) && outside.is_none() {
                             outside = Some((line.clone(), change.turn));
@@ -118,27 +118,27 @@ impl Survey<'_> {
             if let Some((line, turn)) = outside {
                 let message =
                     format!("a change of turn {turn} lies outside of the range in the file's name");
-                self.note_line(path, &line, Code::WrongRange, message);
+                self.note_line(path, &line, FindingCode::WrongRange, message);
             }
-            self.tell(path, Code::DanglingChange, &mut track.dangling);
-            self.tell(path, Code::BadChange, &mut track.unfit);
+            self.report_group(path, FindingCode::DanglingChange, &mut track.dangling);
+            self.report_group(path, FindingCode::BadChange, &mut track.unfit);
             closed = closed.max(file.last.unwrap_or(0));
             self.log_size(path, track.offset);
             track.offset = 0;
             if let Some(state) = &mut track.state {
-                state.settle();
+                state.detach_texts();
             }
         }
         self.pass_marks(&mut track, u64::MAX, None)?;
-        if self.session.form == Form::Documented && !self.blind {
-            self.stretches();
+        if self.session.dialect == Dialect::Spec && !self.blind {
+            self.check_snapshot_gaps();
         }
         Ok(())
     }
 
     /// Reports lines that belong together.
-    fn tell(&mut self, path: &FilePath, code: Code, lines: &mut Together) {
-        let Together { first, more, last } = std::mem::take(lines);
+    fn report_group(&mut self, path: &FilePath, code: FindingCode, lines: &mut GroupedFinding) {
+        let GroupedFinding { first, more, last } = std::mem::take(lines);
         let Some((line, mut message)) = first else { return };
         if more > 0 {
             message.push_str(&format!(", and {more} more up to line {last}"));
@@ -149,41 +149,47 @@ impl Survey<'_> {
     /// Compares what is known at the turns before `turn`, whose line is in `path`.
     fn pass_marks(
         &mut self,
-        track: &mut Track,
+        track: &mut ReplayProgress,
         turn: u64,
         path: Option<&FilePath>,
     ) -> Result<(), GameError> {
-        let passes = |track: &Track| track.next.as_ref().is_some_and(|(at, _)| *at < turn);
+        let passes = |track: &ReplayProgress| track.next.as_ref().is_some_and(|(at, _)| *at < turn);
         if let Some(path) = path.filter(|_| passes(track)) {
-            self.tell(path, Code::BadChange, &mut track.unfit);
+            self.report_group(path, FindingCode::BadChange, &mut track.unfit);
         }
         while passes(track) {
             let Some((at, mark)) = track.next.take() else { break };
             track.next = track.marks.next();
             match mark {
-                Mark::Snapshot(file, path) => {
+                ReplayCheckpoint::Snapshot(file, path) => {
                     let found = self.snapshot(file, &path)?;
                     if let Some((snapshot, facts)) = found
-                        && self.is_believed(&path, &snapshot, track.state.as_ref())
+                        && self.is_trusted(&path, &snapshot, track.state.as_ref())
                     {
-                        self.judge(&path, &snapshot, &facts, track.state.as_ref());
+                        self.compare_snapshot(&path, &snapshot, &facts, track.state.as_ref());
                         self.scene_passed(track.state.as_ref(), &snapshot.state);
                         let known = at >= track.missed;
                         (track.state, track.since) = (known.then_some(snapshot.state), at);
                     }
                 }
-                Mark::States => self.compare_states(track.state.as_ref()),
+                ReplayCheckpoint::States => self.compare_states(track.state.as_ref()),
             }
         }
         Ok(())
     }
 
     /// Looks at one line, and applies it.
-    fn change(&mut self, track: &mut Track, mut change: Change, line: &Line, path: &FilePath) {
-        if change.turn < track.turn && self.session.form == Form::Documented {
+    fn change(
+        &mut self,
+        track: &mut ReplayProgress,
+        mut change: ChangeRecord,
+        line: &LogLine,
+        path: &FilePath,
+    ) {
+        if change.turn < track.turn && self.session.dialect == Dialect::Spec {
             let message =
                 format!("a change of turn {} comes after one of turn {}", change.turn, track.turn);
-            self.note_line(path, line, Code::TurnOrder, message);
+            self.note_line(path, line, FindingCode::TurnOrder, message);
         }
         // The first line of a file starts at its beginning, whatever the turn.
         if change.turn != track.turn {
@@ -195,12 +201,12 @@ impl Survey<'_> {
         self.change_id(track, &change, line, path);
         match self.dangling(&change) {
             Some(message) => track.dangling.add(line, || message),
-            None => self.tell(path, Code::DanglingChange, &mut track.dangling),
+            None => self.report_group(path, FindingCode::DanglingChange, &mut track.dangling),
         }
         let Some(state) = track.state.as_mut().filter(|_| change.turn > track.since) else {
             return;
         };
-        if self.session.form == Form::Program {
+        if self.session.dialect == Dialect::Upstream {
             // Its log does not have every change, so that it proves nothing.
             return;
         }
@@ -220,30 +226,36 @@ impl Survey<'_> {
         }
     }
 
-    fn count_change(&mut self, change: &Change) {
+    fn count_change(&mut self, change: &ChangeRecord) {
         let count = u32::try_from(change.group.deltas.len()).unwrap_or(u32::MAX);
         let recount = &mut self.facts.recount;
         recount.deltas += u64::from(count);
         recount.deltas_by_turn.add(change.turn, count);
         recount.last_change = recount.last_change.max(change.turn);
-        if begun(change).is_some() {
+        if started_scene(change).is_some() {
             recount.scene_starts.insert(change.turn, 1);
         }
     }
 
-    fn change_id(&mut self, track: &mut Track, change: &Change, line: &Line, path: &FilePath) {
+    fn change_id(
+        &mut self,
+        track: &mut ReplayProgress,
+        change: &ChangeRecord,
+        line: &LogLine,
+        path: &FilePath,
+    ) {
         let Some((turn, number)) = id_parts(&change.id) else { return };
         if turn != change.turn {
             let message = format!("change {} is of turn {}", change.id, change.turn);
-            self.note_line(path, line, Code::WrongId, message);
-        } else if !track.numbers.insert(number) && self.session.form == Form::Documented {
+            self.note_line(path, line, FindingCode::WrongId, message);
+        } else if !track.numbers.insert(number) && self.session.dialect == Dialect::Spec {
             let message = format!("change {} is there more than once", change.id);
-            self.note_line(path, line, Code::DuplicateId, message);
+            self.note_line(path, line, FindingCode::DuplicateId, message);
         }
     }
 
     /// What is missing of the turn and the event of a change.
-    fn dangling(&self, change: &Change) -> Option<String> {
+    fn dangling(&self, change: &ChangeRecord) -> Option<String> {
         if self.blind {
             return None;
         }
@@ -262,24 +274,24 @@ impl Survey<'_> {
     }
 
     /// Compares the state files with what follows from the changes.
-    fn compare_states(&mut self, replayed: Option<&State>) {
+    fn compare_states(&mut self, replayed: Option<&GameState>) {
         let stored = self.facts.stored.clone();
         let Some(replayed) = replayed.filter(|_| !self.blind) else { return };
         let dir = &self.session.dir;
         let scene = self.session.named_file("currentScene");
         let parts = [
-            (Scope::World, stored.world, Some(Document::World.in_dir(dir))),
-            (Scope::Player, stored.player, Some(Document::Player.in_dir(dir))),
+            (Scope::World, stored.world, Some(DocumentFile::World.in_dir(dir))),
+            (Scope::Player, stored.player, Some(DocumentFile::Player.in_dir(dir))),
             (Scope::Scene, stored.scene, scene),
         ];
         for (scope, tree, path) in parts {
             let (Some(tree), Some(path)) = (tree, path) else { continue };
-            let with = |tree: Tree| {
-                let mut state = State::empty();
+            let with = |tree: JsonTree| {
+                let mut state = GameState::empty();
                 *state.get_mut(scope) = tree;
                 state
             };
-            let expected = replayed.get(scope).cloned().unwrap_or_else(Tree::null);
+            let expected = replayed.get(scope).cloned().unwrap_or_else(JsonTree::null);
             let differs = snapshots::differences(&with(expected), &with(tree));
             if !differs.is_empty() {
                 self.facts.wrong_states = true;
@@ -288,7 +300,7 @@ impl Survey<'_> {
                     "it is not the state that the changes lead to at turn {turn}: {}",
                     differs.join(", ")
                 );
-                self.note(&path, Code::StateDiffers, message);
+                self.note(&path, FindingCode::StateDiffers, message);
             }
         }
     }
@@ -303,7 +315,7 @@ fn is_outside(file: LogFile, closed: u64, turn: u64) -> bool {
     }
 }
 
-impl Track {
+impl ReplayProgress {
     /// Without the changes of a file, nothing is known until the next snapshot after them.
     fn miss(&mut self, file: LogFile) {
         self.state = None;

@@ -1,50 +1,50 @@
 //! Metadata, states and indexes as documents.
 
-use super::{Stored, Survey};
+use super::{Survey, SurveyedStates};
+use crate::dialect::Dialect;
 use crate::error::GameError;
-use crate::files::names;
-use crate::form::Form;
-use crate::log::glance;
-use crate::meta::Meta;
-use crate::names::{Document, Log, LogFile, below};
+use crate::files::list_dir;
+use crate::log::peek_turn;
+use crate::meta::GameMeta;
+use crate::paths::{DocumentFile, LogFile, LogKind, join_names};
 use everturn_json::checksum::checksum;
-use everturn_json::finding::Code;
-use everturn_json::lines::LARGEST_TEXT;
+use everturn_json::finding::FindingCode;
+use everturn_json::jsonl::LARGEST_TEXT;
 use everturn_json::names::FilePath;
 use everturn_store::StoreError;
 use everturn_value::document;
-use everturn_value::tree::{Kind, Tree};
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// What reading a document gives.
-pub(super) enum Read {
+pub(super) enum DocumentResult {
     Missing,
     /// It is there and cannot be used; that was reported.
     Bad,
     /// The value, and the checksum of the file.
-    Good(Tree, String),
+    Good(JsonTree, String),
 }
 
 impl Survey<'_> {
     /// Reads a document that should be an object.
-    pub(super) fn document(&mut self, path: &FilePath) -> Result<Read, GameError> {
+    pub(super) fn document(&mut self, path: &FilePath) -> Result<DocumentResult, GameError> {
         let store = &self.session.store;
         let Some(stat) = self.readable(path, store.stat(path).map_err(GameError::from))? else {
-            return Ok(Read::Bad);
+            return Ok(DocumentResult::Bad);
         };
-        let Some(stat) = stat else { return Ok(Read::Missing) };
+        let Some(stat) = stat else { return Ok(DocumentResult::Missing) };
         if stat.len > LARGEST_TEXT {
             // Whoever looks at files of any kind looks at this one, too.
-            return Ok(Read::Bad);
+            return Ok(DocumentResult::Bad);
         }
         self.begin(path);
         let bytes = self.session.store.read(path, 0..u64::MAX).map_err(GameError::from);
-        let Some(bytes) = self.readable(path, bytes)? else { return Ok(Read::Bad) };
+        let Some(bytes) = self.readable(path, bytes)? else { return Ok(DocumentResult::Bad) };
         let sum = format!("crc64:{:016x}", checksum(&[&bytes]));
         let document = match document::Document::parse(&bytes) {
             Ok(document) => document,
             Err(error) => {
                 self.report(error.finding(path));
-                return Ok(Read::Bad);
+                return Ok(DocumentResult::Bad);
             }
         };
         let repeated = document.findings(path);
@@ -54,39 +54,39 @@ impl Survey<'_> {
         for finding in repeated {
             self.report(finding);
         }
-        let tree = Tree::parse(document.text().trim_start_matches('\u{feff}'));
+        let tree = JsonTree::parse(document.text().trim_start_matches('\u{feff}'));
         match tree {
-            Ok(tree) if tree.kind() == Kind::Object => Ok(Read::Good(tree, sum)),
+            Ok(tree) if tree.kind() == ValueKind::Object => Ok(DocumentResult::Good(tree, sum)),
             Ok(tree) => {
                 let message = format!("it is {}, not an object", tree.kind());
-                self.note(path, Code::BadDocument, message);
-                Ok(Read::Bad)
+                self.note(path, FindingCode::BadDocument, message);
+                Ok(DocumentResult::Bad)
             }
             Err(bad) => {
-                self.note(path, Code::BadDocument, bad.to_string());
-                Ok(Read::Bad)
+                self.note(path, FindingCode::BadDocument, bad.to_string());
+                Ok(DocumentResult::Bad)
             }
         }
     }
 
     pub(super) fn metadata_file(&mut self) -> Result<(), GameError> {
-        let path = Document::Meta.in_dir(&self.session.dir);
-        match (self.document(&path)?, self.session.form) {
-            (Read::Missing, Form::Program) => {
-                self.note(&path, Code::NoMetadata, "the session has no metadata");
+        let path = DocumentFile::Meta.in_dir(&self.session.dir);
+        match (self.document(&path)?, self.session.dialect) {
+            (DocumentResult::Missing, Dialect::Upstream) => {
+                self.note(&path, FindingCode::NoMetadata, "the session has no metadata");
             }
-            (Read::Missing, Form::Documented) => {
+            (DocumentResult::Missing, Dialect::Spec) => {
                 self.facts.wrong_metadata = true;
-                self.note(&path, Code::BadMetadata, "the metadata are missing");
+                self.note(&path, FindingCode::BadMetadata, "the metadata are missing");
             }
-            (Read::Bad, _) => self.facts.wrong_metadata = true,
-            (Read::Good(tree, _), form) => {
+            (DocumentResult::Bad, _) => self.facts.wrong_metadata = true,
+            (DocumentResult::Good(tree, _), form) => {
                 self.facts.wrong_metadata |= self.facts.repeated.contains(&path);
-                if form == Form::Documented && tree.string_at(&["sessionId"]).is_none() {
+                if form == Dialect::Spec && tree.string_at(&["sessionId"]).is_none() {
                     self.facts.wrong_metadata = true;
                     self.note(
                         &path,
-                        Code::BadMetadata,
+                        FindingCode::BadMetadata,
                         "the metadata do not say which session they belong to",
                     );
                 }
@@ -97,28 +97,28 @@ impl Survey<'_> {
 
     /// Reads the state files.
     pub(super) fn states(&mut self) -> Result<(), GameError> {
-        let own = |document: Document| document.in_dir(&self.session.dir);
+        let own = |document: DocumentFile| document.in_dir(&self.session.dir);
         let (world, player, npcs) =
-            (own(Document::World), own(Document::Player), own(Document::Npcs));
+            (own(DocumentFile::World), own(DocumentFile::Player), own(DocumentFile::Npcs));
         let meta = self.meta;
-        let mut stored = Stored {
+        let mut stored = SurveyedStates {
             turn: meta
                 .and_then(|meta| meta.number(&["stateFiles", "turnId"]))
-                .or_else(|| meta.and_then(Meta::turn)),
+                .or_else(|| meta.and_then(GameMeta::turn)),
             verified: true,
-            ..Stored::default()
+            ..SurveyedStates::default()
         };
         (stored.world, stored.verified) = self.state(&world, "worldState", true)?;
         let (player, verified) = self.state(&player, "playerState", true)?;
         (stored.player, stored.verified) = (player, stored.verified && verified);
-        match self.session.form {
-            Form::Program => (stored.npcs, _) = self.state(&npcs, "npcs", false)?,
-            Form::Documented => {
+        match self.session.dialect {
+            Dialect::Upstream => (stored.npcs, _) = self.state(&npcs, "npcs", false)?,
+            Dialect::Spec => {
                 if let Some(path) = self.session.named_file("currentScene") {
                     let (scene, verified) = self.state(&path, "currentScene", true)?;
                     (stored.scene, stored.verified) = (scene, stored.verified && verified);
                 } else {
-                    stored.scene = Some(Tree::null());
+                    stored.scene = Some(JsonTree::null());
                 }
             }
         }
@@ -132,9 +132,9 @@ impl Survey<'_> {
         path: &FilePath,
         field: &str,
         needed: bool,
-    ) -> Result<(Option<Tree>, bool), GameError> {
+    ) -> Result<(Option<JsonTree>, bool), GameError> {
         match self.document(path)? {
-            Read::Good(tree, sum) => {
+            DocumentResult::Good(tree, sum) => {
                 let known =
                     self.meta.and_then(|meta| meta.text(&["stateFiles", "checksums", field]));
                 if let (Some(own), Some(session)) = (&self.place.id, tree.string_at(&["sessionId"]))
@@ -142,7 +142,11 @@ impl Survey<'_> {
                     && !self.inherited
                 {
                     self.facts.other_session.get_or_insert(session.clone());
-                    self.note(path, Code::WrongPlace, format!("it belongs to session {session}"));
+                    self.note(
+                        path,
+                        FindingCode::WrongPlace,
+                        format!("it belongs to session {session}"),
+                    );
                 }
                 if self.facts.repeated.contains(path) {
                     // Which of the values is right follows from the changes.
@@ -151,13 +155,13 @@ impl Survey<'_> {
                 }
                 Ok((Some(tree), known == Some(sum)))
             }
-            Read::Missing if !needed => Ok((None, true)),
-            Read::Missing => {
+            DocumentResult::Missing if !needed => Ok((None, true)),
+            DocumentResult::Missing => {
                 self.facts.wrong_states = true;
-                self.note(path, Code::MissingFile, "the file is missing");
+                self.note(path, FindingCode::MissingFile, "the file is missing");
                 Ok((None, false))
             }
-            Read::Bad => {
+            DocumentResult::Bad => {
                 self.facts.wrong_states = true;
                 Ok((None, false))
             }
@@ -166,14 +170,14 @@ impl Survey<'_> {
 
     /// Compares the indexes with what was counted.
     pub(super) fn indexes(&mut self) -> Result<(), GameError> {
-        let dir = below(&self.session.dir, &["indexes"]);
-        let listed = names(&self.session.store, &dir).map_err(GameError::from);
+        let dir = join_names(&self.session.dir, &["indexes"]);
+        let listed = list_dir(&self.session.store, &dir).map_err(GameError::from);
         for path in self.readable(&dir, listed)?.unwrap_or_default() {
             if let Some(reason) = self.stale(&path)? {
                 self.facts.stale_indexes.push(path.clone());
                 self.note(
                     &path,
-                    Code::StaleIndex,
+                    FindingCode::StaleIndex,
                     format!("the index must be made anew: {reason}"),
                 );
             }
@@ -192,7 +196,7 @@ impl Survey<'_> {
         self.begin(path);
         let Some(bytes) = self.readable(path, bytes)? else { return Ok(None) };
         let tree = match document::Document::parse(&bytes) {
-            Ok(document) => Tree::parse(document.text().trim_start_matches('\u{feff}')),
+            Ok(document) => JsonTree::parse(document.text().trim_start_matches('\u{feff}')),
             Err(error) => return Ok(Some(error.to_string())),
         };
         let Ok(tree) = tree else { return Ok(Some("it is not JSON".to_owned())) };
@@ -217,14 +221,15 @@ impl Survey<'_> {
     }
 
     /// Why the places that an index of a log tells are not those of the log, if so.
-    fn wrong_places(&self, tree: &Tree, total: &str) -> Option<String> {
+    fn wrong_places(&self, tree: &JsonTree, total: &str) -> Option<String> {
         let (log, range) = match total {
-            "totalTurns" => (Log::Turns, "range"),
-            "totalDeltas" => (Log::Deltas, "turnRange"),
+            "totalTurns" => (LogKind::Turns, "range"),
+            "totalDeltas" => (LogKind::Deltas, "turnRange"),
             _ => return None,
         };
-        let entries = |key: &str| tree.at(&[key]).map(|list| list.children()).unwrap_or_default();
-        let number = |tree: &Tree, path: &[&str]| tree.text_at(path)?.parse::<u64>().ok();
+        let entries =
+            |key: &str| tree.value_at(&[key]).map(|list| list.children()).unwrap_or_default();
+        let number = |tree: &JsonTree, path: &[&str]| tree.text_at(path)?.parse::<u64>().ok();
         for (_, entry) in entries("files") {
             let name = entry.string_at(&["file"]).unwrap_or_default();
             let Some(file) = LogFile::parse(log, &name) else {
@@ -252,7 +257,7 @@ impl Survey<'_> {
             let Ok(bytes) = bytes else { continue };
             let text = String::from_utf8_lossy(&bytes);
             let line = if offset == 0 { Some(&*text) } else { text.strip_prefix('\n') };
-            let found = line.map(glance);
+            let found = line.map(peek_turn);
             if line.is_none_or(str::is_empty)
                 || found.flatten().is_some_and(|found| found.to_string() != turn)
             {

@@ -1,21 +1,26 @@
 //! What the metadata should say, by the files.
 
-use super::{Facts, Place, Survey};
+use super::{GameLocation, Survey, SurveyResult};
 use crate::error::GameError;
-use crate::files::Files;
+use crate::files::GameFiles;
 use crate::meta::tree;
-use crate::names::{Document, Log, LogFile};
-use everturn_json::finding::Code;
-use everturn_value::tree::Tree;
+use crate::paths::{DocumentFile, LogFile, LogKind};
+use everturn_json::finding::FindingCode;
+use everturn_value::tree::JsonTree;
 
 /// A field of the metadata, with the value that it should have.
-pub(crate) type Field = (&'static [&'static str], Tree);
+pub(crate) type MetaField = (&'static [&'static str], JsonTree);
 
 /// The fields that follow from the files.
-pub(crate) fn expected(place: &Place, files: &Files, facts: &Facts, turn: u64) -> Vec<Field> {
+pub(crate) fn expected(
+    place: &GameLocation,
+    files: &GameFiles,
+    facts: &SurveyResult,
+    turn: u64,
+) -> Vec<MetaField> {
     let recount = &facts.recount;
-    let mut fields: Vec<Field> = Vec::new();
-    let mut add = |path: &'static [&'static str], value: Tree| fields.push((path, value));
+    let mut fields: Vec<MetaField> = Vec::new();
+    let mut add = |path: &'static [&'static str], value: JsonTree| fields.push((path, value));
     if let Some(id) = &place.id {
         add(&["sessionId"], tree(id));
     }
@@ -27,12 +32,12 @@ pub(crate) fn expected(place: &Place, files: &Files, facts: &Facts, turn: u64) -
         add(&["current", "sceneId"], tree(&recount.scene));
     }
     if let Some(time) = &recount.game_time {
-        let part = |key: &str| time.at(&[key]).unwrap_or_else(Tree::null);
+        let part = |key: &str| time.value_at(&[key]).unwrap_or_else(JsonTree::null);
         add(&["current", "gameDay"], part("day"));
         add(&["current", "gameTimeOfDay"], part("timeOfDay"));
     }
-    add(&["files", "currentTurns"], tree(&current_file(files, Log::Turns, turn)));
-    add(&["files", "currentDeltas"], tree(&current_file(files, Log::Deltas, turn)));
+    add(&["files", "currentTurns"], tree(&current_file(files, LogKind::Turns, turn)));
+    add(&["files", "currentDeltas"], tree(&current_file(files, LogKind::Deltas, turn)));
     if let Some((file, _)) = files.snapshots.last() {
         add(&["files", "latestSnapshot"], tree(&format!("snapshots/{}", file.render())));
         add(&["deltaStats", "lastSnapshotTurn"], tree(&file.turn));
@@ -48,7 +53,7 @@ pub(crate) fn expected(place: &Place, files: &Files, facts: &Facts, turn: u64) -
 }
 
 /// The file to which the next line goes.
-fn current_file(files: &Files, log: Log, turn: u64) -> String {
+fn current_file(files: &GameFiles, log: LogKind, turn: u64) -> String {
     let open = files.log(log).iter().rev().find(|(file, _)| file.last.is_none());
     let file = match open {
         Some((file, _)) => *file,
@@ -61,17 +66,17 @@ impl Survey<'_> {
     /// Compares the metadata with what was counted. Fields that are not there are not missed.
     pub(super) fn compare_metadata(&mut self) -> Result<(), GameError> {
         let Some(meta) = self.meta else { return Ok(()) };
-        let path = Document::Meta.in_dir(&self.session.dir);
-        let mut wrong: Vec<(Code, String)> = Vec::new();
+        let path = DocumentFile::Meta.in_dir(&self.session.dir);
+        let mut wrong: Vec<(FindingCode, String)> = Vec::new();
         let turn =
             self.facts.recount.last().unwrap_or(self.session.last_logged_turn().unwrap_or(0));
         for (field, value) in expected(self.place, &self.files, &self.facts, turn) {
-            let Some(found) = meta.tree.at(field) else { continue };
+            let Some(found) = meta.tree.value_at(field) else { continue };
             let placed = matches!(field, ["sessionId"] | ["status"]);
             if found.is_same(&value) || (self.blind && !placed) {
                 continue;
             }
-            let code = if placed { Code::WrongPlace } else { Code::WrongMetadata };
+            let code = if placed { FindingCode::WrongPlace } else { FindingCode::WrongMetadata };
             let name = field.join(".");
             wrong.push((code, format!("{name} is {}, not {}", found.to_line(), value.to_line())));
         }
@@ -79,7 +84,7 @@ impl Survey<'_> {
             let Some(name) = meta.text(&["files", field]) else { continue };
             match self.session.named_file(field) {
                 None => wrong.push((
-                    Code::WrongMetadata,
+                    FindingCode::WrongMetadata,
                     format!("files.{field} is {name:?}, which is no path"),
                 )),
                 // Missing states are reported where they are read.
@@ -87,7 +92,7 @@ impl Survey<'_> {
                     if field == "latestSnapshot" && self.session.store.stat(&file)?.is_none() =>
                 {
                     wrong.push((
-                        Code::MissingFile,
+                        FindingCode::MissingFile,
                         format!("files.{field} is {name}, which does not exist"),
                     ));
                 }
@@ -97,7 +102,7 @@ impl Survey<'_> {
         let shown = meta.number(&["stateFiles", "turnId"]);
         if let Some(shown) = shown.filter(|shown| *shown > turn && !self.blind) {
             let message = format!("stateFiles.turnId is {shown}, but the last turn is {turn}");
-            wrong.push((Code::WrongMetadata, message));
+            wrong.push((FindingCode::WrongMetadata, message));
         }
         for (code, message) in wrong {
             self.facts.wrong_metadata = true;

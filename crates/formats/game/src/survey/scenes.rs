@@ -1,16 +1,16 @@
 //! Scenes: their files against the changes, and the turns that name them.
 
 use super::Survey;
-use super::documents::Read;
+use super::documents::DocumentResult;
 use crate::error::GameError;
-use crate::files::names;
-use crate::names::{below, scene_path};
-use crate::state::State;
-use everturn_json::finding::Code;
+use crate::files::list_dir;
+use crate::paths::{join_names, scene_path};
+use crate::state::GameState;
+use everturn_json::finding::FindingCode;
 use everturn_json::names::{FilePath, SceneId};
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
-fn id_of(scene: &Tree) -> Option<String> {
+fn id_of(scene: &JsonTree) -> Option<String> {
     scene.string_at(&["sceneId"])
 }
 
@@ -20,7 +20,7 @@ impl Survey<'_> {
     }
 
     /// A change has made one scene of another; the one before is over if they are not the same.
-    pub(super) fn scene_changed(&mut self, before: &Tree, now: &Tree, turn: u64) {
+    pub(super) fn scene_changed(&mut self, before: &JsonTree, now: &JsonTree, turn: u64) {
         let (was, is) = (id_of(before), id_of(now));
         if let Some(id) = &is {
             self.facts.scenes_begun.entry(id.clone()).or_insert(turn);
@@ -31,7 +31,7 @@ impl Survey<'_> {
     }
 
     /// A snapshot takes the place of what was worked out.
-    pub(super) fn scene_passed(&mut self, before: Option<&State>, now: &State) {
+    pub(super) fn scene_passed(&mut self, before: Option<&GameState>, now: &GameState) {
         if before.is_some_and(|before| id_of(&before.scene) == id_of(&now.scene)) {
             return;
         }
@@ -42,8 +42,8 @@ impl Survey<'_> {
 
     /// Looks at all scenes that have files, and at those that should have one.
     pub(super) fn scene_files(&mut self) -> Result<(), GameError> {
-        let dir = below(&self.session.dir, &["scenes"]);
-        let listed = names(&self.session.store, &dir).map_err(GameError::from);
+        let dir = join_names(&self.session.dir, &["scenes"]);
+        let listed = list_dir(&self.session.store, &dir).map_err(GameError::from);
         let mut there = std::collections::BTreeSet::new();
         for path in self.readable(&dir, listed)?.unwrap_or_default() {
             let name = path.name().map(|name| name.to_string()).unwrap_or_default();
@@ -75,7 +75,7 @@ impl Survey<'_> {
             // What began after the states were written has its file with the next ones.
             if begun <= written {
                 self.facts.wrong_scenes.insert(id);
-                self.note(&path, Code::SceneDiffers, "the file of the scene is missing");
+                self.note(&path, FindingCode::SceneDiffers, "the file of the scene is missing");
             }
         }
         for (id, finding) in std::mem::take(&mut self.facts.recount.scenes_named) {
@@ -89,8 +89,8 @@ impl Survey<'_> {
 
     fn scene_document(&mut self, id: &str, path: &FilePath) -> Result<(), GameError> {
         let scene = match self.document(path)? {
-            Read::Good(scene, _) => scene,
-            Read::Missing | Read::Bad => {
+            DocumentResult::Good(scene, _) => scene,
+            DocumentResult::Missing | DocumentResult::Bad => {
                 if self.facts.scenes_begun.contains_key(id) {
                     self.facts.wrong_scenes.insert(id.to_owned());
                 }
@@ -101,18 +101,22 @@ impl Survey<'_> {
             && *own != session
             && !self.inherited
         {
-            self.note(path, Code::WrongPlace, format!("it belongs to session {session}"));
+            self.note(path, FindingCode::WrongPlace, format!("it belongs to session {session}"));
         }
         self.scene_range(&scene, path);
         let over = self.facts.scenes_over.get(id);
         if over.is_some_and(|over| !self.blind && *over != everturn_value::tree::digest(&scene)) {
             self.facts.wrong_scenes.insert(id.to_owned());
-            self.note(path, Code::SceneDiffers, "it is not the scene that the changes lead to");
+            self.note(
+                path,
+                FindingCode::SceneDiffers,
+                "it is not the scene that the changes lead to",
+            );
         }
         Ok(())
     }
 
-    fn scene_range(&mut self, scene: &Tree, path: &FilePath) {
+    fn scene_range(&mut self, scene: &JsonTree, path: &FilePath) {
         let number =
             |at: &str| -> Option<u64> { scene.text_at(&["time", "turnRange", at])?.parse().ok() };
         let (first, last) = (number("0"), number("1"));
@@ -125,7 +129,7 @@ impl Survey<'_> {
             let text = scene.text_at(&["time", "turnRange"]).unwrap_or_default();
             self.note(
                 path,
-                Code::SceneRange,
+                FindingCode::SceneRange,
                 format!("the turns {text} of the scene make no sense"),
             );
         }

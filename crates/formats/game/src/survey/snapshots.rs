@@ -1,17 +1,17 @@
 //! Snapshots: what they say about themselves, and whether they follow from the changes.
 
 use super::Survey;
+use crate::dialect::Dialect;
 use crate::error::GameError;
-use crate::form::Form;
-use crate::names::SnapshotFile;
-use crate::snapshot::{Facts, Snapshot, read_with_facts};
-use crate::state::{Scope, State, unstamped};
+use crate::paths::SnapshotFile;
+use crate::snapshot::{Snapshot, SnapshotFacts, read_with_facts};
+use crate::state::{GameState, Scope, unstamped};
 use crate::writer::SNAPSHOT_TURNS;
-use everturn_json::finding::Code;
-use everturn_json::lines::LARGEST_TEXT;
+use everturn_json::finding::FindingCode;
+use everturn_json::jsonl::LARGEST_TEXT;
 use everturn_json::names::FilePath;
 use everturn_value::delta::diff;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 /// How many places that differ are named.
 const MOST_PLACES: usize = 5;
@@ -22,7 +22,7 @@ impl Survey<'_> {
         &mut self,
         file: SnapshotFile,
         path: &FilePath,
-    ) -> Result<Option<(Snapshot, Facts)>, GameError> {
+    ) -> Result<Option<(Snapshot, SnapshotFacts)>, GameError> {
         self.begin(path);
         let store = &self.session.store;
         let size =
@@ -30,7 +30,11 @@ impl Survey<'_> {
         let Some(size) = self.readable(path, size)? else { return Ok(None) };
         if size > LARGEST_TEXT {
             self.facts.bad_snapshots.push(path.clone());
-            self.note(path, Code::BadSnapshot, "the snapshot cannot be used: it is too large");
+            self.note(
+                path,
+                FindingCode::BadSnapshot,
+                "the snapshot cannot be used: it is too large",
+            );
             return Ok(None);
         }
         let bytes = self.session.store.read(path, 0..u64::MAX).map_err(GameError::from);
@@ -50,7 +54,7 @@ impl Survey<'_> {
                 self.facts.bad_snapshots.push(path.clone());
                 self.note(
                     path,
-                    Code::BadSnapshot,
+                    FindingCode::BadSnapshot,
                     format!("the snapshot cannot be used: {reason}"),
                 );
                 Ok(None)
@@ -59,13 +63,13 @@ impl Survey<'_> {
     }
 
     /// Whether a snapshot counts: one without checksums must be what the changes lead to.
-    pub(super) fn is_believed(
+    pub(super) fn is_trusted(
         &mut self,
         path: &FilePath,
         snapshot: &Snapshot,
-        replayed: Option<&State>,
+        replayed: Option<&GameState>,
     ) -> bool {
-        if snapshot.summed || self.session.form == Form::Program || self.blind {
+        if snapshot.summed || self.session.dialect == Dialect::Upstream || self.blind {
             return true;
         }
         let differs = replayed.map(|replayed| differences(replayed, &snapshot.state));
@@ -80,21 +84,21 @@ impl Survey<'_> {
             "the snapshot cannot be used: it has no checksums, and is not what the changes lead to: {}",
             differs.join(", ")
         );
-        self.note(path, Code::BadSnapshot, message);
+        self.note(path, FindingCode::BadSnapshot, message);
         false
     }
 
     /// Compares a snapshot with what was worked out from the one before it.
-    pub(super) fn judge(
+    pub(super) fn compare_snapshot(
         &mut self,
         path: &FilePath,
         snapshot: &Snapshot,
-        facts: &Facts,
-        replayed: Option<&State>,
+        facts: &SnapshotFacts,
+        replayed: Option<&GameState>,
     ) {
         let odd = self.wrong_facts(snapshot, facts);
         for reason in &odd {
-            self.note(path, Code::SnapshotFacts, reason);
+            self.note(path, FindingCode::SnapshotFacts, reason);
         }
         // One that does not claim to follow from another is a beginning of its own.
         let differs = match replayed.filter(|_| facts.from.is_some() && !self.blind) {
@@ -106,21 +110,21 @@ impl Survey<'_> {
                 "it does not follow from the snapshot before it and the changes since then: {}",
                 differs.join(", ")
             );
-            self.note(path, Code::SnapshotDiffers, message);
+            self.note(path, FindingCode::SnapshotDiffers, message);
         }
         if !odd.is_empty() || !differs.is_empty() {
             self.facts.odd_snapshots.insert(snapshot.turn);
         }
     }
 
-    fn wrong_facts(&mut self, snapshot: &Snapshot, facts: &Facts) -> Vec<String> {
+    fn wrong_facts(&mut self, snapshot: &Snapshot, facts: &SnapshotFacts) -> Vec<String> {
         let mut wrong = Vec::new();
         if facts.edited {
             let reason = "the checksum of the file is not the one that it should have, though the states are whole";
             wrong.push(reason.to_owned());
         }
-        let is_ours = self.meta.is_some_and(|meta| meta.tree.at(&["stateFiles"]).is_some());
-        if is_ours && !snapshot.summed && self.session.form == Form::Documented {
+        let is_ours = self.meta.is_some_and(|meta| meta.tree.value_at(&["stateFiles"]).is_some());
+        if is_ours && !snapshot.summed && self.session.dialect == Dialect::Spec {
             wrong.push("it has no checksums".to_owned());
         }
         if let (Some(own), Some(session)) = (&self.place.id, &facts.session)
@@ -154,7 +158,7 @@ impl Survey<'_> {
     }
 
     /// Looks for long stretches of turns without a snapshot that can be used.
-    pub(super) fn stretches(&mut self) {
+    pub(super) fn check_snapshot_gaps(&mut self) {
         let Some(last) = self.facts.recount.last() else { return };
         let mut turns: Vec<u64> =
             self.facts.good_snapshots.iter().map(|(file, _)| file.turn).collect();
@@ -165,7 +169,11 @@ impl Survey<'_> {
             let file = SnapshotFile::parse(&format!("{from}.json"));
             let file = file.map(|file| file.path(&self.session.dir));
             let file = file.unwrap_or_else(|| SnapshotFile::dir(&self.session.dir));
-            self.note(&file, Code::MissingFile, "the snapshot is missing from which others follow");
+            self.note(
+                &file,
+                FindingCode::MissingFile,
+                "the snapshot is missing from which others follow",
+            );
         }
         // One that follows from another, which is gone, is not where the session begins.
         let start = if first.is_some() && first == self.facts.beginning { first } else { Some(0) };
@@ -175,21 +183,21 @@ impl Survey<'_> {
             if to.saturating_sub(*from) > SNAPSHOT_TURNS {
                 self.facts.stretches.push((*from, *to));
                 let message = format!("there is no snapshot between turns {from} and {to}");
-                self.note(&SnapshotFile::dir(&self.session.dir), Code::NoSnapshot, message);
+                self.note(&SnapshotFile::dir(&self.session.dir), FindingCode::NoSnapshot, message);
             }
         }
     }
 }
 
 /// Where two states differ, in words.
-pub(super) fn differences(expected: &State, found: &State) -> Vec<String> {
+pub(super) fn differences(expected: &GameState, found: &GameState) -> Vec<String> {
     if expected.is_same(found) {
         return Vec::new();
     }
     let mut places = Vec::new();
     let mut more = 0;
     for scope in Scope::ALL {
-        let part = |state: &State| state.get(scope).map_or_else(Tree::object, unstamped);
+        let part = |state: &GameState| state.get(scope).map_or_else(JsonTree::object, unstamped);
         for delta in diff(&part(expected), &part(found)) {
             if places.len() < MOST_PLACES {
                 places.push(format!("{scope} at {}", delta.path));

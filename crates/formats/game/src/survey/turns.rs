@@ -2,16 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::tally::id_parts;
+use super::counters::id_parts;
 use super::{Survey, at_line};
+use crate::dialect::Dialect;
 use crate::error::GameError;
-use crate::form::Form;
-use crate::log::{Line, Piece, Rows};
-use crate::names::{Log, LogFile};
+use crate::log::{LogItem, LogLine, RecordLog};
+use crate::paths::{LogFile, LogKind};
 use crate::scenes::is_start;
 use crate::turn::{Event, OWN, TurnRecord};
 use crate::writer::LONGEST_PAUSE;
-use everturn_json::finding::{Code, Finding};
+use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 
 /// How many gaps between turns are remembered with their places.
@@ -19,7 +19,7 @@ const MOST_GAPS: usize = 10_000;
 
 /// What the lines before have shown.
 #[derive(Default)]
-struct Before {
+struct PrecedingLines {
     turn: Option<u64>,
     /// Turns that were passed over, with the line after them; they may still come.
     gaps: Vec<(u64, u64, Finding)>,
@@ -28,28 +28,28 @@ struct Before {
 }
 
 /// What the lines of one file have shown.
-struct Within {
+struct FileSummary {
     path: FilePath,
     file: LogFile,
     first: Option<u64>,
     last: Option<u64>,
     /// Where the last line starts.
     last_offset: u64,
-    outside: Count,
-    superseded: Count,
-    restarted: Count,
+    outside: LineCount,
+    superseded: LineCount,
+    restarted: LineCount,
 }
 
 /// Lines that are reported together, where the first of them is.
 #[derive(Default)]
-struct Count {
+struct LineCount {
     lines: u64,
-    first: Option<Line>,
+    first: Option<LogLine>,
     turn: u64,
 }
 
-impl Count {
-    fn add(&mut self, line: &Line, turn: u64) {
+impl LineCount {
+    fn add(&mut self, line: &LogLine, turn: u64) {
         self.lines += 1;
         if self.first.is_none() {
             (self.first, self.turn) = (Some(line.clone()), turn);
@@ -60,28 +60,28 @@ impl Count {
 impl Survey<'_> {
     /// Reads all turns.
     pub(super) fn turns(&mut self) -> Result<(), GameError> {
-        self.overlaps(Log::Turns);
-        let mut before = Before::default();
+        self.overlaps(LogKind::Turns);
+        let mut before = PrecedingLines::default();
         let lowest = self.files.snapshots.first().map_or(0, |(file, _)| file.turn);
         for (file, path) in self.files.clone().turns.clone() {
             self.begin(&path);
-            let rows = Rows::open(&self.session.store, &path, 0..u64::MAX, TurnRecord::parse);
+            let rows = RecordLog::open(&self.session.store, &path, 0..u64::MAX, TurnRecord::parse);
             let Some(rows) = self.readable(&path, rows)? else { continue };
-            let mut within = Within {
+            let mut within = FileSummary {
                 path: path.clone(),
                 file,
                 first: None,
                 last: None,
                 last_offset: 0,
-                outside: Count::default(),
-                superseded: Count::default(),
-                restarted: Count::default(),
+                outside: LineCount::default(),
+                superseded: LineCount::default(),
+                restarted: LineCount::default(),
             };
             for piece in rows {
                 match self.readable(&path, piece)? {
                     None => break,
-                    Some(Piece::Finding(finding)) => self.bad_piece(finding),
-                    Some(Piece::Row(turn, line)) => {
+                    Some(LogItem::Finding(finding)) => self.bad_piece(finding),
+                    Some(LogItem::Row(turn, line)) => {
                         self.facts.checked.records += 1;
                         self.number(&turn, &line, lowest, &mut before, &mut within);
                         self.events(&turn, &line, &path);
@@ -109,14 +109,14 @@ impl Survey<'_> {
 
     /// Something in a log that is no record.
     pub(super) fn bad_piece(&mut self, finding: Finding) {
-        if finding.code != Code::BadRecord {
+        if finding.code != FindingCode::BadRecord {
             self.facts.bad_logs.insert(finding.file.clone());
         }
         self.report(finding);
     }
 
     /// Two names that are about the same turns.
-    pub(super) fn overlaps(&mut self, log: Log) {
+    pub(super) fn overlaps(&mut self, log: LogKind) {
         let files = self.files.clone();
         let mut end: Option<(u64, &FilePath)> = None;
         let mut open: Option<&FilePath> = None;
@@ -132,7 +132,7 @@ impl Survey<'_> {
                 let name = other.name().map(|name| name.to_string()).unwrap_or_default();
                 self.note(
                     path,
-                    Code::FileOverlap,
+                    FindingCode::FileOverlap,
                     format!("it is about turns that {name} is about, too"),
                 );
             }
@@ -148,10 +148,10 @@ impl Survey<'_> {
     fn number(
         &mut self,
         turn: &TurnRecord,
-        line: &Line,
+        line: &LogLine,
         lowest: u64,
-        before: &mut Before,
-        within: &mut Within,
+        before: &mut PrecedingLines,
+        within: &mut FileSummary,
     ) {
         let number = turn.turn;
         let file = within.file;
@@ -165,7 +165,7 @@ impl Survey<'_> {
         within.last_offset = line.offset;
         let highest = self.facts.recount.last().unwrap_or(lowest.min(number));
         let seen = self.facts.recount.by_turn.get(number).is_some();
-        if self.session.form == Form::Program {
+        if self.session.dialect == Dialect::Upstream {
             match before.times.insert(number, turn.time) {
                 Some(time) if time == turn.time && time.is_some() => {
                     within.superseded.add(line, number);
@@ -179,29 +179,33 @@ impl Survey<'_> {
         } else if seen {
             let last = before.turn.unwrap_or_default();
             let message = format!("turn {number} is there again, after turn {last}");
-            self.note_line(&within.path, line, Code::DuplicateTurn, message);
+            self.note_line(&within.path, line, FindingCode::DuplicateTurn, message);
         } else if let Some(last) = before.turn.filter(|last| number < *last) {
             let message = format!("turn {number} comes after turn {last}");
-            self.note_line(&within.path, line, Code::TurnOrder, message);
+            self.note_line(&within.path, line, FindingCode::TurnOrder, message);
         }
         if number > highest + 1 && before.gaps.len() < MOST_GAPS {
-            let finding = at_line(&within.path, line, Code::MissingTurns, "");
+            let finding = at_line(&within.path, line, FindingCode::MissingTurns, "");
             before.gaps.push((highest + 1, number - 1, finding));
         }
         before.turn = Some(number);
     }
 
     /// What is to be said about a file when all of it was read.
-    fn end_of_file(&mut self, within: &Within) {
+    fn end_of_file(&mut self, within: &FileSummary) {
         let path = &within.path;
-        let told: [(&Count, Code, &str); 3] = [
-            (&within.outside, Code::WrongRange, "lie outside of the range in the file's name"),
+        let told: [(&LineCount, FindingCode, &str); 3] = [
+            (
+                &within.outside,
+                FindingCode::WrongRange,
+                "lie outside of the range in the file's name",
+            ),
             (
                 &within.superseded,
-                Code::SupersededTurn,
+                FindingCode::SupersededTurn,
                 "are written again, and the later lines count",
             ),
-            (&within.restarted, Code::RestartedTurns, "have numbers that were there before"),
+            (&within.restarted, FindingCode::RestartedTurns, "have numbers that were there before"),
         ];
         for (count, code, words) in told {
             if let Some(line) = &count.first {
@@ -212,41 +216,41 @@ impl Survey<'_> {
         }
         let named = (within.file.first, within.file.last);
         let found = (within.first, within.last);
-        let closed = self.session.form == Form::Documented && within.file.last.is_some();
+        let closed = self.session.dialect == Dialect::Spec && within.file.last.is_some();
         if closed && !self.blind && within.outside.lines == 0 && named != found {
             let text = match found {
                 (Some(first), Some(last)) => format!("it holds turns {first} to {last} only"),
                 _ => "it holds no turns".to_owned(),
             };
-            self.note(path, Code::WrongRange, format!("{text}, unlike its name"));
+            self.note(path, FindingCode::WrongRange, format!("{text}, unlike its name"));
         }
         self.log_size(path, within.last_offset);
     }
 
     /// What a repair has noted in a turn.
-    fn repaired(&mut self, turn: &TurnRecord, line: &Line, path: &FilePath) {
+    fn repaired(&mut self, turn: &TurnRecord, line: &LogLine, path: &FilePath) {
         // Looking for fields costs more than looking for their name.
         if !line.slice.as_str().contains(OWN) {
             return;
         }
         let number = turn.turn;
         for (key, code, message) in [
-            ("lost", Code::LostTurn, format!("turn {number} is lost, and this says so")),
-            ("mended", Code::LostTurn, format!("a part of turn {number} was lost")),
+            ("lost", FindingCode::LostTurn, format!("turn {number} is lost, and this says so")),
+            ("mended", FindingCode::LostTurn, format!("a part of turn {number} was lost")),
             (
                 "also",
-                Code::TwinTurn,
+                FindingCode::TwinTurn,
                 format!("turn {number} has another record, which is kept in this one"),
             ),
         ] {
-            if turn.raw.at(&[OWN, key]).is_some() {
+            if turn.raw.value_at(&[OWN, key]).is_some() {
                 self.note_line(path, line, code, message);
             }
         }
     }
 
     /// The ids of a turn's events.
-    fn events(&mut self, turn: &TurnRecord, line: &Line, path: &FilePath) {
+    fn events(&mut self, turn: &TurnRecord, line: &LogLine, path: &FilePath) {
         let events = turn.events();
         let mut seen = HashSet::new();
         let mut regular = true;
@@ -257,7 +261,7 @@ impl Survey<'_> {
                     regular &= of == turn.turn && number == place;
                     if of != turn.turn {
                         let message = format!("event {id} stands in turn {}", turn.turn);
-                        self.note_line(path, line, Code::WrongId, message);
+                        self.note_line(path, line, FindingCode::WrongId, message);
                     }
                 }
                 None => regular = false,
@@ -267,7 +271,7 @@ impl Survey<'_> {
                 self.note_line(
                     path,
                     line,
-                    Code::DuplicateId,
+                    FindingCode::DuplicateId,
                     format!("event {id} is there more than once"),
                 );
             }
@@ -279,9 +283,9 @@ impl Survey<'_> {
                 let unusual = !event.id.is_empty()
                     && id_parts(&event.id).is_none()
                     && seen.remove(event.id.as_str());
-                if !new && unusual && self.session.form == Form::Documented {
+                if !new && unusual && self.session.dialect == Dialect::Spec {
                     let message = format!("event {} is there more than once", event.id);
-                    self.note_line(path, line, Code::DuplicateId, message);
+                    self.note_line(path, line, FindingCode::DuplicateId, message);
                 }
             }
         }
@@ -301,7 +305,7 @@ impl Survey<'_> {
     }
 
     /// What the metadata have about all turns.
-    fn count(&mut self, turn: &TurnRecord, line: &Line, path: &FilePath) {
+    fn count(&mut self, turn: &TurnRecord, line: &LogLine, path: &FilePath) {
         let recount = &mut self.facts.recount;
         recount.turns += 1;
         if let Some(time) = turn.time {
@@ -316,12 +320,12 @@ impl Survey<'_> {
         {
             let message =
                 format!("turn {} belongs to scene {scene}, which does not exist", turn.turn);
-            let finding = at_line(path, line, Code::MissingScene, message);
+            let finding = at_line(path, line, FindingCode::MissingScene, message);
             recount.scenes_named.insert(scene.clone(), finding);
         }
         if recount.last() == Some(turn.turn) {
             recount.scene.clone_from(&turn.scene);
-            recount.game_time = turn.raw.at(&["gameTime"]).filter(|time| !time.is_null());
+            recount.game_time = turn.raw.value_at(&["gameTime"]).filter(|time| !time.is_null());
         }
     }
 }

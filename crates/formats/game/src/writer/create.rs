@@ -4,37 +4,37 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{GameWriter, Tape, lock};
+use super::{GameWriter, LogSegment, lock};
+use crate::dialect::Dialect;
 use crate::error::GameError;
-use crate::form::Form;
 use crate::indexes::Indexes;
-use crate::meta::{Meta, NewSession};
-use crate::names::Status;
+use crate::meta::{GameMeta, NewGame};
+use crate::paths::GameStatus;
 use crate::session::{Session, find};
-use crate::snapshot::Reason;
+use crate::snapshot::SnapshotReason;
 use everturn_store::Store;
-use everturn_value::tree::Tree;
+use everturn_value::tree::JsonTree;
 
 impl GameWriter {
     /// Makes a new session, with a snapshot of turn 0 so that every turn can be reached.
     pub fn create(
         store: Arc<dyn Store>,
-        new: &NewSession,
+        new: &NewGame,
         now: Timestamp,
     ) -> Result<GameWriter, GameError> {
         let state = new.state()?.unstamped();
         // The archive of the session must have a name, too.
-        crate::names::archive(&new.id)?;
+        crate::paths::archive(&new.id)?;
         let writer = lock(&store, &new.id)?;
         if let Some(status) = find(&store, &new.id)? {
             return Err(GameError::Taken { id: new.id.clone(), place: status.session(&new.id) });
         }
-        let mut meta = Meta::new(new, now);
+        let mut meta = GameMeta::new(new, now);
         meta.note_characters(&state);
         meta.note_place(&state);
-        let dir = Status::Active.session(&new.id);
-        let session = Session::new(store, &new.id, Status::Active, dir, Form::Documented);
-        let start = Tape { first: 1, bytes: 0 };
+        let dir = GameStatus::Active.session(&new.id);
+        let session = Session::new(store, &new.id, GameStatus::Active, dir, Dialect::Spec);
+        let start = LogSegment { first: 1, bytes: 0 };
         let mut game = GameWriter {
             session,
             writer,
@@ -44,11 +44,11 @@ impl GameWriter {
             turns: start,
             deltas: start,
             last_time: None,
-            game_time: Tree::null(),
+            game_time: JsonTree::null(),
             indexes: Some(Indexes::new(new.id.as_str())),
             findings: Vec::new(),
         };
-        game.take_snapshot(&Reason::Initial, true, now)?;
+        game.take_snapshot(&SnapshotReason::Initial, true, now)?;
         Ok(game)
     }
 }

@@ -2,22 +2,22 @@
 
 use super::GameWriter;
 use super::turns::replace;
-use crate::changes::Change;
+use crate::changes::ChangeRecord;
 use crate::error::GameError;
 use crate::indexes::{EventFacts, GroupFacts, IndexKind, Indexes, TurnFacts};
-use crate::names::{Log, LogFile, below};
-use crate::scenes::{begun, is_start};
+use crate::paths::{LogFile, LogKind, join_names};
+use crate::scenes::{is_start, started_scene};
 use crate::session::Session;
 use crate::state::Scope;
 use crate::turn::Event;
 use everturn_json::names::FilePath;
 use everturn_store::{Step, StoreError};
-use everturn_value::delta::{Delta, Op};
-use everturn_value::tree::Tree;
+use everturn_value::delta::{Delta, DeltaOp};
+use everturn_value::tree::JsonTree;
 
 /// Where the indexes of a session are.
 pub(crate) fn index_path(session: &FilePath, kind: IndexKind) -> FilePath {
-    below(session, &["indexes", kind.file_name()])
+    join_names(session, &["indexes", kind.file_name()])
 }
 
 /// The name of a file without its directory.
@@ -26,18 +26,18 @@ fn name(path: &FilePath) -> String {
 }
 
 /// A turn with its changes, and where its line is.
-pub(crate) struct Indexed<'a> {
+pub(crate) struct IndexedTurn<'a> {
     pub(crate) turn: u64,
     /// The name of the file, the line in it counted from 0, and where that starts.
     pub(crate) place: (&'a str, u64, u64),
     pub(crate) events: &'a [Event],
     /// The changes, each with the name of its file.
-    pub(crate) changes: &'a [(&'a Change, &'a str)],
+    pub(crate) changes: &'a [(&'a ChangeRecord, &'a str)],
     pub(crate) scene: Option<&'a str>,
 }
 
 /// Adds what a turn and its changes have brought; it may begin or end a scene.
-pub(crate) fn add_turn(indexes: &mut Indexes, row: &Indexed<'_>) {
+pub(crate) fn add_turn(indexes: &mut Indexes, row: &IndexedTurn<'_>) {
     let facts: Vec<EventFacts<'_>> = row
         .events
         .iter()
@@ -55,7 +55,7 @@ pub(crate) fn add_turn(indexes: &mut Indexes, row: &Indexed<'_>) {
         let scope = change.group.scope.as_str();
         indexes.add_group(&GroupFacts { turn: change.turn, file, scope, ops: &ops });
     }
-    let scene = row.changes.iter().rev().find_map(|(change, _)| begun(change));
+    let scene = row.changes.iter().rev().find_map(|(change, _)| started_scene(change));
     if row.changes.iter().any(|(change, _)| ends_scene(change)) {
         match (scene, row.scene) {
             // The turn belongs to the scene that it begins, and the one before it is over.
@@ -74,11 +74,11 @@ pub(crate) fn add_turn(indexes: &mut Indexes, row: &Indexed<'_>) {
 }
 
 /// Whether a change says that the scene is over.
-pub(super) fn ends_scene(change: &Change) -> bool {
+pub(super) fn ends_scene(change: &ChangeRecord) -> bool {
     let ends = |delta: &Delta| {
         let is_status = matches!(delta.path.segments(), [key] if &**key == "status");
-        let value = delta.value.as_ref().map(Tree::to_line);
-        delta.op == Op::Set && is_status && value.as_deref() == Some("\"completed\"")
+        let value = delta.value.as_ref().map(JsonTree::to_line);
+        delta.op == DeltaOp::Set && is_status && value.as_deref() == Some("\"completed\"")
     };
     change.group.scope == Scope::Scene && change.group.deltas.iter().any(ends)
 }
@@ -110,7 +110,7 @@ pub(crate) fn catch_up(session: &Session, indexes: &mut Indexes) -> Result<(), G
             next = changes.next_line().transpose()?;
         }
         let made: Vec<_> = made.iter().map(|(change, file)| (change, file.as_str())).collect();
-        let row = Indexed {
+        let row = IndexedTurn {
             turn: turn.turn,
             place: (&name(&path), line.line.saturating_sub(1), line.offset),
             events: &turn.events(),
@@ -185,21 +185,22 @@ impl GameWriter {
         offset: u64,
         firsts: (u64, u64),
         events: &[Event],
-        changes: &[Change],
+        changes: &[ChangeRecord],
         scene: Option<&str>,
     ) {
         let Some(indexes) = &mut self.indexes else { return };
         let (turns, deltas) = firsts;
-        let file = LogFile::current(Log::Turns, turns).render(Log::Turns);
-        let delta_file = LogFile::current(Log::Deltas, deltas).render(Log::Deltas);
+        let file = LogFile::current(LogKind::Turns, turns).render(LogKind::Turns);
+        let delta_file = LogFile::current(LogKind::Deltas, deltas).render(LogKind::Deltas);
         let changes: Vec<_> = changes.iter().map(|change| (change, delta_file.as_str())).collect();
         let place = (file.as_str(), turn - turns, offset);
-        add_turn(indexes, &Indexed { turn, place, events, changes: &changes, scene });
+        add_turn(indexes, &IndexedTurn { turn, place, events, changes: &changes, scene });
         if self.turns.first > turns {
-            indexes.rename_turns(&file, &LogFile::closed(turns, turn).render(Log::Turns));
+            indexes.rename_turns(&file, &LogFile::closed(turns, turn).render(LogKind::Turns));
         }
         if self.deltas.first > deltas {
-            indexes.rename_deltas(&delta_file, &LogFile::closed(deltas, turn).render(Log::Deltas));
+            indexes
+                .rename_deltas(&delta_file, &LogFile::closed(deltas, turn).render(LogKind::Deltas));
         }
     }
 }

@@ -5,23 +5,23 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 use super::GameWriter;
+use crate::dialect::Dialect;
 use crate::error::GameError;
-use crate::form::Form;
-use crate::names::{scene_file, scene_path};
+use crate::paths::{scene_file, scene_path};
 use crate::scenes::{END, NewScene, START, SceneEnd};
 use crate::state::Scope;
 use crate::turn::{Event, TurnInput};
 use everturn_json::names::SceneId;
-use everturn_value::delta::{Delta, Path};
-use everturn_value::tree::Tree;
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::tree::JsonTree;
 
 /// The id of a scene, if it has one.
-pub(super) fn id_of(scene: &Tree) -> Option<String> {
+pub(super) fn id_of(scene: &JsonTree) -> Option<String> {
     scene.string_at(&["sceneId"])
 }
 
 /// What a turn says of a scene that begins or ends.
-struct Told {
+struct SceneTransition {
     /// Its id, if the turn tells it.
     id: Option<SceneId>,
     /// The event that says so, counted from 1.
@@ -30,15 +30,15 @@ struct Told {
 }
 
 /// What the events and state changes of a turn say about a beginning or an end.
-fn told(input: &TurnInput, kind: &str) -> Result<Option<Told>, GameError> {
-    let is_it = |tree: &&Tree| tree.string_at(&["type"]).as_deref() == Some(kind);
+fn scene_transition(input: &TurnInput, kind: &str) -> Result<Option<SceneTransition>, GameError> {
+    let is_it = |tree: &&JsonTree| tree.string_at(&["type"]).as_deref() == Some(kind);
     let event = input.events.iter().position(|event| is_it(&event));
     let stated = input.state_changes.iter().find(is_it);
     let happened = event.and_then(|at| input.events.get(at));
     if happened.is_none() && stated.is_none() {
         return Ok(None);
     }
-    let id = stated.into_iter().chain(happened).find_map(|tree| tree.at(&["sceneId"]));
+    let id = stated.into_iter().chain(happened).find_map(|tree| tree.value_at(&["sceneId"]));
     let id = match id.filter(|id| !id.is_null()) {
         None => None,
         Some(id) => {
@@ -48,7 +48,7 @@ fn told(input: &TurnInput, kind: &str) -> Result<Option<Told>, GameError> {
         }
     };
     let description = happened.map(Event::of).map(|event| event.description).unwrap_or_default();
-    Ok(Some(Told { id, event: event.map(|at| at + 1), description }))
+    Ok(Some(SceneTransition { id, event: event.map(|at| at + 1), description }))
 }
 
 /// Whether a turn changes a field of the scene, or all of it.
@@ -58,7 +58,7 @@ fn changes_scene(input: &TurnInput, key: &str) -> bool {
     deltas.any(|delta| delta.path.segments().first().is_none_or(|first| &**first == key))
 }
 
-fn changing(input: TurnInput, event: Option<usize>, deltas: Vec<Delta>) -> TurnInput {
+fn with_scene_changes(input: TurnInput, event: Option<usize>, deltas: Vec<Delta>) -> TurnInput {
     let mut input = input.changing(Scope::Scene, deltas);
     if let Some(last) = input.groups.last_mut() {
         last.event = event;
@@ -74,14 +74,14 @@ impl GameWriter {
         input: &'i TurnInput,
         now: Timestamp,
     ) -> Result<Cow<'i, TurnInput>, GameError> {
-        if self.session.form == Form::Program {
+        if self.session.dialect == Dialect::Upstream {
             return Ok(Cow::Borrowed(input));
         }
         let own = input.scene.as_deref().map(SceneId::parse).transpose()?;
         if let Some(id) = &own {
             scene_file(id)?;
         }
-        let (start, end) = (told(input, START)?, told(input, END)?);
+        let (start, end) = (scene_transition(input, START)?, scene_transition(input, END)?);
         let start = start.filter(|_| !changes_scene(input, "sceneId"));
         let goes_on = self.active_scene().filter(|_| !changes_scene(input, "status"));
         let over = goes_on.filter(|scene| {
@@ -97,7 +97,7 @@ impl GameWriter {
             let event = end.as_ref().or(start.as_ref()).and_then(|told| told.event);
             let description = end.map(|end| end.description).unwrap_or_default();
             let end = SceneEnd { description, ..SceneEnd::default() };
-            input = changing(input, event, end.deltas(&scene, turn, &time));
+            input = with_scene_changes(input, event, end.deltas(&scene, turn, &time));
         }
         if let Some(start) = start {
             let id = match start.id.or(own) {
@@ -107,7 +107,11 @@ impl GameWriter {
             self.must_be_new(&id)?;
             let session = self.session.id.as_str();
             let document = NewScene::new("exploration").document(&id, session, turn, &time);
-            input = changing(input, start.event, vec![Delta::set(Path::root(), document)]);
+            input = with_scene_changes(
+                input,
+                start.event,
+                vec![Delta::set(DeltaPath::root(), document)],
+            );
         }
         Ok(Cow::Owned(input))
     }
@@ -132,7 +136,7 @@ impl GameWriter {
         input: &TurnInput,
         before: Option<&str>,
     ) -> Result<(), GameError> {
-        let Some(id) = input.scene.as_deref().filter(|_| self.session.form == Form::Documented)
+        let Some(id) = input.scene.as_deref().filter(|_| self.session.dialect == Dialect::Spec)
         else {
             return Ok(());
         };

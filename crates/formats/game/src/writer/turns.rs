@@ -3,30 +3,30 @@
 use jiff::Timestamp;
 
 use super::indexing::ends_scene;
+use super::maintenance::write_states;
 use super::scenes::id_of;
-use super::upkeep::write_states;
-use super::{Appended, BYTES_PER_FILE, GameWriter, TURNS_PER_FILE, Tape};
-use crate::changes::{Change, Group};
+use super::{BYTES_PER_FILE, GameWriter, LogSegment, TURNS_PER_FILE, TurnOutcome};
+use crate::changes::{ChangeRecord, DeltaGroup};
+use crate::dialect::Dialect;
 use crate::error::GameError;
-use crate::form::Form;
 use crate::meta::stamp;
-use crate::names::{Document, Log, LogFile, scene_file, scene_path, short};
-use crate::scenes::{begun, is_start};
-use crate::state::{STAMP, Scope, State, unstamped};
-use crate::turn::{Event, TurnInput, TurnLine};
+use crate::paths::{DocumentFile, LogFile, LogKind, scene_file, scene_path, short};
+use crate::scenes::{is_start, started_scene};
+use crate::state::{GameState, STAMP, Scope, unstamped};
+use crate::turn::{Event, TurnInput, TurnLineWriter};
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SceneId};
-use everturn_store::{At, Expect, Secrecy, Step};
-use everturn_value::delta::{Delta, DeltaError, Op, Path};
-use everturn_value::document::Style;
-use everturn_value::tree::{Kind, Tree};
+use everturn_store::{AppendAt, FileMode, Precondition, Step};
+use everturn_value::delta::{Delta, DeltaError, DeltaOp, DeltaPath};
+use everturn_value::document::JsonStyle;
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// Gaps between turns that count as time played, in milliseconds.
 pub(crate) const LONGEST_PAUSE: i64 = 30 * 60 * 1000;
 
 /// Where a turn comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum TurnSource {
     /// Somebody has given it.
     Given,
     /// It takes back others, and may bring back a scene.
@@ -34,14 +34,14 @@ pub(crate) enum Source {
 }
 
 /// A turn that was looked at, and whose changes are applied.
-struct Draft {
+struct TurnDraft {
     turn: u64,
     time: i64,
     /// The ids of its events.
     events: Vec<String>,
-    changes: Vec<Change>,
+    changes: Vec<ChangeRecord>,
     /// The scenes that it leaves, as they are then.
-    left: Vec<Tree>,
+    left: Vec<JsonTree>,
     /// Whether another scene is there than before.
     moved: bool,
 }
@@ -50,22 +50,22 @@ impl GameWriter {
     /// Stores a turn: all of it or, if anything is wrong with it, nothing.
     ///
     /// A turn that says that a scene begins or ends gets the changes for it, unless it has them itself.
-    pub fn append(&mut self, input: &TurnInput, now: Timestamp) -> Result<Appended, GameError> {
+    pub fn append(&mut self, input: &TurnInput, now: Timestamp) -> Result<TurnOutcome, GameError> {
         let input = self.with_scenes(input, now)?;
-        self.append_from(Source::Given, &input, now)
+        self.append_from(TurnSource::Given, &input, now)
     }
 
     pub(crate) fn append_from(
         &mut self,
-        source: Source,
+        source: TurnSource,
         input: &TurnInput,
         now: Timestamp,
-    ) -> Result<Appended, GameError> {
+    ) -> Result<TurnOutcome, GameError> {
         let draft = self.draft(source, input, now)?;
         let before = (self.meta.clone(), self.turns, self.deltas);
         match self.store_turn(input, &draft, now) {
             Ok((offset, findings)) => {
-                let Draft { turn, time, events, changes, .. } = draft;
+                let TurnDraft { turn, time, events, changes, .. } = draft;
                 let rotated = self.turns.first > turn || self.deltas.first > turn;
                 self.session.turn = turn;
                 if draft.moved {
@@ -77,24 +77,26 @@ impl GameWriter {
                     self.game_time = time.clone();
                 }
                 let mut appended =
-                    Appended { turn, events, snapshot: None, findings, overdue: None };
-                let named =
-                    |(event, id): (&Tree, &String)| Event { id: id.clone(), ..Event::of(event) };
+                    TurnOutcome { turn, events, snapshot: None, findings, deferred_error: None };
+                let named = |(event, id): (&JsonTree, &String)| Event {
+                    id: id.clone(),
+                    ..Event::of(event)
+                };
                 let happened: Vec<Event> =
                     input.events.iter().zip(&appended.events).map(named).collect();
                 let firsts = (before.1.first, before.2.first);
                 let scene = self.meta.text(&["current", "sceneId"]);
                 self.index_turn(turn, offset, firsts, &happened, &changes, scene.as_deref());
                 let scene_ended = changes.iter().any(ends_scene);
-                match self.keep_up(&happened, scene_ended, rotated, now) {
+                match self.write_due(&happened, scene_ended, rotated, now) {
                     Ok(snapshot) => appended.snapshot = snapshot,
-                    Err(error) => appended.overdue = Some(error),
+                    Err(error) => appended.deferred_error = Some(error),
                 }
                 Ok(appended)
             }
             Err(error) => {
                 (self.meta, self.turns, self.deltas) = before;
-                self.take_back(&draft.changes)?;
+                self.revert_changes(&draft.changes)?;
                 Err(error)
             }
         }
@@ -103,10 +105,10 @@ impl GameWriter {
     /// Looks at a turn and applies its changes; if anything is wrong with it, nothing is changed.
     fn draft(
         &mut self,
-        source: Source,
+        source: TurnSource,
         input: &TurnInput,
         now: Timestamp,
-    ) -> Result<Draft, GameError> {
+    ) -> Result<TurnDraft, GameError> {
         let turn = self.session.turn + 1;
         let mut given = input.groups.iter().filter_map(|group| group.turn).chain(input.turn);
         if let Some(given) = given.find(|given| *given != turn) {
@@ -120,10 +122,10 @@ impl GameWriter {
         let after = id_of(&self.state.scene);
         let moved = before != after;
         if let Err(error) = self.check_scenes(source, input, before.as_deref(), &changes) {
-            self.take_back(&changes)?;
+            self.revert_changes(&changes)?;
             return Err(error);
         }
-        Ok(Draft { turn, time, events, changes, left, moved })
+        Ok(TurnDraft { turn, time, events, changes, left, moved })
     }
 
     /// The ids of the turn's events; ids that were given must be the same.
@@ -132,8 +134,8 @@ impl GameWriter {
         let mut ids = Vec::new();
         for (number, event) in (1..).zip(&input.events) {
             let id = format!("{session}-{turn}-{number}");
-            let given = event.at(&["eventId"]).filter(|given| !given.is_null());
-            let wrong = |given: &Tree| given.string_at::<&str>(&[]).as_ref() != Some(&id);
+            let given = event.value_at(&["eventId"]).filter(|given| !given.is_null());
+            let wrong = |given: &JsonTree| given.string_at::<&str>(&[]).as_ref() != Some(&id);
             if let Some(given) = given.filter(wrong) {
                 let given = given.to_line();
                 return Err(GameError::input(format!("event {number} is {id}, not {given}")));
@@ -145,9 +147,9 @@ impl GameWriter {
 
     /// How the session's id appears in the ids of its events and changes.
     fn short_id(&self) -> String {
-        match self.session.form {
-            Form::Documented => short(self.session.id.as_str()).to_owned(),
-            Form::Program => self.session.id.as_str().to_owned(),
+        match self.session.dialect {
+            Dialect::Spec => short(self.session.id.as_str()).to_owned(),
+            Dialect::Upstream => self.session.id.as_str().to_owned(),
         }
     }
 
@@ -158,18 +160,18 @@ impl GameWriter {
         turn: u64,
         time: i64,
         events: &[String],
-    ) -> Result<Vec<Change>, GameError> {
+    ) -> Result<Vec<ChangeRecord>, GameError> {
         let session = self.short_id();
         let mut changes = Vec::new();
         let mut sequence = 1;
         for given in input.groups.iter().filter(|given| !given.group.deltas.is_empty()) {
-            let id = match self.session.form {
-                Form::Documented => format!("delta-{session}-{turn}-{sequence}"),
-                Form::Program => format!("{session}-{turn}-{sequence}"),
+            let id = match self.session.dialect {
+                Dialect::Spec => format!("delta-{session}-{turn}-{sequence}"),
+                Dialect::Upstream => format!("{session}-{turn}-{sequence}"),
             };
-            sequence += match self.session.form {
-                Form::Documented => 1,
-                Form::Program => given.group.deltas.len(),
+            sequence += match self.session.dialect {
+                Dialect::Spec => 1,
+                Dialect::Upstream => given.group.deltas.len(),
             };
             if let Some(wrong) = given.id.as_ref().filter(|given| **given != id) {
                 return Err(GameError::input(format!("the change is {id}, not {wrong:?}")));
@@ -189,18 +191,18 @@ impl GameWriter {
             };
             let (group, extra) = (self.placed(&given.group), given.extra.clone());
             let time = Some(given.time.unwrap_or(time));
-            changes.push(Change { id, turn, event, time, group, extra });
+            changes.push(ChangeRecord { id, turn, event, time, group, extra });
         }
         self.check_changes(&changes)?;
         Ok(changes)
     }
 
     /// Changes that cannot be made whatever the state is.
-    fn check_changes(&self, changes: &[Change]) -> Result<(), GameError> {
+    fn check_changes(&self, changes: &[ChangeRecord]) -> Result<(), GameError> {
         let groups = changes.iter().map(|change| &change.group);
         let deltas = groups.flat_map(|group| group.deltas.iter().map(|delta| (group.scope, delta)));
         for (number, (scope, delta)) in (1..).zip(deltas) {
-            if self.session.form == Form::Documented {
+            if self.session.dialect == Dialect::Spec {
                 if scope == Scope::Npcs {
                     let scopes = "there are world, player and scene";
                     return Err(GameError::input(format!(
@@ -216,15 +218,15 @@ impl GameWriter {
                 }
             }
             let left = match delta.op {
-                Op::Set => delta.value.as_ref().map(Tree::kind),
-                _ => Some(Kind::Null),
+                DeltaOp::Set => delta.value.as_ref().map(JsonTree::kind),
+                _ => Some(ValueKind::Null),
             };
-            let left = left.filter(|left| *left != Kind::Object);
+            let left = left.filter(|left| *left != ValueKind::Object);
             if let Some(found) = left.filter(|_| scope != Scope::Scene)
-                && matches!(delta.op, Op::Set | Op::Delete)
+                && matches!(delta.op, DeltaOp::Set | DeltaOp::Delete)
                 && delta.path.segments().is_empty()
             {
-                let (path, at, wanted) = (Path::root(), Path::root(), "an object");
+                let (path, at, wanted) = (DeltaPath::root(), DeltaPath::root(), "an object");
                 let source = DeltaError::Kind { op: delta.op, path, at, found, wanted };
                 return Err(GameError::Change { number, scope: scope.to_string(), source });
             }
@@ -234,29 +236,28 @@ impl GameWriter {
 
     /// Where a group belongs in this form: the program keeps its scene inside the world, and in the documented
     /// form the time at which a file was written is not part of the state.
-    fn placed(&self, group: &Group) -> Group {
-        let place = |delta: &Delta| match (self.session.form, group.scope) {
-            (Form::Program, Scope::Scene) => {
+    fn placed(&self, group: &DeltaGroup) -> DeltaGroup {
+        let place = |delta: &Delta| match (self.session.dialect, group.scope) {
+            (Dialect::Upstream, Scope::Scene) => {
                 let segments = delta.path.segments().iter().cloned();
-                let path = Path::array(std::iter::once(Box::from("currentScene")).chain(segments));
+                let path =
+                    DeltaPath::array(std::iter::once(Box::from("currentScene")).chain(segments));
                 Delta { path, ..delta.clone() }
             }
-            (Form::Documented, Scope::World | Scope::Player)
-                if delta.path.segments().is_empty() =>
-            {
+            (Dialect::Spec, Scope::World | Scope::Player) if delta.path.segments().is_empty() => {
                 Delta { value: delta.value.as_ref().map(unstamped), ..delta.clone() }
             }
             _ => delta.clone(),
         };
-        let scope = match (self.session.form, group.scope) {
-            (Form::Program, Scope::Scene) => Scope::World,
+        let scope = match (self.session.dialect, group.scope) {
+            (Dialect::Upstream, Scope::Scene) => Scope::World,
             (_, scope) => scope,
         };
-        Group { scope, deltas: group.deltas.iter().map(place).collect() }
+        DeltaGroup { scope, deltas: group.deltas.iter().map(place).collect() }
     }
 
     /// Applies all changes to the state, or none; returns the scenes that are left, as they are then.
-    fn apply(&mut self, changes: &mut [Change]) -> Result<Vec<Tree>, GameError> {
+    fn apply(&mut self, changes: &mut [ChangeRecord]) -> Result<Vec<JsonTree>, GameError> {
         let mut number = 1;
         let mut left = Vec::new();
         for at in 0..changes.len() {
@@ -265,7 +266,7 @@ impl GameWriter {
             let scene = self.state.scene.clone();
             if let Err((place, source)) = self.state.apply(&mut change.group) {
                 let scope = change.group.scope.to_string();
-                self.take_back(done)?;
+                self.revert_changes(done)?;
                 return Err(GameError::Change { number: number + place, scope, source });
             }
             if !scene.is_null() && id_of(&scene) != id_of(&self.state.scene) {
@@ -279,16 +280,16 @@ impl GameWriter {
     /// Whether the scene can be kept, and the turn belongs to one that there is.
     fn check_scenes(
         &self,
-        source: Source,
+        source: TurnSource,
         input: &TurnInput,
         before: Option<&str>,
-        changes: &[Change],
+        changes: &[ChangeRecord],
     ) -> Result<(), GameError> {
         if touches(changes, Scope::Scene, "sceneId", 1) {
             self.check_scene()?;
         }
         let now = id_of(&self.state.scene).filter(|now| Some(now.as_str()) != before);
-        if let Some(now) = now.filter(|_| source == Source::Given)
+        if let Some(now) = now.filter(|_| source == TurnSource::Given)
             && self.has_scene(&SceneId::parse(&now)?)?
         {
             return Err(GameError::input(format!("there is a scene {now} already")));
@@ -309,9 +310,9 @@ impl GameWriter {
         Ok(())
     }
 
-    fn take_back(&mut self, changes: &[Change]) -> Result<(), GameError> {
+    fn revert_changes(&mut self, changes: &[ChangeRecord]) -> Result<(), GameError> {
         for change in changes.iter().rev() {
-            let back = self.state.take_back(&change.group);
+            let back = self.state.revert(&change.group);
             back.map_err(|source| GameError::Change {
                 number: 1,
                 scope: change.group.scope.to_string(),
@@ -325,64 +326,67 @@ impl GameWriter {
     fn store_turn(
         &mut self,
         input: &TurnInput,
-        draft: &Draft,
+        draft: &TurnDraft,
         now: Timestamp,
     ) -> Result<(u64, Vec<Finding>), GameError> {
-        let Draft { turn, time, events, changes, .. } = draft;
+        let TurnDraft { turn, time, events, changes, .. } = draft;
         let (turn, time) = (*turn, *time);
         let scene = input.scene.clone().or_else(|| self.scene_after(changes));
         let game_time = input.game_time.as_ref().unwrap_or(&self.game_time);
-        let line = TurnLine {
+        let line = TurnLineWriter {
             turn,
             scene: scene.as_deref(),
             time,
             game_time: (!game_time.is_null()).then_some(game_time),
             events,
         };
-        let turn_line = line.write(input, self.session.form);
+        let turn_line = line.write(input, self.session.dialect);
         let mut delta_lines = String::new();
         let cause = input.events.first().map(Event::of).map(|event| event.kind).unwrap_or_default();
         for change in changes {
-            change.write(self.session.form, &cause, &mut delta_lines);
+            change.write(self.session.dialect, &cause, &mut delta_lines);
         }
         let mut steps = Vec::new();
         let first_lines = self.turns.bytes == 0 || self.deltas.bytes == 0;
         self.turns.bytes += turn_line.len() as u64;
         self.deltas.bytes += delta_lines.len() as u64;
         let logs = [
-            (Log::Turns, self.turns.first, turn_line),
-            (Log::Deltas, self.deltas.first, delta_lines),
+            (LogKind::Turns, self.turns.first, turn_line),
+            (LogKind::Deltas, self.deltas.first, delta_lines),
         ];
         for (log, first, lines) in logs.into_iter().filter(|(_, _, lines)| !lines.is_empty()) {
             let file = self.log_path(log, turn, first);
-            steps.push(Step::Append { file, at: At::End, lines: lines.into_bytes() });
+            steps.push(Step::Append { file, at: AppendAt::End, lines: lines.into_bytes() });
         }
-        match self.session.form {
-            Form::Documented => {
+        match self.session.dialect {
+            Dialect::Spec => {
                 self.rotate(turn, &mut steps);
                 self.note_turn(input, draft, scene.as_deref(), now);
                 if draft.moved {
                     steps.extend(self.scene_steps(draft, now)?);
                 }
-                steps.push(replace(Document::Meta.in_dir(&self.session.dir), self.meta.to_bytes()));
+                steps.push(replace(
+                    DocumentFile::Meta.in_dir(&self.session.dir),
+                    self.meta.to_bytes(),
+                ));
             }
-            Form::Program => {
+            Dialect::Upstream => {
                 // Their metadata are never written; the next turn goes by this.
                 self.meta.put(&["current", "sceneId"], &scene);
-                steps.extend(program_files(&self.session.dir, &self.state));
+                steps.extend(upstream_files(&self.session.dir, &self.state));
             }
         }
         let rotated = steps.iter().any(|step| matches!(step, Step::Rename { .. }));
         let receipt = self.commit(steps)?;
         if rotated || first_lines || self.turns.first == turn || self.deltas.first == turn {
-            self.session.look_again();
+            self.session.invalidate_files();
         }
         Ok((receipt.appended.first().copied().unwrap_or(0), receipt.findings))
     }
 
     /// The scenes that a turn leaves, and the states. They go with the turn, since nobody could tell later that the
     /// file of a scene that is over is behind.
-    fn scene_steps(&mut self, draft: &Draft, now: Timestamp) -> Result<Vec<Step>, GameError> {
+    fn scene_steps(&mut self, draft: &TurnDraft, now: Timestamp) -> Result<Vec<Step>, GameError> {
         let dir = self.session.dir.clone();
         let texts = self.state.texts();
         let mut files = Vec::new();
@@ -393,7 +397,7 @@ impl GameWriter {
             };
             let path = scene_path(&dir, &SceneId::parse(&id)?)?;
             if !files.iter().any(|(file, _)| *file == path) {
-                files.push((path, scene.to_text(&Style::PRETTY_RAW).into_bytes()));
+                files.push((path, scene.to_text(&JsonStyle::PRETTY_RAW).into_bytes()));
             }
         }
         let left = files.into_iter().map(|(file, bytes)| replace(file, bytes));
@@ -403,10 +407,10 @@ impl GameWriter {
     }
 
     /// The file that takes the lines of a turn.
-    fn log_path(&self, log: Log, turn: u64, first: u64) -> FilePath {
-        let file = match self.session.form {
-            Form::Documented => LogFile::current(log, first),
-            Form::Program => {
+    fn log_path(&self, log: LogKind, turn: u64, first: u64) -> FilePath {
+        let file = match self.session.dialect {
+            Dialect::Spec => LogFile::current(log, first),
+            Dialect::Upstream => {
                 let start = (turn - 1) / TURNS_PER_FILE * TURNS_PER_FILE;
                 LogFile::closed(start + 1, start + TURNS_PER_FILE)
             }
@@ -417,7 +421,7 @@ impl GameWriter {
     /// Gives files that are full, with this turn, the names that tell all their turns.
     fn rotate(&mut self, turn: u64, steps: &mut Vec<Step>) {
         let dir = &self.session.dir;
-        let next = |tape: &mut Tape, log: Log, has_lines: bool, steps: &mut Vec<Step>| {
+        let next = |tape: &mut LogSegment, log: LogKind, has_lines: bool, steps: &mut Vec<Step>| {
             let full = turn + 1 - tape.first >= TURNS_PER_FILE || tape.bytes >= BYTES_PER_FILE;
             if !full {
                 return;
@@ -427,37 +431,44 @@ impl GameWriter {
                 let to = LogFile::closed(tape.first, turn).path(log, dir);
                 steps.push(Step::Rename { from, to });
             }
-            *tape = Tape { first: turn + 1, bytes: 0 };
+            *tape = LogSegment { first: turn + 1, bytes: 0 };
         };
-        next(&mut self.turns, Log::Turns, true, steps);
+        next(&mut self.turns, LogKind::Turns, true, steps);
         let has_deltas = self.deltas.bytes > 0;
-        next(&mut self.deltas, Log::Deltas, has_deltas, steps);
+        next(&mut self.deltas, LogKind::Deltas, has_deltas, steps);
     }
 
     /// Brings the metadata up to the turn.
-    fn note_turn(&mut self, input: &TurnInput, draft: &Draft, scene: Option<&str>, now: Timestamp) {
-        let Draft { turn, time, changes, .. } = draft;
+    fn note_turn(
+        &mut self,
+        input: &TurnInput,
+        draft: &TurnDraft,
+        scene: Option<&str>,
+        now: Timestamp,
+    ) {
+        let TurnDraft { turn, time, changes, .. } = draft;
         let meta = &mut self.meta;
         meta.put(&["lastModified"], &stamp(now));
         meta.put(&["current", "turnId"], turn);
         meta.put(&["current", "sceneId"], &scene);
         if let Some(game_time) = &input.game_time {
-            let part = |key: &str| game_time.at(&[key]).unwrap_or_else(Tree::null);
+            let part = |key: &str| game_time.value_at(&[key]).unwrap_or_else(JsonTree::null);
             meta.put_tree(&["current", "gameDay"], part("day"));
             meta.put_tree(&["current", "gameTimeOfDay"], part("timeOfDay"));
         }
-        let file = |log: Log, tape: &Tape| {
+        let file = |log: LogKind, tape: &LogSegment| {
             format!("{}/{}", log.as_str(), LogFile::current(log, tape.first).render(log))
         };
-        meta.put(&["files", "currentTurns"], &file(Log::Turns, &self.turns));
-        meta.put(&["files", "currentDeltas"], &file(Log::Deltas, &self.deltas));
+        meta.put(&["files", "currentTurns"], &file(LogKind::Turns, &self.turns));
+        meta.put(&["files", "currentDeltas"], &file(LogKind::Deltas, &self.deltas));
         let deltas: usize = changes.iter().map(|change| change.group.deltas.len()).sum();
         meta.add(&["deltaStats", "totalDeltas"], deltas as u64);
         meta.add(&["deltaStats", "deltasSinceSnapshot"], deltas as u64);
         meta.add(&["stats", "totalTurns"], 1);
         meta.add(&["stats", "totalEvents"], input.events.len() as u64);
         let events: Vec<Event> = input.events.iter().map(Event::of).collect();
-        let begins = events.iter().any(is_start) || changes.iter().any(|it| begun(it).is_some());
+        let begins =
+            events.iter().any(is_start) || changes.iter().any(|it| started_scene(it).is_some());
         let conflicts = events.iter().filter(|event| event.kind == "conflict_end").count();
         meta.add(&["stats", "totalScenes"], u64::from(begins));
         meta.add(&["stats", "conflictsResolved"], conflicts as u64);
@@ -478,41 +489,43 @@ impl GameWriter {
 
     /// The scene after the turn: that of the state. Where the state tells none, it is the last one that a turn
     /// named, unless the turn has taken the scene away.
-    fn scene_after(&self, changes: &[Change]) -> Option<String> {
-        let whole = |change: &Change| {
+    fn scene_after(&self, changes: &[ChangeRecord]) -> Option<String> {
+        let whole = |change: &ChangeRecord| {
             let mut paths = change.group.deltas.iter().map(|delta| delta.path.segments());
             change.group.scope == Scope::Scene && paths.any(<[_]>::is_empty)
         };
         let noted = || self.meta.text(&["current", "sceneId"]);
-        match self.session.form {
-            Form::Documented if changes.iter().any(whole) => id_of(&self.state.scene),
-            Form::Documented => id_of(&self.state.scene).or_else(noted),
-            Form::Program if touches(changes, Scope::World, "currentScene", 1) => self.scene_id(),
-            Form::Program => noted(),
+        match self.session.dialect {
+            Dialect::Spec if changes.iter().any(whole) => id_of(&self.state.scene),
+            Dialect::Spec => id_of(&self.state.scene).or_else(noted),
+            Dialect::Upstream if touches(changes, Scope::World, "currentScene", 1) => {
+                self.scene_id()
+            }
+            Dialect::Upstream => noted(),
         }
     }
 }
 
 /// The states, which the program writes with every turn.
-pub(crate) fn program_files(dir: &FilePath, state: &State) -> Vec<Step> {
+pub(crate) fn upstream_files(dir: &FilePath, state: &GameState) -> Vec<Step> {
     let parts = [
-        (Document::World, Some(&state.world)),
-        (Document::Player, Some(&state.player)),
-        (Document::Npcs, state.npcs.as_ref()),
+        (DocumentFile::World, Some(&state.world)),
+        (DocumentFile::Player, Some(&state.player)),
+        (DocumentFile::Npcs, state.npcs.as_ref()),
     ];
-    let text = |tree: &Tree| tree.to_text(&Style::PRETTY_RAW_LINE).into_bytes();
-    let step = |(document, tree): (Document, Option<&Tree>)| {
+    let text = |tree: &JsonTree| tree.to_text(&JsonStyle::PRETTY_RAW_LINE).into_bytes();
+    let step = |(document, tree): (DocumentFile, Option<&JsonTree>)| {
         Some(replace(document.in_dir(dir), text(tree?)))
     };
     parts.into_iter().filter_map(step).collect()
 }
 
 /// Whether changes of a scope reach the number of members, or the first levels, of a key.
-pub(crate) fn touches(changes: &[Change], scope: Scope, key: &str, depth: usize) -> bool {
+pub(crate) fn touches(changes: &[ChangeRecord], scope: Scope, key: &str, depth: usize) -> bool {
     let reaches = |delta: &Delta| {
         let segments = delta.path.segments();
         segments.first().is_none_or(|first| &**first == key)
-            && (segments.len() <= depth || (delta.op == Op::Set && delta.created > 0))
+            && (segments.len() <= depth || (delta.op == DeltaOp::Set && delta.created > 0))
     };
     changes
         .iter()
@@ -522,5 +535,5 @@ pub(crate) fn touches(changes: &[Change], scope: Scope, key: &str, depth: usize)
 
 /// A document that is written whole.
 pub(crate) fn replace(file: FilePath, bytes: Vec<u8>) -> Step {
-    Step::Replace { file, expect: Expect::Anything, bytes, secrecy: Secrecy::Usual }
+    Step::Replace { file, expect: Precondition::Anything, bytes, mode: FileMode::Default }
 }

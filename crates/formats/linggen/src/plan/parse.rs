@@ -1,6 +1,6 @@
 //! From the text of a plan to what it says, and where.
 
-use super::{Mark, Plan, PlanItem, PlanStatus};
+use super::{ItemMark, Plan, PlanItem, PlanStatus};
 
 /// Reads a plan. Items are lines such as `- [x] title`, however far they are indented; what follows an item and is
 /// indented by two blanks, or a tab, is its description.
@@ -65,11 +65,11 @@ fn header(plan: &mut Plan, line: &str, start: usize) {
 }
 
 /// The mark of an item, its title, and where in the line the mark stands.
-fn item(line: &str) -> Option<(Mark, String, usize)> {
+fn item(line: &str) -> Option<(ItemMark, String, usize)> {
     let trimmed = line.trim();
     let indent = line.len() - line.trim_start().len();
     let rest = trimmed.strip_prefix("- [")?;
-    let mark = Mark::ALL.into_iter().find(|mark| rest.starts_with(mark.character()))?;
+    let mark = ItemMark::ALL.into_iter().find(|mark| rest.starts_with(mark.character()))?;
     let title = rest.get(1..)?.strip_prefix(']')?;
     // An item without words has lost the blank behind its mark.
     let title = title.strip_prefix(' ').or(title.is_empty().then_some(""))?;
@@ -172,12 +172,12 @@ mod tests {
             DOCUMENTED.replace("- [", "  - ["),
         ] {
             let mut plan = parse(&text);
-            plan.mark(3, Mark::Done).unwrap();
+            plan.mark(3, ItemMark::Done).unwrap();
             plan.set_status(&PlanStatus::Completed).unwrap();
             let expect = text.replace("[ ] Add", "[x] Add").replace("approved", "completed");
             assert_eq!(plan.text(), expect);
-            assert!(plan.mark(5, Mark::Done).is_err());
-            assert!(plan.mark(0, Mark::Done).is_err());
+            assert!(plan.mark(5, ItemMark::Done).is_err());
+            assert!(plan.mark(0, ItemMark::Done).is_err());
             assert!(plan.set_status(&PlanStatus::Other("a\nb".into())).is_err());
         }
     }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Home, Project, locate, nameless};
+use super::{Project, ProjectLocation, locate, unnamed_project};
+use crate::document::JsonDocument;
 use crate::encoding::ProjectPath;
 use crate::error::LinggenError;
-use crate::names::ProjectPart;
-use crate::stored::Stored;
+use crate::paths::ProjectPart;
 use everturn_json::names::FilePath;
-use everturn_store::{Durability, Secrecy, Step, Store, StoreError};
+use everturn_store::{Durability, FileMode, Step, Store, StoreError};
 
 /// What giving a project another path does, or has done.
 #[derive(Debug, Clone)]
-pub struct Rehome {
+pub struct RehomePlan {
     /// The project as it was.
     pub from: Project,
     /// The path that it gets.
@@ -38,17 +38,19 @@ pub fn plan_rehome(
     store: &Arc<dyn Store>,
     from: &ProjectPath,
     to: &ProjectPath,
-) -> Result<Rehome, LinggenError> {
+) -> Result<RehomePlan, LinggenError> {
     let project = match locate(store, from)? {
-        Home::Is(_) if from == to => {
+        ProjectLocation::Is(_) if from == to => {
             return Err(LinggenError::input(format!("{from} and {to} are the same path")));
         }
-        Home::Is(project) => project,
+        ProjectLocation::Is(project) => project,
         // Whoever names the path says whose directory it is.
-        Home::Unclaimed(dir) => Project { path: Some(from.clone()), ..nameless(dir) },
-        Home::Free(_) => return Err(LinggenError::NoProject { path: from.to_string() }),
+        ProjectLocation::Unclaimed(dir) => {
+            Project { path: Some(from.clone()), ..unnamed_project(dir) }
+        }
+        ProjectLocation::Free(_) => return Err(LinggenError::NoProject { path: from.to_string() }),
     };
-    let mut plan = Rehome {
+    let mut plan = RehomePlan {
         from: project,
         to: to.clone(),
         dir: FilePath::root(),
@@ -56,14 +58,16 @@ pub fn plan_rehome(
         stays: Vec::new(),
     };
     match locate(store, to)? {
-        Home::Free(dir) => {
+        ProjectLocation::Free(dir) => {
             plan.moves.push((plan.from.dir.clone(), dir.clone()));
             plan.dir = dir;
         }
-        Home::Is(Project { dir, .. }) | Home::Unclaimed(dir) if dir == plan.from.dir => {
+        ProjectLocation::Is(Project { dir, .. }) | ProjectLocation::Unclaimed(dir)
+            if dir == plan.from.dir =>
+        {
             plan.dir = dir;
         }
-        Home::Is(Project { dir, .. }) | Home::Unclaimed(dir) => {
+        ProjectLocation::Is(Project { dir, .. }) | ProjectLocation::Unclaimed(dir) => {
             plan.dir = dir;
             merge(store, &mut plan)?;
         }
@@ -72,7 +76,7 @@ pub fn plan_rehome(
 }
 
 /// Plans the moves into a directory that is there.
-fn merge(store: &Arc<dyn Store>, plan: &mut Rehome) -> Result<(), LinggenError> {
+fn merge(store: &Arc<dyn Store>, plan: &mut RehomePlan) -> Result<(), LinggenError> {
     for part in ProjectPart::DIRS {
         let source = part.of(&plan.from.dir);
         let listing = match store.list(&source) {
@@ -97,7 +101,7 @@ pub fn rehome(
     from: &ProjectPath,
     to: &ProjectPath,
     now: Timestamp,
-) -> Result<Rehome, LinggenError> {
+) -> Result<RehomePlan, LinggenError> {
     let plan = plan_rehome(store, from, to)?;
     let mut scopes = vec![plan.from.dir.clone()];
     scopes.extend(Some(plan.dir.clone()).filter(|dir| *dir != plan.from.dir));
@@ -109,7 +113,7 @@ pub fn rehome(
     let whole = plan.moves.iter().any(|(from, _)| *from == plan.from.dir);
     // A directory that is moved as a whole is changed first, and takes its documents with it.
     let documents = if whole { &plan.from.dir } else { &plan.dir };
-    let mut steps = notes(store, &plan, documents, now)?;
+    let mut steps = owner_steps(store, &plan, documents, now)?;
     steps.extend(
         plan.moves.iter().map(|(from, to)| Step::Rename { from: from.clone(), to: to.clone() }),
     );
@@ -119,19 +123,19 @@ pub fn rehome(
 }
 
 /// The steps that say whose directory it is now, and whose it was.
-fn notes(
+fn owner_steps(
     store: &Arc<dyn Store>,
-    plan: &Rehome,
+    plan: &RehomePlan,
     dir: &FilePath,
     now: Timestamp,
 ) -> Result<Vec<Step>, LinggenError> {
-    let mut info = Stored::read_or_new(store, &ProjectPart::Info.of(dir))?;
+    let mut info = JsonDocument::read_or_new(store, &ProjectPart::Info.of(dir))?;
     info.set("path", plan.to.as_str())?;
     info.set("name", plan.to.name())?;
     if info.get("added_at").is_none() {
         info.set("added_at", &now.as_second())?;
     }
-    let mut owner = Stored::read_or_new(store, &ProjectPart::Owner.of(dir))?;
+    let mut owner = JsonDocument::read_or_new(store, &ProjectPart::Owner.of(dir))?;
     let old = plan.from.path.as_ref().map(|path| path.as_str().to_owned());
     let before = owner.get("formerly");
     let before = before.as_ref().and_then(|paths| paths.as_array()).cloned().unwrap_or_default();
@@ -144,5 +148,5 @@ fn notes(
     }
     owner.set("path", plan.to.as_str())?;
     owner.set("formerly", &formerly)?;
-    Ok(vec![info.step(Secrecy::Usual), owner.step(Secrecy::Usual)])
+    Ok(vec![info.step(FileMode::Default), owner.step(FileMode::Default)])
 }

@@ -5,30 +5,30 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::Mending;
+use super::FileRepair;
+use crate::document::JsonDocument;
 use crate::encoding::{ProjectDir, ProjectPath};
 use crate::error::LinggenError;
-use crate::names::ProjectPart;
+use crate::paths::ProjectPart;
 use crate::project::{is_encoded, read_project};
 use crate::runs::runs;
-use crate::stored::Stored;
 use everturn_json::names::FilePath;
-use everturn_session::repairs::value_after;
-use everturn_store::{Store, read_if_there};
-use everturn_value::document::{Document, Style};
+use everturn_session::repair::find_value_after;
+use everturn_store::{Store, read_optional};
+use everturn_value::document::{Document, JsonStyle};
 
 /// What mends the document of a project, if it needs that.
-pub(super) fn mend(
+pub(super) fn repair_project(
     store: &Arc<dyn Store>,
     dir: &FilePath,
     now: Timestamp,
-) -> Result<Option<Mending>, LinggenError> {
+) -> Result<Option<FileRepair>, LinggenError> {
     let file = ProjectPart::Info.of(dir);
-    let Some(bytes) = read_if_there(store, &file)? else { return Ok(None) };
+    let Some(bytes) = read_optional(store, &file)? else { return Ok(None) };
     let document = Document::parse(&bytes).ok();
     let clean = document.as_ref().is_some_and(|document| document.findings(&file).is_empty());
     let is_good = match read_project(store, dir) {
-        Ok(project) => clean && project.path.is_some() && project.is_at_home(),
+        Ok(project) => clean && project.path.is_some() && project.is_in_own_dir(),
         Err(LinggenError::Damaged { file: damaged, .. }) if damaged == file => false,
         // Another document is damaged; this one is not made worse for it.
         Err(LinggenError::Damaged { .. }) => clean,
@@ -49,18 +49,18 @@ pub(super) fn mend(
         }
         let what = "does not say whose directory it is, and is moved away; \
                     `everturn project rehome PATH PATH` says it anew";
-        return Ok(Some(Mending { file, what: what.to_owned(), bytes: None }));
+        return Ok(Some(FileRepair { file, what: what.to_owned(), bytes: None }));
     };
     complete(&mut fields, &bytes, &path, now);
-    let document = Document::new(&fields, Style::PRETTY_RAW)?;
+    let document = Document::new(&fields, JsonStyle::PRETTY_RAW)?;
     let what = format!("made anew for the project {path}");
-    Ok(Some(Mending { file, what, bytes: Some(document.into_bytes()) }))
+    Ok(Some(FileRepair { file, what, bytes: Some(document.into_bytes()) }))
 }
 
 /// Puts what a project's document has into the fields that are left of it.
 fn complete(fields: &mut Map<String, Value>, bytes: &[u8], path: &ProjectPath, now: Timestamp) {
     let known = std::mem::take(fields);
-    let left = |key: &str| value_after(bytes, key).and_then(|tree| tree.to_value().ok());
+    let left = |key: &str| find_value_after(bytes, key).and_then(|tree| tree.to_value().ok());
     let value = |key: &str| known.get(key).cloned().or_else(|| left(key));
     let name = value("name").filter(Value::is_string).unwrap_or_else(|| path.name().into());
     let added = value("added_at").filter(Value::is_i64).unwrap_or_else(|| now.as_second().into());
@@ -81,8 +81,8 @@ fn owner(
     let encoded = dir.name().map(|name| ProjectDir::parse(name.as_str()).encoded);
     let encoded = encoded.unwrap_or_default();
     let mut said: Vec<String> = Vec::new();
-    said.extend(value_after(bytes, "path").and_then(|tree| tree.string_at::<&str>(&[])));
-    match Stored::read(store, &ProjectPart::Owner.of(dir)) {
+    said.extend(find_value_after(bytes, "path").and_then(|tree| tree.string_at::<&str>(&[])));
+    match JsonDocument::read(store, &ProjectPart::Owner.of(dir)) {
         Ok(owner) => said.extend(owner.and_then(|owner| owner.string("path"))),
         Err(LinggenError::Damaged { .. }) => {}
         Err(error) => return Err(error),

@@ -5,42 +5,42 @@ use std::ops::Range;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::{Map, Number, Value};
 
-use super::{Field, YamlError};
+use super::{YamlError, YamlField};
 
 /// How many levels a file may have.
 const MOST_LEVELS: usize = 64;
 
-pub(super) struct Read {
+pub(super) struct ParsedYaml {
     pub(super) values: Map<String, Value>,
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<YamlField>,
     pub(super) end: Option<usize>,
 }
 
 /// A container whose end has not come yet.
-enum Open {
+enum OpenContainer {
     List(Vec<Value>),
     /// The key that waits for its value, if there is one.
     Mapping(Map<String, Value>, Option<String>),
 }
 
-struct Reader<'t> {
+struct YamlReader<'t> {
     text: &'t str,
     /// Where each character begins, if that is not its number.
     starts: Vec<usize>,
-    open: Vec<Open>,
+    open: Vec<OpenContainer>,
     anchors: Vec<(usize, Value)>,
-    fields: Vec<Field>,
+    fields: Vec<YamlField>,
     done: Option<Map<String, Value>>,
     end: Option<usize>,
     in_braces: bool,
 }
 
-pub(super) fn read(text: &str) -> Result<Read, YamlError> {
+pub(super) fn read(text: &str) -> Result<ParsedYaml, YamlError> {
     let starts = match text.is_ascii() {
         true => Vec::new(),
         false => text.char_indices().map(|(at, _)| at).chain([text.len()]).collect(),
     };
-    let mut reader = Reader {
+    let mut reader = YamlReader {
         text,
         starts,
         open: Vec::new(),
@@ -63,10 +63,10 @@ pub(super) fn read(text: &str) -> Result<Read, YamlError> {
         (None, _) => Some(text.len()),
         (Some(_), _) => reader.end,
     };
-    Ok(Read { values: reader.done.unwrap_or_default(), fields: reader.fields, end })
+    Ok(ParsedYaml { values: reader.done.unwrap_or_default(), fields: reader.fields, end })
 }
 
-impl Reader<'_> {
+impl YamlReader<'_> {
     /// The byte at which a character begins.
     fn byte(&self, index: usize) -> usize {
         match self.starts.is_empty() {
@@ -101,14 +101,14 @@ impl Reader<'_> {
             }
             Event::SequenceStart(..) => {
                 self.place(span, None);
-                self.begin(Open::List(Vec::new()))
+                self.begin(OpenContainer::List(Vec::new()))
             }
             Event::MappingStart(..) => {
                 if self.open.is_empty() {
                     self.in_braces = !span.is_empty();
                 }
                 self.place(span, None);
-                self.begin(Open::Mapping(Map::new(), None))
+                self.begin(OpenContainer::Mapping(Map::new(), None))
             }
             Event::SequenceEnd | Event::MappingEnd => self.finish(span),
             _ => Ok(()),
@@ -121,8 +121,8 @@ impl Reader<'_> {
         }
     }
 
-    fn begin(&mut self, open: Open) -> Result<(), YamlError> {
-        if self.open.is_empty() && !matches!(open, Open::Mapping(..)) {
+    fn begin(&mut self, open: OpenContainer) -> Result<(), YamlError> {
+        if self.open.is_empty() && !matches!(open, OpenContainer::Mapping(..)) {
             return Err(YamlError::NoMapping);
         }
         if self.open.len() >= MOST_LEVELS {
@@ -134,13 +134,13 @@ impl Reader<'_> {
 
     fn finish(&mut self, span: &Span) -> Result<(), YamlError> {
         let value = match self.open.pop() {
-            Some(Open::List(values)) => Value::Array(values),
-            Some(Open::Mapping(values, _)) if self.open.is_empty() => {
+            Some(OpenContainer::List(values)) => Value::Array(values),
+            Some(OpenContainer::Mapping(values, _)) if self.open.is_empty() => {
                 self.end = Some(self.byte(span.start.index()));
                 self.done = Some(values);
                 return Ok(());
             }
-            Some(Open::Mapping(values, _)) => Value::Object(values),
+            Some(OpenContainer::Mapping(values, _)) => Value::Object(values),
             None => return Err(YamlError::NoMapping),
         };
         self.value(value)
@@ -152,11 +152,11 @@ impl Reader<'_> {
             // An empty document is one empty word for the parser.
             None if value.is_null() => Ok(()),
             None => Err(YamlError::NoMapping),
-            Some(Open::List(values)) => {
+            Some(OpenContainer::List(values)) => {
                 values.push(value);
                 Ok(())
             }
-            Some(Open::Mapping(values, key)) => {
+            Some(OpenContainer::Mapping(values, key)) => {
                 match key.take() {
                     Some(key) => drop(values.insert(key, value)),
                     None => {
@@ -173,12 +173,12 @@ impl Reader<'_> {
 
     /// Notes where something of the outermost mapping stands; `style` is that of a value that can be replaced.
     fn place(&mut self, span: &Span, style: Option<ScalarStyle>) {
-        let [Open::Mapping(_, waiting)] = self.open.as_slice() else { return };
+        let [OpenContainer::Mapping(_, waiting)] = self.open.as_slice() else { return };
         let (start, end) = (self.byte(span.start.index()), self.byte(span.end.index()));
         let Some(key) = waiting else {
             let quoted = |quote| self.text.get(start..).is_some_and(|text| text.starts_with(quote));
             let end = if quoted('\'') || quoted('"') { self.closing(start) } else { end };
-            self.fields.push(Field { key: String::new(), key_end: end, value: None });
+            self.fields.push(YamlField { key: String::new(), key_end: end, value: None });
             return;
         };
         let (key, after) = (key.clone(), self.fields.last().map_or(start, |field| field.key_end));

@@ -149,12 +149,12 @@ fn can_be_plain(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Yaml;
+    use crate::YamlDocument;
 
     fn check(text: &str, expect: &str) {
         assert_eq!(scalar(text), expect, "{text:?}");
         let line = format!("title: {expect}\nnext: 1\n");
-        let yaml = Yaml::parse(&line).unwrap();
+        let yaml = YamlDocument::parse(&line).unwrap();
         assert_eq!(yaml.values().get("title").and_then(|title| title.as_str()), Some(text));
         assert_eq!(yaml.integer("next"), Some(1));
     }

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::super::{
-    Access, Appended, DiskFile, FileId, Flush, Kind, Mode, PRIVATE_BITS, Stat, read_full,
-    read_through,
+    AppendResult, DiskFile, FileAccess, FileId, FileKind, FilePermissions, FileStat, Flush,
+    PRIVATE_BITS, read_full, read_through,
 };
-use super::Shared;
+use super::OverlayShared;
 use everturn_json::names::FilePath;
 
 /// In what pieces bytes that are about to be written are compared with those that are there.
@@ -23,40 +23,40 @@ pub(super) struct BaseHandle {
 }
 
 /// A file that was created or written in the overlay.
-pub(super) struct Inode {
+pub(super) struct OverlayInode {
     id: FileId,
     mode: u32,
     base: Option<BaseHandle>,
-    bytes: Mutex<Bytes>,
+    bytes: Mutex<PatchedBytes>,
 }
 
-impl Inode {
+impl OverlayInode {
     /// A new, empty file.
-    pub(super) fn new(id: FileId, mode: Mode) -> Inode {
+    pub(super) fn new(id: FileId, mode: FilePermissions) -> OverlayInode {
         let mode = match mode {
-            Mode::Usual => 0o644,
-            Mode::Private => PRIVATE_BITS,
-            Mode::Like(bits) => bits,
+            FilePermissions::Default => 0o644,
+            FilePermissions::OwnerOnly => PRIVATE_BITS,
+            FilePermissions::Exact(bits) => bits,
         };
-        Inode { id, mode, base: None, bytes: Mutex::default() }
+        OverlayInode { id, mode, base: None, bytes: Mutex::default() }
     }
 
     /// A file that is as on the base until it is written.
-    pub(super) fn over(base: BaseHandle, stat: Stat) -> Inode {
-        let bytes = Bytes { len: stat.len, base_len: stat.len, patches: BTreeMap::new() };
-        Inode { id: stat.id, mode: stat.mode, base: Some(base), bytes: Mutex::new(bytes) }
+    pub(super) fn over_base(base: BaseHandle, stat: FileStat) -> OverlayInode {
+        let bytes = PatchedBytes { len: stat.len, base_len: stat.len, patches: BTreeMap::new() };
+        OverlayInode { id: stat.id, mode: stat.mode, base: Some(base), bytes: Mutex::new(bytes) }
     }
 
     pub(super) fn base_path(&self) -> Option<&FilePath> {
         self.base.as_ref().map(|base| &base.path)
     }
 
-    pub(super) fn stat(&self) -> Stat {
+    pub(super) fn stat(&self) -> FileStat {
         let len = self.bytes().len;
-        Stat { kind: Kind::File, len, id: self.id, mode: self.mode, modified: 0 }
+        FileStat { kind: FileKind::File, len, id: self.id, mode: self.mode, modified: 0 }
     }
 
-    fn bytes(&self) -> MutexGuard<'_, Bytes> {
+    fn bytes(&self) -> MutexGuard<'_, PatchedBytes> {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,14 +78,14 @@ impl Inode {
 }
 
 /// Part of a buffer that is to be filled from the base.
-struct Gap {
+struct BaseGap {
     at: usize,
     len: usize,
 }
 
 /// The bytes of a file. Those that are neither in a patch nor of the base are NUL.
 #[derive(Default)]
-struct Bytes {
+struct PatchedBytes {
     len: u64,
     /// How many bytes of the base still count; never more than `len`.
     base_len: u64,
@@ -102,9 +102,9 @@ fn length(start: u64, end: u64) -> usize {
     usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX)
 }
 
-impl Bytes {
+impl PatchedBytes {
     /// Copies what was written into `buf`; returns how many bytes there are, and which of them the base has.
-    fn read(&self, offset: u64, buf: &mut [u8]) -> (usize, Vec<Gap>) {
+    fn read(&self, offset: u64, buf: &mut [u8]) -> (usize, Vec<BaseGap>) {
         let count = buf.len().min(length(offset, self.len));
         let end = offset + count as u64;
         let buf = buf.get_mut(..count).unwrap_or_default();
@@ -113,7 +113,7 @@ impl Bytes {
         let mut gap = |from: u64, to: u64| {
             let len = length(from, to.min(self.base_len));
             if len > 0 {
-                gaps.push(Gap { at: length(offset, from), len });
+                gaps.push(BaseGap { at: length(offset, from), len });
             }
         };
         let mut at = offset;
@@ -179,15 +179,15 @@ impl Bytes {
 }
 
 /// An open file of the overlay.
-pub(super) struct OpenFile {
-    shared: Arc<Shared>,
-    access: Access,
-    origin: Origin,
+pub(super) struct OverlayFile {
+    shared: Arc<OverlayShared>,
+    access: FileAccess,
+    origin: FileOrigin,
 }
 
-enum Origin {
+enum FileOrigin {
     /// A file that was created here.
-    New(Arc<Inode>),
+    New(Arc<OverlayInode>),
     Base(BaseFile),
 }
 
@@ -195,7 +195,7 @@ enum Origin {
 struct BaseFile {
     handle: BaseHandle,
     id: OnceLock<FileId>,
-    inode: OnceLock<Arc<Inode>>,
+    inode: OnceLock<Arc<OverlayInode>>,
     /// How many base files had been written when this one was last found not to be among them.
     looked: AtomicU64,
 }
@@ -212,7 +212,7 @@ impl BaseFile {
     }
 
     /// The inode if the file was written.
-    fn patched(&self, shared: &Shared) -> io::Result<Option<&Inode>> {
+    fn patched(&self, shared: &OverlayShared) -> io::Result<Option<&OverlayInode>> {
         if let Some(inode) = self.inode.get() {
             return Ok(Some(inode));
         }
@@ -226,29 +226,43 @@ impl BaseFile {
     }
 }
 
-impl OpenFile {
-    pub(super) fn of_inode(shared: Arc<Shared>, inode: Arc<Inode>, access: Access) -> OpenFile {
-        OpenFile { shared, access, origin: Origin::New(inode) }
+impl OverlayFile {
+    pub(super) fn of_inode(
+        shared: Arc<OverlayShared>,
+        inode: Arc<OverlayInode>,
+        access: FileAccess,
+    ) -> OverlayFile {
+        OverlayFile { shared, access, origin: FileOrigin::New(inode) }
     }
 
-    pub(super) fn of_base(shared: Arc<Shared>, handle: BaseHandle, access: Access) -> OpenFile {
+    pub(super) fn of_base(
+        shared: Arc<OverlayShared>,
+        handle: BaseHandle,
+        access: FileAccess,
+    ) -> OverlayFile {
         let (id, inode, looked) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
-        OpenFile { shared, access, origin: Origin::Base(BaseFile { handle, id, inode, looked }) }
+        OverlayFile {
+            shared,
+            access,
+            origin: FileOrigin::Base(BaseFile { handle, id, inode, looked }),
+        }
     }
 
     /// The inode of the file, or the file of the base if it is as there.
-    fn source(&self) -> io::Result<Result<&Inode, &dyn DiskFile>> {
+    fn source(&self) -> io::Result<Result<&OverlayInode, &dyn DiskFile>> {
         match &self.origin {
-            Origin::New(inode) => Ok(Ok(inode)),
-            Origin::Base(base) => Ok(base.patched(&self.shared)?.ok_or(base.handle.file.as_ref())),
+            FileOrigin::New(inode) => Ok(Ok(inode)),
+            FileOrigin::Base(base) => {
+                Ok(base.patched(&self.shared)?.ok_or(base.handle.file.as_ref()))
+            }
         }
     }
 
     /// The inode that takes what is written to the file.
-    fn target(&self) -> io::Result<&Inode> {
+    fn target(&self) -> io::Result<&OverlayInode> {
         match &self.origin {
-            Origin::New(inode) => Ok(inode),
-            Origin::Base(base) => match base.patched(&self.shared)? {
+            FileOrigin::New(inode) => Ok(inode),
+            FileOrigin::Base(base) => match base.patched(&self.shared)? {
                 Some(inode) => Ok(inode),
                 None => {
                     let inode = self.shared.patch(&base.handle)?;
@@ -258,7 +272,7 @@ impl OpenFile {
         }
     }
 
-    fn check(&self, access: Access) -> io::Result<()> {
+    fn check(&self, access: FileAccess) -> io::Result<()> {
         if self.access == access {
             return Ok(());
         }
@@ -267,7 +281,7 @@ impl OpenFile {
 
     /// Whether `bytes` stand at `offset` already. Recovery writes much that is there, and an overlay
     /// that keeps none of it stays empty.
-    fn holds(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
+    fn already_holds(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
         if offset + bytes.len() as u64 > self.stat()?.len {
             return Ok(false);
         }
@@ -284,8 +298,8 @@ impl OpenFile {
     }
 }
 
-impl DiskFile for OpenFile {
-    fn stat(&self) -> io::Result<Stat> {
+impl DiskFile for OverlayFile {
+    fn stat(&self) -> io::Result<FileStat> {
         match self.source()? {
             Ok(inode) => Ok(inode.stat()),
             Err(base) => base.stat(),
@@ -307,23 +321,23 @@ impl DiskFile for OpenFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
-        self.check(Access::Write)?;
-        if !bytes.is_empty() && !self.holds(offset, bytes)? {
+        self.check(FileAccess::Write)?;
+        if !bytes.is_empty() && !self.already_holds(offset, bytes)? {
             self.target()?.bytes().write(offset, bytes);
         }
         Ok(bytes.len())
     }
 
-    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
-        self.check(Access::Append)?;
+    fn append(&self, bytes: &[u8]) -> io::Result<AppendResult> {
+        self.check(FileAccess::Append)?;
         let mut content = self.target()?.bytes();
         let at = content.len;
         content.write(at, bytes);
-        Ok(Appended { at, written: bytes.len() })
+        Ok(AppendResult { at, written: bytes.len() })
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        if self.access == Access::Read {
+        if self.access == FileAccess::Read {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "opened for reading"));
         }
         if self.stat()?.len != len {
@@ -333,7 +347,7 @@ impl DiskFile for OpenFile {
     }
 
     fn reserve(&self, start: u64, end: u64) -> io::Result<()> {
-        self.check(Access::Write)?;
+        self.check(FileAccess::Write)?;
         if self.stat()?.len != start || end < start {
             return Err(io::ErrorKind::InvalidInput.into());
         }

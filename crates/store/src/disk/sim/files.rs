@@ -2,10 +2,10 @@
 
 use std::io;
 
-use super::super::{Access, Appended, DiskFile, DiskLock, Flush, Stat};
+use super::super::{AppendResult, DiskFile, DiskLock, FileAccess, FileStat, Flush};
 use super::SimDisk;
-use super::names::{FileData, Inode};
-use super::world::{EIO, ENOSPC, LockId, Trouble, World};
+use super::names::{FileData, InodeNumber};
+use super::world::{EIO, ENOSPC, FaultKind, LockId, SimWorld};
 use everturn_json::names::FilePath;
 
 /// In what pieces a file takes room on the disk.
@@ -14,12 +14,12 @@ const BLOCK: usize = 4096;
 #[derive(Debug)]
 pub(super) struct SimFile {
     disk: SimDisk,
-    inode: Inode,
-    access: Access,
+    inode: InodeNumber,
+    access: FileAccess,
 }
 
 impl SimFile {
-    pub(super) fn new(disk: SimDisk, inode: Inode, access: Access) -> SimFile {
+    pub(super) fn new(disk: SimDisk, inode: InodeNumber, access: FileAccess) -> SimFile {
         SimFile { disk, inode, access }
     }
 
@@ -27,44 +27,44 @@ impl SimFile {
     /// `len` bytes are to be written at `offset`, or at the end.
     fn begin_write(
         &self,
-        world: &mut World,
-        access: Access,
+        world: &mut SimWorld,
+        access: FileAccess,
         offset: Option<usize>,
         len: usize,
     ) -> io::Result<usize> {
         if self.access != access {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "opened otherwise"));
         }
-        match world.data_change(self.disk.pid)? {
+        match world.count_data_change(self.disk.pid)? {
             None => Ok(len),
-            Some(Trouble::Full) => {
+            Some(FaultKind::Full) => {
                 let now = self.data(world)?.seen.len();
                 let then = offset.unwrap_or(now) + len;
                 // The last block of a file has room to its end.
                 let fits = then.div_ceil(BLOCK) <= now.div_ceil(BLOCK);
                 if fits { Ok(len) } else { Err(io::Error::from_raw_os_error(ENOSPC)) }
             }
-            Some(Trouble::Short) if len > 1 => Ok(len / 2),
-            Some(Trouble::Short) => Err(io::Error::from_raw_os_error(ENOSPC)),
+            Some(FaultKind::Short) if len > 1 => Ok(len / 2),
+            Some(FaultKind::Short) => Err(io::Error::from_raw_os_error(ENOSPC)),
             Some(_) => Err(io::Error::from_raw_os_error(EIO)),
         }
     }
 
-    fn data<'a>(&self, world: &'a mut World) -> io::Result<&'a mut FileData> {
+    fn data<'a>(&self, world: &'a mut SimWorld) -> io::Result<&'a mut FileData> {
         world.tree.file_mut(self.inode)
     }
 }
 
 impl DiskFile for SimFile {
-    fn stat(&self) -> io::Result<Stat> {
+    fn stat(&self) -> io::Result<FileStat> {
         let mut world = self.disk.world();
-        world.read(self.disk.pid)?;
+        world.count_read(self.disk.pid)?;
         Ok(world.stat_inode(self.inode))
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
         let mut world = self.disk.world();
-        world.read(self.disk.pid)?;
+        world.count_read(self.disk.pid)?;
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         let data = self.data(&mut world)?;
         let rest = data.seen.get(offset..).unwrap_or_default();
@@ -78,28 +78,28 @@ impl DiskFile for SimFile {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         let mut world = self.disk.world();
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
-        let count = self.begin_write(&mut world, Access::Write, Some(offset), bytes.len())?;
+        let count = self.begin_write(&mut world, FileAccess::Write, Some(offset), bytes.len())?;
         self.data(&mut world)?.write_at(offset, bytes.get(..count).unwrap_or_default());
         world.written += count as u64;
         Ok(count)
     }
 
-    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
+    fn append(&self, bytes: &[u8]) -> io::Result<AppendResult> {
         let mut world = self.disk.world();
-        let written = self.begin_write(&mut world, Access::Append, None, bytes.len())?;
+        let written = self.begin_write(&mut world, FileAccess::Append, None, bytes.len())?;
         let data = self.data(&mut world)?;
         let at = data.seen.len();
         data.write_at(at, bytes.get(..written).unwrap_or_default());
         world.written += written as u64;
-        Ok(Appended { at: at as u64, written })
+        Ok(AppendResult { at: at as u64, written })
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        if self.access == Access::Read {
+        if self.access == FileAccess::Read {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "opened for reading"));
         }
         let mut world = self.disk.world();
-        world.change(self.disk.pid)?;
+        world.count_change(self.disk.pid)?;
         let len = usize::try_from(len).map_err(io::Error::other)?;
         self.data(&mut world)?.set_len(len);
         Ok(())
@@ -107,9 +107,9 @@ impl DiskFile for SimFile {
 
     fn reserve(&self, start: u64, end: u64) -> io::Result<()> {
         let mut world = self.disk.world();
-        world.change_with_room(self.disk.pid)?;
+        world.count_allocating_change(self.disk.pid)?;
         let data = self.data(&mut world)?;
-        if data.seen.len() as u64 != start || self.access != Access::Write {
+        if data.seen.len() as u64 != start || self.access != FileAccess::Write {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         data.set_len(usize::try_from(end).map_err(io::Error::other)?);
@@ -118,21 +118,21 @@ impl DiskFile for SimFile {
 
     fn drop_cache(&self) -> io::Result<()> {
         let mut world = self.disk.world();
-        world.read(self.disk.pid)?;
+        world.count_read(self.disk.pid)?;
         self.data(&mut world)?.drop_cache();
         Ok(())
     }
 
     fn sync(&self, why: Flush) -> io::Result<()> {
         let mut world = self.disk.world();
-        match world.data_change(self.disk.pid)? {
-            None | Some(Trouble::Full) => {
-                if world.counts(why) && self.data(&mut world)?.flush() {
+        match world.count_data_change(self.disk.pid)? {
+            None | Some(FaultKind::Full) => {
+                if world.count_flush(why) && self.data(&mut world)?.flush() {
                     return Err(io::Error::from_raw_os_error(EIO));
                 }
                 Ok(())
             }
-            Some(Trouble::FlushLost) => {
+            Some(FaultKind::FlushLost) => {
                 self.data(&mut world)?.lose_unflushed();
                 Err(io::Error::from_raw_os_error(EIO))
             }
@@ -163,7 +163,7 @@ impl Drop for SimLock {
 impl DiskLock for SimLock {
     fn describe(&self, text: &[u8]) -> io::Result<()> {
         let mut world = self.disk.world();
-        world.change(self.disk.pid)?;
+        world.count_change(self.disk.pid)?;
         let inode = world.file(&self.path)?;
         let data = world.tree.file_mut(inode)?;
         data.write_at(0, text);
@@ -173,7 +173,7 @@ impl DiskLock for SimLock {
 
     fn update(&self, offset: u64, text: &[u8]) -> io::Result<()> {
         let mut world = self.disk.world();
-        world.alive(self.disk.pid)?;
+        world.check_alive(self.disk.pid)?;
         let inode = world.file(&self.path)?;
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         world.tree.file_mut(inode)?.write_at(offset, text);
@@ -182,7 +182,7 @@ impl DiskLock for SimLock {
 
     fn release(&self) -> io::Result<()> {
         let mut world = self.disk.world();
-        world.change(self.disk.pid)?;
+        world.count_change(self.disk.pid)?;
         world.remove(&self.path)
     }
 }

@@ -3,30 +3,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use super::super::{Entry, Kind, Listing};
-use super::world::{Data, Names, Survival, World};
+use super::super::{DirEntry, DirListing, FileKind};
+use super::world::{DataSurvival, NameSurvival, SimWorld, Survival};
 use everturn_json::names::FilePath;
 
-pub(super) type Inode = u64;
+pub(super) type InodeNumber = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Node {
-    File(Inode),
+pub(super) enum SimNode {
+    File(InodeNumber),
     Dir,
 }
 
 /// A change to the bytes of a file that was not flushed.
 #[derive(Debug, Clone)]
-enum Write {
+enum PendingWrite {
     At { offset: usize, bytes: Vec<u8> },
     SetLen(usize),
 }
 
-impl Write {
+impl PendingWrite {
     fn apply(&self, content: &mut Vec<u8>) {
         match self {
-            Write::SetLen(len) => content.resize(*len, 0),
-            Write::At { offset, bytes } => {
+            PendingWrite::SetLen(len) => content.resize(*len, 0),
+            PendingWrite::At { offset, bytes } => {
                 let end = offset + bytes.len();
                 if content.len() < end {
                     content.resize(end, 0);
@@ -39,12 +39,12 @@ impl Write {
     }
 
     /// The part of a write that a crash in its middle leaves.
-    fn first_half(&self) -> Write {
+    fn first_half(&self) -> PendingWrite {
         match self {
-            Write::SetLen(len) => Write::SetLen(*len),
-            Write::At { offset, bytes } => {
+            PendingWrite::SetLen(len) => PendingWrite::SetLen(*len),
+            PendingWrite::At { offset, bytes } => {
                 let half = bytes.iter().take(bytes.len() / 2).copied().collect();
-                Write::At { offset: *offset, bytes: half }
+                PendingWrite::At { offset: *offset, bytes: half }
             }
         }
     }
@@ -60,7 +60,7 @@ pub(super) struct FileData {
     /// How often it was written.
     pub(super) writes: u64,
     durable: Vec<u8>,
-    unflushed: Vec<Write>,
+    unflushed: Vec<PendingWrite>,
     /// Cached pages whose background write has failed: writes to them do not reach the disk.
     stuck: BTreeSet<usize>,
     /// Whether the next flush has to report such a failure.
@@ -69,14 +69,14 @@ pub(super) struct FileData {
 
 impl FileData {
     pub(super) fn write_at(&mut self, offset: usize, bytes: &[u8]) {
-        self.record(Write::At { offset, bytes: bytes.to_vec() });
+        self.record(PendingWrite::At { offset, bytes: bytes.to_vec() });
     }
 
     pub(super) fn set_len(&mut self, len: usize) {
-        self.record(Write::SetLen(len));
+        self.record(PendingWrite::SetLen(len));
     }
 
-    fn record(&mut self, write: Write) {
+    fn record(&mut self, write: PendingWrite) {
         self.writes += 1;
         write.apply(&mut self.seen);
         self.unflushed.push(write);
@@ -93,8 +93,8 @@ impl FileData {
     }
 
     /// Takes back what a write has done to pages that never reach the disk.
-    fn restore_stuck(&mut self, write: &Write, before: &[u8]) {
-        let Write::At { offset, bytes } = write else { return };
+    fn restore_stuck(&mut self, write: &PendingWrite, before: &[u8]) {
+        let PendingWrite::At { offset, bytes } = write else { return };
         for place in *offset..offset + bytes.len() {
             if self.stuck.contains(&(place / PAGE))
                 && let Some(byte) = self.durable.get_mut(place)
@@ -107,7 +107,7 @@ impl FileData {
     /// A background write fails: the pages count as clean, and the disk does not have them.
     pub(super) fn fail_writeback(&mut self) {
         for write in std::mem::take(&mut self.unflushed) {
-            if let Write::At { offset, bytes } = &write {
+            if let PendingWrite::At { offset, bytes } = &write {
                 self.stuck.extend(offset / PAGE..(offset + bytes.len()).div_ceil(PAGE));
             }
             self.error = true;
@@ -121,7 +121,7 @@ impl FileData {
         let mut dirty = BTreeSet::new();
         for write in &self.unflushed {
             write.apply(&mut self.seen);
-            if let Write::At { offset, bytes } = write {
+            if let PendingWrite::At { offset, bytes } = write {
                 dirty.extend(offset / PAGE..(offset + bytes.len()).div_ceil(PAGE));
             }
         }
@@ -134,9 +134,9 @@ impl FileData {
         self.seen.clone_from(&self.durable);
     }
 
-    fn survive(&mut self, data: Data, inode: Inode) {
+    fn apply_power_cut(&mut self, data: DataSurvival, inode: InodeNumber) {
         let before = self.durable.clone();
-        self.keep_some(data, inode);
+        self.keep_partially(data, inode);
         for page in std::mem::take(&mut self.stuck) {
             for place in page * PAGE..(page + 1) * PAGE {
                 if let Some(byte) = self.durable.get_mut(place) {
@@ -148,27 +148,28 @@ impl FileData {
         self.seen.clone_from(&self.durable);
     }
 
-    fn keep_some(&mut self, data: Data, inode: Inode) {
+    fn keep_partially(&mut self, data: DataSurvival, inode: InodeNumber) {
         let writes = std::mem::take(&mut self.unflushed);
         let count = writes.len();
         match data {
-            Data::Lost => {}
-            Data::Kept => writes.iter().for_each(|write| write.apply(&mut self.durable)),
-            Data::Prefix => {
+            DataSurvival::Lost => {}
+            DataSurvival::Kept => writes.iter().for_each(|write| write.apply(&mut self.durable)),
+            DataSurvival::Prefix => {
                 writes.iter().take(count / 2).for_each(|write| write.apply(&mut self.durable));
                 if let Some(next) = writes.get(count / 2) {
                     next.first_half().apply(&mut self.durable);
                 }
             }
-            Data::Last => {
+            DataSurvival::Last => {
                 let length = self.seen.len();
                 if let Some(last) = writes.last() {
                     last.apply(&mut self.durable);
                 }
                 self.durable.truncate(length);
             }
-            Data::Hole => {
-                let last = writes.iter().rposition(|write| matches!(write, Write::At { .. }));
+            DataSurvival::Hole => {
+                let last =
+                    writes.iter().rposition(|write| matches!(write, PendingWrite::At { .. }));
                 for (index, write) in writes.iter().enumerate() {
                     let before = self.durable.clone();
                     write.apply(&mut self.durable);
@@ -177,23 +178,23 @@ impl FileData {
                     }
                 }
             }
-            Data::Mixed(seed) => {
+            DataSurvival::Mixed(seed) => {
                 self.unflushed = writes;
                 let choice = match mix(seed ^ mix(inode)) % 5 {
-                    0 => Data::Lost,
-                    1 => Data::Kept,
-                    2 => Data::Prefix,
-                    3 => Data::Last,
-                    _ => Data::Hole,
+                    0 => DataSurvival::Lost,
+                    1 => DataSurvival::Kept,
+                    2 => DataSurvival::Prefix,
+                    3 => DataSurvival::Last,
+                    _ => DataSurvival::Hole,
                 };
-                self.keep_some(choice, inode);
+                self.keep_partially(choice, inode);
             }
         }
     }
 
     /// Puts the middle third of `write` back to what it was before, or to NUL.
-    fn tear(&mut self, write: &Write, before: &[u8]) {
-        let Write::At { offset, bytes } = write else { return };
+    fn tear(&mut self, write: &PendingWrite, before: &[u8]) {
+        let PendingWrite::At { offset, bytes } = write else { return };
         let third = bytes.len() / 3;
         for place in offset + third..offset + bytes.len() - third {
             if let Some(byte) = self.durable.get_mut(place) {
@@ -212,8 +213,8 @@ pub(super) fn mix(value: u64) -> u64 {
 
 /// A change of names. It survives once `flushed`; a rename needs the directories of both names.
 #[derive(Debug, Clone)]
-struct Change {
-    what: What,
+struct NameChange {
+    what: NameChangeKind,
     /// The directory to flush, by the name that it has now.
     dir: Option<FilePath>,
     flushed: bool,
@@ -223,46 +224,46 @@ struct Change {
 }
 
 #[derive(Debug, Clone)]
-enum What {
-    Add { path: FilePath, node: Node },
+enum NameChangeKind {
+    Add { path: FilePath, node: SimNode },
     Remove { path: FilePath },
-    Rename { from: FilePath, to: FilePath, node: Node },
+    Rename { from: FilePath, to: FilePath, node: SimNode },
 }
 
-type NameMap = BTreeMap<FilePath, Node>;
+type NameMap = BTreeMap<FilePath, SimNode>;
 
 fn move_names(names: &mut NameMap, from: &FilePath, to: &FilePath) {
     let inside: Vec<FilePath> = names.keys().filter(|path| path.is_within(from)).cloned().collect();
     for path in inside {
-        if let (Some(node), Some(place)) = (names.remove(&path), path.moved(from, to)) {
+        if let (Some(node), Some(place)) = (names.remove(&path), path.rebased(from, to)) {
             names.insert(place, node);
         }
     }
 }
 
 fn has_parent(names: &NameMap, path: &FilePath) -> bool {
-    path.parent().is_some_and(|dir| dir.is_root() || names.get(&dir) == Some(&Node::Dir))
+    path.parent().is_some_and(|dir| dir.is_root() || names.get(&dir) == Some(&SimNode::Dir))
 }
 
-impl Change {
+impl NameChange {
     /// The directory that this change made, or gave its name.
     fn new_dir(&self) -> Option<&FilePath> {
         match &self.what {
-            What::Add { path, node: Node::Dir } => Some(path),
-            What::Rename { to, node: Node::Dir, .. } => Some(to),
+            NameChangeKind::Add { path, node: SimNode::Dir } => Some(path),
+            NameChangeKind::Rename { to, node: SimNode::Dir, .. } => Some(to),
             _ => None,
         }
     }
 
     fn apply(&self, names: &mut NameMap, keep_old_name: bool) {
         match &self.what {
-            What::Add { path, node } => {
+            NameChangeKind::Add { path, node } => {
                 names.insert(path.clone(), *node);
             }
-            What::Remove { path } => {
+            NameChangeKind::Remove { path } => {
                 names.retain(|name, _| !name.is_within(path));
             }
-            What::Rename { from, to, node } => {
+            NameChangeKind::Rename { from, to, node } => {
                 let before = names.get(from).copied();
                 move_names(names, from, to);
                 names.insert(to.clone(), *node);
@@ -275,44 +276,46 @@ impl Change {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tree {
+pub(super) struct SimTree {
     seen: NameMap,
     durable: NameMap,
-    unflushed: Vec<Change>,
-    files: BTreeMap<Inode, FileData>,
-    next_inode: Inode,
+    unflushed: Vec<NameChange>,
+    files: BTreeMap<InodeNumber, FileData>,
+    next_inode: InodeNumber,
 }
 
-impl Tree {
-    pub(super) fn node(&self, path: &FilePath) -> Option<Node> {
-        if path.is_root() { Some(Node::Dir) } else { self.seen.get(path).copied() }
+impl SimTree {
+    pub(super) fn node(&self, path: &FilePath) -> Option<SimNode> {
+        if path.is_root() { Some(SimNode::Dir) } else { self.seen.get(path).copied() }
     }
 
-    pub(super) fn file(&self, inode: Inode) -> Option<&FileData> {
+    pub(super) fn file(&self, inode: InodeNumber) -> Option<&FileData> {
         self.files.get(&inode)
     }
 
-    pub(super) fn file_mut(&mut self, inode: Inode) -> io::Result<&mut FileData> {
+    pub(super) fn file_mut(&mut self, inode: InodeNumber) -> io::Result<&mut FileData> {
         self.files.get_mut(&inode).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn record(&mut self, what: What) {
+    fn record(&mut self, what: NameChangeKind) {
         let (dir, from_dir) = match &what {
-            What::Add { path, .. } | What::Remove { path } => (path.parent(), None),
-            What::Rename { from, to, .. } => (to.parent(), from.parent()),
+            NameChangeKind::Add { path, .. } | NameChangeKind::Remove { path } => {
+                (path.parent(), None)
+            }
+            NameChangeKind::Rename { from, to, .. } => (to.parent(), from.parent()),
         };
-        if let What::Rename { from, to, .. } = &what {
+        if let NameChangeKind::Rename { from, to, .. } = &what {
             let dirs = self.unflushed.iter_mut().flat_map(|c| [&mut c.dir, &mut c.from_dir]);
             for dir in dirs.flatten() {
-                *dir = dir.moved(from, to).unwrap_or_else(|| dir.clone());
+                *dir = dir.rebased(from, to).unwrap_or_else(|| dir.clone());
             }
         }
-        let change = Change { what, dir, flushed: false, from_dir, from_flushed: false };
+        let change = NameChange { what, dir, flushed: false, from_dir, from_flushed: false };
         change.apply(&mut self.seen, false);
         self.unflushed.push(change);
     }
 
-    fn vacant(&self, path: &FilePath) -> io::Result<()> {
+    fn check_vacant(&self, path: &FilePath) -> io::Result<()> {
         if self.node(path).is_some() {
             Err(io::ErrorKind::AlreadyExists.into())
         } else if !has_parent(&self.seen, path) {
@@ -322,18 +325,18 @@ impl Tree {
         }
     }
 
-    pub(super) fn create(&mut self, path: &FilePath, mode: u32) -> io::Result<Inode> {
-        self.vacant(path)?;
+    pub(super) fn create(&mut self, path: &FilePath, mode: u32) -> io::Result<InodeNumber> {
+        self.check_vacant(path)?;
         self.next_inode += 1;
         let inode = self.next_inode;
         self.files.insert(inode, FileData { mode, ..FileData::default() });
-        self.record(What::Add { path: path.clone(), node: Node::File(inode) });
+        self.record(NameChangeKind::Add { path: path.clone(), node: SimNode::File(inode) });
         Ok(inode)
     }
 
     pub(super) fn put(&mut self, path: &FilePath, content: &[u8]) {
         let inode = match self.seen.get(path) {
-            Some(Node::File(inode)) => *inode,
+            Some(SimNode::File(inode)) => *inode,
             _ => {
                 self.next_inode += 1;
                 self.next_inode
@@ -341,9 +344,9 @@ impl Tree {
         };
         for names in [&mut self.seen, &mut self.durable] {
             for dir in path.ancestors().filter(|dir| !dir.is_root()) {
-                names.insert(dir, Node::Dir);
+                names.insert(dir, SimNode::Dir);
             }
-            names.insert(path.clone(), Node::File(inode));
+            names.insert(path.clone(), SimNode::File(inode));
         }
         let old = self.files.get(&inode);
         let (mode, writes) = old.map_or((0o644, 0), |file| (file.mode, file.writes + 1));
@@ -352,7 +355,7 @@ impl Tree {
         self.files.insert(inode, data);
     }
 
-    pub(super) fn flip_bit(&mut self, inode: Inode, byte: usize, bit: u8) {
+    pub(super) fn flip_bit(&mut self, inode: InodeNumber, byte: usize, bit: u8) {
         if let Some(file) = self.files.get_mut(&inode) {
             for content in [&mut file.seen, &mut file.durable] {
                 if let Some(byte) = content.get_mut(byte) {
@@ -364,14 +367,14 @@ impl Tree {
 
     pub(super) fn power_cut(&mut self, survival: Survival) {
         for (inode, file) in &mut self.files {
-            file.survive(survival.data, *inode);
+            file.apply_power_cut(survival.data, *inode);
         }
         let changes = std::mem::take(&mut self.unflushed);
         let loose = changes.iter().filter(|change| !change.flushed).count();
         let mut lucky = match survival.names {
-            Names::Lost => 0,
-            Names::Kept => loose,
-            Names::Prefix => loose / 2,
+            NameSurvival::Lost => 0,
+            NameSurvival::Kept => loose,
+            NameSurvival::Prefix => loose / 2,
         };
         for change in changes {
             if change.flushed {
@@ -392,20 +395,20 @@ impl Tree {
     }
 }
 
-impl World {
-    pub(super) fn list(&self, dir: &FilePath) -> io::Result<Listing> {
+impl SimWorld {
+    pub(super) fn list(&self, dir: &FilePath) -> io::Result<DirListing> {
         match self.tree.node(dir) {
             None => return Err(io::ErrorKind::NotFound.into()),
-            Some(Node::File(_)) => return Err(io::ErrorKind::NotADirectory.into()),
-            Some(Node::Dir) => {}
+            Some(SimNode::File(_)) => return Err(io::ErrorKind::NotADirectory.into()),
+            Some(SimNode::Dir) => {}
         }
-        let mut listing = Listing::default();
+        let mut listing = DirListing::default();
         for (path, node) in &self.tree.seen {
             if path.parent().as_ref() == Some(dir)
                 && let Some(name) = path.name()
             {
-                let kind = if *node == Node::Dir { Kind::Dir } else { Kind::File };
-                listing.entries.push(Entry { name, kind, linked: false });
+                let kind = if *node == SimNode::Dir { FileKind::Dir } else { FileKind::File };
+                listing.entries.push(DirEntry { name, kind, linked: false });
             }
         }
         listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -413,15 +416,15 @@ impl World {
     }
 
     pub(super) fn create_dir(&mut self, path: &FilePath) -> io::Result<()> {
-        self.tree.vacant(path)?;
-        self.tree.record(What::Add { path: path.clone(), node: Node::Dir });
+        self.tree.check_vacant(path)?;
+        self.tree.record(NameChangeKind::Add { path: path.clone(), node: SimNode::Dir });
         Ok(())
     }
 
     pub(super) fn link(&mut self, file: &FilePath, to: &FilePath) -> io::Result<()> {
-        let node = Node::File(self.file(file)?);
-        self.tree.vacant(to)?;
-        self.tree.record(What::Add { path: to.clone(), node });
+        let node = SimNode::File(self.file(file)?);
+        self.tree.check_vacant(to)?;
+        self.tree.record(NameChangeKind::Add { path: to.clone(), node });
         Ok(())
     }
 
@@ -437,12 +440,12 @@ impl World {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         if let Some(target) = self.tree.node(to) {
-            let files = matches!((node, target), (Node::File(_), Node::File(_)));
+            let files = matches!((node, target), (SimNode::File(_), SimNode::File(_)));
             if !files {
                 return Err(io::ErrorKind::AlreadyExists.into());
             }
         }
-        self.tree.record(What::Rename { from: from.clone(), to: to.clone(), node });
+        self.tree.record(NameChangeKind::Rename { from: from.clone(), to: to.clone(), node });
         Ok(())
     }
 
@@ -453,7 +456,7 @@ impl World {
         if self.tree.seen.keys().any(|other| other != path && other.is_within(path)) {
             return Err(io::ErrorKind::DirectoryNotEmpty.into());
         }
-        self.tree.record(What::Remove { path: path.clone() });
+        self.tree.record(NameChangeKind::Remove { path: path.clone() });
         Ok(())
     }
 
@@ -467,7 +470,7 @@ impl World {
             change.flushed |= change.from_flushed;
             change.flushed |=
                 change.new_dir().is_some_and(|new| moved.iter().any(|name| name.is_within(new)));
-            if let What::Rename { to, .. } = &change.what
+            if let NameChangeKind::Rename { to, .. } = &change.what
                 && change.from_flushed
             {
                 moved.push(to.clone());
@@ -477,14 +480,14 @@ impl World {
 
     pub(super) fn contents(&self) -> BTreeMap<FilePath, Vec<u8>> {
         let files = self.tree.seen.iter().filter_map(|(path, node)| match node {
-            Node::File(inode) => Some((path.clone(), self.tree.file(*inode)?.seen.clone())),
-            Node::Dir => None,
+            SimNode::File(inode) => Some((path.clone(), self.tree.file(*inode)?.seen.clone())),
+            SimNode::Dir => None,
         });
         files.collect()
     }
 
     pub(super) fn dirs(&self) -> Vec<FilePath> {
-        let dirs = self.tree.seen.iter().filter(|(_, node)| **node == Node::Dir);
+        let dirs = self.tree.seen.iter().filter(|(_, node)| **node == SimNode::Dir);
         dirs.map(|(path, _)| path.clone()).collect()
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use super::super::{FileId, Flush, Kind, Mode, PRIVATE_BITS, Sharing, Stat};
-use super::names::{FileData, Inode, Node, Tree};
+use super::super::{FileId, FileKind, FilePermissions, FileStat, Flush, LockMode, PRIVATE_BITS};
+use super::names::{FileData, InodeNumber, SimNode, SimTree};
 use everturn_json::names::FilePath;
 
 pub(super) type Pid = u32;
@@ -13,17 +13,17 @@ pub(super) type LockId = u64;
 /// Something that goes wrong at one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// At which change, counted from 0 since the disk was made; for [`Trouble::ReadError`], which read.
+    /// At which change, counted from 0 since the disk was made; for [`FaultKind::ReadError`], which read.
     pub at: u64,
     /// What happens.
-    pub trouble: Trouble,
+    pub kind: FaultKind,
     /// Whether it happens at every later operation too, as on a disk that stays full.
     pub lasting: bool,
 }
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
+pub enum FaultKind {
     /// The process that asked stops there: this operation and all later ones of every process fail.
     Crash,
     /// The change fails with this error of the operating system, and nothing is changed.
@@ -42,14 +42,14 @@ pub enum Trouble {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Survival {
     /// Of the bytes written to files.
-    pub data: Data,
+    pub data: DataSurvival,
     /// Of names created, renamed and removed.
-    pub names: Names,
+    pub names: NameSurvival,
 }
 
 /// What is left of unflushed bytes, for each file by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Data {
+pub enum DataSurvival {
     /// Nothing.
     Lost,
     /// Everything.
@@ -66,7 +66,7 @@ pub enum Data {
 
 /// What is left of unflushed changes to names; they survive in the order in which they were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Names {
+pub enum NameSurvival {
     /// Nothing.
     Lost,
     /// Everything.
@@ -80,12 +80,12 @@ struct HeldLock {
     id: LockId,
     pid: Pid,
     path: FilePath,
-    sharing: Sharing,
+    sharing: LockMode,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct World {
-    pub(super) tree: Tree,
+pub(super) struct SimWorld {
+    pub(super) tree: SimTree,
     pub(super) faults: Vec<Fault>,
     pub(super) ignored: Option<Flush>,
     pub(super) changes: u64,
@@ -113,14 +113,14 @@ pub(super) const EIO: i32 = 5;
 pub(super) const ENOSPC: i32 = 28;
 const EXDEV: i32 = 18;
 
-impl World {
+impl SimWorld {
     pub(super) fn spawn(&mut self) -> Pid {
         self.next_pid += 1;
         self.living.insert(self.next_pid);
         self.next_pid
     }
 
-    pub(super) fn alive(&self, pid: Pid) -> io::Result<()> {
+    pub(super) fn check_alive(&self, pid: Pid) -> io::Result<()> {
         if self.living.contains(&pid) && !self.crashed {
             Ok(())
         } else {
@@ -128,61 +128,61 @@ impl World {
         }
     }
 
-    fn fault(&self, count: u64, reading: bool) -> Option<Trouble> {
+    fn fault(&self, count: u64, reading: bool) -> Option<FaultKind> {
         let applies = |fault: &&Fault| {
             let due = fault.at == count || (fault.lasting && fault.at < count);
-            due && reading == matches!(fault.trouble, Trouble::ReadError(_))
+            due && reading == matches!(fault.kind, FaultKind::ReadError(_))
         };
-        self.faults.iter().find(applies).map(|fault| fault.trouble)
+        self.faults.iter().find(applies).map(|fault| fault.kind)
     }
 
     /// Counts a read, and fails if one is to fail here.
-    pub(super) fn read(&mut self, pid: Pid) -> io::Result<()> {
-        self.alive(pid)?;
+    pub(super) fn count_read(&mut self, pid: Pid) -> io::Result<()> {
+        self.check_alive(pid)?;
         let fault = self.fault(self.reads, true);
         self.reads += 1;
         match fault {
-            Some(Trouble::ReadError(code)) => Err(os_error(code)),
+            Some(FaultKind::ReadError(code)) => Err(os_error(code)),
             _ => Ok(()),
         }
     }
 
     /// Counts a change that is no write, and fails if one is to fail here.
-    pub(super) fn change(&mut self, pid: Pid) -> io::Result<()> {
-        match self.data_change(pid)? {
-            None | Some(Trouble::Full) => Ok(()),
-            Some(Trouble::Short) => Err(os_error(ENOSPC)),
+    pub(super) fn count_change(&mut self, pid: Pid) -> io::Result<()> {
+        match self.count_data_change(pid)? {
+            None | Some(FaultKind::Full) => Ok(()),
+            Some(FaultKind::Short) => Err(os_error(ENOSPC)),
             Some(_) => Err(os_error(EIO)),
         }
     }
 
     /// The same for a change that needs room on the disk.
-    pub(super) fn change_with_room(&mut self, pid: Pid) -> io::Result<()> {
-        match self.data_change(pid)? {
+    pub(super) fn count_allocating_change(&mut self, pid: Pid) -> io::Result<()> {
+        match self.count_data_change(pid)? {
             None => Ok(()),
-            Some(Trouble::Short | Trouble::Full) => Err(os_error(ENOSPC)),
+            Some(FaultKind::Short | FaultKind::Full) => Err(os_error(ENOSPC)),
             Some(_) => Err(os_error(EIO)),
         }
     }
 
     /// Counts a write or flush of a file; returns the trouble that is to be acted out on its bytes.
-    pub(super) fn data_change(&mut self, pid: Pid) -> io::Result<Option<Trouble>> {
-        self.alive(pid)?;
+    pub(super) fn count_data_change(&mut self, pid: Pid) -> io::Result<Option<FaultKind>> {
+        self.check_alive(pid)?;
         let fault = self.fault(self.changes, false);
         self.changes += 1;
         match fault {
-            Some(Trouble::Crash) => {
+            Some(FaultKind::Crash) => {
                 self.crashed = true;
-                self.alive(pid)?;
+                self.check_alive(pid)?;
                 Ok(None)
             }
-            Some(Trouble::Error(code)) => Err(os_error(code)),
+            Some(FaultKind::Error(code)) => Err(os_error(code)),
             other => Ok(other),
         }
     }
 
     /// Counts a flush; says whether it is to be done.
-    pub(super) fn counts(&mut self, why: Flush) -> bool {
+    pub(super) fn count_flush(&mut self, why: Flush) -> bool {
         *self.flushes.entry(why).or_default() += 1;
         self.ignored != Some(why)
     }
@@ -206,37 +206,41 @@ impl World {
         self.tree.power_cut(survival);
     }
 
-    pub(super) fn file(&self, path: &FilePath) -> io::Result<Inode> {
+    pub(super) fn file(&self, path: &FilePath) -> io::Result<InodeNumber> {
         match self.tree.node(path) {
-            Some(Node::File(inode)) => Ok(inode),
-            Some(Node::Dir) => Err(io::ErrorKind::IsADirectory.into()),
+            Some(SimNode::File(inode)) => Ok(inode),
+            Some(SimNode::Dir) => Err(io::ErrorKind::IsADirectory.into()),
             None => Err(io::ErrorKind::NotFound.into()),
         }
     }
 
-    pub(super) fn stat(&self, path: &FilePath) -> Option<Stat> {
+    pub(super) fn stat(&self, path: &FilePath) -> Option<FileStat> {
         match self.tree.node(path)? {
-            Node::Dir => {
+            SimNode::Dir => {
                 let id = FileId(1 + self.mounts, 0, 0);
-                Some(Stat { kind: Kind::Dir, len: 0, id, mode: 0o755, modified: 0 })
+                Some(FileStat { kind: FileKind::Dir, len: 0, id, mode: 0o755, modified: 0 })
             }
-            Node::File(inode) => Some(self.stat_inode(inode)),
+            SimNode::File(inode) => Some(self.stat_inode(inode)),
         }
     }
 
-    pub(super) fn stat_inode(&self, inode: Inode) -> Stat {
+    pub(super) fn stat_inode(&self, inode: InodeNumber) -> FileStat {
         let facts = |file: &FileData| (file.seen.len(), file.mode, file.writes);
         let (len, mode, modified) = self.tree.file(inode).map_or((0, 0, 0), facts);
         // A copy of a disk, and some file systems at every mount, number the same files otherwise.
         let id = FileId(1 + self.mounts, inode.wrapping_add(self.mounts << 32), 0);
-        Stat { kind: Kind::File, len: len as u64, id, mode, modified }
+        FileStat { kind: FileKind::File, len: len as u64, id, mode, modified }
     }
 
-    pub(super) fn create(&mut self, path: &FilePath, mode: Mode) -> io::Result<Inode> {
+    pub(super) fn create(
+        &mut self,
+        path: &FilePath,
+        mode: FilePermissions,
+    ) -> io::Result<InodeNumber> {
         let bits = match mode {
-            Mode::Usual => 0o644,
-            Mode::Private => PRIVATE_BITS,
-            Mode::Like(bits) => bits,
+            FilePermissions::Default => 0o644,
+            FilePermissions::OwnerOnly => PRIVATE_BITS,
+            FilePermissions::Exact(bits) => bits,
         };
         self.tree.create(path, bits)
     }
@@ -245,13 +249,13 @@ impl World {
         &mut self,
         pid: Pid,
         path: &FilePath,
-        sharing: Sharing,
+        sharing: LockMode,
     ) -> io::Result<Option<LockId>> {
         if self.tree.node(path).is_none() {
             self.tree.create(path, 0o644)?;
         }
         let blocks = |held: &HeldLock| {
-            let exclusive = Sharing::Exclusive;
+            let exclusive = LockMode::Exclusive;
             held.path == *path && (sharing == exclusive || held.sharing == exclusive)
         };
         if self.locks.iter().any(blocks) {
@@ -273,7 +277,7 @@ impl World {
     }
 
     pub(super) fn is_locked(&self, path: &FilePath) -> bool {
-        let held = |lock: &HeldLock| lock.path == *path && lock.sharing == Sharing::Exclusive;
+        let held = |lock: &HeldLock| lock.path == *path && lock.sharing == LockMode::Exclusive;
         self.locks.iter().any(held)
     }
 
@@ -282,7 +286,7 @@ impl World {
     }
 
     pub(super) fn fail_writeback(&mut self, path: &FilePath) {
-        if let Some(Node::File(inode)) = self.tree.node(path)
+        if let Some(SimNode::File(inode)) = self.tree.node(path)
             && let Ok(file) = self.tree.file_mut(inode)
         {
             file.fail_writeback();
@@ -290,7 +294,7 @@ impl World {
     }
 
     pub(super) fn flip_bit(&mut self, path: &FilePath, byte: usize, bit: u8) {
-        if let Some(Node::File(inode)) = self.tree.node(path) {
+        if let Some(SimNode::File(inode)) = self.tree.node(path) {
             self.tree.flip_bit(inode, byte, bit);
         }
     }

@@ -2,14 +2,14 @@
 
 use std::io;
 
-use crate::disk::{Access, Flush, Mode, append_full, read_all};
+use crate::disk::{FileAccess, FilePermissions, Flush, append_full, read_all};
 use crate::store::StoreError;
 use crate::store::apply::remove_tree;
-use crate::store::core::Core;
+use crate::store::store_core::StoreCore;
 use everturn_json::names::FilePath;
 
 /// How to take back one thing that was done.
-pub(in crate::store) enum Undo {
+pub(in crate::store) enum UndoStep {
     /// Cut off what was appended, if nothing came after it.
     Cut { file: FilePath, at: u64, end: u64 },
     /// Put back what was cut off.
@@ -26,16 +26,16 @@ pub(in crate::store) enum Undo {
     Content { file: FilePath, bytes: Vec<u8>, mode: u32 },
 }
 
-impl Core {
-    pub(in crate::store) fn undo(&mut self, undo: Vec<Undo>) -> Result<(), StoreError> {
+impl StoreCore {
+    pub(in crate::store) fn undo(&mut self, undo: Vec<UndoStep>) -> Result<(), StoreError> {
         for step in undo.into_iter().rev() {
             match step {
-                Undo::Cut { file, at, end } => self.undo_append(&file, at, end)?,
-                Undo::Restore { file, copy } => self.undo_cut(&file, &copy)?,
-                Undo::Remove { path } => {
+                UndoStep::Cut { file, at, end } => self.undo_append(&file, at, end)?,
+                UndoStep::Restore { file, copy } => self.undo_cut(&file, &copy)?,
+                UndoStep::Remove { path } => {
                     self.files.remove(&path);
                     self.dirs.remove(&path);
-                    self.rooted.remove(&path);
+                    self.synced_dirs.remove(&path);
                     match self.disk.remove(&path) {
                         // Another program has put something into a directory that we made.
                         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
@@ -43,13 +43,13 @@ impl Core {
                     }
                     self.dirs.extend(path.parent());
                 }
-                Undo::Rename { from, to } => self.rename(&from, &to)?,
-                Undo::RemoveCopy { path } => {
+                UndoStep::Rename { from, to } => self.rename(&from, &to)?,
+                UndoStep::RemoveCopy { path } => {
                     let removed = remove_tree(&*self.disk, &path);
                     removed.map_err(StoreError::io("remove", &path))?;
                     self.dirs.extend(path.parent());
                 }
-                Undo::Old { file, kept } => {
+                UndoStep::Old { file, kept } => {
                     self.disk.rename(&kept, &file).map_err(StoreError::io("restore", &file))?;
                     self.dirs.extend(file.parent());
                     // Its content may be as new as the last commit, and not flushed yet.
@@ -57,9 +57,9 @@ impl Core {
                     let stat = old.stat().map_err(StoreError::io("look at", &file))?;
                     self.track_changed(&file, old, stat);
                 }
-                Undo::Content { file, bytes, mode } => {
+                UndoStep::Content { file, bytes, mode } => {
                     let temp = self.temp_name()?;
-                    let made = self.disk.create(&temp, Mode::Like(mode));
+                    let made = self.disk.create(&temp, FilePermissions::Exact(mode));
                     let staged = made.map_err(StoreError::io("create", &temp))?;
                     append_full(&*staged, &bytes).map_err(StoreError::io("write", &temp))?;
                     // After a power cut a part of it would pass for a content of another program.
@@ -72,7 +72,7 @@ impl Core {
     }
 
     fn undo_append(&mut self, path: &FilePath, at: u64, end: u64) -> Result<(), StoreError> {
-        let tracked = self.appendable(path, &mut Vec::new())?;
+        let tracked = self.open_for_append(path, &mut Vec::new())?;
         let len = tracked.file.stat().map_err(StoreError::io("look at", path))?.len;
         if len != end {
             // Another program has appended behind it: it can only be completed.
@@ -85,9 +85,9 @@ impl Core {
     }
 
     fn undo_cut(&mut self, path: &FilePath, copy: &FilePath) -> Result<(), StoreError> {
-        let kept = self.disk.open(copy, Access::Read).map_err(StoreError::io("open", copy))?;
+        let kept = self.disk.open(copy, FileAccess::Read).map_err(StoreError::io("open", copy))?;
         let bytes = read_all(&*kept).map_err(StoreError::io("read", copy))?;
-        let tracked = self.appendable(path, &mut Vec::new())?;
+        let tracked = self.open_for_append(path, &mut Vec::new())?;
         append_full(&*tracked.file, &bytes).map_err(StoreError::io("append to", path))?;
         tracked.len += bytes.len() as u64;
         (tracked.clean, tracked.dirty) = (false, true);

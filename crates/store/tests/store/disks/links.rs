@@ -8,7 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
 use everturn_json::names::NameError;
-use everturn_store::disk::{Access, Disk, Flush, Kind, Mode, RealDisk, Sharing};
+use everturn_store::disk::{
+    Disk, FileAccess, FileKind, FilePermissions, Flush, LockMode, RealDisk,
+};
 use tempfile::TempDir;
 
 use super::content;
@@ -58,11 +60,11 @@ fn a_link_that_leads_out_is_never_followed() {
     let linked = linked();
     let disk = &linked.disk;
     for place in ["out", "outdir/secret"] {
-        for access in [Access::Read, Access::Append, Access::Write] {
+        for access in [FileAccess::Read, FileAccess::Append, FileAccess::Write] {
             linked.refuses(place, disk.open(&path(place), access));
         }
     }
-    linked.refuses("create", disk.create(&path("outdir/new"), Mode::Usual));
+    linked.refuses("create", disk.create(&path("outdir/new"), FilePermissions::Default));
     linked.refuses("create_dir", disk.create_dir(&path("outdir/new")));
     linked.refuses("remove", disk.remove(&path("outdir/secret")));
     linked.refuses("rename to", disk.rename(&path("d/f"), &path("out")));
@@ -70,9 +72,9 @@ fn a_link_that_leads_out_is_never_followed() {
     linked.refuses("rename from", disk.rename(&path("outdir/secret"), &path("stolen")));
     linked.refuses("list", disk.list(&path("outdir")));
     linked.refuses("sync_dir", disk.sync_dir(&path("outdir"), Flush::CheckpointDir));
-    linked.refuses("lock below", disk.lock(&path("outdir/l"), Sharing::Exclusive));
-    linked.refuses("lock", disk.lock(&path("out"), Sharing::Exclusive));
-    linked.refuses("lock of nothing", disk.lock(&path("dangling"), Sharing::Exclusive));
+    linked.refuses("lock below", disk.lock(&path("outdir/l"), LockMode::Exclusive));
+    linked.refuses("lock", disk.lock(&path("out"), LockMode::Exclusive));
+    linked.refuses("lock of nothing", disk.lock(&path("dangling"), LockMode::Exclusive));
     assert_eq!(content(disk, "d/f"), b"inside");
 }
 
@@ -80,13 +82,13 @@ fn a_link_that_leads_out_is_never_followed() {
 fn a_stat_tells_nothing_of_what_lies_outside() {
     let linked = linked();
     let kind = |place: &str| linked.disk.stat(&path(place)).unwrap().map(|stat| stat.kind);
-    assert_eq!(kind("out"), Some(Kind::LinkOutside));
-    assert_eq!(kind("outdir"), Some(Kind::LinkOutside));
+    assert_eq!(kind("out"), Some(FileKind::LinkOutside));
+    assert_eq!(kind("outdir"), Some(FileKind::LinkOutside));
     assert_ne!(linked.disk.stat(&path("out")).unwrap().unwrap().len, 0);
     linked.refuses("below", linked.disk.stat(&path("outdir/secret")));
     linked.refuses("missing below", linked.disk.stat(&path("outdir/nothing")));
-    assert_eq!((kind("in"), kind("indir")), (Some(Kind::File), Some(Kind::Dir)));
-    assert_eq!(kind("dangling"), Some(Kind::Other));
+    assert_eq!((kind("in"), kind("indir")), (Some(FileKind::File), Some(FileKind::Dir)));
+    assert_eq!(kind("dangling"), Some(FileKind::Other));
 }
 
 #[test]
@@ -95,12 +97,12 @@ fn a_listing_tells_links_that_lead_out_from_others() {
     let listing = linked.disk.list(&path("")).unwrap();
     let found: Vec<_> = listing.entries.iter().map(|e| (e.name.as_str(), e.kind)).collect();
     let wanted = [
-        ("d", Kind::Dir),
-        ("dangling", Kind::Other),
-        ("in", Kind::File),
-        ("indir", Kind::Dir),
-        ("out", Kind::LinkOutside),
-        ("outdir", Kind::LinkOutside),
+        ("d", FileKind::Dir),
+        ("dangling", FileKind::Other),
+        ("in", FileKind::File),
+        ("indir", FileKind::Dir),
+        ("out", FileKind::LinkOutside),
+        ("outdir", FileKind::LinkOutside),
     ];
     assert_eq!(found, wanted);
 }
@@ -112,11 +114,11 @@ fn a_link_within_the_root_is_read_through_but_never_written_through() {
     assert_eq!(content(disk, "in"), b"inside");
     assert_eq!(content(disk, "indir/f"), b"inside");
     assert_eq!(disk.list(&path("indir")).unwrap().entries.len(), 1);
-    for access in [Access::Append, Access::Write] {
+    for access in [FileAccess::Append, FileAccess::Write] {
         linked.refuses("in", disk.open(&path("in"), access));
         linked.refuses("indir", disk.open(&path("indir/f"), access));
     }
-    linked.refuses("create", disk.create(&path("indir/new"), Mode::Usual));
+    linked.refuses("create", disk.create(&path("indir/new"), FilePermissions::Default));
     linked.refuses("rename over", disk.rename(&path("d/f"), &path("in")));
     linked.refuses("rename into", disk.rename(&path("d/f"), &path("indir/g")));
     linked.refuses("rename out of", disk.rename(&path("indir/f"), &path("g")));
@@ -141,9 +143,9 @@ fn removing_or_renaming_a_link_leaves_what_it_leads_to() {
 fn a_link_to_nothing_cannot_be_created_through() {
     let linked = linked();
     let disk = &linked.disk;
-    let created = disk.create(&path("dangling"), Mode::Usual).map(|_| ());
+    let created = disk.create(&path("dangling"), FilePermissions::Default).map(|_| ());
     assert_eq!(created.map_err(|error| error.kind()), Err(ErrorKind::AlreadyExists));
-    linked.refuses("open", disk.open(&path("dangling"), Access::Write));
+    linked.refuses("open", disk.open(&path("dangling"), FileAccess::Write));
     linked.refuses("rename", disk.rename(&path("d/f"), &path("dangling")));
 }
 
@@ -169,7 +171,7 @@ fn the_root_must_be_a_directory_and_is_made_if_asked() {
     let root = above.path().join("a/b/c");
     assert!(RealDisk::open(&root).is_err());
     let disk = RealDisk::create(&root).unwrap();
-    disk.create(&path("f"), Mode::Usual).unwrap();
+    disk.create(&path("f"), FilePermissions::Default).unwrap();
     assert!(root.join("f").exists());
     assert!(RealDisk::create(&root).is_ok());
     let file = RealDisk::open(&root.join("f")).map(|_| ());
@@ -182,7 +184,7 @@ fn a_root_that_is_a_link_is_the_directory_it_leads_to() {
     fs::create_dir(above.path().join("real")).unwrap();
     symlink("real", above.path().join("link")).unwrap();
     let disk = RealDisk::open(&above.path().join("link")).unwrap();
-    disk.create(&path("f"), Mode::Usual).unwrap();
+    disk.create(&path("f"), FilePermissions::Default).unwrap();
     assert!(above.path().join("real/f").exists());
 }
 
@@ -201,7 +203,7 @@ fn a_pipe_is_refused_without_waiting_for_somebody_who_writes_to_it() {
     let made = std::process::Command::new("mkfifo").arg(root.path().join("pipe")).status().unwrap();
     assert!(made.success());
     let disk = RealDisk::open(root.path()).unwrap();
-    let opened = disk.open(&path("pipe"), Access::Read).map(|_| ());
+    let opened = disk.open(&path("pipe"), FileAccess::Read).map(|_| ());
     assert_eq!(opened.map_err(|error| error.kind()), Err(ErrorKind::IsADirectory));
 }
 
@@ -209,7 +211,7 @@ fn a_pipe_is_refused_without_waiting_for_somebody_who_writes_to_it() {
 fn flushes_are_counted() {
     let root = tempfile::tempdir().unwrap();
     let disk = RealDisk::open(root.path()).unwrap();
-    let file = disk.create(&path("f"), Mode::Usual).unwrap();
+    let file = disk.create(&path("f"), FilePermissions::Default).unwrap();
     assert_eq!(disk.flushes(), 0);
     file.sync(Flush::Commit).unwrap();
     disk.sync_dir(&path(""), Flush::LogName).unwrap();

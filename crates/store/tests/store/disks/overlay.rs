@@ -7,7 +7,8 @@ use std::sync::Arc;
 use everturn_json::names::FilePath;
 use everturn_store::disk::sim::SimDisk;
 use everturn_store::disk::{
-    Access, Disk, DiskFile, Flush, Kind, Mode, OverlayDisk, RealDisk, Sharing, Stat,
+    Disk, DiskFile, FileAccess, FileKind, FilePermissions, FileStat, Flush, LockMode, OverlayDisk,
+    RealDisk,
 };
 
 use super::content;
@@ -34,7 +35,7 @@ pub(super) fn over_nothing(check: impl FnOnce(&dyn Disk)) {
 pub(super) fn over_removed(check: impl FnOnce(&dyn Disk)) {
     let base = SimDisk::new();
     for file in ["a/b", "a/sub/f", "ab/f", "b", "c", "d", "e/f/g", "f", "x/y", "y", "m/inner/z"] {
-        base.put(&path(file), b"from the disk below");
+        base.put_file(&path(file), b"from the disk below");
     }
     unchanged_below(&base, |disk| {
         remove_all(disk, &FilePath::root());
@@ -45,7 +46,7 @@ pub(super) fn over_removed(check: impl FnOnce(&dyn Disk)) {
 fn remove_all(disk: &dyn Disk, dir: &FilePath) {
     for entry in disk.list(dir).unwrap().entries {
         let place = dir.join(&entry.name);
-        if entry.kind == Kind::Dir {
+        if entry.kind == FileKind::Dir {
             remove_all(disk, &place);
         }
         disk.remove(&place).unwrap();
@@ -54,27 +55,27 @@ fn remove_all(disk: &dyn Disk, dir: &FilePath) {
 
 fn base() -> SimDisk {
     let base = SimDisk::new();
-    base.put(&path("d/e/deep"), b"deep below");
-    base.put(&path("d/f"), b"0123456789");
-    base.put(&path("g"), b"beside");
+    base.put_file(&path("d/e/deep"), b"deep below");
+    base.put_file(&path("d/f"), b"0123456789");
+    base.put_file(&path("g"), b"beside");
     base
 }
 
 fn changed(disk: &OverlayDisk) -> Vec<String> {
-    disk.changed().iter().map(ToString::to_string).collect()
+    disk.changed_paths().iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn an_overlay_that_only_read_is_empty() {
     unchanged_below(&base(), |disk| {
         assert_eq!(content(disk, "d/f"), b"0123456789");
-        let file = disk.open(&path("d/f"), Access::Write).unwrap();
+        let file = disk.open(&path("d/f"), FileAccess::Write).unwrap();
         file.write_at(3, b"345").unwrap();
         file.set_len(10).unwrap();
         file.sync(Flush::RecoverFile).unwrap();
         disk.sync_dir(&path("d"), Flush::RecoverDir).unwrap();
-        disk.lock(&path("d/lock"), Sharing::Exclusive).unwrap().unwrap().release().unwrap();
-        assert!(disk.is_empty() && disk.changed().is_empty());
+        disk.lock(&path("d/lock"), LockMode::Exclusive).unwrap().unwrap().release().unwrap();
+        assert!(disk.is_empty() && disk.changed_paths().is_empty());
         file.write_at(3, b"x").unwrap();
         assert!(!disk.is_empty());
         assert_eq!(changed(disk), ["d/f"]);
@@ -88,17 +89,17 @@ fn a_name_that_is_put_back_is_no_change() {
         disk.rename(&path("d"), &path("moved")).unwrap();
         assert_eq!(changed(disk), ["d", "moved"]);
         disk.rename(&path("moved"), &path("d")).unwrap();
-        disk.create(&path("new"), Mode::Usual).unwrap();
+        disk.create(&path("new"), FilePermissions::Default).unwrap();
         disk.remove(&path("new")).unwrap();
-        assert!(disk.is_empty(), "{:?}", disk.changed());
+        assert!(disk.is_empty(), "{:?}", disk.changed_paths());
     });
 }
 
 #[test]
 fn a_moved_directory_shows_what_lies_below_and_what_was_written_in_it() {
     unchanged_below(&base(), |disk| {
-        disk.open(&path("d/f"), Access::Append).unwrap().append(b"!").unwrap();
-        disk.create(&path("d/e/new"), Mode::Usual).unwrap();
+        disk.open(&path("d/f"), FileAccess::Append).unwrap().append(b"!").unwrap();
+        disk.create(&path("d/e/new"), FilePermissions::Default).unwrap();
         disk.rename(&path("d"), &path("moved")).unwrap();
         disk.create_dir(&path("d")).unwrap();
         assert_eq!(content(disk, "moved/f"), b"0123456789!");
@@ -112,7 +113,7 @@ fn a_moved_directory_shows_what_lies_below_and_what_was_written_in_it() {
 #[test]
 fn bytes_that_were_cut_do_not_come_back() {
     unchanged_below(&base(), |disk| {
-        let file = disk.open(&path("d/f"), Access::Write).unwrap();
+        let file = disk.open(&path("d/f"), FileAccess::Write).unwrap();
         file.set_len(4).unwrap();
         file.set_len(8).unwrap();
         assert_eq!(content(disk, "d/f"), b"0123\0\0\0\0");
@@ -125,11 +126,11 @@ fn bytes_that_were_cut_do_not_come_back() {
 #[test]
 fn every_handle_of_a_file_sees_what_was_written_through_another() {
     unchanged_below(&base(), |disk| {
-        let early = disk.open(&path("g"), Access::Read).unwrap();
+        let early = disk.open(&path("g"), FileAccess::Read).unwrap();
         let mut buf = [0; 6];
         early.read_at(0, &mut buf).unwrap();
         disk.link(&path("g"), &path("h")).unwrap();
-        disk.open(&path("h"), Access::Write).unwrap().write_at(0, b"BE").unwrap();
+        disk.open(&path("h"), FileAccess::Write).unwrap().write_at(0, b"BE").unwrap();
         early.read_at(0, &mut buf).unwrap();
         assert_eq!(&buf, b"BEside");
         assert_eq!(content(disk, "g"), b"BEside");
@@ -145,11 +146,11 @@ fn identities_stay_and_are_never_those_of_other_files() {
     unchanged_below(&base(), |disk| {
         let id = |file: &str| disk.stat(&path(file)).unwrap().unwrap().id;
         let below = id("g");
-        disk.open(&path("g"), Access::Append).unwrap().append(b"!").unwrap();
+        disk.open(&path("g"), FileAccess::Append).unwrap().append(b"!").unwrap();
         disk.rename(&path("g"), &path("d/g")).unwrap();
         assert_eq!(id("d/g"), below);
         for name in ["one", "two"] {
-            disk.create(&path(name), Mode::Usual).unwrap();
+            disk.create(&path(name), FilePermissions::Default).unwrap();
         }
         assert!(id("one") != id("two") && id("one") != below && id("one") != id("d/f"));
     });
@@ -158,10 +159,10 @@ fn identities_stay_and_are_never_those_of_other_files() {
 #[test]
 fn a_large_file_is_not_kept_in_memory_to_change_a_byte() {
     let base = SimDisk::new();
-    base.put(&path("log"), &vec![b'.'; 1 << 20]);
+    base.put_file(&path("log"), &vec![b'.'; 1 << 20]);
     let reads = base.reads();
     unchanged_below(&base, |disk| {
-        let file = disk.open(&path("log"), Access::Append).unwrap();
+        let file = disk.open(&path("log"), FileAccess::Append).unwrap();
         file.append(b"!").unwrap();
         file.set_len(1 << 40).unwrap();
         assert!(base.reads() - reads < 8);
@@ -178,7 +179,7 @@ fn other_libraries_get_a_path_to_what_is_as_below() {
     for dir in ["d", "e"] {
         real.create_dir(&path(dir)).unwrap();
         for file in ["f", "g"] {
-            real.create(&path(&format!("{dir}/{file}")), Mode::Usual).unwrap();
+            real.create(&path(&format!("{dir}/{file}")), FilePermissions::Default).unwrap();
         }
     }
     std::os::unix::fs::symlink("d/f", root.path().join("link")).unwrap();
@@ -186,16 +187,16 @@ fn other_libraries_get_a_path_to_what_is_as_below() {
     let local = |file: &str| disk.local_path(&path(file)).unwrap();
     let below = |file: &str| Some(root.path().canonicalize().unwrap().join(file));
     assert_eq!(local("d/f"), below("d/f"));
-    disk.open(&path("d/f"), Access::Append).unwrap().append(b"x").unwrap();
+    disk.open(&path("d/f"), FileAccess::Append).unwrap().append(b"x").unwrap();
     disk.rename(&path("e"), &path("moved")).unwrap();
-    disk.create(&path("d/new"), Mode::Usual).unwrap();
+    disk.create(&path("d/new"), FilePermissions::Default).unwrap();
     for file in ["d", "d/f", "d/new", "moved", "moved/f", "e/f"] {
         assert_eq!(local(file), None, "{file}");
     }
     assert_eq!(local("d/g"), below("d/g"));
     // What the disk below refuses to write is refused here too.
     assert_eq!(content(&disk, "link"), b"x");
-    let written = disk.open(&path("link"), Access::Write).map(|_| ());
+    let written = disk.open(&path("link"), FileAccess::Write).map(|_| ());
     assert_eq!(written.unwrap_err().kind(), ErrorKind::PermissionDenied);
 }
 
@@ -223,7 +224,7 @@ fn outcome<T>(result: io::Result<T>) -> Result<T, ErrorKind> {
     })
 }
 
-fn facts(stat: Stat) -> (Kind, u64, u32) {
+fn facts(stat: FileStat) -> (FileKind, u64, u32) {
     (stat.kind, stat.len, stat.mode)
 }
 
@@ -264,7 +265,11 @@ impl Run {
         let (first, second) = (self.name(), self.name());
         match self.random.below(7) {
             0 => {
-                let mode = *self.random.pick(&[Mode::Usual, Mode::Private, Mode::Like(0o640)]);
+                let mode = *self.random.pick(&[
+                    FilePermissions::Default,
+                    FilePermissions::OwnerOnly,
+                    FilePermissions::Exact(0o640),
+                ]);
                 let made = (self.overlay.create(&first, mode), self.plain.create(&first, mode));
                 self.keep("create", made.0, made.1);
             }
@@ -282,7 +287,8 @@ impl Run {
             }
             5 => self.same("remove", self.overlay.remove(&first), self.plain.remove(&first)),
             _ => {
-                let access = *self.random.pick(&[Access::Read, Access::Append, Access::Write]);
+                let access =
+                    *self.random.pick(&[FileAccess::Read, FileAccess::Append, FileAccess::Write]);
                 let opened = (self.overlay.open(&first, access), self.plain.open(&first, access));
                 self.keep("open", opened.0, opened.1);
             }
@@ -336,7 +342,7 @@ impl Run {
             assert_eq!(over.map(facts), plain.map(facts), "{name}, seed {seed}, step {step}");
             self.same("list", self.overlay.list(&name), self.plain.list(&name));
             if let (Some(over), Some(plain)) = (over, plain)
-                && over.kind == Kind::File
+                && over.kind == FileKind::File
             {
                 let same =
                     content(&self.overlay, name.as_str()) == content(&self.plain, name.as_str());
@@ -361,12 +367,12 @@ fn run(seed: u64) {
         let free = plain.stat(&path(name)).unwrap().is_none();
         let above = path(name)
             .ancestors()
-            .any(|dir| plain.stat(&dir).unwrap().is_some_and(|stat| stat.kind == Kind::File));
+            .any(|dir| plain.stat(&dir).unwrap().is_some_and(|stat| stat.kind == FileKind::File));
         if free && !above && !random.once_in(3) {
             if random.once_in(2) {
-                plain.put(&path(name), &vec![b'0' + (seed % 10) as u8; random.below(30)]);
+                plain.put_file(&path(name), &vec![b'0' + (seed % 10) as u8; random.below(30)]);
             } else {
-                plain.put(&path(&format!("{name}/kept")), b"kept");
+                plain.put_file(&path(&format!("{name}/kept")), b"kept");
             }
         }
     }

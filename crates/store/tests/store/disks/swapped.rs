@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use everturn_store::disk::{Access, Disk, Mode, RealDisk, Sharing};
+use everturn_store::disk::{Disk, FileAccess, FilePermissions, LockMode, RealDisk};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
 
@@ -68,21 +68,21 @@ fn under_swaps(operate: impl Fn(&RealDisk) -> io::Result<()>) {
 #[test]
 fn an_append_never_follows_a_link_that_is_swapped_in() {
     under_swaps(|disk| {
-        disk.open(&path("d/appended"), Access::Append)?.append(b"line\n").map(|_| ())
+        disk.open(&path("d/appended"), FileAccess::Append)?.append(b"line\n").map(|_| ())
     });
 }
 
 #[test]
 fn a_write_never_follows_a_link_that_is_swapped_in() {
     under_swaps(|disk| {
-        disk.open(&path("d/written"), Access::Write)?.write_at(0, b"new").map(|_| ())
+        disk.open(&path("d/written"), FileAccess::Write)?.write_at(0, b"new").map(|_| ())
     });
 }
 
 #[test]
 fn a_new_file_or_directory_is_never_made_behind_a_link_that_is_swapped_in() {
     under_swaps(|disk| {
-        let made = disk.create(&path("d/new"), Mode::Like(0o640)).map(|_| ());
+        let made = disk.create(&path("d/new"), FilePermissions::Exact(0o640)).map(|_| ());
         let made_dir = disk.create_dir(&path("d/newdir"));
         // Both may succeed once; later they fail because the names are taken.
         let again = disk.remove(&path("d/new")).and(disk.remove(&path("d/newdir")));
@@ -94,7 +94,7 @@ fn a_new_file_or_directory_is_never_made_behind_a_link_that_is_swapped_in() {
 fn a_rename_never_replaces_anything_behind_a_link_that_is_swapped_in() {
     under_swaps(|disk| {
         if disk.stat(&path("new"))?.is_none() {
-            disk.create(&path("new"), Mode::Usual)?;
+            disk.create(&path("new"), FilePermissions::Default)?;
         }
         disk.rename(&path("new"), &path("d/replaced"))
     });
@@ -115,7 +115,7 @@ fn nothing_is_removed_behind_a_link_that_is_swapped_in() {
     under_swaps(|disk| {
         let removed = disk.remove(&path("d/removed")).and_then(|()| disk.remove(&path("d/empty")));
         if disk.stat(&path("d/removed")).is_ok_and(|stat| stat.is_none()) {
-            disk.create(&path("d/removed"), Mode::Usual)?;
+            disk.create(&path("d/removed"), FilePermissions::Default)?;
             disk.create_dir(&path("d/empty"))?;
         }
         removed
@@ -132,7 +132,7 @@ fn no_file_behind_a_link_that_is_swapped_in_gets_a_second_name() {
 
 #[test]
 fn no_lock_is_taken_or_freed_behind_a_link_that_is_swapped_in() {
-    under_swaps(|disk| match disk.lock(&path("d/lock"), Sharing::Exclusive)? {
+    under_swaps(|disk| match disk.lock(&path("d/lock"), LockMode::Exclusive)? {
         Some(lock) => lock.describe(b"held").and_then(|()| lock.release()),
         None => Ok(()),
     });

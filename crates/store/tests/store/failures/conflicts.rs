@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use everturn_json::finding::Code;
-use everturn_store::disk::sim::{Fault, SimDisk, Trouble};
-use everturn_store::disk::{Access, Disk, Flush, Mode, Sharing};
+use everturn_json::finding::FindingCode;
+use everturn_store::disk::sim::{Fault, FaultKind, SimDisk};
+use everturn_store::disk::{Disk, FileAccess, FilePermissions, Flush, LockMode};
 use everturn_store::{Durability, FileStore, Options, Step, StoreError, Writer};
 
 use super::{LOST, text};
-use crate::support::{append, both, holder, open, path, quarantined, remove, replace, small_log};
+use crate::support::{append, both, open, owner, path, quarantined, remove, replace, small_log};
 
 /// A batch like the one that folds a journal into its document.
 fn fold() -> Vec<Step> {
@@ -25,14 +25,14 @@ fn fold() -> Vec<Step> {
 fn killed_after(applied: u64, options: &Options) -> SimDisk {
     for at in 0.. {
         let disk = SimDisk::new();
-        disk.put(&path("s/doc"), b"the document");
-        disk.put(&path("s/index"), b"its index");
-        disk.put(&path("s/journal"), b"{\"messages\":20}\n");
+        disk.put_file(&path("s/doc"), b"the document");
+        disk.put_file(&path("s/index"), b"its index");
+        disk.put_file(&path("s/journal"), b"{\"messages\":20}\n");
         let process = disk.process();
         let store = FileStore::open(Arc::new(process.clone()), options.clone()).unwrap();
         let writer = store.lock_files(&[path("s")]).unwrap();
         let before = *disk.flushes().get(&Flush::Commit).unwrap_or(&0);
-        disk.inject(Fault { at: disk.changes() + at, trouble: Trouble::Crash, lasting: false });
+        disk.inject(Fault { at: disk.changes() + at, kind: FaultKind::Crash, lasting: false });
         drop(writer.commit(fold(), Durability::Synced));
         let flushed = *disk.flushes().get(&Flush::Commit).unwrap_or(&0) > before;
         let doc = disk.contents()[&path("s/doc")] != b"the document";
@@ -50,7 +50,7 @@ fn killed_after(applied: u64, options: &Options) -> SimDisk {
 
 fn save(disk: &SimDisk, file: &str, content: &[u8]) {
     let other = disk.process();
-    let open = other.open(&path(file), Access::Append).unwrap();
+    let open = other.open(&path(file), FileAccess::Append).unwrap();
     open.set_len(0).unwrap();
     open.append(content).unwrap();
     open.sync(Flush::CheckpointFile).unwrap();
@@ -65,7 +65,7 @@ fn nothing_is_removed_by_a_commit_whose_document_another_program_has_changed() {
             let store = open(&disk).unwrap();
             let findings = store.take_findings();
             let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
-            assert!(codes.contains(&Code::ChangedByOthers), "{findings:?}");
+            assert!(codes.contains(&FindingCode::ChangedByOthers), "{findings:?}");
             assert_eq!(text(&disk, "s/doc"), "the document, saved by another program");
             assert_eq!(text(&disk, "s/journal"), "{\"messages\":20}\n", "after {applied} steps");
             assert_eq!(text(&disk, "s/log"), "{\"folded\":true}\n");
@@ -95,8 +95,8 @@ fn a_commit_that_nobody_disturbed_is_completed_on_a_copy_of_the_root() {
             // Other device and inode numbers, and everything that was seen.
             let copy = SimDisk::new();
             for (file, content) in disk.contents() {
-                copy.put(&path("dummy"), b"");
-                copy.put(&file, &content);
+                copy.put_file(&path("dummy"), b"");
+                copy.put_file(&file, &content);
             }
             let store = open(&copy).unwrap();
             assert_eq!(store.take_findings(), []);
@@ -109,14 +109,18 @@ fn a_commit_that_nobody_disturbed_is_completed_on_a_copy_of_the_root() {
 #[test]
 fn what_another_program_puts_into_a_removed_directory_is_kept() {
     let disk = SimDisk::new();
-    disk.put(&path("s/old/a"), b"{}\n");
+    disk.put_file(&path("s/old/a"), b"{}\n");
     let process = disk.process();
     let store = FileStore::open(Arc::new(process), small_log()).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "{}\n")], Durability::Synced).unwrap();
-    writer.commit(vec![remove("s/old")], Durability::Written).unwrap();
+    writer.commit(vec![remove("s/old")], Durability::Buffered).unwrap();
     disk.kill_all();
-    disk.process().create(&path("s/old/theirs"), Mode::Usual).unwrap().append(b"1").unwrap();
+    disk.process()
+        .create(&path("s/old/theirs"), FilePermissions::Default)
+        .unwrap()
+        .append(b"1")
+        .unwrap();
     let opened = open(&disk).unwrap();
     assert_eq!(text(&disk, "s/old/theirs"), "1");
     assert_eq!(opened.take_findings().len(), 1);
@@ -156,18 +160,18 @@ fn a_recovery_that_is_stopped_keeps_nobody_from_other_sessions() {
     let dying = disk.process();
     let store = FileStore::open(Arc::new(dying.clone()), small_log()).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
-    writer.commit(vec![append("s/log", "{}\n")], Durability::Written).unwrap();
+    writer.commit(vec![append("s/log", "{}\n")], Durability::Buffered).unwrap();
     dying.kill();
     // A process that recovers the log and is stopped there.
     let stopped = disk.process();
-    let lock = stopped.lock(&path(".everturn/wal/0001.recovery"), Sharing::Exclusive).unwrap();
+    let lock = stopped.lock(&path(".everturn/wal/0001.recovery"), LockMode::Exclusive).unwrap();
     let lock = lock.unwrap();
     lock.describe(br#"{"pid":4711,"started":"2026-01-01T00:00:00Z"}"#).unwrap();
     let store = open(&disk).unwrap();
     let writer = store.lock_files(&[path("t")]).unwrap();
     writer.commit(vec![append("t/log", "{}\n")], Durability::Synced).unwrap();
     match store.lock_files(&[path("s")]) {
-        Err(StoreError::Busy { holder, .. }) => assert!(holder.contains("4711"), "{holder}"),
+        Err(StoreError::Busy { owner, .. }) => assert!(owner.contains("4711"), "{owner}"),
         other => panic!("{:?}", other.map(|_| ())),
     }
     drop(lock);
@@ -180,7 +184,7 @@ fn a_recovery_that_is_stopped_keeps_nobody_from_other_sessions() {
 fn a_file_that_was_rewritten_is_searched_once_for_all_lines_of_the_log() {
     let reads = |commits: u32| {
         let disk = SimDisk::new();
-        let store = FileStore::open(Arc::new(disk.process()), Options::new(holder())).unwrap();
+        let store = FileStore::open(Arc::new(disk.process()), Options::new(owner())).unwrap();
         let writer = store.lock_files(&[path("s")]).unwrap();
         for n in 0..commits {
             let line = format!("{{\"n\":{n}}}\n");

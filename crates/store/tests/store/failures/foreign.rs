@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use everturn_json::finding::Code;
+use everturn_json::finding::FindingCode;
 use everturn_store::disk::sim::SimDisk;
-use everturn_store::disk::{Access, Disk, Flush, Mode};
-use everturn_store::{Durability, FileStore, Options, Receipt, Step, StoreError, Writer};
+use everturn_store::disk::{Disk, FileAccess, FilePermissions, Flush};
+use everturn_store::{CommitReceipt, Durability, FileStore, Options, Step, StoreError, Writer};
 
 use super::{LOST, survivals, text};
-use crate::support::{append, holder, open, path, quarantined, remove, rename, replace, small_log};
+use crate::support::{append, open, owner, path, quarantined, remove, rename, replace, small_log};
 
 /// A session with one line of ours, in the hands of a writer.
 struct Session {
@@ -20,7 +20,7 @@ struct Session {
 
 fn session() -> Session {
     let disk = SimDisk::new();
-    disk.put(&path("s/log"), b"{\"theirs\":0}\n");
+    disk.put_file(&path("s/log"), b"{\"theirs\":0}\n");
     let store = open(&disk).unwrap();
     let writer: Box<dyn Writer> = Box::new(store.lock_files(&[path("s")]).unwrap());
     let session = Session { disk, store, writer };
@@ -29,13 +29,13 @@ fn session() -> Session {
 }
 
 impl Session {
-    fn append(&self, line: &str) -> Receipt {
+    fn append(&self, line: &str) -> CommitReceipt {
         self.writer.commit(vec![append("s/log", line)], Durability::Synced).unwrap()
     }
 
     /// Another program writes at the end of the log.
     fn foreign(&self, bytes: &[u8]) {
-        let file = self.disk.process().open(&path("s/log"), Access::Append).unwrap();
+        let file = self.disk.process().open(&path("s/log"), FileAccess::Append).unwrap();
         assert_eq!(file.append(bytes).unwrap().written, bytes.len());
     }
 
@@ -95,7 +95,7 @@ fn half_a_line_is_set_aside_and_reported() {
 fn a_file_that_was_replaced_is_appended_to_under_its_name() {
     let session = session();
     let other = session.disk.process();
-    let file = other.create(&path("s/tmp"), Mode::Usual).unwrap();
+    let file = other.create(&path("s/tmp"), FilePermissions::Default).unwrap();
     file.append(b"{\"compacted\":1}\n").unwrap();
     file.sync(Flush::CheckpointFile).unwrap();
     other.rename(&path("s/tmp"), &path("s/log")).unwrap();
@@ -115,7 +115,7 @@ fn a_file_that_was_replaced_is_appended_to_under_its_name() {
 fn a_file_that_was_replaced_by_one_of_the_same_length_is_noticed() {
     let session = session();
     let other = session.disk.process();
-    let file = other.create(&path("s/tmp"), Mode::Usual).unwrap();
+    let file = other.create(&path("s/tmp"), FilePermissions::Default).unwrap();
     file.append(b"{\"compacted\":123456789}\n").unwrap();
     other.rename(&path("s/tmp"), &path("s/log")).unwrap();
     assert_eq!(session.append("{\"ours\":2}\n").appended, [24]);
@@ -125,7 +125,7 @@ fn a_file_that_was_replaced_by_one_of_the_same_length_is_noticed() {
 #[test]
 fn a_file_that_was_cut_goes_on_at_its_new_end() {
     let session = session();
-    let file = session.disk.process().open(&path("s/log"), Access::Append).unwrap();
+    let file = session.disk.process().open(&path("s/log"), FileAccess::Append).unwrap();
     file.set_len(13).unwrap();
     assert_eq!(session.append("{\"ours\":2}\n").appended, [13]);
     file.set_len(18).unwrap();
@@ -150,7 +150,7 @@ fn what_others_wrote_after_our_replacement_is_not_undone_by_a_replay() {
     let session = session();
     session.writer.commit(vec![replace("s/state", "ours")], Durability::Synced).unwrap();
     let other = session.disk.process();
-    let file = other.create(&path("s/tmp"), Mode::Usual).unwrap();
+    let file = other.create(&path("s/tmp"), FilePermissions::Default).unwrap();
     file.append(b"theirs").unwrap();
     file.sync(Flush::CheckpointFile).unwrap();
     other.rename(&path("s/tmp"), &path("s/state")).unwrap();
@@ -171,13 +171,16 @@ fn what_was_made_anew_after_a_removal_stays_when_the_removal_is_replayed() {
     writer.commit(vec![append("s/x", "{\"old\":1}\n")], Durability::Synced).unwrap();
     store.checkpoint().unwrap();
     writer.commit(vec![remove("s/x")], Durability::Synced).unwrap();
-    let theirs = disk.process().create(&path("s/x"), Mode::Usual).unwrap();
+    let theirs = disk.process().create(&path("s/x"), FilePermissions::Default).unwrap();
     theirs.append(b"theirs").unwrap();
     process.kill();
     let opened = open(&disk).unwrap();
     assert_eq!(text(&disk, "s/x"), "theirs");
     let findings = opened.take_findings();
-    assert!(findings.iter().any(|finding| finding.code == Code::ChangedByOthers), "{findings:?}");
+    assert!(
+        findings.iter().any(|finding| finding.code == FindingCode::ChangedByOthers),
+        "{findings:?}"
+    );
 }
 
 #[test]
@@ -187,9 +190,13 @@ fn written_lines_survive_another_program_that_replaces_their_file() {
     let writer = store.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "{\"n\":1}\n")], Durability::Synced).unwrap();
     store.checkpoint().unwrap();
-    writer.commit(vec![append("s/log", "{\"n\":2}\n")], Durability::Written).unwrap();
+    writer.commit(vec![append("s/log", "{\"n\":2}\n")], Durability::Buffered).unwrap();
     let other = disk.process();
-    other.create(&path("s/new"), Mode::Usual).unwrap().append(b"{\"compacted\":1}\n").unwrap();
+    other
+        .create(&path("s/new"), FilePermissions::Default)
+        .unwrap()
+        .append(b"{\"compacted\":1}\n")
+        .unwrap();
     other.rename(&path("s/new"), &path("s/log")).unwrap();
     let next = writer.commit(vec![append("s/other", "{\"n\":3}\n")], Durability::Synced);
     assert!(matches!(next, Err(StoreError::Poisoned { .. })), "{next:?}");
@@ -203,11 +210,15 @@ fn written_lines_survive_another_program_that_replaces_their_file() {
 fn save_unflushed(disk: &SimDisk, file: &str, content: &[u8], in_place: bool) {
     let other = disk.process();
     if in_place {
-        let open = other.open(&path(file), Access::Append).unwrap();
+        let open = other.open(&path(file), FileAccess::Append).unwrap();
         open.set_len(0).unwrap();
         open.append(content).unwrap();
     } else {
-        other.create(&path("s/their-temp"), Mode::Usual).unwrap().append(content).unwrap();
+        other
+            .create(&path("s/their-temp"), FilePermissions::Default)
+            .unwrap()
+            .append(content)
+            .unwrap();
         other.rename(&path("s/their-temp"), &path(file)).unwrap();
     }
 }
@@ -215,8 +226,8 @@ fn save_unflushed(disk: &SimDisk, file: &str, content: &[u8], in_place: bool) {
 /// Commits on top of a save that was not flushed: after a power cut all of it must be there.
 fn unflushed_save(in_place: bool, ignored: Option<Flush>) -> Result<(), String> {
     let disk = SimDisk::new();
-    disk.put(&path("s/state"), b"hp 10");
-    disk.put(&path("s/journal"), b"{}\n");
+    disk.put_file(&path("s/state"), b"hp 10");
+    disk.put_file(&path("s/journal"), b"{}\n");
     if let Some(why) = ignored {
         disk.ignore_flush(why);
     }
@@ -265,9 +276,9 @@ pub(crate) fn notices(why: Flush) -> bool {
 fn a_save_that_was_not_flushed_is_found_although_its_directory_was_flushed_before() {
     let disk = SimDisk::new();
     for file in ["s/first", "s/state", "s/journal", "s/known"] {
-        disk.put(&path(file), b"0");
+        disk.put_file(&path(file), b"0");
     }
-    let store = FileStore::open(Arc::new(disk.process()), Options::new(holder())).unwrap();
+    let store = FileStore::open(Arc::new(disk.process()), Options::new(owner())).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
     let commit = |steps: Vec<Step>| writer.commit(steps, Durability::Synced).unwrap();
     let cut = |expected: &[&str]| {
@@ -299,8 +310,8 @@ fn a_save_that_was_not_flushed_is_found_although_its_directory_was_flushed_befor
 fn a_save_on_top_of_a_commit_costs_one_flush_of_its_directory_for_each_batch() {
     let disk = SimDisk::new();
     let files: Vec<String> = (0..5).map(|number| format!("s/{number}")).collect();
-    files.iter().for_each(|file| disk.put(&path(file), b"0"));
-    let store = FileStore::open(Arc::new(disk.process()), Options::new(holder())).unwrap();
+    files.iter().for_each(|file| disk.put_file(&path(file), b"0"));
+    let store = FileStore::open(Arc::new(disk.process()), Options::new(owner())).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
     let commit = |content: &str| {
         let before = disk.flushes();
@@ -335,7 +346,7 @@ fn a_save_on_top_of_a_commit_costs_one_flush_of_its_directory_for_each_batch() {
 fn kept_save(ignored: Option<Flush>) -> Result<(), String> {
     let disk = SimDisk::new();
     for file in ["s/state", "s/journal", "s/dir/file", "s/old/file"] {
-        disk.put(&path(file), b"0");
+        disk.put_file(&path(file), b"0");
     }
     let store = open(&disk).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
@@ -354,7 +365,7 @@ fn kept_save(ignored: Option<Flush>) -> Result<(), String> {
     for dir in ["s/dir", "s/old"] {
         let other = disk.process();
         other.create_dir(&path(dir)).unwrap();
-        let file = other.create(&path(&format!("{dir}/file")), Mode::Usual).unwrap();
+        let file = other.create(&path(&format!("{dir}/file")), FilePermissions::Default).unwrap();
         file.append(b"theirs").unwrap();
     }
     ignored.into_iter().for_each(|why| disk.ignore_flush(why));

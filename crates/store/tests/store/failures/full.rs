@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_store::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn_store::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
 use everturn_store::{Durability, FileStore, Options, Step, StoreError, Writer};
 
 use super::{ENOSPC, survivals, text};
@@ -72,14 +72,14 @@ fn t15_a_full_disk_and_a_power_cut_lose_double_and_skip_no_turn() {
 fn no_turn_is_lost_doubled_or_skipped(options: &Options) {
     let (mut points, mut tries) = (0, 0);
     for (trouble, lasting) in [
-        (Trouble::Error(ENOSPC), false),
-        (Trouble::Error(ENOSPC), true),
-        (Trouble::Short, false),
-        (Trouble::Short, true),
+        (FaultKind::Error(ENOSPC), false),
+        (FaultKind::Error(ENOSPC), true),
+        (FaultKind::Short, false),
+        (FaultKind::Short, true),
     ] {
         for at in 0.. {
             let disk = SimDisk::new();
-            disk.inject(Fault { at, trouble, lasting });
+            disk.inject(Fault { at, kind: trouble, lasting });
             let acknowledged = play(&disk, lasting, options);
             let place = format!("{trouble:?} at change {at}, lasting {lasting}");
             if disk.changes() <= at {
@@ -113,7 +113,7 @@ fn t15_a_state_file_that_a_power_cut_left_empty_is_healed() {
     for number in 1..=2 {
         writer.commit(turn(number), Durability::Synced).unwrap();
     }
-    disk.power_cut(Survival { data: Data::Lost, names: Names::Kept });
+    disk.power_cut(Survival { data: DataSurvival::Lost, names: NameSurvival::Kept });
     let state = path("s/state.json");
     assert_eq!(disk.contents().get(&state).map(Vec::len), Some(0), "the name without the bytes");
     let store = open(&disk).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_store::disk::Flush;
-use everturn_store::disk::sim::{Fault, SimDisk, Trouble};
+use everturn_store::disk::sim::{Fault, FaultKind, SimDisk};
 use everturn_store::{Durability, FileStore, Step, StoreError, Writer};
 
 use super::{LOST, survivals};
@@ -11,9 +11,9 @@ use crate::support::{Files, append, both, data, open, path, readable, remove, re
 
 fn mounted() -> SimDisk {
     let disk = SimDisk::new();
-    disk.put(&path("paused/old/log"), b"{}\n");
-    disk.put(&path("active/one/log"), b"{}\n");
-    disk.put(&path("active/one/deep/state"), b"{\"state\":1}");
+    disk.put_file(&path("paused/old/log"), b"{}\n");
+    disk.put_file(&path("active/one/log"), b"{}\n");
+    disk.put_file(&path("active/one/deep/state"), b"{\"state\":1}");
     disk.mount_at(&path("active"));
     disk
 }
@@ -66,7 +66,7 @@ fn every_crash(ignored: Option<Flush>) -> Result<u64, String> {
             if let Some(why) = ignored {
                 disk.ignore_flush(why);
             }
-            disk.inject(Fault { at, trouble: Trouble::Crash, lasting: false });
+            disk.inject(Fault { at, kind: FaultKind::Crash, lasting: false });
             let (states, _) = run(&disk, options.clone());
             if !disk.crashed() {
                 break;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use everturn_json::finding::Code;
+use everturn_json::finding::FindingCode;
 use everturn_store::disk::Disk;
-use everturn_store::disk::sim::{Data, Fault, Names, SimDisk, Survival, Trouble};
+use everturn_store::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
 use everturn_store::{Durability, FileStore, Options, Step, StoreError, Writer};
 
 use super::{EACCES, EIO, ENOSPC, LOST};
@@ -13,9 +13,9 @@ use crate::support::{Files, append, both, data, open, path, readable, remove, re
 /// A disk on which a process has died with much to be replayed, and what it must hold then.
 fn left(survival: Survival, options: Options) -> (SimDisk, Files) {
     let disk = SimDisk::new();
-    disk.put(&path("s/torn"), b"{}\n{\"torn");
-    disk.put(&path("s/old"), b"{}\n");
-    disk.put(&path("s/gone/file"), b"{}\n");
+    disk.put_file(&path("s/torn"), b"{}\n{\"torn");
+    disk.put_file(&path("s/old"), b"{}\n");
+    disk.put_file(&path("s/gone/file"), b"{}\n");
     let store = FileStore::open(Arc::new(disk.process()), options).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
     let steps = vec![
@@ -33,18 +33,20 @@ fn left(survival: Survival, options: Options) -> (SimDisk, Files) {
 }
 
 /// Fails one operation after the other while the store is opened; then it is opened again.
-fn every_failure_is_survived(trouble: Trouble, lasting: bool, options: &Options) -> u64 {
+fn every_failure_is_survived(trouble: FaultKind, lasting: bool, options: &Options) -> u64 {
     let mut places = 0;
-    for (data_left, names) in
-        [(Data::Lost, Names::Lost), (Data::Prefix, Names::Kept), (Data::Hole, Names::Prefix)]
-    {
+    for (data_left, names) in [
+        (DataSurvival::Lost, NameSurvival::Lost),
+        (DataSurvival::Prefix, NameSurvival::Kept),
+        (DataSurvival::Hole, NameSurvival::Prefix),
+    ] {
         let (disk, all) = left(Survival { data: data_left, names }, options.clone());
         for ahead in 0.. {
             let disk = disk.fork();
-            let reading = matches!(trouble, Trouble::ReadError(_));
+            let reading = matches!(trouble, FaultKind::ReadError(_));
             let count = || if reading { disk.reads() } else { disk.changes() };
             let at = count() + ahead;
-            disk.inject(Fault { at, trouble, lasting });
+            disk.inject(Fault { at, kind: trouble, lasting });
             let opened = open(&disk);
             let failed = count() > at;
             let place = format!("{trouble:?} {ahead} ahead, {data_left:?} {names:?}");
@@ -61,7 +63,7 @@ fn every_failure_is_survived(trouble: Trouble, lasting: bool, options: &Options)
                 assert_eq!(shown, readable(&all), "{place}: opened without a word");
             }
             drop(opened);
-            disk.heal();
+            disk.clear_faults();
             // Whatever the failed attempt has written may be lost again.
             if ahead % 2 == 0 {
                 disk.power_cut(LOST);
@@ -82,13 +84,13 @@ fn a_replay_that_fails_is_an_error_and_can_be_tried_again() {
     let mut places = 0;
     for lasting in [false, true] {
         for trouble in [
-            Trouble::Error(EIO),
-            Trouble::Error(ENOSPC),
-            Trouble::Error(EACCES),
-            Trouble::Short,
-            Trouble::FlushLost,
-            Trouble::ReadError(EIO),
-            Trouble::ReadError(EACCES),
+            FaultKind::Error(EIO),
+            FaultKind::Error(ENOSPC),
+            FaultKind::Error(EACCES),
+            FaultKind::Short,
+            FaultKind::FlushLost,
+            FaultKind::ReadError(EIO),
+            FaultKind::ReadError(EACCES),
         ] {
             for options in both() {
                 places += every_failure_is_survived(trouble, lasting, &options);
@@ -107,12 +109,12 @@ fn a_lock_that_cannot_replay_the_dead_is_not_given() {
     let options = crate::support::small_log();
     let dying = FileStore::open(Arc::new(process.clone()), options).unwrap();
     let writer = dying.lock_files(&[path("s")]).unwrap();
-    writer.commit(vec![append("s/log", "1\n")], Durability::Written).unwrap();
+    writer.commit(vec![append("s/log", "1\n")], Durability::Buffered).unwrap();
     process.kill();
     // The locks of the scope and of the log are taken; the first change of the replay fails.
-    disk.inject(Fault { at: disk.changes() + 7, trouble: Trouble::Error(EIO), lasting: true });
+    disk.inject(Fault { at: disk.changes() + 7, kind: FaultKind::Error(EIO), lasting: true });
     assert!(matches!(living.lock_files(&[path("s")]), Err(StoreError::Io { .. })));
-    disk.heal();
+    disk.clear_faults();
     let heir = living.lock_files(&[path("s")]).unwrap();
     heir.commit(vec![append("s/log", "2\n")], Durability::Synced).unwrap();
     assert_eq!(super::text(&disk, "s/log"), "1\n2\n");
@@ -126,7 +128,7 @@ fn with_obstacle(in_the_way: &str, steps: Vec<Step>) -> SimDisk {
     writer.commit(steps, Durability::Synced).unwrap();
     writer.commit(vec![append("t/log", "1\n")], Durability::Synced).unwrap();
     disk.power_cut(LOST);
-    disk.put(&path(in_the_way), b"in the way");
+    disk.put_file(&path(in_the_way), b"in the way");
     disk
 }
 
@@ -145,8 +147,8 @@ fn what_cannot_be_replayed_closes_its_scope_and_no_other() {
         for _ in 0..2 {
             let store = open(&disk).unwrap();
             let codes: Vec<_> = store.take_findings().iter().map(|found| found.code).collect();
-            assert!(codes.contains(&Code::CannotReplay), "{in_the_way}: {codes:?}");
-            assert!(codes.iter().all(|code| *code == Code::CannotReplay), "{codes:?}");
+            assert!(codes.contains(&FindingCode::CannotReplay), "{in_the_way}: {codes:?}");
+            assert!(codes.iter().all(|code| *code == FindingCode::CannotReplay), "{codes:?}");
             let refused = store.lock_files(&[path("s")]).map(|_| ());
             assert!(matches!(refused, Err(StoreError::Blocked { .. })), "{refused:?}");
             let writer = store.lock_files(&[path("t")]).unwrap();

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use everturn_json::names::FilePath;
 use everturn_store::disk::sim::SimDisk;
 use everturn_store::disk::{
-    Access, Appended, Disk, DiskFile, DiskLock, Flush, Listing, Mode, Sharing, Stat,
+    AppendResult, DirListing, Disk, DiskFile, DiskLock, FileAccess, FilePermissions, FileStat,
+    Flush, LockMode,
 };
 use everturn_store::{Durability, FileStore, Options, Step, StoreError, Writer};
 
 use super::{ENOSPC, LOST, text};
-use crate::support::{append, holder, path, remove, rename, replace};
+use crate::support::{append, owner, path, remove, rename, replace};
 
 /// What a directory takes.
 const BLOCK: u64 = 4096;
@@ -43,19 +44,19 @@ impl FullDisk {
 }
 
 impl Disk for FullDisk {
-    fn open(&self, path: &FilePath, access: Access) -> io::Result<Box<dyn DiskFile>> {
+    fn open(&self, path: &FilePath, access: FileAccess) -> io::Result<Box<dyn DiskFile>> {
         Ok(self.file(self.disk.open(path, access)?))
     }
 
-    fn create(&self, path: &FilePath, mode: Mode) -> io::Result<Box<dyn DiskFile>> {
+    fn create(&self, path: &FilePath, mode: FilePermissions) -> io::Result<Box<dyn DiskFile>> {
         Ok(self.file(self.disk.create(path, mode)?))
     }
 
-    fn stat(&self, path: &FilePath) -> io::Result<Option<Stat>> {
+    fn stat(&self, path: &FilePath) -> io::Result<Option<FileStat>> {
         self.disk.stat(path)
     }
 
-    fn list(&self, dir: &FilePath) -> io::Result<Listing> {
+    fn list(&self, dir: &FilePath) -> io::Result<DirListing> {
         self.disk.list(dir)
     }
 
@@ -80,7 +81,7 @@ impl Disk for FullDisk {
         self.disk.sync_dir(dir, why)
     }
 
-    fn lock(&self, path: &FilePath, sharing: Sharing) -> io::Result<Option<Box<dyn DiskLock>>> {
+    fn lock(&self, path: &FilePath, sharing: LockMode) -> io::Result<Option<Box<dyn DiskLock>>> {
         let is_scope = path.is_within(&self::path(".everturn/locks"));
         if is_scope && self.room.load(Ordering::Relaxed) < self.lock_room.load(Ordering::Relaxed) {
             return Err(io::Error::from_raw_os_error(ENOSPC));
@@ -99,7 +100,7 @@ struct FullFile {
 }
 
 impl DiskFile for FullFile {
-    fn stat(&self) -> io::Result<Stat> {
+    fn stat(&self) -> io::Result<FileStat> {
         self.file.stat()
     }
 
@@ -113,7 +114,7 @@ impl DiskFile for FullFile {
         self.file.write_at(offset, bytes)
     }
 
-    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
+    fn append(&self, bytes: &[u8]) -> io::Result<AppendResult> {
         self.disk.take(bytes.len() as u64)?;
         self.file.append(bytes)
     }
@@ -136,7 +137,7 @@ impl DiskFile for FullFile {
 
 /// Opens the store with a log of the usual length.
 fn open(disk: impl Disk + 'static) -> FileStore {
-    FileStore::open(Arc::new(disk), Options::new(holder())).unwrap()
+    FileStore::open(Arc::new(disk), Options::new(owner())).unwrap()
 }
 
 /// A root with a session, whose log is closed, on a disk that has become full.
@@ -184,7 +185,7 @@ fn on_a_full_disk_a_session_goes_to_the_trash_and_comes_back_and_is_deleted() {
 fn in_the_end_all_of_a_closed_log_goes() {
     let (disk, full) = full();
     let log = path(".everturn/wal/0001.log");
-    disk.open(&log, Access::Write).unwrap().set_len(256 << 10).unwrap();
+    disk.open(&log, FileAccess::Write).unwrap().set_len(256 << 10).unwrap();
     let place = ".everturn/trash/20260101T100000Z-s";
     full.lock_room.store(128 << 10, Ordering::Relaxed);
     let store = open(full);
@@ -193,7 +194,7 @@ fn in_the_end_all_of_a_closed_log_goes() {
     writer.commit(away, Durability::Synced).unwrap();
     drop((writer, store));
     assert_eq!(text(&disk, &format!("{place}/s/turns.jsonl")), "{}\n");
-    let store = FileStore::open(Arc::new(disk.process()), Options::new(holder())).unwrap();
+    let store = FileStore::open(Arc::new(disk.process()), Options::new(owner())).unwrap();
     assert!(store.take_findings().is_empty());
 }
 
@@ -278,7 +279,7 @@ fn on_a_full_disk_the_trash_is_used_beside_a_process_that_has_the_log() {
 /// A process was killed with commits in the log, before or after they were carried out; then the disk ran full.
 fn killed(applied: bool) -> (SimDisk, FullDisk) {
     let (disk, full) = full();
-    disk.put(&path("s/state"), b"old");
+    disk.put_file(&path("s/state"), b"old");
     let process = disk.process();
     let store = open(process.clone());
     let writer = store.lock_files(&[path("s")]).unwrap();
@@ -286,8 +287,8 @@ fn killed(applied: bool) -> (SimDisk, FullDisk) {
     writer.commit(steps, Durability::Synced).unwrap();
     process.kill();
     if !applied {
-        disk.put(&path("s/state"), b"old");
-        disk.put(&path("s/turns.jsonl"), b"{}\n");
+        disk.put_file(&path("s/state"), b"old");
+        disk.put_file(&path("s/turns.jsonl"), b"{}\n");
     }
     (disk, full)
 }
@@ -308,7 +309,7 @@ fn on_a_full_disk_the_trash_is_used_after_a_kill() {
 fn on_a_full_disk_recovery_flushes_what_is_in_its_place() {
     let (disk, full) = killed(true);
     // No room in the log, and no reserve.
-    let log = disk.open(&path(".everturn/wal/0001.log"), Access::Write).unwrap();
+    let log = disk.open(&path(".everturn/wal/0001.log"), FileAccess::Write).unwrap();
     log.set_len(64 << 10).unwrap();
     disk.process().remove(&path(".everturn/wal/reserve")).unwrap();
     drop(open(full));

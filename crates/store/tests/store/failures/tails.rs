@@ -1,6 +1,6 @@
 //! T1, T3: what an append finds at the end of a file.
 
-use everturn_json::finding::Code;
+use everturn_json::finding::FindingCode;
 use everturn_store::disk::sim::SimDisk;
 use everturn_store::{Durability, Writer};
 
@@ -16,7 +16,7 @@ fn t01_a_torn_last_line_is_set_aside_whatever_is_left_of_it() {
     for cut in 0..=LAST.len() {
         let disk = SimDisk::new();
         let torn = &LAST.as_bytes()[..cut];
-        disk.put(&path("s/log.jsonl"), &[BEFORE.as_bytes(), torn].concat());
+        disk.put_file(&path("s/log.jsonl"), &[BEFORE.as_bytes(), torn].concat());
         let store = open(&disk).unwrap();
         let writer = store.lock_files(&[path("s")]).unwrap();
         let receipt = writer.commit(vec![append("s/log.jsonl", NEXT)], Durability::Synced).unwrap();
@@ -34,7 +34,7 @@ fn t01_a_torn_last_line_is_set_aside_whatever_is_left_of_it() {
             let [finding] = &receipt.findings[..] else { panic!("{:?}", receipt.findings) };
             let place = (finding.file.clone(), finding.offset, finding.code);
             let start = BEFORE.len() as u64;
-            assert_eq!(place, (path("s/log.jsonl"), Some(start), Code::SetAside));
+            assert_eq!(place, (path("s/log.jsonl"), Some(start), FindingCode::SetAside));
             assert!(finding.message.starts_with(&format!("{cut} bytes")), "{finding}");
         }
     }
@@ -48,7 +48,7 @@ fn t01_two_torn_lines_are_both_kept() {
     for torn in ["{\"a\":", "{\"b\":", "{\"a\":"] {
         let mut content = text(&disk, "s/log").into_bytes();
         content.extend_from_slice(torn.as_bytes());
-        disk.put(&path("s/log"), &content);
+        disk.put_file(&path("s/log"), &content);
         writer.commit(vec![append("s/log", "{}\n")], Durability::Synced).unwrap();
     }
     assert_eq!(text(&disk, "s/log"), "{}\n{}\n{}\n");
@@ -58,7 +58,7 @@ fn t01_two_torn_lines_are_both_kept() {
 /// Appends to a file with this content; checks what the file holds then, and what was set aside.
 fn check(content: &[u8], expect: &[u8], aside: &[&[u8]]) {
     let disk = SimDisk::new();
-    disk.put(&path("s/log"), content);
+    disk.put_file(&path("s/log"), content);
     let store = open(&disk).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "{\"new\":1}\n")], Durability::Synced).unwrap();

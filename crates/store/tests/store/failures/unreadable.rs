@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use everturn_store::disk::sim::{Fault, SimDisk, Trouble};
+use everturn_store::disk::sim::{Fault, FaultKind, SimDisk};
 use everturn_store::{
-    Durability, Expect, FileStore, Fingerprint, Secrecy, Step, Store, StoreError, Writer,
+    Durability, FileMode, FileStore, Fingerprint, Precondition, Step, Store, StoreError, Writer,
 };
 
 use super::{EACCES, EIO, ENOENT};
@@ -14,9 +14,9 @@ use crate::support::{Files, append, data, path, readable, remove, rename, replac
 fn commits() -> Vec<(&'static str, Vec<Step>)> {
     let known = Step::Replace {
         file: path("s/state.json"),
-        expect: Expect::Content(Fingerprint::of(b"{\"good\":true}")),
+        expect: Precondition::Content(Fingerprint::of(b"{\"good\":true}")),
         bytes: b"{\"new\":true}".to_vec(),
-        secrecy: Secrecy::Usual,
+        mode: FileMode::Default,
     };
     vec![
         ("replace", vec![replace("s/state.json", "{\"new\":true}")]),
@@ -39,10 +39,10 @@ fn commits() -> Vec<(&'static str, Vec<Step>)> {
 
 fn prepared() -> (SimDisk, FileStore, impl Writer) {
     let disk = SimDisk::new();
-    disk.put(&path("s/state.json"), b"{\"good\":true}");
-    disk.put(&path("s/log.jsonl"), b"{\"turn\":1}\n{\"turn\":2}\n");
-    disk.put(&path("s/torn.jsonl"), b"{\"turn\":1}\n{\"tu");
-    disk.put(&path("s/open.jsonl"), b"{\"turn\":1}");
+    disk.put_file(&path("s/state.json"), b"{\"good\":true}");
+    disk.put_file(&path("s/log.jsonl"), b"{\"turn\":1}\n{\"turn\":2}\n");
+    disk.put_file(&path("s/torn.jsonl"), b"{\"turn\":1}\n{\"tu");
+    disk.put_file(&path("s/open.jsonl"), b"{\"turn\":1}");
     let store = FileStore::open(Arc::new(disk.process()), small_log()).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
     // The log is there, so that only reads of the commit itself follow.
@@ -63,10 +63,10 @@ fn every_read_fails(what: &str, steps: &[Step], code: i32, lasting: bool) -> u64
         let (disk, store, writer) = prepared();
         let before = data(&disk);
         let at = disk.reads() + ahead;
-        disk.inject(Fault { at, trouble: Trouble::ReadError(code), lasting });
+        disk.inject(Fault { at, kind: FaultKind::ReadError(code), lasting });
         let outcome = writer.commit(steps.to_vec(), Durability::Synced);
         let failed = disk.reads() > at;
-        disk.heal();
+        disk.clear_faults();
         if !failed {
             outcome.unwrap();
             return ahead;
@@ -117,7 +117,7 @@ fn t09_a_read_that_fails_is_not_an_empty_file() {
         for ahead in 0..3 {
             let (disk, store, _writer) = prepared();
             let at = disk.reads() + ahead;
-            disk.inject(Fault { at, trouble: Trouble::ReadError(code), lasting: false });
+            disk.inject(Fault { at, kind: FaultKind::ReadError(code), lasting: false });
             let error = store.read(&path("s/state.json"), 0..99).unwrap_err();
             assert!(
                 matches!(&error, StoreError::Io { path: place, .. }

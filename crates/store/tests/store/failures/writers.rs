@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_json::names::FilePath;
-use everturn_store::disk::sim::{Fault, SimDisk, Trouble};
+use everturn_store::disk::sim::{Fault, FaultKind, SimDisk};
 use everturn_store::disk::{Disk, RealDisk};
 use everturn_store::{Durability, FileStore, Store, StoreError, Writer};
 
@@ -22,7 +22,7 @@ fn t06_the_second_writer_of_a_session_is_told_to_wait() {
     let ((_, first), (_, second)) = (real(dir.path()), real(dir.path()));
     let writer = first.lock(&[path("s")]).unwrap();
     let busy = second.lock(&[path("s")]).map(|_| ()).unwrap_err();
-    assert!(matches!(&busy, StoreError::Busy { holder, .. } if holder.starts_with("pid 1,")));
+    assert!(matches!(&busy, StoreError::Busy { owner, .. } if owner.starts_with("pid 1,")));
     writer.commit(vec![append("s/log", "1\n")], Durability::Synced).unwrap();
     writer.release().unwrap();
     let writer = second.lock(&[path("s")]).unwrap();
@@ -91,7 +91,7 @@ fn t06_a_writer_that_is_killed_anywhere_leaves_its_session_to_the_next() {
         };
         // The process stops at one change, as if it had been killed there.
         let at = disk.changes() + point;
-        disk.inject(Fault { at, trouble: Trouble::Error(super::EIO), lasting: true });
+        disk.inject(Fault { at, kind: FaultKind::Error(super::EIO), lasting: true });
         let mut acknowledged = String::new();
         let mut under_way = String::new();
         if let Ok(writer) = first.lock_files(&[path("s")]) {
@@ -108,7 +108,7 @@ fn t06_a_writer_that_is_killed_anywhere_leaves_its_session_to_the_next() {
         }
         let done = disk.changes() <= at;
         dying.kill();
-        disk.heal();
+        disk.clear_faults();
         let writer = second.lock(&[path("s")]).unwrap();
         let now = text(&disk, "s/log");
         assert_eq!(now, text(&disk, "s/more"), "killed at {point}");

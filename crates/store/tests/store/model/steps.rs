@@ -1,8 +1,8 @@
 //! Batches of steps, sensible and not, that often meet each other.
 
 use everturn_json::names::FilePath;
-use everturn_store::disk::sim::{Data, Names, Survival, Trouble};
-use everturn_store::{At, Durability, Expect, Fingerprint, Secrecy, Step};
+use everturn_store::disk::sim::{DataSurvival, FaultKind, NameSurvival, Survival};
+use everturn_store::{AppendAt, Durability, FileMode, Fingerprint, Precondition, Step};
 
 use super::random::Random;
 use crate::support::{Files, path};
@@ -75,20 +75,20 @@ impl Maker {
                 }
                 let end = known.map_or(0, |bytes| bytes.len() as u64);
                 let at = match random.below(8) {
-                    0 => At::Exactly(end),
-                    1 if random.once_in(4) => At::Exactly(end + 1),
-                    _ => At::End,
+                    0 => AppendAt::Offset(end),
+                    1 if random.once_in(4) => AppendAt::Offset(end + 1),
+                    _ => AppendAt::End,
                 };
                 Step::Append { file, at, lines }
             }
             6..=8 => {
                 let expect = match random.below(6) {
-                    0 => Expect::Absent,
-                    1 => Expect::Content(Fingerprint::of(known.map_or(b"?", |b| b))),
-                    _ => Expect::Anything,
+                    0 => Precondition::Absent,
+                    1 => Precondition::Content(Fingerprint::of(known.map_or(b"?", |b| b))),
+                    _ => Precondition::Anything,
                 };
-                let secrecy = if random.once_in(6) { Secrecy::Private } else { Secrecy::Usual };
-                Step::Replace { file, expect, bytes: self.content(random), secrecy }
+                let mode = if random.once_in(6) { FileMode::OwnerOnly } else { FileMode::Default };
+                Step::Replace { file, expect, bytes: self.content(random), mode }
             }
             9 | 10 => Step::Rename { from: file, to: Self::place(random, scopes) },
             _ => Step::Remove { path: file },
@@ -97,25 +97,31 @@ impl Maker {
 }
 
 pub(crate) fn durability(random: &mut Random) -> Durability {
-    if random.once_in(3) { Durability::Synced } else { Durability::Written }
+    if random.once_in(3) { Durability::Synced } else { Durability::Buffered }
 }
 
 pub(crate) fn survival(random: &mut Random) -> Survival {
-    let data =
-        [Data::Lost, Data::Kept, Data::Prefix, Data::Hole, Data::Last, Data::Mixed(random.next())];
-    let names = [Names::Lost, Names::Kept, Names::Prefix];
+    let data = [
+        DataSurvival::Lost,
+        DataSurvival::Kept,
+        DataSurvival::Prefix,
+        DataSurvival::Hole,
+        DataSurvival::Last,
+        DataSurvival::Mixed(random.next()),
+    ];
+    let names = [NameSurvival::Lost, NameSurvival::Kept, NameSurvival::Prefix];
     Survival { data: *random.pick(&data), names: *random.pick(&names) }
 }
 
-pub(crate) fn trouble(random: &mut Random) -> Trouble {
+pub(crate) fn trouble(random: &mut Random) -> FaultKind {
     let troubles = [
-        Trouble::Error(5),
-        Trouble::Error(13),
-        Trouble::Error(28),
-        Trouble::Short,
-        Trouble::FlushLost,
-        Trouble::ReadError(5),
-        Trouble::ReadError(13),
+        FaultKind::Error(5),
+        FaultKind::Error(13),
+        FaultKind::Error(28),
+        FaultKind::Short,
+        FaultKind::FlushLost,
+        FaultKind::ReadError(5),
+        FaultKind::ReadError(13),
     ];
     *random.pick(&troubles)
 }

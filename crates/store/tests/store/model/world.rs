@@ -7,8 +7,8 @@ use std::sync::Arc;
 use everturn_json::names::FilePath;
 use everturn_store::disk::sim::SimDisk;
 use everturn_store::{
-    Durability, Expect, FileStore, FileWriter, MemoryStore, Options, Receipt, Secrecy, Step, Store,
-    StoreError, Writer,
+    CommitReceipt, Durability, FileMode, FileStore, FileWriter, MemoryStore, Options, Precondition,
+    Step, Store, StoreError, Writer,
 };
 
 use crate::support::{Files, append, data, is_own, path, readable, remove};
@@ -58,7 +58,7 @@ pub(crate) struct World {
     pub(crate) foreign: Vec<(FilePath, Vec<u8>)>,
 }
 
-pub(crate) type Outcome = Result<Receipt, StoreError>;
+pub(crate) type Outcome = Result<CommitReceipt, StoreError>;
 
 impl World {
     pub(crate) fn new(options: Options) -> World {
@@ -143,7 +143,7 @@ impl World {
         let fate = &mut self.living[index].fate;
         match durability {
             Durability::Synced => fate.earlier.clear(),
-            Durability::Written => fate.earlier.push(before),
+            Durability::Buffered => fate.earlier.push(before),
         }
     }
 
@@ -254,8 +254,8 @@ impl World {
             commit(vec![remove(&inside)]).unwrap();
         }
         for (file, bytes) in self.model.contents() {
-            let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
-            commit(vec![Step::Replace { file, expect, bytes, secrecy }]).unwrap();
+            let (expect, mode) = (Precondition::Anything, FileMode::Default);
+            commit(vec![Step::Replace { file, expect, bytes, mode }]).unwrap();
         }
         let after = |steps: &Vec<Step>| {
             // One that the model refuses was refused before its turn to be written came.
@@ -291,8 +291,8 @@ impl World {
             }
             for (file, bytes) in data(&self.disk).into_iter().filter(|(f, _)| f.is_within(scope)) {
                 let secret = secrets.contains(&file);
-                let secrecy = if secret { Secrecy::Private } else { Secrecy::Usual };
-                commit(vec![Step::Replace { file, expect: Expect::Anything, bytes, secrecy }]);
+                let mode = if secret { FileMode::OwnerOnly } else { FileMode::Default };
+                commit(vec![Step::Replace { file, expect: Precondition::Anything, bytes, mode }]);
             }
         }
     }
@@ -336,16 +336,16 @@ impl World {
         assert_eq!(found.get(file), Some(known), "{file} beside the foreign line");
         let bytes = data(&self.disk).remove(file).unwrap();
         let writer = self.model.lock(&[FilePath::root()]).unwrap();
-        let (expect, secrecy) = (Expect::Anything, Secrecy::Usual);
-        let step = Step::Replace { file: file.clone(), expect, bytes, secrecy };
+        let (expect, mode) = (Precondition::Anything, FileMode::Default);
+        let step = Step::Replace { file: file.clone(), expect, bytes, mode };
         writer.commit(vec![step], Durability::Synced).unwrap();
         true
     }
 }
 
 fn foreign_append(disk: &SimDisk, file: &FilePath, line: &[u8]) {
-    use everturn_store::disk::{Access, Disk, Flush};
-    let open = disk.open(file, Access::Append).unwrap();
+    use everturn_store::disk::{Disk, FileAccess, Flush};
+    let open = disk.open(file, FileAccess::Append).unwrap();
     assert_eq!(open.append(line).unwrap().written, line.len());
     open.sync(Flush::CheckpointFile).unwrap();
     for dir in file.ancestors() {
@@ -358,7 +358,7 @@ pub(crate) fn same(outcome: &Outcome, expected: &Outcome) {
     match (outcome, expected) {
         (Ok(receipt), Ok(wanted)) => {
             assert_eq!(receipt.appended, wanted.appended);
-            let places = |receipt: &Receipt| -> BTreeMap<FilePath, Option<u64>> {
+            let places = |receipt: &CommitReceipt| -> BTreeMap<FilePath, Option<u64>> {
                 receipt.findings.iter().map(|f| (f.file.clone(), f.offset)).collect()
             };
             assert_eq!(places(receipt), places(wanted));

@@ -1,8 +1,8 @@
 //! Another program saves a file after a staged content got that name and the process was killed.
 
-use everturn_json::finding::Code;
-use everturn_store::disk::sim::{Fault, SimDisk, Trouble};
-use everturn_store::disk::{Access, Disk, Mode};
+use everturn_json::finding::FindingCode;
+use everturn_store::disk::sim::{Fault, FaultKind, SimDisk};
+use everturn_store::disk::{Disk, FileAccess, FilePermissions};
 use everturn_store::{Durability, Writer};
 
 use super::{content, open_staging, text};
@@ -13,11 +13,11 @@ use crate::support::{append, open, path, quarantined, rename, replace, staged};
 fn save(disk: &SimDisk, file: &str, in_place: bool) {
     let other = disk.process();
     let theirs = if in_place {
-        let open = other.open(&path(file), Access::Append).unwrap();
+        let open = other.open(&path(file), FileAccess::Append).unwrap();
         open.set_len(0).unwrap();
         open
     } else {
-        other.create(&path("s/their-temp"), Mode::Usual).unwrap()
+        other.create(&path("s/their-temp"), FilePermissions::Default).unwrap()
     };
     theirs.append(b"by another program").unwrap();
     if !in_place {
@@ -28,7 +28,7 @@ fn save(disk: &SimDisk, file: &str, in_place: bool) {
 /// A process that was killed after it has replaced `s/state` some times, and renamed it.
 fn killed(replacements: usize, renamed: bool) -> (SimDisk, &'static str) {
     let disk = SimDisk::new();
-    disk.put(&path("s/state"), b"old");
+    disk.put_file(&path("s/state"), b"old");
     let process = disk.process();
     let store = open_staging(&process);
     let writer = store.lock_files(&[path("s")]).unwrap();
@@ -53,7 +53,7 @@ fn an_acknowledged_content_goes_to_the_quarantine() {
         let findings = store.take_findings();
         assert_eq!(
             findings.iter().map(|found| found.code).collect::<Vec<_>>(),
-            [Code::ChangedByOthers]
+            [FindingCode::ChangedByOthers]
         );
         assert!(findings[0].message.contains(".everturn/quarantine/"), "{findings:?}");
         drop(store);
@@ -97,11 +97,11 @@ fn a_recovery_that_is_killed_keeps_the_content_too() {
         let (disk, file) = killed(1, false);
         // The content has not got its place yet.
         let beside = staged(&disk).remove(0);
-        disk.put(&path("s/state"), b"old");
-        disk.put(&beside, content(1).as_bytes());
-        disk.inject(Fault { at: disk.changes() + point, trouble: Trouble::Crash, lasting: false });
+        disk.put_file(&path("s/state"), b"old");
+        disk.put_file(&beside, content(1).as_bytes());
+        disk.inject(Fault { at: disk.changes() + point, kind: FaultKind::Crash, lasting: false });
         let done = open(&disk).is_ok();
-        disk.heal();
+        disk.clear_faults();
         if done && !disk.crashed() {
             break;
         }

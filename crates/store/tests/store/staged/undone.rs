@@ -1,6 +1,6 @@
 //! Batches with large contents that fail are taken back, whatever happens meanwhile.
 
-use everturn_store::disk::sim::{Fault, SimDisk, Trouble};
+use everturn_store::disk::sim::{Fault, FaultKind, SimDisk};
 use everturn_store::{Durability, FileStore, FileWriter, Step, StoreError, Writer};
 
 use super::{ENOSPC, content, open_staging};
@@ -10,7 +10,7 @@ use crate::support::{Files, append, data, open, path, readable, rename, replace,
 /// A store with files, and a batch that changes them in every way.
 fn prepared(disk: &SimDisk) -> (FileStore, FileWriter) {
     for file in OLD {
-        disk.put(&path(file), b"old");
+        disk.put_file(&path(file), b"old");
     }
     let store = open_staging(disk);
     let writer = store.lock_files(&[path("s")]).unwrap();
@@ -34,23 +34,23 @@ fn every_change() -> Vec<Step> {
 #[test]
 fn a_full_disk_leaves_nothing_beside_the_log() {
     for (trouble, lasting) in
-        [(Trouble::Full, false), (Trouble::Full, true), (Trouble::Short, false)]
+        [(FaultKind::Full, false), (FaultKind::Full, true), (FaultKind::Short, false)]
     {
         for ahead in 0.. {
             let disk = SimDisk::new();
             let (_store, writer) = prepared(&disk);
             let before = readable(&data(&disk));
             let at = disk.changes() + ahead;
-            disk.inject(Fault { at, trouble, lasting });
+            disk.inject(Fault { at, kind: trouble, lasting });
             match writer.commit(every_change(), Durability::Synced) {
-                Err(StoreError::Poisoned { .. }) => assert_eq!(trouble, Trouble::Short),
+                Err(StoreError::Poisoned { .. }) => assert_eq!(trouble, FaultKind::Short),
                 outcome => {
                     let place = format!("{trouble:?} {ahead} {outcome:?}");
                     assert_eq!(outcome.is_err(), readable(&data(&disk)) == before, "{place}");
                     // What the batch has staged is needed if it was carried out, as long as the log has it. Where
                     // a removal itself fails, the next owner of the log does it.
                     let unneeded = outcome.is_err() && !staged(&disk).is_empty();
-                    assert!(!unneeded || trouble == Trouble::Short, "{place}");
+                    assert!(!unneeded || trouble == FaultKind::Short, "{place}");
                 }
             }
             if disk.changes() <= at {
@@ -83,9 +83,9 @@ fn crashes_of_undoing(links: bool) -> Result<u64, String> {
             let (_store, writer) = prepared(&disk);
             let before = data(&disk);
             let start = disk.changes();
-            let trouble = Trouble::Error(ENOSPC);
-            disk.inject(Fault { at: start + fail, trouble, lasting: false });
-            disk.inject(Fault { at: start + crash, trouble: Trouble::Crash, lasting: false });
+            let trouble = FaultKind::Error(ENOSPC);
+            disk.inject(Fault { at: start + fail, kind: trouble, lasting: false });
+            disk.inject(Fault { at: start + crash, kind: FaultKind::Crash, lasting: false });
             drop(writer.commit(every_change(), Durability::Synced));
             if disk.changes() <= start + fail {
                 return Ok(tries);

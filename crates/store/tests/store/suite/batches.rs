@@ -1,6 +1,8 @@
 //! Several steps at once, and several commits one after the other.
 
-use everturn_store::{At, Durability, Expect, Fingerprint, Secrecy, Step, Store, StoreError};
+use everturn_store::{
+    AppendAt, Durability, FileMode, Fingerprint, Precondition, Step, Store, StoreError,
+};
 
 use super::{lock, refuses, shown, synced};
 use crate::support::{append, path, remove, rename, replace};
@@ -48,12 +50,12 @@ pub(super) fn a_replacement_can_be_appended_to_in_one_batch(store: &dyn Store) {
     let known = Fingerprint::of(b"3\n");
     let checked = Step::Replace {
         file: path("s/f"),
-        expect: Expect::Content(known),
+        expect: Precondition::Content(known),
         bytes: b"4\n".to_vec(),
-        secrecy: Secrecy::Usual,
+        mode: FileMode::Default,
     };
     let exact =
-        |at| Step::Append { file: path("s/f"), at: At::Exactly(at), lines: b"5\n".to_vec() };
+        |at| Step::Append { file: path("s/f"), at: AppendAt::Offset(at), lines: b"5\n".to_vec() };
     refuses!(store, writer, [checked.clone(), exact(3)], StoreError::Moved { .. });
     synced(&*writer, vec![checked, exact(2)]).unwrap();
     assert_eq!(shown(store), ["s/", "s/f: 4\n5\n"]);
@@ -107,7 +109,7 @@ pub(super) fn a_step_that_fails_leaves_nothing_of_its_batch(store: &dyn Store) {
 pub(super) fn a_batch_of_nothing_does_nothing(store: &dyn Store) {
     let writer = lock(store, "s");
     assert_eq!(synced(&*writer, vec![]).unwrap(), Default::default());
-    writer.commit(vec![], Durability::Written).unwrap();
+    writer.commit(vec![], Durability::Buffered).unwrap();
     assert!(shown(store).is_empty());
 }
 
@@ -144,7 +146,7 @@ pub(super) fn a_file_and_a_directory_cannot_share_a_name_in_one_batch(store: &dy
 
 pub(super) fn what_is_written_is_seen_at_once(store: &dyn Store) {
     let writer = lock(store, "s");
-    let written = |steps| writer.commit(steps, Durability::Written).unwrap();
+    let written = |steps| writer.commit(steps, Durability::Buffered).unwrap();
     assert_eq!(written(vec![append("s/log", "1\n")]).appended, [0]);
     assert_eq!(store.read(&path("s/log"), 0..10).unwrap(), b"1\n");
     written(vec![append("s/log", "2\n")]);
@@ -160,7 +162,7 @@ pub(super) fn what_is_written_is_seen_at_once(store: &dyn Store) {
 pub(super) fn written_and_synced_commits_keep_their_order(store: &dyn Store) {
     let writer = lock(store, "s");
     for n in 0..9_u64 {
-        let durability = if n % 3 == 2 { Durability::Synced } else { Durability::Written };
+        let durability = if n % 3 == 2 { Durability::Synced } else { Durability::Buffered };
         let steps = vec![append("s/log", &format!("{n}\n")), replace("s/state", &n.to_string())];
         assert_eq!(writer.commit(steps, durability).unwrap().appended, [2 * n]);
     }

@@ -1,24 +1,24 @@
 //! What each kind of step does, and when it is refused.
 
-use everturn_json::finding::Code;
-use everturn_store::disk::Kind;
-use everturn_store::{At, Expect, Fingerprint, Secrecy, Step, Store, StoreError};
+use everturn_json::finding::FindingCode;
+use everturn_store::disk::FileKind;
+use everturn_store::{AppendAt, FileMode, Fingerprint, Precondition, Step, Store, StoreError};
 
 use super::{lock, refuses, shown, snapshot, synced};
 use crate::support::{append, path, remove, rename, replace};
 
 fn append_at(file: &str, at: u64, lines: &str) -> Step {
-    Step::Append { file: path(file), at: At::Exactly(at), lines: lines.as_bytes().to_vec() }
+    Step::Append { file: path(file), at: AppendAt::Offset(at), lines: lines.as_bytes().to_vec() }
 }
 
-fn replace_if(file: &str, expect: Expect, content: &str) -> Step {
+fn replace_if(file: &str, expect: Precondition, content: &str) -> Step {
     let bytes = content.as_bytes().to_vec();
-    Step::Replace { file: path(file), expect, bytes, secrecy: Secrecy::Usual }
+    Step::Replace { file: path(file), expect, bytes, mode: FileMode::Default }
 }
 
 fn secret(file: &str, content: &str) -> Step {
-    let (bytes, expect) = (content.as_bytes().to_vec(), Expect::Anything);
-    Step::Replace { file: path(file), expect, bytes, secrecy: Secrecy::Private }
+    let (bytes, expect) = (content.as_bytes().to_vec(), Precondition::Anything);
+    Step::Replace { file: path(file), expect, bytes, mode: FileMode::OwnerOnly }
 }
 
 pub(super) fn an_append_creates_the_file_and_the_directories_above_it(store: &dyn Store) {
@@ -72,7 +72,7 @@ pub(super) fn an_append_makes_the_end_good_first(store: &dyn Store) {
     let receipt = synced(&*writer, vec![append("s/torn", "{\"b\":2}\n")]).unwrap();
     assert_eq!(receipt.appended, [3]);
     let found: Vec<_> = receipt.findings.iter().map(|f| (&f.file, f.offset, f.code)).collect();
-    assert_eq!(found, [(&path("s/torn"), Some(3), Code::SetAside)]);
+    assert_eq!(found, [(&path("s/torn"), Some(3), FindingCode::SetAside)]);
     assert_eq!(shown(store), ["s/", "s/torn: {}\n{\"b\":2}\n", "s/whole: {\"a\":1}\n{}\n"]);
 }
 
@@ -86,14 +86,14 @@ pub(super) fn a_replacement_creates_or_replaces(store: &dyn Store) {
 
 pub(super) fn a_replacement_must_meet_what_was_expected(store: &dyn Store) {
     let writer = lock(store, "s");
-    let known = |content: &str| Expect::Content(Fingerprint::of(content.as_bytes()));
-    synced(&*writer, vec![replace_if("s/f", Expect::Absent, "1")]).unwrap();
+    let known = |content: &str| Precondition::Content(Fingerprint::of(content.as_bytes()));
+    synced(&*writer, vec![replace_if("s/f", Precondition::Absent, "1")]).unwrap();
     synced(&*writer, vec![replace_if("s/f", known("1"), "2")]).unwrap();
     let other = append("s/other", "{}\n");
     refuses!(
         store,
         writer,
-        [other.clone(), replace_if("s/f", Expect::Absent, "3")],
+        [other.clone(), replace_if("s/f", Precondition::Absent, "3")],
         StoreError::Taken { path: taken } if taken == path("s/f")
     );
     refuses!(
@@ -191,7 +191,7 @@ pub(super) fn a_directory_is_not_written_to(store: &dyn Store) {
         refuses!(store, writer, [step], StoreError::BadStep { .. });
     }
     assert!(store.read(&path("s/d"), 0..10).is_err());
-    assert_eq!(store.stat(&path("s/d")).unwrap().unwrap().kind, Kind::Dir);
+    assert_eq!(store.stat(&path("s/d")).unwrap().unwrap().kind, FileKind::Dir);
 }
 
 pub(super) fn reads_are_ranges(store: &dyn Store) {
@@ -222,7 +222,7 @@ pub(super) fn what_is_missing_is_not_empty(store: &dyn Store) {
         assert!(matches!(&error, StoreError::Missing { path } if *path == gone), "{error:?}");
     }
     let stat = store.stat(&path("s/f")).unwrap().unwrap();
-    assert_eq!((stat.kind, stat.len), (Kind::File, 0));
+    assert_eq!((stat.kind, stat.len), (FileKind::File, 0));
     assert_eq!(store.read(&path("s/f"), 0..10).unwrap(), b"");
 }
 
@@ -232,7 +232,7 @@ pub(super) fn a_listing_is_sorted(store: &dyn Store) {
     synced(&*writer, files.map(|file| append(file, "{}\n")).to_vec()).unwrap();
     let listing = store.list(&path("s")).unwrap();
     let names: Vec<_> = listing.entries.iter().map(|e| (e.name.as_str(), e.kind)).collect();
-    let (file, dir) = (Kind::File, Kind::Dir);
+    let (file, dir) = (FileKind::File, FileKind::Dir);
     assert_eq!(names, [("B", file), ("a", dir), ("a.b", file), ("z", file)]);
     assert_eq!(snapshot(store).len(), 6);
 }

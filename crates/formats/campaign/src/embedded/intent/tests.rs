@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn named(words: &str) -> Target {
-    Target::Named(words.split(' ').map(str::to_owned).collect())
+fn named(words: &str) -> MoveTarget {
+    MoveTarget::Named(words.split(' ').map(str::to_owned).collect())
 }
 
 fn list(words: &str) -> Vec<String> {
@@ -76,15 +76,15 @@ fn what_was_offered_can_be_had() {
 
 #[test]
 fn where_to_go_is_understood() {
-    let go = |target: Target| Intent::Go(target);
-    check("go back | back | return | I walk back | retreat", &go(Target::Back));
-    check("go | go on | onward | continue | walk ahead | go deeper", &go(Target::Onward));
-    check("flee | leave | run away | escape | go out", &go(Target::Away));
+    let go = |target: MoveTarget| Intent::Go(target);
+    check("go back | back | return | I walk back | retreat", &go(MoveTarget::Back));
+    check("go | go on | onward | continue | walk ahead | go deeper", &go(MoveTarget::Onward));
+    check("flee | leave | run away | escape | go out", &go(MoveTarget::Away));
     check(
         "north | n | go north | I head northwards | walk to the north",
-        &go(Target::Direction(Direction::North)),
+        &go(MoveTarget::Direction(Direction::North)),
     );
-    check("sw | go southwest | southwestward", &go(Target::Direction(Direction::Southwest)));
+    check("sw | go southwest | southwestward", &go(MoveTarget::Direction(Direction::Southwest)));
     check("go to area_002 | Go to AREA_002!", &go(named("area_002")));
     check(
         "go to the Side Room | enter the side room | I walk into the side room.",
@@ -132,7 +132,7 @@ fn small_acts_are_understood() {
 #[test]
 fn a_long_input_is_read_as_far_as_it_goes() {
     let long = format!("go north {}", "and then some ".repeat(100_000));
-    check(&long, &Intent::Go(Target::Direction(Direction::North)));
+    check(&long, &Intent::Go(MoveTarget::Direction(Direction::North)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 /// A kind of place.
 #[derive(Debug)]
-pub(in crate::embedded) struct Kind {
+pub(in crate::embedded) struct PlaceKind {
     /// Words in the name of a place by which it is known to be of this kind.
     pub(in crate::embedded) known_by: &'static [&'static str],
     /// What such a place is called.
@@ -25,7 +25,7 @@ pub(in crate::embedded) const NAMES: &[&str] = &[
 ];
 
 /// What a place is if nothing else is known.
-pub(in crate::embedded) const HALL: Kind = Kind {
+pub(in crate::embedded) const HALL: PlaceKind = PlaceKind {
     known_by: &["hall", "starting", "court", "palace", "castle", "throne"],
     nouns: &["Hall", "Gatehouse", "Longhouse"],
     sights: &[
@@ -48,9 +48,9 @@ pub(in crate::embedded) const HALL: Kind = Kind {
     hidden: &["silver button", "child's slate", "bundle of dry herbs"],
 };
 
-pub(in crate::embedded) const KINDS: &[Kind] = &[
+pub(in crate::embedded) const KINDS: &[PlaceKind] = &[
     HALL,
-    Kind {
+    PlaceKind {
         known_by: &["side", "room", "chamber", "cell", "study", "office", "closet"],
         nouns: &["Chamber", "Store", "Cloister"],
         sights: &[
@@ -71,7 +71,7 @@ pub(in crate::embedded) const KINDS: &[Kind] = &[
         items: &["coil of rope", "stoppered jar", "tin lantern"],
         hidden: &["bone whistle", "loose coin", "rolled-up sketch"],
     },
-    Kind {
+    PlaceKind {
         known_by: &["forest", "wood", "grove", "glade", "thicket", "tree", "orchard"],
         nouns: &["Grove", "Thicket", "Orchard"],
         sights: &[
@@ -92,7 +92,7 @@ pub(in crate::embedded) const KINDS: &[Kind] = &[
         items: &["hazel staff", "handful of walnuts", "blue feather"],
         hidden: &["fox's tooth", "rusted trap", "amber bead"],
     },
-    Kind {
+    PlaceKind {
         known_by: &["cave", "cavern", "tunnel", "mine", "grotto", "den", "pit"],
         nouns: &["Cavern", "Grotto", "Mine"],
         sights: &[
@@ -113,7 +113,7 @@ pub(in crate::embedded) const KINDS: &[Kind] = &[
         items: &["chunk of quartz", "miner's pick", "lump of chalk"],
         hidden: &["blind fish in a jar", "copper nugget", "leather purse"],
     },
-    Kind {
+    PlaceKind {
         known_by: &["tower", "stairs", "stair", "attic", "loft", "turret", "spire", "roof"],
         nouns: &["Tower", "Stair", "Belfry"],
         sights: &[
@@ -134,7 +134,7 @@ pub(in crate::embedded) const KINDS: &[Kind] = &[
         items: &["swallow's nest", "spyglass without lenses", "ball of twine"],
         hidden: &["bell clapper", "pressed flower", "cracked lens"],
     },
-    Kind {
+    PlaceKind {
         known_by: &["chapel", "temple", "shrine", "church", "crypt", "tomb", "sanctuary"],
         nouns: &["Chapel", "Shrine", "Crypt"],
         sights: &[
@@ -155,7 +155,7 @@ pub(in crate::embedded) const KINDS: &[Kind] = &[
         items: &["beeswax candle", "prayer beads", "pewter cup"],
         hidden: &["finger bone in a box", "gilt page", "worn ring"],
     },
-    Kind {
+    PlaceKind {
         known_by: &["garden", "field", "meadow", "park", "yard", "pasture", "farm"],
         nouns: &["Garden", "Meadow", "Terrace"],
         sights: &[
@@ -176,7 +176,7 @@ pub(in crate::embedded) const KINDS: &[Kind] = &[
         items: &["sprig of rosemary", "pruning knife", "clay pot"],
         hidden: &["glass marble", "ring of small keys", "jar of honey"],
     },
-    Kind {
+    PlaceKind {
         known_by: &["library", "archive", "school", "museum", "gallery"],
         nouns: &["Library", "Archive", "Gallery"],
         sights: &[
@@ -197,7 +197,7 @@ pub(in crate::embedded) const KINDS: &[Kind] = &[
         items: &["slim blue book", "ivory bookmark", "inkwell"],
         hidden: &["torn chart", "pair of spectacles", "sealed envelope"],
     },
-    Kind {
+    PlaceKind {
         known_by: &[
             "river", "lake", "harbour", "harbor", "bridge", "shore", "beach", "sea", "water",
             "dock", "swamp", "marsh",
@@ -221,7 +221,7 @@ pub(in crate::embedded) const KINDS: &[Kind] = &[
         items: &["boat hook", "length of net", "smooth white pebble"],
         hidden: &["bottle with a message", "drowned coin", "fish-skin pouch"],
     },
-    Kind {
+    PlaceKind {
         known_by: &[
             "tavern", "inn", "market", "shop", "kitchen", "village", "town", "street", "square",
             "house",
@@ -245,7 +245,7 @@ pub(in crate::embedded) const KINDS: &[Kind] = &[
         items: &["loaf of dark bread", "wooden spoon", "deck of cards"],
         hidden: &["loaded die", "innkeeper's spare key", "smoked sausage"],
     },
-    Kind {
+    PlaceKind {
         known_by: &[
             "ruin",
             "ruins",

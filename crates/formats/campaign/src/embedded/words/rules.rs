@@ -1,13 +1,13 @@
 //! The rules, as they are explained to a player.
 
 /// What is explained, and by which words it is asked for.
-pub(in crate::embedded) struct Topic {
+pub(in crate::embedded) struct RuleTopic {
     pub(in crate::embedded) words: &'static [&'static str],
     pub(in crate::embedded) text: &'static str,
 }
 
-pub(in crate::embedded) const TOPICS: &[Topic] = &[
-    Topic {
+pub(in crate::embedded) const TOPICS: &[RuleTopic] = &[
+    RuleTopic {
         words: &[
             "hp", "health", "hit", "points", "heal", "rest", "dying", "die", "death", "wound",
             "wounds",
@@ -16,33 +16,33 @@ pub(in crate::embedded) const TOPICS: &[Topic] = &[
             below you are dying (unless the setting rules.hp_zero_ends_game is off): then all you can do is rest, or be \
             tended by somebody else, until you are above 0 again.",
     },
-    Topic {
+    RuleTopic {
         words: &["fight", "attack", "dice", "combat", "battle", "foe", "enemy"],
         text: "A fight is one roll a turn: you either land a blow or take one, which costs 1 to 3 hit points. Two or \
             three blows see most enemies off. You may leave a fight at any time, and rest elsewhere.",
     },
-    Topic {
+    RuleTopic {
         words: &["move", "go", "travel", "map", "area", "areas", "explore", "direction"],
         text: "You go from one place to the next where a way leads there; name the place, its id, a direction, or say \
             \"back\". Only the one who acts goes, the others stay where they are. Exploring looks for ways that nobody \
             knows of yet.",
     },
-    Topic {
+    RuleTopic {
         words: &["take", "item", "items", "inventory", "carry"],
         text: "What lies about can be taken, and a search may bring up more. Campaigns of the later generations keep an \
             inventory; in the others I go by what the last turns tell.",
     },
-    Topic {
+    RuleTopic {
         words: &["turn", "turns", "undo", "rewind", "fork", "save", "log"],
         text: "Every turn is stored as a whole before you see it, so there is nothing to save. Turns can be taken back, \
             and you can return to any earlier one; what you leave behind is kept as a branch.",
     },
-    Topic {
+    RuleTopic {
         words: &["milestone", "milestones", "goal", "end", "win"],
         text: "A campaign has a goal and milestones. Campaigns of the later generations reach a milestone every few \
             turns, and end when the goal is achieved or nobody of the party can go on.",
     },
-    Topic {
+    RuleTopic {
         words: &["tool", "tools", "allowlist", "narrator", "cheat"],
         text: "I only tell. Whatever changes is done by tools, which check what I ask for; if what I tell does not fit \
             what they did, my answer is thrown away and I am asked again.",

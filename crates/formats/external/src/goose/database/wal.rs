@@ -24,11 +24,11 @@ fn sum(bytes: &[u8], big: bool, from: (u32, u32)) -> (u32, u32) {
 }
 
 /// The size of a page; pages by their numbers, with where they are; how many pages there are in all.
-type Finished = (usize, Vec<(u32, usize)>, u32);
+type CommittedPages = (usize, Vec<(u32, usize)>, u32);
 
 /// The pages of a log up to the last change that was finished: their numbers and where they are; and how many pages the
 /// database has then.
-fn finished(log: &[u8]) -> Option<Finished> {
+fn committed_pages(log: &[u8]) -> Option<CommittedPages> {
     let magic = number(log, 0).filter(|magic| magic & !1 == MAGIC)?;
     let (big, page) = (magic & 1 == 1, usize::try_from(number(log, 8)?).ok()?);
     if !page.is_power_of_two() || page < 512 {
@@ -61,8 +61,10 @@ fn finished(log: &[u8]) -> Option<Finished> {
 }
 
 /// The database with what the log has finished. It no longer says that it has a log.
-pub(super) fn fold(mut database: Vec<u8>, log: &[u8]) -> Vec<u8> {
-    if let Some((page, pages, size)) = finished(log).filter(|(_, pages, _)| !pages.is_empty()) {
+pub(super) fn apply_wal(mut database: Vec<u8>, log: &[u8]) -> Vec<u8> {
+    if let Some((page, pages, size)) =
+        committed_pages(log).filter(|(_, pages, _)| !pages.is_empty())
+    {
         database.resize((size as usize).saturating_mul(page), 0);
         for (number, from) in pages {
             let to = (number as usize).saturating_sub(1).saturating_mul(page);

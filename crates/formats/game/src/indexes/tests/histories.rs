@@ -6,7 +6,7 @@ use super::*;
 
 /// Something that happens in a session.
 #[derive(Debug, Clone)]
-enum Happening {
+enum HistoryEvent {
     Turn { turn: u64, file: String, line: u64, offset: u64, events: Vec<(String, String, String)> },
     Group { turn: u64, file: String, scope: String, ops: Vec<&'static str> },
     RenameTurns(String, String),
@@ -17,12 +17,12 @@ enum Happening {
     EndScene { number: u64, turn: u64 },
 }
 
-use Happening::{
+use HistoryEvent::{
     DropSnapshot, EndScene, Group, RenameDeltas, RenameTurns, Snapshot, StartScene, Turn,
 };
 
-impl Happening {
-    fn tell(&self, indexes: &mut Indexes) {
+impl HistoryEvent {
+    fn apply(&self, indexes: &mut Indexes) {
         let snapshot = |turn: u64| format!("snapshot-{turn:04}");
         let scene = |number: u64| format!("scene-{number:03}");
         match self {
@@ -67,7 +67,7 @@ impl Dice {
 }
 
 /// A session in which everything happens often, so that a few thousand turns thin every list.
-fn history(seed: u64, turns: u64, per_file: u64) -> Vec<Happening> {
+fn history(seed: u64, turns: u64, per_file: u64) -> Vec<HistoryEvent> {
     let mut dice = Dice(seed);
     let mut all = Vec::new();
     let (mut first, mut offset, mut scene) = (1, 0, 0);
@@ -108,7 +108,7 @@ fn history(seed: u64, turns: u64, per_file: u64) -> Vec<Happening> {
 }
 
 /// The same history as somebody sees it who comes later: files have their last names from the start.
-fn in_retrospect(history: &[Happening]) -> Vec<Happening> {
+fn in_retrospect(history: &[HistoryEvent]) -> Vec<HistoryEvent> {
     let (mut turns, mut deltas) = ((String::new(), String::new()), (String::new(), String::new()));
     let mut all = Vec::new();
     for happening in history.iter().rev() {
@@ -130,15 +130,15 @@ fn in_retrospect(history: &[Happening]) -> Vec<Happening> {
     all
 }
 
-fn told(history: &[Happening]) -> Indexes {
+fn apply_history(history: &[HistoryEvent]) -> Indexes {
     let mut indexes = Indexes::new(SESSION);
-    history.iter().for_each(|happening| happening.tell(&mut indexes));
+    history.iter().for_each(|happening| happening.apply(&mut indexes));
     indexes
 }
 
 #[test]
 fn the_histories_thin_every_list() {
-    let texts = files(&told(&history(1, 5000, 1)));
+    let texts = files(&apply_history(&history(1, 5000, 1)));
     for (at, field) in [
         (0, "filesOmitted"),
         (1, "scenesOmitted"),
@@ -181,12 +181,12 @@ proptest! {
         let saves: Vec<usize> = saves.iter().map(|save| save.index(history.len())).collect();
         let mut saved = Indexes::new(SESSION);
         for (at, happening) in history.iter().enumerate() {
-            happening.tell(&mut saved);
+            happening.apply(&mut saved);
             if saves.contains(&at) {
                 saved = reread(&saved);
             }
         }
-        prop_assert_eq!(files(&saved), files(&told(&history)));
-        prop_assert_eq!(files(&saved), files(&told(&in_retrospect(&history))));
+        prop_assert_eq!(files(&saved), files(&apply_history(&history)));
+        prop_assert_eq!(files(&saved), files(&apply_history(&in_retrospect(&history))));
     }
 }

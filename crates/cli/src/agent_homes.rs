@@ -1,0 +1,283 @@
+//! Homes of programs: Everturn's own, and those of the agents whose layout is named with `--layout`.
+//!
+//! A home is described by its [`ProgramDirs`]; another one is an arm in [`AgentKind::named`] and where that is matched.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use everturn::codelia;
+use everturn::config::{self, Config, ConfigError, ConfigLayer, ConfigSchema};
+use everturn::disk::RealDisk;
+use everturn::home::{self, HomeDirs, HomeLayout, ProgramDirs};
+use everturn::linggen;
+use everturn::names::{FilePath, NameError};
+use everturn::store::{
+    Durability, FileMode, FileStore, Fingerprint, Precondition, Step, Store, StoreError,
+};
+use everturn::vault::{self, Secret, SecretsError, Vault, VaultFormat};
+use serde_json::Value;
+
+use crate::commands::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::sessions::{Busy, retry_while_busy};
+use crate::{settings, store_errors};
+
+/// How long a change of a home waits for another process.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Whose home it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AgentKind {
+    Everturn,
+    Codelia,
+    Linggen,
+}
+
+impl AgentKind {
+    /// The agent of a layout; layouts that are no agent's belong to Everturn.
+    fn named(layout: Option<&str>) -> AgentKind {
+        match layout {
+            Some("codelia") => AgentKind::Codelia,
+            Some("linggen") => AgentKind::Linggen,
+            _ => AgentKind::Everturn,
+        }
+    }
+
+    fn program(self) -> &'static ProgramDirs {
+        match self {
+            AgentKind::Everturn => &home::EVERTURN,
+            AgentKind::Codelia => &home::CODELIA,
+            AgentKind::Linggen => &home::LINGGEN,
+        }
+    }
+
+    /// What its configuration may hold.
+    pub(crate) fn schema(self) -> &'static ConfigSchema {
+        match self {
+            AgentKind::Everturn => &config::EVERTURN,
+            AgentKind::Codelia => &codelia::SCHEMA,
+            AgentKind::Linggen => &linggen::SCHEMA,
+        }
+    }
+
+    /// Its files of secrets, by what they are for.
+    pub(crate) fn shapes(self) -> &'static [(&'static str, VaultFormat)] {
+        match self {
+            AgentKind::Everturn => &[("provider", vault::EVERTURN)],
+            AgentKind::Codelia => &[("provider", codelia::AUTH), ("mcp", codelia::MCP_AUTH)],
+            AgentKind::Linggen => &[("provider", linggen::CREDENTIALS)],
+        }
+    }
+}
+
+/// A home that the user means.
+pub(crate) struct AgentHome {
+    pub(crate) agent: AgentKind,
+    pub(crate) dirs: HomeDirs,
+}
+
+impl Context {
+    /// The home of the agent whose layout was named, or Everturn's own.
+    pub(crate) fn home(&self) -> Result<AgentHome, Error> {
+        let agent = AgentKind::named(self.layout.as_deref());
+        let dirs = settings::home(agent.program(), self.root.as_deref())?;
+        Ok(AgentHome { agent, dirs })
+    }
+}
+
+/// Everturn's own home, unless the user has none.
+pub(crate) fn own_home() -> Option<AgentHome> {
+    let dirs = settings::home(&home::EVERTURN, None).ok()?;
+    Some(AgentHome { agent: AgentKind::Everturn, dirs })
+}
+
+/// The root of sessions: what the user named, or where the agent of a layout keeps them. Everturn's own can be set.
+pub(crate) fn root(named: Option<&Path>, layout: Option<&str>) -> Result<PathBuf, Error> {
+    if let Some(root) = named {
+        return Ok(root.to_owned());
+    }
+    let agent = AgentKind::named(layout);
+    let home = AgentHome { agent, dirs: settings::home(agent.program(), None)? };
+    if agent == AgentKind::Everturn
+        && let Some(Value::String(root)) = home.config(&[])?.get("root")
+    {
+        return Ok(PathBuf::from(root));
+    }
+    Ok(home.dirs.state_dir)
+}
+
+impl AgentHome {
+    /// A key that is kept for a provider. A file of them that others can read is refused.
+    pub(crate) fn secret(&self, id: &str) -> Result<Option<Secret>, Error> {
+        let Some(store) = self.config_store()? else { return Ok(None) };
+        let vault = Vault::new(store, vault::EVERTURN)?;
+        let secret = vault.get(id)?;
+        if secret.is_some() && vault.is_readable_by_others()? {
+            let file = self.dirs.config_dir.join(vault::EVERTURN.file);
+            let file = file.display();
+            return Err(Error::new(
+                Exit::Request,
+                format!("others can read the secrets in {file}"),
+            )
+            .hint(format!("chmod 600 {file}")));
+        }
+        Ok(secret)
+    }
+
+    /// The configuration with all its layers; `flags` are settings given on the command line.
+    pub(crate) fn config(&self, flags: &[(String, Value)]) -> Result<Config, Error> {
+        if self.agent == AgentKind::Linggen {
+            return crate::linggen::config::read(self, flags);
+        }
+        let schema = self.agent.schema();
+        let mut config = Config::new(schema);
+        for (layer, file) in [
+            (ConfigLayer::Global, &self.dirs.config_file),
+            (ConfigLayer::Project, &self.dirs.project_config_file),
+        ] {
+            if let Some(bytes) = read(file)? {
+                config.add_file(layer, &file.to_string_lossy(), &bytes)?;
+            }
+        }
+        for (name, key, value) in settings::variables(schema.environment) {
+            config.add_value(ConfigLayer::Environment, name, key, value.into())?;
+        }
+        for (key, value) in flags {
+            config.add_value(ConfigLayer::Flag, "--set", key, value.clone())?;
+        }
+        Ok(config)
+    }
+
+    /// Tells people which settings are left out.
+    pub(crate) fn mention_problems(config: &Config) {
+        for problem in &config.problems {
+            Output::status(problem);
+        }
+    }
+
+    /// The file of a layer.
+    pub(crate) fn config_file(&self, layer: ConfigLayer) -> &Path {
+        match layer {
+            ConfigLayer::Project => &self.dirs.project_config_file,
+            _ => &self.dirs.config_file,
+        }
+    }
+
+    /// The store of configuration and secrets, to be read; none, if there is no such directory.
+    pub(crate) fn config_store(&self) -> Result<Option<Arc<dyn Store>>, Error> {
+        open_if_present(&self.dirs.config_dir)
+    }
+
+    /// The same, to be written.
+    pub(crate) fn config_store_to_write(&self) -> Result<FileStore, Error> {
+        store_errors::open_store(&self.dirs.config_dir)
+    }
+
+    /// The store of sessions and runs, to be read.
+    pub(crate) fn state_store(&self) -> Result<Arc<dyn Store>, Error> {
+        open_if_present(&self.dirs.state_dir)?.ok_or_else(|| {
+            let what = format!("there is nothing at {}", self.dirs.state_dir.display());
+            Error::new(Exit::Request, what).hint("everturn config path says where things are")
+        })
+    }
+
+    /// The store of tool outputs, to be written, and whether it is the cache alone.
+    pub(crate) fn cache_store(&self) -> Result<(FileStore, bool), Error> {
+        match self.dirs.arrangement {
+            HomeLayout::Home => Ok((store_errors::open_store(&self.dirs.state_dir)?, false)),
+            HomeLayout::Xdg => Ok((store_errors::open_store(&self.dirs.cache_dir)?, true)),
+        }
+    }
+}
+
+/// Opens a directory for reading, if it is there.
+fn open_if_present(dir: &Path) -> Result<Option<Arc<dyn Store>>, Error> {
+    let disk = match RealDisk::open(dir) {
+        Ok(disk) => disk,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            let what = format!("cannot open {}", dir.display());
+            return Err(Error::new(Exit::Request, what).caused_by(error));
+        }
+    };
+    Ok(Some(Arc::new(FileStore::open_read_only(Arc::new(disk))?)))
+}
+
+/// The directory and the name of a file.
+fn place(file: &Path) -> Result<(&Path, FilePath), Error> {
+    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
+    Ok((dir.unwrap_or(Path::new(".")), FilePath::parse(name).and_then(not_root)?))
+}
+
+fn not_root(path: FilePath) -> Result<FilePath, NameError> {
+    if path.is_root() { Err(NameError::Empty) } else { Ok(path) }
+}
+
+/// The content of a file, if there is one. One that cannot be read is an error.
+pub(crate) fn read(file: &Path) -> Result<Option<Vec<u8>>, Error> {
+    let (dir, name) = place(file)?;
+    let Some(store) = open_if_present(dir)? else { return Ok(None) };
+    match store.read(&name, 0..u64::MAX) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Gives a file another content in one commit, if it still has the one that was read.
+pub(crate) fn write(file: &Path, before: Option<&[u8]>, bytes: Vec<u8>) -> Result<(), Error> {
+    let (dir, name) = place(file)?;
+    let store = store_errors::open_store(dir)?;
+    let writer = retry_while_busy(WAIT, || store.lock(std::slice::from_ref(&name)))?;
+    let expect =
+        before.map_or(Precondition::Absent, |bytes| Precondition::Content(Fingerprint::of(bytes)));
+    let step = Step::Replace { file: name, expect, bytes, mode: FileMode::Default };
+    writer.commit(vec![step], Durability::Synced)?;
+    writer.release()?;
+    Ok(store.close()?)
+}
+
+/// Tries a change of secrets again while another process is at work there.
+pub(crate) fn retry_secrets<T>(
+    attempt: impl FnMut() -> Result<T, SecretsError>,
+) -> Result<T, Error> {
+    Ok(retry_while_busy(WAIT, attempt)?)
+}
+
+impl Busy for SecretsError {
+    fn is_busy(&self) -> bool {
+        matches!(self, SecretsError::Store(error) if error.is_busy())
+    }
+}
+
+impl From<SecretsError> for Error {
+    fn from(error: SecretsError) -> Error {
+        match error {
+            SecretsError::Store(error) => error.into(),
+            SecretsError::Name(error) => error.into(),
+            SecretsError::Damaged { .. } => Error::new(Exit::Damaged, error.to_string()),
+            other => Error::new(Exit::Request, other.to_string()),
+        }
+    }
+}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Error {
+        match error {
+            ConfigError::Edit { .. } | ConfigError::Value { .. } => {
+                Error::new(Exit::Request, "the setting cannot be changed").caused_by(error)
+            }
+            _ => Error::new(Exit::Damaged, "the configuration cannot be used").caused_by(error),
+        }
+    }
+}
+
+impl From<codelia::CodeliaError> for Error {
+    fn from(error: codelia::CodeliaError) -> Error {
+        everturn::format::SessionError::from(error).into()
+    }
+}

@@ -1,0 +1,66 @@
+//! The index is brought up to date beside the browser, so that nobody waits for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::SystemTime;
+
+use everturn_catalog::{Catalog, CatalogListing, SessionSource};
+
+/// An update of the index that goes on in a thread of its own. Whoever leaves before it is done leaves it unfinished,
+/// and the next one goes on from its last commit, as after a kill.
+pub(super) struct BackgroundUpdate {
+    how_far: Arc<UpdateCounter>,
+    thread: JoinHandle<Vec<String>>,
+}
+
+/// How many bytes are done, and how many there are.
+#[derive(Default)]
+struct UpdateCounter {
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl BackgroundUpdate {
+    pub(super) fn start(
+        mut catalog: Catalog,
+        sources: Vec<SessionSource>,
+        sessions: Arc<CatalogListing>,
+        now: SystemTime,
+    ) -> BackgroundUpdate {
+        let how_far = Arc::new(UpdateCounter::default());
+        let told = Arc::clone(&how_far);
+        let thread = thread::spawn(move || {
+            let updated = catalog.update(&sources, &sessions, now, &mut |at| {
+                told.done.store(at.bytes.0, Ordering::Relaxed);
+                told.total.store(at.bytes.1, Ordering::Relaxed);
+            });
+            let mut notes = catalog.take_notes();
+            if updated.is_busy {
+                notes.push("another process is bringing the index up to date".to_owned());
+            }
+            notes
+        });
+        BackgroundUpdate { how_far, thread }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// How far it is, for people; nothing while it is not known whether there is anything to do.
+    pub(super) fn progress_text(&self) -> String {
+        let [done, total] =
+            [&self.how_far.done, &self.how_far.total].map(|bytes| bytes.load(Ordering::Relaxed));
+        match done.saturating_mul(100).checked_div(total) {
+            Some(share) => format!("reading sessions, {share} %"),
+            None => String::new(),
+        }
+    }
+
+    /// What has to be said about it when it is done.
+    pub(super) fn finish(self) -> Vec<String> {
+        let failed = |_| vec!["the index could not be brought up to date".to_owned()];
+        self.thread.join().unwrap_or_else(failed)
+    }
+}

@@ -1,0 +1,145 @@
+//! What a shell offers while a command line is being written: commands, options, and the ids of sessions.
+//!
+//! The script that a shell reads knows nothing itself: it runs `everturn` with a variable set, and the answer is made
+//! from the declaration of the command line and from the sessions that there are at that moment.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use clap::{Arg, Command, CommandFactory};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::{CompleteEnv, Shells};
+use everturn::format::SessionFormat;
+use everturn_catalog::{CatalogSession, SummaryDetail};
+
+use crate::args::{self, Arguments};
+use crate::catalog::SessionNames;
+use crate::commands::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::output::{self, Output, escape_controls};
+use crate::settings;
+use crate::sources::{SourceLocation, SourceOrigin};
+
+/// The variable by which the script of a shell says that it asks.
+const ASKED: &str = "EVERTURN_COMPLETE";
+
+/// The script that a shell reads.
+pub(crate) fn script(shell: &str) -> Result<Vec<u8>, Error> {
+    let shells = Shells::builtins();
+    let missing = || Error::new(Exit::Request, format!("there is no script for {shell}"));
+    let completer = shells.completer(shell).ok_or_else(missing)?;
+    let mut script = Vec::new();
+    completer
+        .write_registration(ASKED, "everturn", "everturn", "everturn", &mut script)
+        .map_err(|cause| missing().caused_by(cause))?;
+    Ok(script)
+}
+
+/// Answers a shell that asks what may come next; says whether one did.
+pub(crate) fn complete_line(words: &[OsString]) -> Result<bool, Error> {
+    if settings::variable(ASKED).is_none() {
+        return Ok(false);
+    }
+    // Whatever is said now would stand in the middle of what the user is writing.
+    output::be_silent();
+    let completing = CompleteEnv::with_factory(|| command(words)).var(ASKED);
+    completing
+        .try_complete(words, Some(&settings::current_dir()))
+        .map_err(|cause| Error::new(Exit::Request, "cannot complete the line").caused_by(cause))
+}
+
+/// The command line with the sessions that there are. The words tell where they are.
+fn command(words: &[OsString]) -> Command {
+    let value = |option: &str| {
+        args::values(words.iter().filter_map(|word| word.to_str()), option)
+            .last()
+            .map(str::to_owned)
+    };
+    let root = value("--root").or_else(|| settings::variable("EVERTURN_ROOT")).map(PathBuf::from);
+    add_candidates(Arguments::command(), &CompletionScope { root, layout: value("--layout") })
+}
+
+/// Where is looked for what a shell asks about.
+#[derive(Clone)]
+struct CompletionScope {
+    root: Option<PathBuf>,
+    layout: Option<String>,
+}
+
+impl CompletionScope {
+    fn context(&self) -> Context {
+        let (root, layout) = (self.root.clone(), self.layout.clone());
+        Context { root, layout, json: false, out: Output::stdout() }
+    }
+}
+
+/// What an argument stands for, and what of it there is.
+type CompletionSource = fn(&Context, &str) -> Vec<CompletionCandidate>;
+
+/// How arguments are called that stand for something that can be listed.
+const OFFERS: [(&str, CompletionSource); 5] = [
+    ("SESSION", |context, word| sessions(context, word, |_| true)),
+    ("CAMPAIGN", |context, word| sessions(context, word, |one| one.summary.layout == "campaign")),
+    ("ARCHIVE", |context, word| sessions(context, word, |one| one.summary.status == "archived")),
+    ("TRASHED", |context, _| trashed(context)),
+    ("SOURCE", |context, _| sources(context)),
+];
+
+/// A command whose arguments that stand for such things, and those of its commands, offer them.
+fn add_candidates(command: Command, asked: &CompletionScope) -> Command {
+    let offer = |arg: &Arg| {
+        let names = arg.get_value_names().unwrap_or_default();
+        OFFERS.iter().find(|(name, _)| names.iter().any(|other| other.as_str() == *name))
+    };
+    let with = |arg: Arg| {
+        let Some((_, offer)) = offer(&arg).copied() else { return arg };
+        let asked = asked.clone();
+        arg.add(ArgValueCompleter::new(move |word: &OsStr| {
+            let word = word.to_string_lossy();
+            let mut all = offer(&asked.context(), &word);
+            all.retain(|one| one.get_value().to_string_lossy().starts_with(&*word));
+            all
+        }))
+    };
+    command.mut_args(with).mut_subcommands(|command| add_candidates(command, asked))
+}
+
+/// The sessions that are wanted, each with its title, as commands understand them: by id, and with the layout before it
+/// where that is needed or was begun with. What cannot be read is not offered.
+fn sessions(
+    context: &Context,
+    word: &str,
+    is_wanted: impl Fn(&CatalogSession) -> bool,
+) -> Vec<CompletionCandidate> {
+    let listed = || context.collection()?.sessions(SummaryDetail::Names);
+    let Ok(found) = listed() else { return Vec::new() };
+    let names = SessionNames::new(&found);
+    let candidate = |session: CatalogSession| {
+        let summary = session.summary;
+        let is_layout = word.split_once(':').is_some_and(|(before, _)| before == summary.layout);
+        let id = match is_layout || names.is_shared(&summary.session.id) {
+            true => format!("{}:{}", summary.layout, summary.session.id),
+            false => summary.session.id,
+        };
+        let title = escape_controls(&summary.title).replace(['\n', '\t'], " ");
+        CompletionCandidate::new(id).help(Some(title.into()))
+    };
+    found.sessions.into_iter().filter(is_wanted).map(candidate).collect()
+}
+
+/// What is in the trash, as `everturn trash` names it.
+fn trashed(context: &Context) -> Vec<CompletionCandidate> {
+    let Ok(root) = context.open_root() else { return Vec::new() };
+    let of_layout =
+        |layout: &dyn SessionFormat| layout.list_trash(&root.store()).unwrap_or_default();
+    let all = context.layouts().into_iter().flat_map(of_layout);
+    all.map(|one| CompletionCandidate::new(one.name).help(Some(one.id.into()))).collect()
+}
+
+/// The sources that were added.
+fn sources(context: &Context) -> Vec<CompletionCandidate> {
+    let added = |source: &SourceLocation| source.origin == SourceOrigin::Added;
+    let all = context.all_sources().unwrap_or_default();
+    all.into_iter().filter(added).map(|source| CompletionCandidate::new(source.name)).collect()
+}

@@ -1,0 +1,30 @@
+//! Asking before something that is hard to have back.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Whether the user wants it: by `--yes`, or by saying so on a terminal. Nobody is asked who could not answer.
+pub(crate) fn confirm(yes: bool, question: &str, otherwise: &str) -> Result<bool, Error> {
+    if yes {
+        return Ok(true);
+    }
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        Output::status(&format!("{otherwise}; the same command with --yes does it"));
+        return Ok(false);
+    }
+    let failed =
+        |cause: io::Error| Error::new(Exit::Request, "cannot read the answer").caused_by(cause);
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush()).map_err(failed)?;
+    drop(stderr);
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(failed)?;
+    let agreed = matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes");
+    if !agreed {
+        Output::status(otherwise);
+    }
+    Ok(agreed)
+}

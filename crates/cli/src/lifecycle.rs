@@ -1,0 +1,58 @@
+//! Sessions that are taken to another stage of their life.
+
+use everturn::archive::PackProgress as Bytes;
+use everturn::format::Transition;
+
+use crate::commands::Context;
+use crate::error::EarlyExit;
+use crate::exit::Exit;
+use crate::json::JsonObject;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::settings;
+
+/// A line that shows how many bytes of long work are done.
+pub(crate) fn with_byte_progress<T>(
+    doing: &'static str,
+    work: impl FnOnce(&mut dyn FnMut(Bytes)) -> T,
+) -> T {
+    let line = Progress::new(doing);
+    let done = work(&mut |bytes| line.bytes(bytes.done, bytes.total));
+    line.finish();
+    done
+}
+
+/// Takes the session that `name` means to a stage, and says where it is then.
+pub(crate) fn transition(
+    context: &mut Context,
+    name: &str,
+    stage: Transition,
+) -> Result<Exit, EarlyExit> {
+    let found = context.find_to_write(name)?;
+    let store = found.root.store();
+    let staged = with_byte_progress(stage.verb(), |progress| {
+        found.layout.transition(&store, &found.place, stage, settings::now(), progress)
+    });
+    let staged = staged.map_err(|error| found.failed(error))?;
+    let path = found.root.shown(&staged.session.path);
+    if context.json {
+        let mut answer = JsonObject::new().text("session", &staged.session.id).text("path", &path);
+        if let Some(name) = &staged.trashed {
+            answer = answer.text("trashed", name);
+        }
+        writeln!(context.out, "{}", answer.close())?;
+    } else {
+        let gone = staged.trashed.as_ref().filter(|_| stage == Transition::Trash);
+        writeln!(context.out, "{}", gone.unwrap_or(&path))?;
+    }
+    context.out.flush()?;
+    if let Some(name) = &staged.trashed {
+        let restore = context.next_command(&format!("restore {name}"));
+        Output::status(&format!("what was there is in the trash; {restore} takes it out again"));
+    }
+    if let Some(deferred_error) = &staged.deferred_error {
+        Output::status(&format!("done, but something is left to do: {deferred_error}"));
+    }
+    found.root.close()?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,179 @@
+//! What a player may type: a turn in plain words, or a command that begins with a slash.
+
+/// A command: its name, what follows it, and what it does.
+pub(super) struct SlashCommand {
+    pub(super) name: &'static str,
+    pub(super) arguments: &'static str,
+    pub(super) does: &'static str,
+}
+
+const fn command(name: &'static str, arguments: &'static str, does: &'static str) -> SlashCommand {
+    SlashCommand { name, arguments, does }
+}
+
+/// Every command, in the order of `/help`.
+pub(super) const COMMANDS: &[SlashCommand] = &[
+    command("look", "", "the scene, once more"),
+    command("map", "", "the map: where you are, and what is unexplored"),
+    command("party", "", "everybody's place, health and things"),
+    command("actor", "[ID]", "who acts, or who shall act from now on"),
+    command("log", "[N]", "the last turns"),
+    command("undo", "[N]", "take the last turns back"),
+    command("rewind", "N", "return to turn N; what came later is kept as a branch"),
+    command("fork", "", "keep a copy of the campaign as it is now"),
+    command("mark", "NAME", "mark this turn"),
+    command("marks", "", "the marks there are"),
+    command("export", "FILE", "write the story to a new .txt, .md, .html, .pdf or .json file"),
+    command("settings", "[KEY[=VALUE]]", "what the campaign goes by"),
+    command("retry", "", "send a line again that was not answered"),
+    command("help", "", "this page"),
+    command("quit", "", "leave; every turn is saved already"),
+];
+
+/// What a line means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PlayerInput<'l> {
+    /// A turn.
+    Say(&'l str),
+    /// An empty line.
+    Nothing,
+    Look,
+    Map,
+    Party,
+    Actor(Option<&'l str>),
+    Log(u64),
+    Undo(u64),
+    Rewind(u64),
+    Fork,
+    Mark(&'l str),
+    Marks,
+    Export(&'l str),
+    Settings(Vec<&'l str>),
+    Retry,
+    Help,
+    Quit,
+    /// It cannot be understood; why.
+    Wrong(String),
+}
+
+/// How many turns `/log` shows.
+const LOG: u64 = 3;
+
+/// Understands a line.
+pub(super) fn parse_line(line: &str) -> PlayerInput<'_> {
+    let line = line.trim();
+    // Newcomers try these before they know of the slash, and mean them.
+    match line {
+        "" => return PlayerInput::Nothing,
+        "help" | "?" => return PlayerInput::Help,
+        "quit" | "exit" => return PlayerInput::Quit,
+        _ => {}
+    }
+    let Some(rest) = line.strip_prefix('/') else { return PlayerInput::Say(line) };
+    let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let rest = rest.trim();
+    let Some(command) = find(name) else {
+        let what = format!("There is no command /{name}. /help shows those there are.");
+        return PlayerInput::Wrong(what);
+    };
+    let number = |default: Option<u64>| match (rest, default) {
+        ("", Some(default)) => Some(default),
+        _ => rest.parse::<u64>().ok(),
+    };
+    let given = (!rest.is_empty()).then_some(rest);
+    let word = match command.name {
+        "log" => number(Some(LOG)).map(PlayerInput::Log),
+        "undo" => number(Some(1)).map(PlayerInput::Undo),
+        "rewind" => number(None).map(PlayerInput::Rewind),
+        "mark" => given.map(PlayerInput::Mark),
+        "export" => given.map(PlayerInput::Export),
+        "actor" => Some(PlayerInput::Actor(given)),
+        "settings" => Some(PlayerInput::Settings(rest.split_whitespace().collect())),
+        _ if given.is_some() => None,
+        "look" => Some(PlayerInput::Look),
+        "map" => Some(PlayerInput::Map),
+        "party" => Some(PlayerInput::Party),
+        "fork" => Some(PlayerInput::Fork),
+        "marks" => Some(PlayerInput::Marks),
+        "retry" => Some(PlayerInput::Retry),
+        "quit" => Some(PlayerInput::Quit),
+        _ => Some(PlayerInput::Help),
+    };
+    word.unwrap_or_else(|| PlayerInput::Wrong(format!("Write it like this: {}", usage(command))))
+}
+
+/// The command of that name, or the only one that begins like it.
+fn find(name: &str) -> Option<&'static SlashCommand> {
+    if let Some(exact) = COMMANDS.iter().find(|command| command.name == name) {
+        return Some(exact);
+    }
+    let mut like = COMMANDS.iter().filter(|command| command.name.starts_with(name));
+    like.next().filter(|_| !name.is_empty() && like.next().is_none())
+}
+
+/// A command as it is written.
+pub(super) fn usage(command: &SlashCommand) -> String {
+    format!("/{} {}", command.name, command.arguments).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expect: &PlayerInput<'_>) {
+        assert_eq!(parse_line(line), *expect, "{line:?}");
+    }
+
+    #[test]
+    fn lines_are_turns_unless_they_begin_with_a_slash() {
+        check("  I go north. ", &PlayerInput::Say("I go north."));
+        check("", &PlayerInput::Nothing);
+        check(" \t", &PlayerInput::Nothing);
+        check("quit the field", &PlayerInput::Say("quit the field"));
+        check("quit", &PlayerInput::Quit);
+        check("help", &PlayerInput::Help);
+        check("/quit", &PlayerInput::Quit);
+        check("/q", &PlayerInput::Quit);
+        check("/rew 4", &PlayerInput::Rewind(4));
+        check("/undo", &PlayerInput::Undo(1));
+        check("/undo 3", &PlayerInput::Undo(3));
+        check("/log", &PlayerInput::Log(LOG));
+        check("/mark  before the gate ", &PlayerInput::Mark("before the gate"));
+        check("/marks", &PlayerInput::Marks);
+        check("/export a b.md", &PlayerInput::Export("a b.md"));
+        check("/settings a=1 b", &PlayerInput::Settings(vec!["a=1", "b"]));
+        check("/actor", &PlayerInput::Actor(None));
+        check("/actor Bran", &PlayerInput::Actor(Some("Bran")));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_the_right_way() {
+        for (line, part) in [
+            ("/dance", "There is no command /dance"),
+            ("/", "There is no command /."),
+            ("/rewind", "/rewind N"),
+            ("/rewind -1", "/rewind N"),
+            ("/undo x", "/undo [N]"),
+            ("/mark", "/mark NAME"),
+            ("/map now", "Write it like this: /map"),
+            ("/l", "There is no command /l"),
+        ] {
+            match parse_line(line) {
+                PlayerInput::Wrong(what) => assert!(what.contains(part), "{line:?}: {what}"),
+                other => panic!("{line:?} means {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_of_the_help_means_something() {
+        for command in COMMANDS {
+            let line = format!("/{} {}", command.name, command.arguments.replace(['[', ']'], ""));
+            let line = line.replace('N', "1");
+            assert!(
+                !matches!(parse_line(&line), PlayerInput::Wrong(_) | PlayerInput::Say(_)),
+                "{line}"
+            );
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Answers to commands that write: what became of the session.
+
+use everturn::model::AppendOutcome;
+
+use crate::commands::Context;
+use crate::error::EarlyExit;
+use crate::json::JsonObject;
+use crate::output::Output;
+use crate::sessions::print_findings;
+
+/// Answers for something that is safe now; `what` is the kind of thing that was made, if it has an id.
+pub(crate) fn report_outcome(
+    context: &mut Context,
+    session: &str,
+    written: &AppendOutcome,
+    what: &str,
+) -> Result<(), EarlyExit> {
+    if context.json {
+        let mut object = JsonObject::new().text("session", session).number("turn", written.turn);
+        if let Some(id) = &written.id {
+            object = object.text(what, id);
+        }
+        writeln!(context.out, "{}", object.close())?;
+    } else {
+        let id = written.id.as_ref().map_or_else(String::new, |id| format!(" {id}"));
+        writeln!(context.out, "{session} turn {}{id}", written.turn)?;
+    }
+    // The answer is a promise, and a promise that stays in a buffer helps nobody.
+    context.out.flush()?;
+    print_findings(&written.findings);
+    if let Some(deferred_error) = &written.deferred_error {
+        Output::status(&format!(
+            "the turn is safe, but what follows from it is not written yet: {deferred_error}"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! What the store reports, in the words of the user and with the exit code that goes with it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use everturn::disk::{Disk, RealDisk};
+use everturn::format::SessionError;
+use everturn::names::NameError;
+use everturn::store::{FileStore, Options, StoreError};
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::{recovered, settings};
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Error {
+        let (exit, hint) = match &error {
+            StoreError::Busy { .. } => {
+                (Exit::Busy, Some("wait until that process is done, or end it, and try again"))
+            }
+            StoreError::Blocked { .. } => {
+                let next = "remove what is in the way and run the command again; the log keeps the commits until then";
+                (Exit::Damaged, Some(next))
+            }
+            StoreError::UnreadableLog { .. } => {
+                let next = "run everturn check as the user who owns that log, or give yourself access to it";
+                (Exit::Damaged, Some(next))
+            }
+            StoreError::Poisoned { .. } => {
+                let next =
+                    "the outcome is open: look whether the change is there before you repeat it";
+                (Exit::Request, Some(next))
+            }
+            StoreError::Moved { .. } | StoreError::Changed { .. } | StoreError::Overtaken => {
+                (Exit::Request, Some("read the file again and repeat the change"))
+            }
+            _ => (Exit::Request, None),
+        };
+        let error = Error::new(exit, "the store refused").caused_by(error);
+        match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+}
+
+impl From<NameError> for Error {
+    fn from(error: NameError) -> Error {
+        Error::new(Exit::Request, "not a usable name")
+            .caused_by(error)
+            .hint("choose one that could be the name of a file")
+    }
+}
+
+impl From<SessionError> for Error {
+    fn from(error: SessionError) -> Error {
+        match error {
+            SessionError::Store(error) => error.into(),
+            SessionError::Name(error) => error.into(),
+            SessionError::Damaged { .. } => Error::new(Exit::Damaged, error.to_string()),
+            SessionError::NoTurn { first, last, .. } => {
+                Error::new(Exit::Request, error.to_string())
+                    .hint(format!("choose a turn from {first} to {last}"))
+            }
+            SessionError::Status { ref id, ref status, wanted } => {
+                let refused = Error::new(Exit::Request, error.to_string());
+                match (status.as_str(), wanted) {
+                    ("paused", _) => refused.hint(format!("everturn resume {id}")),
+                    ("active", "completed") => refused.hint(format!("everturn complete {id}")),
+                    ("completed", _) => {
+                        refused.hint(format!("everturn fork {id} goes on from it in a new session"))
+                    }
+                    _ => refused,
+                }
+            }
+            SessionError::ReadOnly { .. } => Error::new(Exit::Request, error.to_string())
+                .hint("everturn convert SESSION --to LAYOUT makes a copy that is your own"),
+            SessionError::Taken { .. } => Error::new(Exit::Request, error.to_string())
+                .hint("choose another id, or none for one that is free"),
+            other => Error::new(Exit::Request, other.to_string()),
+        }
+    }
+}
+
+/// Opens the store at `root`, which is created if need be.
+pub(crate) fn open_store(root: &Path) -> Result<FileStore, Error> {
+    let failed = |cause| {
+        Error::new(Exit::Request, format!("cannot open the root {}", root.display()))
+            .caused_by(cause)
+    };
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk::create(root).map_err(failed)?);
+    let findings = recovered::findings();
+    let options = Options { findings, ..Options::new(settings::lock_owner()) };
+    let opened = FileStore::open(disk, options);
+    opened.map_err(|error| Error::from(error).at(&root.display().to_string()))
+}

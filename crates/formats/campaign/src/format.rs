@@ -1,0 +1,387 @@
+//! Campaigns in the common view: the entries of a row are what was said, what was called, and what came of it.
+
+mod editor;
+mod lifecycle;
+mod reader;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::branch;
+use super::create::{NewCampaign, create};
+use super::document_view::strings;
+use super::error::CampaignError;
+use super::lifecycle::{CampaignStatus, archived};
+use super::paths::{CampaignFile, archive_file, archives_dir, campaign_dir, campaigns_dir};
+use super::progress;
+use super::repair::{FileRepair, plan_repair, repair, undo_repair};
+use super::session::{Campaign, list};
+use super::writer::CampaignWriter;
+use everturn_archive::PackProgress;
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::format::{
+    RepairMode, SessionEditor, SessionError, SessionFormat, SessionReader, Transition, error_chain,
+    list_settled,
+};
+use everturn_session::model::{
+    Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
+    TransitionOutcome, TrashedSession,
+};
+use everturn_session::repair::{RepairAction, RepairReport};
+use everturn_session::session_files::SessionFiles;
+use everturn_store::{Store, StoreError};
+use everturn_value::tree::{JsonTree, ValueKind};
+
+pub use editor::ScriptedTurn;
+
+/// The layout of campaigns.
+#[derive(Debug, Clone, Copy)]
+pub struct CampaignFormat;
+
+/// The name that users write.
+const NAME: &str = "campaign";
+
+/// The goal of a campaign that nobody has given one.
+const NO_GOAL: &str = "Define the main objective";
+
+fn place(id: &SessionId) -> SessionRef {
+    SessionRef { id: id.to_string(), path: campaign_dir(id) }
+}
+
+impl SessionFormat for CampaignFormat {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn assigns_ids(&self) -> bool {
+        true
+    }
+
+    fn locate(&self, store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
+        list_settled(store, &[campaigns_dir(), archives_dir()], || places_once(store))
+    }
+
+    fn read_summary(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionSummary, SessionError> {
+        let id = SessionId::parse(&place.id)?;
+        if is_archive(place) {
+            return Ok(archived_summary(place));
+        }
+        let campaign = Campaign::open_in(Arc::clone(store), &id, place.path.clone())?;
+        let last = campaign.last_row()?;
+        let time = |tree: &JsonTree, key: &str| tree.string_at(&[key])?.parse::<Timestamp>().ok();
+        let mut summary = SessionSummary {
+            session: place.clone(),
+            layout: NAME,
+            title: place.id.clone(),
+            created: None,
+            updated: last.as_ref().and_then(|row| time(&row.row, "timestamp")),
+            status: "unknown".to_owned(),
+            turns: Some(campaign.turn()),
+            parent: None,
+            findings: campaign.findings().to_vec(),
+        };
+        if let Ok(view) = campaign.view() {
+            let goal = view.tree.string_at(&["goal", "text"]).unwrap_or_default();
+            if !goal.trim().is_empty() && goal != NO_GOAL {
+                summary.title = goal.trim().to_owned();
+            }
+            summary.created = time(view.tree, "created_at");
+            let over = progress::end_reason(view).is_some();
+            summary.status = if over { "ended" } else { "active" }.to_owned();
+        }
+        let about = campaign.lineage().and_then(|lineage| Ok((lineage, campaign.status()?)));
+        match about {
+            Ok((lineage, status)) => {
+                summary.parent = lineage.map(|lineage| lineage.parent);
+                if status != CampaignStatus::Active {
+                    summary.status = status.as_str().to_owned();
+                }
+            }
+            Err(CampaignError::Damaged { file, reason }) => summary.findings.push(Finding {
+                file,
+                line: None,
+                offset: None,
+                code: FindingCode::BadMetadata,
+                message: reason,
+            }),
+            Err(error) => return Err(error.into()),
+        }
+        summary.updated = summary.updated.or(summary.created);
+        Ok(summary)
+    }
+
+    fn dependencies(
+        &self,
+        _store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Dependencies, SessionError> {
+        if is_archive(place) {
+            let files = vec![place.path.clone()];
+            return Ok(Dependencies { summary: files.clone(), entries: files, log: None });
+        }
+        let files = |files: &[CampaignFile]| -> Vec<FilePath> {
+            files.iter().map(|file| file.in_dir(&place.path)).collect()
+        };
+        let (state, log) = (CampaignFile::Campaign, CampaignFile::Log);
+        Ok(Dependencies {
+            summary: files(&[state, log, CampaignFile::Lineage]),
+            entries: files(&[state, log]),
+            log: None,
+        })
+    }
+
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Box<dyn SessionReader>, SessionError> {
+        require_unarchived(place)?;
+        let id = SessionId::parse(&place.id)?;
+        let campaign = Campaign::open_in(Arc::clone(store), &id, place.path.clone())?;
+        Ok(Box::new(reader::CampaignReader { campaign }))
+    }
+
+    fn create(
+        &self,
+        store: &Arc<dyn Store>,
+        new: &NewSession,
+        now: Timestamp,
+    ) -> Result<Box<dyn SessionEditor>, SessionError> {
+        let id = create(store, &new_campaign(new)?, now)?;
+        self.edit(store, &place(&id))
+    }
+
+    fn edit(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Box<dyn SessionEditor>, SessionError> {
+        require_unarchived(place)?;
+        let writer = CampaignWriter::open(Arc::clone(store), &SessionId::parse(&place.id)?)?;
+        Ok(Box::new(editor::CampaignEditor { writer }))
+    }
+
+    fn fork(
+        &self,
+        store: &Arc<dyn Store>,
+        from: &SessionRef,
+        how: &ForkOptions,
+        _now: Timestamp,
+        _progress: &mut dyn FnMut(PackProgress),
+    ) -> Result<ForkOutcome, SessionError> {
+        require_unarchived(from)?;
+        let id = SessionId::parse(&from.id)?;
+        let new = how.id.as_deref().map(SessionId::parse).transpose()?;
+        let turn = match how.turn {
+            Some(turn) => turn,
+            None => Campaign::open(Arc::clone(store), &id)?.turn(),
+        };
+        let made = branch::fork(store, &id, turn, new.as_ref())?;
+        Ok(ForkOutcome { session: place(&made.id), turn, findings: made.findings })
+    }
+
+    fn rewind(
+        &self,
+        store: &Arc<dyn Store>,
+        from: &SessionRef,
+        turn: u64,
+        _now: Timestamp,
+        _progress: &mut dyn FnMut(PackProgress),
+    ) -> Result<ForkOutcome, SessionError> {
+        require_unarchived(from)?;
+        let mut writer = CampaignWriter::open(Arc::clone(store), &SessionId::parse(&from.id)?)?;
+        let made = writer.rewind(turn)?;
+        writer.release()?;
+        Ok(ForkOutcome { session: place(&made.id), turn, findings: made.findings })
+    }
+
+    fn transition(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        stage: Transition,
+        now: Timestamp,
+        progress: &mut dyn FnMut(PackProgress),
+    ) -> Result<TransitionOutcome, SessionError> {
+        lifecycle::transition_campaign(store, place, stage, now, progress)
+    }
+
+    fn session_files(
+        &self,
+        _: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionFiles, SessionError> {
+        let id = SessionId::parse(&place.id)?;
+        let scopes = vec![campaign_dir(&id), archive_file(&id)?];
+        Ok(SessionFiles { scopes, ..SessionFiles::for_ref(place) })
+    }
+
+    fn archived(&self, place: &SessionRef) -> Option<SessionRef> {
+        let id = SessionId::parse(&place.id).ok().filter(|_| is_archive(place))?;
+        Some(SessionRef { id: place.id.clone(), path: campaign_dir(&id) })
+    }
+
+    fn stable_key(&self, place: &SessionRef) -> String {
+        place.id.clone()
+    }
+
+    fn list_trash(&self, store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
+        lifecycle::list_trash(store)
+    }
+
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
+        lifecycle::restore_from_trash(store, name)
+    }
+
+    fn purge(
+        &self,
+        store: &Arc<dyn Store>,
+        trashed: &[TrashedSession],
+    ) -> Result<(), SessionError> {
+        lifecycle::purge_trash(store, trashed)
+    }
+
+    fn repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        repairing: RepairMode,
+        now: Timestamp,
+    ) -> Result<RepairReport, SessionError> {
+        let id = SessionId::parse(&place.id)?;
+        let done = match repairing {
+            RepairMode::Plan => plan_repair(store, &id)?,
+            RepairMode::Apply => repair(store, &id, now)?,
+            RepairMode::Undo => undo_repair(store, &id, now)?,
+        };
+        let findings = Campaign::open(Arc::clone(store), &id)?.check()?;
+        let action = |FileRepair { file, what, .. }| RepairAction { file, what };
+        let actions = done.actions.into_iter().map(action).collect();
+        Ok(RepairReport { actions, findings, originals: done.kept })
+    }
+}
+
+/// The campaigns that are in archives.
+fn archives(store: &Arc<dyn Store>) -> Result<Vec<SessionRef>, SessionError> {
+    let place = |id: SessionId| -> Result<SessionRef, SessionError> {
+        Ok(SessionRef { path: archive_file(&id)?, id: id.to_string() })
+    };
+    archived(store)?.into_iter().map(place).collect()
+}
+
+fn is_archive(place: &SessionRef) -> bool {
+    place.path.as_str().ends_with(".tar.gz")
+}
+
+/// What can be said of a campaign without unpacking it.
+fn archived_summary(place: &SessionRef) -> SessionSummary {
+    SessionSummary {
+        session: place.clone(),
+        layout: NAME,
+        title: place.id.clone(),
+        created: None,
+        updated: None,
+        status: "archived".to_owned(),
+        turns: None,
+        parent: None,
+        findings: Vec::new(),
+    }
+}
+
+/// An error, if the campaign is in an archive.
+fn require_unarchived(place: &SessionRef) -> Result<(), SessionError> {
+    if is_archive(place) {
+        let id = &place.id;
+        let what = format!("campaign {id} is in an archive; everturn unarchive {id} takes it out");
+        return Err(SessionError::request(what));
+    }
+    Ok(())
+}
+
+/// What is given for a new campaign: `party`, `actor`, `world` and `map`.
+fn new_campaign(new: &NewSession) -> Result<NewCampaign, SessionError> {
+    let mut campaign = NewCampaign::default();
+    if !new.id.is_empty() {
+        campaign.id = Some(SessionId::parse(&new.id)?);
+    }
+    for (key, value) in new.fields.children() {
+        let text = || {
+            let wrong = || SessionError::request(format!("{key} is {}, not a text", value.kind()));
+            value.string_at::<&str>(&[]).ok_or_else(wrong)
+        };
+        match key.as_str() {
+            "id" | "sessionId" => {}
+            "actor" => campaign.actor = Some(text()?),
+            "world" => campaign.world = text()?,
+            "map" => campaign.map = text()?,
+            "party" => {
+                let party = strings(&value);
+                let all = value.len_at::<&str>(&[]);
+                if value.kind() != ValueKind::Array || all != Some(party.len()) {
+                    return Err(SessionError::request("party is not an array of texts"));
+                }
+                campaign.party = party;
+            }
+            _ => return Err(SessionError::request(format!("campaigns have no {key:?}"))),
+        }
+    }
+    if new.name.is_some() || new.config.is_some() {
+        return Err(SessionError::request(
+            "campaigns begin without a name and with default settings",
+        ));
+    }
+    Ok(campaign)
+}
+
+impl From<CampaignError> for SessionError {
+    fn from(error: CampaignError) -> SessionError {
+        match error {
+            CampaignError::Store(error) => SessionError::Store(error),
+            CampaignError::Name(error) => SessionError::Name(error),
+            CampaignError::NoCampaign { id } => SessionError::NoSession { id: id.to_string() },
+            CampaignError::Taken { id } => {
+                SessionError::Taken { id: id.to_string(), path: campaign_dir(&id) }
+            }
+            CampaignError::NoTurn { turn, last } => SessionError::NoTurn { turn, first: 0, last },
+            CampaignError::Damaged { .. }
+            | CampaignError::NoState { .. }
+            | CampaignError::Shape(_) => SessionError::Damaged { what: error_chain(&error) },
+            other => SessionError::request(error_chain(&other)),
+        }
+    }
+}
+
+/// Where campaigns are, as the directories tell one after the other.
+fn places_once(store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
+    let dir = campaigns_dir();
+    let mut findings = Vec::new();
+    let mut note = |code: FindingCode, message: String| {
+        findings.push(Finding { file: dir.clone(), line: None, offset: None, code, message });
+    };
+    match store.list(&dir) {
+        Ok(listing) => {
+            for (name, reason) in listing.refused {
+                note(
+                    FindingCode::BadName,
+                    format!("holds {name:?}, which is left alone: {reason}"),
+                );
+            }
+        }
+        Err(StoreError::Missing { .. }) => {
+            return Ok(SessionListing { sessions: archives(store)?, findings });
+        }
+        Err(error) => {
+            note(FindingCode::Unreadable, format!("cannot be read: {}", error_chain(&error)));
+            return Ok(SessionListing { sessions: Vec::new(), findings });
+        }
+    }
+    let mut places: Vec<SessionRef> = list(store)?.iter().map(place).collect();
+    places.extend(archives(store)?);
+    Ok(SessionListing { sessions: places, findings })
+}

@@ -1,0 +1,126 @@
+//! A campaign in the hands of its one writer, in the common view.
+
+use jiff::Timestamp;
+
+use super::NAME;
+use crate::error::CampaignError;
+use crate::narrator::{NarratorOutput, RecordedNarrator};
+use crate::writer::{CampaignWriter, PlayOutcome, Submission};
+use everturn_json::finding::Finding;
+use everturn_session::format::{SessionEditor, SessionError};
+use everturn_session::model::{AppendOutcome, Mark, NewMark, SessionRef};
+use everturn_value::tree::{JsonTree, ValueKind};
+
+/// A turn with the answers that its narrator gave, as it is given in JSON.
+#[derive(Debug, Clone)]
+pub struct ScriptedTurn {
+    /// What the player said.
+    pub user_input: String,
+    /// Who acts, if it is not the active actor.
+    pub actor: Option<String>,
+    /// The narrator's answers; one is used each time it is asked.
+    pub outputs: Vec<NarratorOutput>,
+}
+
+impl ScriptedTurn {
+    /// Reads `{"user_input", "outputs": […], "actor_id"?}`. Without `outputs`, the fields of one answer stand in
+    /// the object itself.
+    ///
+    /// ```
+    /// use everturn_campaign::ScriptedTurn;
+    ///
+    /// let turn = ScriptedTurn::parse(r#"{"user_input": "rest", "assistant_text": "You rest."}"#)?;
+    /// assert_eq!(turn.outputs[0].text, "You rest.");
+    /// # Ok::<(), everturn_campaign::CampaignError>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<ScriptedTurn, CampaignError> {
+        let tree = JsonTree::parse(text)
+            .map_err(|bad| CampaignError::input(format!("the turn is not JSON: {bad}")))?;
+        if tree.kind() != ValueKind::Object {
+            return Err(CampaignError::input(format!("a turn is an object, not {}", tree.kind())));
+        }
+        let user_input = tree.string_at(&["user_input"]);
+        let user_input = user_input
+            .ok_or_else(|| CampaignError::input("a turn needs a user_input, which is a text"))?;
+        let actor = match tree.value_at(&["actor_id"]).filter(|actor| !actor.is_null()) {
+            Some(actor) => {
+                let wrong = || CampaignError::input("actor_id is not a text");
+                Some(actor.string_at::<&str>(&[]).ok_or_else(wrong)?)
+            }
+            None => None,
+        };
+        let outputs = match tree.value_at(&["outputs"]) {
+            Some(outputs) if outputs.kind() == ValueKind::Array => {
+                let outputs = outputs.children();
+                let outputs = outputs.iter().map(|(_, output)| NarratorOutput::from_tree(output));
+                outputs.collect::<Result<Vec<NarratorOutput>, _>>()?
+            }
+            Some(_) => return Err(CampaignError::input("outputs is not an array")),
+            None => vec![NarratorOutput::from_tree(&tree)?],
+        };
+        Ok(ScriptedTurn { user_input, actor, outputs })
+    }
+
+    /// Plays it.
+    pub fn play(
+        &self,
+        campaign: &mut CampaignWriter,
+        seed: u64,
+        now: Timestamp,
+    ) -> Result<PlayOutcome, CampaignError> {
+        let submission =
+            Submission { user_input: &self.user_input, actor: self.actor.as_deref(), seed };
+        campaign.submit(&submission, &mut RecordedNarrator::new(self.outputs.clone()), now)
+    }
+}
+
+pub(super) struct CampaignEditor {
+    pub(super) writer: CampaignWriter,
+}
+
+fn written(played: PlayOutcome) -> AppendOutcome {
+    AppendOutcome { turn: played.turn, id: None, findings: played.findings, deferred_error: None }
+}
+
+impl SessionEditor for CampaignEditor {
+    fn format_name(&self) -> &'static str {
+        NAME
+    }
+
+    fn session_ref(&self) -> SessionRef {
+        super::place(self.writer.campaign().id())
+    }
+
+    fn last_turn(&self) -> u64 {
+        self.writer.turn()
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.writer.campaign().findings().to_vec()
+    }
+
+    fn append(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError> {
+        let seed = u64::try_from(now.as_nanosecond()).unwrap_or_default();
+        Ok(written(ScriptedTurn::parse(text)?.play(&mut self.writer, seed, now)?))
+    }
+
+    fn undo(&mut self, turns: u64, now: Timestamp) -> Result<AppendOutcome, SessionError> {
+        Ok(written(self.writer.undo(turns, now)?))
+    }
+
+    fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
+        self.writer.add_mark(new, now)
+    }
+
+    fn remove_mark(&mut self, id: &str, _now: Timestamp) -> Result<Mark, SessionError> {
+        self.writer.remove_mark(id)
+    }
+
+    fn release(self: Box<Self>) -> Result<(), SessionError> {
+        Ok(self.writer.release()?)
+    }
+
+    fn close(self: Box<Self>, _now: Timestamp) -> Result<(), SessionError> {
+        Ok(self.writer.release()?)
+    }
+}

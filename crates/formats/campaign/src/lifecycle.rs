@@ -1,0 +1,245 @@
+//! What may become of a campaign as a whole: it waits, is over, is packed into one file, or thrown away.
+//!
+//! Whether it waits or is over stands in `everturn.json`, because the program behind the layout has no such thing; its
+//! own end of a campaign (`lifecycle`) is part of the state. A campaign that waits or is over takes no turns.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::document::CampaignDocument;
+use super::error::CampaignError;
+use super::paths::{CampaignFile, archive_file, archives_dir, campaign_dir};
+use super::session::{Campaign, read_optional};
+use everturn_archive::PackProgress;
+use everturn_json::names::{FilePath, NameError, SessionId};
+use everturn_session::archiver::{ArchiveOptions, ArchiveOutcome, Archiver};
+use everturn_session::staging::staging_path;
+use everturn_session::trash::{
+    self as common, TrashEntry, TrashError, TrashName, allocate, move_to_trash,
+};
+use everturn_store::{Durability, FileMode, Fingerprint, Precondition, Step, Store, StoreError};
+use everturn_value::document::{Document, JsonStyle, PathSegment};
+
+/// Whether a campaign goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CampaignStatus {
+    /// It is being played.
+    Active,
+    /// It waits to be resumed.
+    Paused,
+    /// Somebody has said that it is over.
+    Completed,
+    /// Something else, in the words of whoever wrote it.
+    Other(String),
+}
+
+impl CampaignStatus {
+    /// The word for it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            CampaignStatus::Active => "active",
+            CampaignStatus::Paused => "paused",
+            CampaignStatus::Completed => "completed",
+            CampaignStatus::Other(other) => other,
+        }
+    }
+
+    fn parse(word: &str) -> CampaignStatus {
+        let known = [CampaignStatus::Active, CampaignStatus::Paused, CampaignStatus::Completed];
+        let known = known.into_iter().find(|status| status.as_str() == word);
+        known.unwrap_or_else(|| CampaignStatus::Other(word.to_owned()))
+    }
+}
+
+/// Where a campaign may be.
+fn candidate_paths(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
+    Ok(vec![campaign_dir(id), archive_file(id)?])
+}
+
+impl From<TrashError> for CampaignError {
+    fn from(error: TrashError) -> CampaignError {
+        match error {
+            TrashError::Store(error) => CampaignError::Store(error),
+            TrashError::Name(error) => CampaignError::Name(error),
+            TrashError::Taken { id, .. } => CampaignError::Taken { id },
+            TrashError::Damaged { file, reason } => CampaignError::Damaged { file, reason },
+            other => CampaignError::input(other.to_string()),
+        }
+    }
+}
+
+impl Campaign {
+    /// Whether it goes on, as far as somebody has said.
+    pub fn status(&self) -> Result<CampaignStatus, CampaignError> {
+        let file = self.file(CampaignFile::Lineage);
+        let Some(bytes) = read_optional(&self.store, &file)? else {
+            return Ok(CampaignStatus::Active);
+        };
+        let status = CampaignDocument::parse(&file, &bytes)?.tree.string_at(&["status"]);
+        Ok(status.map_or(CampaignStatus::Active, |word| CampaignStatus::parse(&word)))
+    }
+
+    /// An error, if it waits or is over.
+    pub(crate) fn must_be_active(&self) -> Result<(), CampaignError> {
+        match self.status()? {
+            CampaignStatus::Active => Ok(()),
+            status => {
+                let (id, status) = (self.id.clone(), status.as_str().to_owned());
+                Err(CampaignError::NotActive { id, status })
+            }
+        }
+    }
+}
+
+/// Lets a campaign wait, go on, or be over.
+pub fn set_status(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    status: &CampaignStatus,
+) -> Result<(), CampaignError> {
+    let writer = store.lock(&[campaign_dir(id)])?;
+    let campaign = Campaign::open(Arc::clone(store), id)?;
+    let known = campaign.status()?;
+    if known == *status {
+        let what = format!("campaign {id} is {} already", status.as_str());
+        return Err(CampaignError::input(what));
+    }
+    let file = campaign.file(CampaignFile::Lineage);
+    let damaged = |reason: String| CampaignError::damaged(&file, reason);
+    let (mut document, expect) = match read_optional(store, &file)? {
+        Some(bytes) => {
+            let document = Document::parse_like(&bytes, &JsonStyle::PRETTY_ASCII);
+            let document = document.map_err(|error| damaged(error.to_string()))?;
+            (document, Precondition::Content(Fingerprint::of(&bytes)))
+        }
+        None => {
+            let empty = Document::new(&serde_json::json!({}), JsonStyle::PRETTY_ASCII);
+            (empty.map_err(|error| damaged(error.to_string()))?, Precondition::Absent)
+        }
+    };
+    let set = document.set(&[PathSegment::Key("status")], status.as_str());
+    set.map_err(|error| damaged(error.to_string()))?;
+    let (bytes, mode) = (document.into_bytes(), FileMode::Default);
+    let step = Step::Replace { file: file.clone(), expect, bytes, mode };
+    writer.commit(vec![step], Durability::Synced)?;
+    Ok(writer.release()?)
+}
+
+/// Packs a campaign into `archives/campaigns/<id>.tar.gz`, whatever its status.
+///
+/// The archive is read back and compared before one commit stores it and moves the directory to the trash.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_campaign::{NewCampaign, archive, create, list, unarchive};
+/// use everturn_session::archiver::ArchiveOptions;
+/// use everturn_store::{MemoryStore, Store};
+///
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+/// let now = "2026-01-01T10:00:00Z".parse()?;
+/// let id = create(&store, &NewCampaign::default(), now)?;
+/// let how = ArchiveOptions::default();
+/// let done = archive(&store, &id, &how, now, &mut |_| {})?;
+/// assert_eq!(done.file.as_str(), "archives/campaigns/camp_0001.tar.gz");
+/// assert!(list(&store)?.is_empty());
+/// unarchive(&store, &id, &how, now, &mut |_| {})?;
+/// assert_eq!(list(&store)?.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn archive(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    how: &ArchiveOptions,
+    now: Timestamp,
+    progress: &mut dyn FnMut(PackProgress),
+) -> Result<ArchiveOutcome, CampaignError> {
+    let (dir, file) = (&campaign_dir(id), &archive_file(id)?);
+    let trash = &allocate(store, id, now)?;
+    let writer = store.lock(&[dir.clone(), file.clone(), trash.trash_path()?])?;
+    Campaign::open(Arc::clone(store), id)?;
+    if store.stat(file)?.is_some() {
+        return Err(CampaignError::Taken { id: id.clone() });
+    }
+    let archiver = Archiver { store, writer: &*writer, id, dir, file, trash, options: how };
+    let archived = archiver.pack::<CampaignError>(progress)?;
+    writer.release()?;
+    Ok(archived)
+}
+
+/// Unpacks the archive of a campaign, which must not exist meanwhile, and moves the archive to the trash.
+pub fn unarchive(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    how: &ArchiveOptions,
+    now: Timestamp,
+    progress: &mut dyn FnMut(PackProgress),
+) -> Result<ArchiveOutcome, CampaignError> {
+    let (dir, file) = (&campaign_dir(id), &archive_file(id)?);
+    let trash = &allocate(store, id, now)?;
+    let scopes = [dir.clone(), file.clone(), trash.trash_path()?, staging_path(id)];
+    let writer = store.lock(&scopes)?;
+    if store.stat(dir)?.is_some() {
+        return Err(CampaignError::Taken { id: id.clone() });
+    }
+    if store.stat(file)?.is_none() {
+        return Err(CampaignError::NoCampaign { id: id.clone() });
+    }
+    let archiver = Archiver { store, writer: &*writer, id, dir, file, trash, options: how };
+    let archived = archiver.unpack::<CampaignError>(|_| Ok(Vec::new()), progress)?;
+    let archived =
+        archived.ok_or_else(|| CampaignError::damaged(file, "there is no file in it"))?;
+    writer.release()?;
+    Ok(archived)
+}
+
+/// The ids of the campaigns that are in archives.
+pub(crate) fn archived(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, StoreError> {
+    let listing = match store.list(&archives_dir()) {
+        Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
+        listing => listing?,
+    };
+    let names = listing.entries.iter();
+    let id = |name: &str| SessionId::parse(name.strip_suffix(".tar.gz")?).ok();
+    Ok(names.filter_map(|entry| id(entry.name.as_str())).collect())
+}
+
+/// Moves a campaign, or its archive, to the trash. Nothing is removed.
+pub fn trash(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    now: Timestamp,
+) -> Result<TrashEntry, CampaignError> {
+    let place = allocate(store, id, now)?;
+    let scopes: Vec<FilePath> =
+        candidate_paths(id)?.into_iter().chain([place.trash_path()?]).collect();
+    let writer = store.lock(&scopes)?;
+    for home in candidate_paths(id)? {
+        if store.stat(&home)?.is_some() {
+            let (trashed, step) = move_to_trash(&place, &home)?;
+            writer.commit(vec![step], Durability::Synced)?;
+            writer.release()?;
+            return Ok(trashed);
+        }
+    }
+    Err(CampaignError::NoCampaign { id: id.clone() })
+}
+
+/// The campaigns in the trash, oldest first, with their bytes.
+pub fn trashed(store: &Arc<dyn Store>) -> Result<Vec<(TrashEntry, u64)>, CampaignError> {
+    let all = common::list_entries(store, candidate_paths)?;
+    let names: Vec<TrashName> = all.into_iter().map(|trashed| trashed.name).collect();
+    Ok(common::entry_sizes(store, &names, candidate_paths)?)
+}
+
+/// Puts something back where it belongs. Its campaign must not exist anywhere else meanwhile.
+pub fn restore(store: &Arc<dyn Store>, name: &TrashName) -> Result<TrashEntry, CampaignError> {
+    Ok(common::restore(store, name, candidate_paths)?)
+}
+
+/// Removes for good what [`trashed`] has told, in one commit; if any of it has changed since then, nothing.
+pub fn purge(store: &Arc<dyn Store>, entries: &[(TrashEntry, u64)]) -> Result<(), CampaignError> {
+    Ok(common::purge(store, entries, candidate_paths)?)
+}

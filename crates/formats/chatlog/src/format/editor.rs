@@ -1,0 +1,114 @@
+//! A chat log in the hands of its one writer, in the common view.
+
+use jiff::Timestamp;
+
+use super::NAME;
+use super::reader::mark;
+use crate::tools::FiredTrigger;
+use crate::writer::{ChangeOutcome, ChatWriter, NewChatMark};
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_session::format::{SessionEditor, SessionError};
+use everturn_session::model::{AppendOutcome, Mark, NewMark, Revision, SessionRef};
+use everturn_value::tree::JsonTree;
+
+/// How many bytes of a document may be written anew after a single change.
+const SOON_WRITTEN: u64 = 1 << 20;
+
+pub(super) struct ChatEditor {
+    pub(super) writer: ChatWriter,
+}
+
+impl ChatEditor {
+    fn written(&self, changed: ChangeOutcome) -> AppendOutcome {
+        let file = self.writer.log().path();
+        // What a change sets off is for whoever plays to act upon.
+        let told = |fired: FiredTrigger| Finding {
+            file: file.clone(),
+            line: None,
+            offset: None,
+            code: FindingCode::Triggered,
+            message: format!("{} {}: {}", fired.component, fired.action, fired.message),
+        };
+        let mut findings = changed.findings;
+        findings.extend(changed.fired.into_iter().map(told));
+        let id = Some(changed.id).filter(|id| !id.is_empty());
+        AppendOutcome {
+            turn: self.last_turn(),
+            id,
+            findings,
+            deferred_error: changed.deferred_error,
+        }
+    }
+}
+
+impl SessionEditor for ChatEditor {
+    fn format_name(&self) -> &'static str {
+        NAME
+    }
+
+    fn session_ref(&self) -> SessionRef {
+        super::place(self.writer.log().path())
+    }
+
+    fn last_turn(&self) -> u64 {
+        self.writer.log().len()
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.writer.log().findings().to_vec()
+    }
+
+    fn append(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError> {
+        let tree = JsonTree::parse(text)
+            .map_err(|bad| SessionError::request(format!("the message is not JSON: {bad}")))?;
+        let changed = self.writer.append(&tree, now)?;
+        Ok(self.written(changed))
+    }
+
+    fn revise(&mut self, how: &Revision, now: Timestamp) -> Result<AppendOutcome, SessionError> {
+        let changed = match how {
+            Revision::Edit { turn, text } => self.writer.edit(*turn, text, now)?,
+            Revision::Regenerate { turn, text } => self.writer.regenerate(*turn, text, now)?,
+            Revision::Choose { turn, which } => self.writer.choose(*turn, *which, now)?,
+            Revision::Delete { turn } => {
+                let gone = self.writer.delete(*turn, now)?;
+                ChangeOutcome { number: gone.number, id: gone.name, ..ChangeOutcome::default() }
+            }
+            Revision::Restore { name } => self.writer.restore(name, now)?,
+        };
+        Ok(self.written(changed))
+    }
+
+    fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
+        let log = self.writer.log();
+        let of_entry = new.entry.as_deref().map(|entry| log.find(entry)).transpose()?.flatten();
+        let number = of_entry.or(new.turn).unwrap_or_else(|| log.len());
+        if new.name.trim().is_empty() {
+            return Err(SessionError::request("a mark needs a name"));
+        }
+        let description = Some(new.description.as_str()).filter(|text| !text.is_empty());
+        let (kind, name) = (new.kind.as_str(), new.name.trim());
+        let new = NewChatMark { kind, name, description, number };
+        let made = self.writer.add_mark(&new, now)?;
+        let marks = self.writer.log().marks()?;
+        let made = marks.into_iter().find(|mark| mark.id == made.id);
+        let missing = || SessionError::request("the mark is not there");
+        made.map(mark).ok_or_else(missing)
+    }
+
+    fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, SessionError> {
+        Ok(mark(self.writer.remove_mark(id, now)?))
+    }
+
+    /// A document that is soon written is left complete, for those who know nothing of the journal.
+    fn release(self: Box<Self>) -> Result<(), SessionError> {
+        match self.writer.log().content.len() <= SOON_WRITTEN {
+            true => Ok(self.writer.close()?),
+            false => Ok(self.writer.release()?),
+        }
+    }
+
+    fn close(self: Box<Self>, _now: Timestamp) -> Result<(), SessionError> {
+        Ok(self.writer.close()?)
+    }
+}

@@ -1,0 +1,255 @@
+//! A chat log that is read, in the common view.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
+use crate::log::{ChatLog, Message, MessageReader};
+use crate::survey::ListKind;
+use crate::tools::changes_of;
+use crate::writer::ChatMark;
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_session::format::{self, RecordStream, SessionError, SessionReader};
+use everturn_session::model::carried::restore_single_entry;
+use everturn_session::model::{Entry, Mark, MarkKind, SessionState, StateChange};
+use everturn_value::delta::{Delta, DeltaPath};
+use everturn_value::tree::{JsonTree, ValueKind};
+
+/// The one part of the state that chat logs have.
+const SCOPE: &str = "tools";
+
+pub(super) struct ChatReader {
+    pub(super) log: ChatLog,
+}
+
+/// A mark in the common view; one of a message that is not there has no turn.
+pub(super) fn mark(mark: ChatMark) -> Mark {
+    Mark {
+        id: mark.id,
+        kind: MarkKind::parse(&mark.kind),
+        name: mark.name,
+        description: mark.description.unwrap_or_default(),
+        turn: mark.number.unwrap_or(0),
+        entry: mark.message_id,
+        time: mark.time,
+    }
+}
+
+impl SessionReader for ChatReader {
+    fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
+        Ok(0..=self.log.len())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.log.findings().to_vec()
+    }
+
+    fn entries(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Box<dyn RecordStream<Item = Entry> + '_>, SessionError> {
+        let messages = self.log.messages(turns)?;
+        Ok(Box::new(ChatEntries { log: &self.log, messages, findings: Vec::new() }))
+    }
+
+    fn changes(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Box<dyn RecordStream<Item = StateChange> + '_>, SessionError> {
+        let snapshots = ChatSnapshots { log: &self.log, places: places(&self.log, &turns)? };
+        Ok(Box::new(ChatChanges { snapshots, ready: VecDeque::new() }))
+    }
+
+    fn metadata(&self) -> Result<JsonTree, SessionError> {
+        Ok(self.log.head())
+    }
+
+    fn snapshots(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Option<format::SnapshotStream<'_>>, SessionError> {
+        Ok(Some(Box::new(ChatSnapshots { log: &self.log, places: places(&self.log, &turns)? })))
+    }
+
+    fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError> {
+        let last = self.log.len();
+        let turn = turn.unwrap_or(last);
+        if turn > last {
+            return Err(SessionError::NoTurn { turn, first: 0, last });
+        }
+        let (states, findings) = self.log.states(turn)?;
+        Ok(SessionState { turn, scopes: vec![(SCOPE.to_owned(), states)], findings })
+    }
+
+    fn turn_of(&self, entry: &str) -> Result<Option<u64>, SessionError> {
+        Ok(self.log.find(entry)?)
+    }
+
+    fn marks(&self) -> Result<Vec<Mark>, SessionError> {
+        Ok(self.log.marks()?.into_iter().map(mark).collect())
+    }
+}
+
+struct ChatEntries<'l> {
+    log: &'l ChatLog,
+    messages: MessageReader<'l>,
+    findings: Vec<Finding>,
+}
+
+impl ChatEntries<'_> {
+    fn entry(&mut self, message: &Message) -> Entry {
+        if message.tree.kind() != ValueKind::Object {
+            self.findings.push(Finding {
+                file: self.log.path().clone(),
+                line: None,
+                offset: None,
+                code: FindingCode::BadRecord,
+                message: format!(
+                    "message {} is {}, not an object",
+                    message.number,
+                    message.tree.kind()
+                ),
+            });
+        }
+        restore_single_entry(Entry {
+            seq: message.number,
+            turn: message.number,
+            id: message.id().unwrap_or_default(),
+            time: message.time(),
+            speaker: message.speaker(),
+            kind: message.kind(),
+            text: message.text(),
+            raw: message.tree.clone(),
+        })
+    }
+}
+
+impl RecordStream for ChatEntries<'_> {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Result<Entry, SessionError>> {
+        match self.messages.next()? {
+            Ok(message) => Some(Ok(self.entry(&message))),
+            Err(error) => Some(Err(error.into())),
+        }
+    }
+
+    fn take_findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+}
+
+/// Where a snapshot is: its place, that of its message, and where it is in the document.
+type SnapshotLocation = (u64, u64, Option<u64>);
+
+/// Where the snapshots of a range of messages are.
+fn places(
+    log: &ChatLog,
+    turns: &RangeInclusive<u64>,
+) -> Result<VecDeque<SnapshotLocation>, SessionError> {
+    let (first, last) = (*turns.start(), (*turns.end()).min(log.len()));
+    let mut places = Vec::new();
+    if first <= last {
+        let from = if first == 0 { 0 } else { log.place_of(first)? };
+        let to = if last == log.len() { log.last_place() } else { log.place_of(last)? };
+        let stored = log.by_index(|index| index.snapshots_between(0..=u64::MAX))?;
+        let message =
+            |place: u64, message: u64| log.overlay.moved.get(&place).copied().unwrap_or(message);
+        for known in stored {
+            let at = message(known.place, known.message);
+            if (from..=to).contains(&at) {
+                places.push((known.place, at, Some(known.offset)));
+            }
+        }
+        for (place, added) in &log.overlay.snapshots {
+            let at = message(*place, added.message);
+            if (from..=to).contains(&at) {
+                places.push((*place, at, None));
+            }
+        }
+    }
+    Ok(places.into())
+}
+
+struct ChatSnapshots<'l> {
+    log: &'l ChatLog,
+    places: VecDeque<SnapshotLocation>,
+}
+
+impl ChatSnapshots<'_> {
+    fn read(
+        &self,
+        (place, message, offset): SnapshotLocation,
+    ) -> Result<Option<JsonTree>, SessionError> {
+        let log = self.log;
+        Ok(match (offset, log.overlay.snapshots.get(&place)) {
+            (Some(offset), _) => {
+                let known = crate::index::SnapshotPosition { message, place, offset };
+                Some(log.snapshot_at(&known)?)
+            }
+            (None, Some(added)) => {
+                let value = log.journal_value(&added.line)?;
+                Some(log.with_edits(ListKind::Snapshots, place, value.to_line())?)
+            }
+            (None, None) => None,
+        })
+    }
+}
+
+impl RecordStream for ChatSnapshots<'_> {
+    type Item = (u64, JsonTree);
+
+    fn next(&mut self) -> Option<Result<(u64, JsonTree), SessionError>> {
+        loop {
+            let next = self.places.pop_front()?;
+            match self.read(next) {
+                Ok(Some(tree)) => return Some(Ok((self.log.number_of(next.1), tree))),
+                Ok(None) => {}
+                Err(error) => {
+                    self.places.clear();
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+
+    fn take_findings(&mut self) -> Vec<Finding> {
+        Vec::new()
+    }
+}
+
+struct ChatChanges<'l> {
+    snapshots: ChatSnapshots<'l>,
+    ready: VecDeque<StateChange>,
+}
+
+impl ChatChanges<'_> {
+    fn read(&mut self, turn: u64, tree: &JsonTree) {
+        let tool = tree.string_at(&["tool_id"]).unwrap_or_default();
+        for changed in changes_of(tree) {
+            let path = DeltaPath::array([tool.clone(), changed.component]);
+            let mut delta = Delta::set(path, changed.after);
+            delta.previous = Some(changed.before).filter(|before| !before.is_null());
+            self.ready.push_back(StateChange { turn, scope: SCOPE.to_owned(), delta, time: None });
+        }
+    }
+}
+
+impl RecordStream for ChatChanges<'_> {
+    type Item = StateChange;
+
+    fn next(&mut self) -> Option<Result<StateChange, SessionError>> {
+        loop {
+            if let Some(change) = self.ready.pop_front() {
+                return Some(Ok(change));
+            }
+            match self.snapshots.next()? {
+                Ok((turn, tree)) => self.read(turn, &tree),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    fn take_findings(&mut self) -> Vec<Finding> {
+        Vec::new()
+    }
+}

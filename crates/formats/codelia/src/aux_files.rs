@@ -1,0 +1,129 @@
+//! The other files of a home, which are kept as they are: what they must be at least.
+
+use super::error::CodeliaError;
+use super::home::CodeliaHome;
+use super::paths::DOCUMENT_END;
+use super::projects::ProjectPolicies;
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::names::{FilePath, join_names};
+use everturn_secrets::vault::{Vault, VaultFormat};
+use everturn_settings::config::Config;
+use everturn_store::disk::FileKind;
+use everturn_store::read_optional;
+use everturn_value::document::Document;
+use everturn_value::tree::{JsonTree, ValueKind};
+
+/// Documents with a version and one part that nothing works without.
+const DOCUMENTS: &[(&[&str], &str, ValueKind)] = &[
+    (&["lanes", "registry.json"], "lanes", ValueKind::Array),
+    (&["cache", "models.dev.json"], "entries", ValueKind::Object),
+];
+
+/// Looks at all of them.
+pub(super) fn check_aux_files(home: &CodeliaHome, findings: &mut Vec<Finding>) {
+    for (names, part, kind) in DOCUMENTS {
+        let file = join_names(&home.files.base, names);
+        if let Some(message) = document(home, &file, part, *kind) {
+            findings.push(about(&file, FindingCode::BadDocument, message));
+        }
+    }
+    tasks(home, findings);
+    let file = join_names(&home.files.base, &[ProjectPolicies::FILE]);
+    if let Err(CodeliaError::Damaged { reason, .. }) = ProjectPolicies::read_at(&home.store, &file)
+    {
+        findings.push(about(&file, FindingCode::BadSetting, reason));
+    }
+    secrets(home, &super::AUTH, findings);
+    secrets(home, &super::MCP_AUTH, findings);
+    let file = join_names(&home.files.base, &["config.json"]);
+    if let Ok(Some(bytes)) = read_optional(&home.store, &file) {
+        for problem in Config::find_problems(&super::SCHEMA, &bytes) {
+            findings.push(about(&file, FindingCode::BadSetting, problem));
+        }
+    }
+}
+
+fn about(file: &FilePath, code: FindingCode, message: String) -> Finding {
+    Finding { file: file.clone(), line: None, offset: None, code, message }
+}
+
+/// A document that can be read; what cannot says so by itself.
+fn tree(home: &CodeliaHome, file: &FilePath) -> Option<JsonTree> {
+    let bytes = read_optional(&home.store, file).ok()??;
+    JsonTree::parse(Document::parse(&bytes).ok()?.get(&[])?).ok()
+}
+
+fn document(home: &CodeliaHome, file: &FilePath, part: &str, kind: ValueKind) -> Option<String> {
+    let tree = tree(home, file)?;
+    match (tree.text_at(&["version"]).as_deref(), tree.value_at(&[part]).map(|part| part.kind())) {
+        (Some("1"), Some(found)) if found == kind => None,
+        (Some("1"), Some(found)) => Some(format!("{part} is {found}, not {kind}")),
+        (Some("1"), None) => Some(format!("{part} is missing")),
+        (Some(version), _) => Some(format!("version is {version}, not 1")),
+        (None, _) => Some("version is missing".to_owned()),
+    }
+}
+
+/// Each task is named after its id, with what a URL cannot hold escaped.
+fn tasks(home: &CodeliaHome, findings: &mut Vec<Finding>) {
+    let dir = join_names(&home.files.base, &["tasks"]);
+    let Ok(listing) = home.store.list(&dir) else { return };
+    for entry in listing.entries.iter().filter(|entry| entry.kind == FileKind::File) {
+        let Some(name) = entry.name.as_str().strip_suffix(DOCUMENT_END) else { continue };
+        let file = dir.join(&entry.name);
+        let Some(task) = tree(home, &file) else { continue };
+        match task.string_at(&["id"]) {
+            None => {
+                findings.push(about(&file, FindingCode::BadDocument, "it has no id".to_owned()))
+            }
+            Some(id) if encoded(&id) != name => {
+                let message = format!("it says that it is {id:?}, in the place of {name}");
+                findings.push(about(&file, FindingCode::WrongPlace, message));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// A text as JavaScript's `encodeURIComponent` writes it.
+pub(super) fn encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => out.push(char::from(byte)),
+            b'-' | b'_' | b'.' | b'!' | b'~' | b'*' | b'\'' | b'(' | b')' => {
+                out.push(char::from(byte));
+            }
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+fn secrets(home: &CodeliaHome, shape: &VaultFormat, findings: &mut Vec<Finding>) {
+    let file = join_names(&home.files.base, &[shape.file]);
+    let vault = Vault::at(std::sync::Arc::clone(&home.store), *shape, file.clone());
+    match vault.is_readable_by_others() {
+        Ok(true) => {
+            let message = "others than its owner may read it".to_owned();
+            findings.push(about(&file, FindingCode::OpenSecret, message));
+        }
+        Ok(false) => {}
+        Err(_) => return,
+    }
+    if let Err(everturn_secrets::vault::SecretsError::Damaged { reason, .. }) = vault.list() {
+        findings.push(about(&file, FindingCode::BadSetting, reason));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::encoded;
+
+    #[test]
+    fn ids_of_tasks_are_escaped_as_in_urls() {
+        for (id, name) in [("a-b_c.d", "a-b_c.d"), ("a/b c", "a%2Fb%20c"), ("é%", "%C3%A9%25")] {
+            assert_eq!(encoded(id), name);
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Sessions of Codelia in the common view: a turn is a message.
+
+mod editor;
+mod reader;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::branch::{self, CodeliaFork};
+use super::error::CodeliaError;
+use super::home::{CodeliaHome, Session};
+use super::index::IndexRow;
+use super::lifecycle;
+use super::log::LogCheckpoint;
+use super::paths::{HomePaths, UNKNOWN_TIME};
+use super::repair;
+use super::session_files;
+use super::writer::CodeliaWriter;
+use everturn_archive::PackProgress;
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::format::{
+    RepairMode, SessionEditor, SessionError, SessionFormat, SessionReader, Transition, error_chain,
+};
+use everturn_session::model::{
+    Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
+    TransitionOutcome, TrashedSession,
+};
+use everturn_session::repair::RepairReport;
+use everturn_session::session_files::SessionFiles;
+use everturn_store::Store;
+use everturn_value::tree::{JsonTree, ValueKind};
+
+/// The layout of Codelia's sessions.
+#[derive(Debug, Clone, Copy)]
+pub struct CodeliaFormat;
+
+/// The name that users write.
+const NAME: &str = "codelia";
+
+/// How many characters of what was said make a title.
+const TITLE_LENGTH: usize = 60;
+
+fn home(store: &Arc<dyn Store>) -> CodeliaHome {
+    CodeliaHome::new(Arc::clone(store))
+}
+
+impl CodeliaHome {
+    /// Where a session is: its log, or the document that it has in place of one.
+    fn place(&self, session: &Session) -> SessionRef {
+        let only_legacy = session.has_legacy && !session.has_log;
+        let legacy = only_legacy.then(|| self.files.legacy(&session.id).ok()).flatten();
+        let path = legacy.unwrap_or_else(|| session.log.clone());
+        SessionRef { id: session.id.to_string(), path }
+    }
+
+    /// What the index says about a session, as far as that is still so.
+    fn summary(&self, session: &Session) -> Result<SessionSummary, CodeliaError> {
+        let row = session.row.as_ref();
+        let said = row.and_then(|row| row.last_user_message.as_deref()).unwrap_or_default();
+        let own = row.and_then(IndexRow::own).unwrap_or_default();
+        let time = |text: &str| text.parse::<Timestamp>().ok();
+        let mut summary = SessionSummary {
+            session: self.place(session),
+            layout: NAME,
+            title: title(said).unwrap_or_else(|| session.id.to_string()),
+            created: own.created.as_deref().and_then(time),
+            updated: row
+                .filter(|row| row.updated_at != UNKNOWN_TIME)
+                .and_then(|row| time(&row.updated_at)),
+            status: "active".to_owned(),
+            turns: row.and_then(|row| u64::try_from(row.message_count?).ok()),
+            parent: own.parent.map(Cow::into_owned),
+            findings: Vec::new(),
+        };
+        if !self.is_known(session, own.log)? {
+            let tally = self.count(session)?;
+            summary.turns = Some(tally.messages);
+            summary.findings.extend(tally.findings);
+            if summary.parent.is_none() {
+                summary.parent = self.parent(&session.id)?;
+            }
+        }
+        if session.lacks_log() {
+            summary.turns = Some(0);
+            let message = "is not there, and the index knows messages of it".to_owned();
+            let (file, code) = (session.log.clone(), FindingCode::MissingFile);
+            summary.findings.push(Finding { file, line: None, offset: None, code, message });
+        }
+        if row.is_none() && session.has_legacy && !session.has_log {
+            let legacy = super::legacy::LegacySession::read(self, &session.id)?.row;
+            summary.updated = time(&legacy.updated_at);
+            summary.title =
+                legacy.last_user_message.as_deref().and_then(title).unwrap_or(summary.title);
+        }
+        Ok(summary)
+    }
+
+    /// Whether the row of a session can be trusted without opening its log. One that we wrote says how long the log
+    /// was; of others nothing can be said.
+    fn is_known(
+        &self,
+        session: &Session,
+        mark: Option<LogCheckpoint>,
+    ) -> Result<bool, CodeliaError> {
+        let Some(row) = &session.row else { return Ok(false) };
+        if !session.has_log {
+            return Ok(!session.has_legacy);
+        }
+        match mark {
+            Some(mark) if row.message_count == i64::try_from(mark.messages).ok() => {
+                let stat = self.store.stat(&session.log)?;
+                Ok(stat.is_some_and(|stat| stat.len == mark.bytes))
+            }
+            // The program has saved it since, and its count is newer than our mark.
+            _ => Ok(row.message_count.is_some()),
+        }
+    }
+}
+
+/// The beginning of a text, on one line.
+fn title(text: &str) -> Option<String> {
+    let (mut start, mut room) = (String::new(), TITLE_LENGTH);
+    for word in text.split_whitespace() {
+        let space = if start.is_empty() { "" } else { " " };
+        for letter in space.chars().chain(word.chars()) {
+            if room == 0 {
+                start.push('…');
+                return Some(start);
+            }
+            start.push(letter);
+            room -= 1;
+        }
+    }
+    (!start.is_empty()).then_some(start)
+}
+
+impl SessionFormat for CodeliaFormat {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn locate(&self, store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
+        let home = home(store);
+        let found = home.sessions();
+        let places = found.sessions.iter().map(|session| home.place(session)).collect();
+        Ok(SessionListing { sessions: places, findings: found.findings })
+    }
+
+    fn read_summary(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionSummary, SessionError> {
+        let home = home(store);
+        let mut findings = Vec::new();
+        let session = home.find(&SessionId::parse(&place.id)?, &mut findings)?;
+        let mut summary = home.summary(&session)?;
+        summary.findings.extend(findings);
+        Ok(summary)
+    }
+
+    fn list(
+        &self,
+        store: &Arc<dyn Store>,
+    ) -> Result<(Vec<SessionSummary>, Vec<Finding>), SessionError> {
+        let home = home(store);
+        let found = home.sessions();
+        let summary = |session: &Session| {
+            home.summary(session).unwrap_or_else(|error| {
+                self.unreadable_summary(&home.place(session), &SessionError::from(error))
+            })
+        };
+        Ok((found.sessions.iter().map(summary).collect(), found.findings))
+    }
+
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Option<String>, SessionError> {
+        let row = home(store).row(&SessionId::parse(&place.id)?, &mut Vec::new());
+        let meta = row.and_then(|row| JsonTree::parse(row.meta_json?).ok());
+        Ok(meta.and_then(|meta| meta.string_at(&["codelia_workspace_root"])))
+    }
+
+    fn snapshot_paths(&self, place: &SessionRef) -> Result<Vec<FilePath>, SessionError> {
+        Ok(HomePaths::default().of_session(&SessionId::parse(&place.id)?)?)
+    }
+
+    fn dependencies(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Dependencies, SessionError> {
+        let (files, id) = (home(store).files, SessionId::parse(&place.id)?);
+        let log = files.log(&id)?;
+        let entries = vec![log.clone(), files.legacy(&id)?];
+        let [database, journal, _] = files.database_files();
+        let mut summary = vec![files.lineage(&id)?, database, journal];
+        summary.extend(entries.iter().cloned());
+        Ok(Dependencies { summary, entries, log: Some(log) })
+    }
+
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Box<dyn SessionReader>, SessionError> {
+        Ok(Box::new(reader::CodeliaReader::open(home(store), &SessionId::parse(&place.id)?)?))
+    }
+
+    fn create(
+        &self,
+        store: &Arc<dyn Store>,
+        new: &NewSession,
+        now: Timestamp,
+    ) -> Result<Box<dyn SessionEditor>, SessionError> {
+        if new.name.is_some() || new.config.is_some() {
+            return Err(SessionError::request("sessions of Codelia have no name and no settings"));
+        }
+        let mut meta = None;
+        for (key, value) in new.fields.children() {
+            match key.as_str() {
+                "id" | "sessionId" | "session_id" => {}
+                "meta" if value.kind() == ValueKind::Object => meta = Some(value),
+                "meta" => return Err(SessionError::request("meta is not an object")),
+                _ => {
+                    return Err(SessionError::request(format!(
+                        "sessions of Codelia have no {key:?}"
+                    )));
+                }
+            }
+        }
+        let id = SessionId::parse(&new.id)?;
+        let writer = CodeliaWriter::create(&home(store), &id, meta.as_ref(), now)?;
+        Ok(Box::new(editor::CodeliaEditor { writer }))
+    }
+
+    fn edit(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Box<dyn SessionEditor>, SessionError> {
+        let writer = CodeliaWriter::open(&home(store), &SessionId::parse(&place.id)?)?;
+        Ok(Box::new(editor::CodeliaEditor { writer }))
+    }
+
+    fn fork(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        how: &ForkOptions,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(PackProgress),
+    ) -> Result<ForkOutcome, SessionError> {
+        let (id, new) =
+            (SessionId::parse(&place.id)?, how.id.as_deref().map(SessionId::parse).transpose()?);
+        Ok(branch(branch::fork(&home(store), &id, how.turn, new, now)?))
+    }
+
+    fn rewind(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        turn: u64,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(PackProgress),
+    ) -> Result<ForkOutcome, SessionError> {
+        Ok(branch(branch::rewind(&home(store), &SessionId::parse(&place.id)?, turn, now)?))
+    }
+
+    fn transition(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        stage: Transition,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(PackProgress),
+    ) -> Result<TransitionOutcome, SessionError> {
+        match stage {
+            Transition::Trash => Ok(lifecycle::trash(&home(store), place, now)?),
+            other => Err(self.unsupported(other.verb())),
+        }
+    }
+
+    fn list_trash(&self, store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
+        Ok(lifecycle::trashed(store)?)
+    }
+
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
+        Ok(lifecycle::restore(&home(store), name)?)
+    }
+
+    fn purge(
+        &self,
+        store: &Arc<dyn Store>,
+        trashed: &[TrashedSession],
+    ) -> Result<(), SessionError> {
+        Ok(lifecycle::purge(&home(store), trashed)?)
+    }
+
+    fn session_files(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionFiles, SessionError> {
+        Ok(session_files::session_files(&home(store), &SessionId::parse(&place.id)?)?)
+    }
+
+    fn refresh_index(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<(), SessionError> {
+        Ok(repair::refresh_index(&home(store), &SessionId::parse(&place.id)?)?)
+    }
+
+    fn vacuum_index(&self, store: &Arc<dyn Store>, _: &SessionRef) -> Result<(), SessionError> {
+        Ok(repair::vacuum_index(&home(store))?)
+    }
+
+    fn repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        repairing: RepairMode,
+        now: Timestamp,
+    ) -> Result<RepairReport, SessionError> {
+        let (home, id) = (home(store), SessionId::parse(&place.id)?);
+        Ok(match repairing {
+            RepairMode::Plan => repair::plan_repair(&home, &id)?,
+            RepairMode::Apply => repair::repair(&home, &id, now)?,
+            RepairMode::Undo => repair::undo_repair(&home, &id, now)?,
+        })
+    }
+}
+
+fn branch(made: CodeliaFork) -> ForkOutcome {
+    let CodeliaFork { id, log, turn, findings } = made;
+    ForkOutcome { session: SessionRef { id: id.to_string(), path: log }, turn, findings }
+}
+
+/// What is given to be appended: a message, or several below `messages`.
+pub(super) fn parse_messages(text: &str) -> Result<Vec<JsonTree>, SessionError> {
+    let tree = JsonTree::parse(text)
+        .map_err(|bad| SessionError::request(format!("the message is not JSON: {bad}")))?;
+    match tree.value_at(&["messages"]) {
+        Some(list) if tree.value_at(&["role"]).is_none() => match list.kind() {
+            ValueKind::Array => {
+                Ok(list.children().into_iter().map(|(_, message)| message).collect())
+            }
+            kind => Err(SessionError::request(format!("messages is {kind}, not an array"))),
+        },
+        _ => Ok(vec![tree]),
+    }
+}
+
+/// The finding for an error that ends the reading of one part of a session.
+pub(super) fn unreadable(file: &FilePath, error: &CodeliaError) -> Finding {
+    Finding {
+        file: file.clone(),
+        line: None,
+        offset: None,
+        code: FindingCode::Unreadable,
+        message: format!("cannot be read: {}", error_chain(error)),
+    }
+}

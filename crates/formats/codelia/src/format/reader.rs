@@ -1,0 +1,190 @@
+//! A session that is read, in the common view.
+
+use std::cell::OnceCell;
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
+use super::NAME;
+use crate::error::CodeliaError;
+use crate::home::{CodeliaHome, Session};
+use crate::legacy::LegacySession;
+use crate::log::{MessageCount, MessageReader, StoredMessage};
+use crate::message::{MessageRole, calls, role, text};
+use everturn_json::finding::Finding;
+use everturn_json::names::SessionId;
+use everturn_session::format::{EmptyChanges, RecordStream, SessionError, SessionReader};
+use everturn_session::model::carried::{carried_entries, restore_entry};
+use everturn_session::model::{Entry, EntryKind, SessionState, StateChange};
+use everturn_value::tree::JsonTree;
+
+/// The one part of the state that a session has: what the program keeps about it.
+const SCOPE: &str = "meta";
+
+pub(super) struct CodeliaReader {
+    home: CodeliaHome,
+    session: Session,
+    /// How many messages there are, once somebody has asked: the whole log is read for it.
+    tally: OnceCell<MessageCount>,
+    findings: Vec<Finding>,
+}
+
+impl CodeliaReader {
+    pub(super) fn open(home: CodeliaHome, id: &SessionId) -> Result<CodeliaReader, CodeliaError> {
+        let mut findings = Vec::new();
+        let session = home.find(id, &mut findings)?;
+        Ok(CodeliaReader { home, session, tally: OnceCell::new(), findings })
+    }
+
+    fn last(&self) -> Result<u64, CodeliaError> {
+        if let Some(tally) = self.tally.get() {
+            return Ok(tally.messages);
+        }
+        let tally = self.home.count(&self.session)?;
+        Ok(self.tally.get_or_init(|| tally).messages)
+    }
+}
+
+impl SessionReader for CodeliaReader {
+    fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
+        Ok(0..=self.last()?)
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.findings.clone()
+    }
+
+    fn entries(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Box<dyn RecordStream<Item = Entry> + '_>, SessionError> {
+        let source = if self.session.has_log || !self.session.has_legacy {
+            MessageSource::Log(Box::new(self.home.messages(&self.session.id)?))
+        } else {
+            let legacy = LegacySession::read(&self.home, &self.session.id)?;
+            let stored = (1..).zip(legacy.messages).map(|(number, message)| StoredMessage {
+                number,
+                message,
+                line: None,
+                offset: 0,
+                length: 0,
+            });
+            MessageSource::Legacy(stored.collect(), legacy.findings)
+        };
+        Ok(Box::new(CodeliaEntries { source, turns, ready: VecDeque::new(), seq: 0 }))
+    }
+
+    fn changes(
+        &self,
+        _turns: RangeInclusive<u64>,
+    ) -> Result<Box<dyn RecordStream<Item = StateChange> + '_>, SessionError> {
+        Ok(Box::new(EmptyChanges))
+    }
+
+    fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError> {
+        let last = self.last()?;
+        SessionError::require_last_turn(NAME, turn, last)?;
+        let meta = self.session.row.as_ref().and_then(|row| row.meta_json.clone());
+        let meta =
+            meta.and_then(|meta| JsonTree::parse(meta).ok()).unwrap_or_else(JsonTree::object);
+        let scopes = vec![(SCOPE.to_owned(), meta)];
+        Ok(SessionState { turn: last, scopes, findings: Vec::new() })
+    }
+}
+
+enum MessageSource {
+    Log(Box<MessageReader>),
+    Legacy(VecDeque<StoredMessage>, Vec<Finding>),
+}
+
+struct CodeliaEntries {
+    source: MessageSource,
+    turns: RangeInclusive<u64>,
+    ready: VecDeque<Entry>,
+    /// How many entries there were so far.
+    seq: u64,
+}
+
+impl RecordStream for CodeliaEntries {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Result<Entry, SessionError>> {
+        loop {
+            if let Some(entry) = self.ready.pop_front() {
+                return Some(Ok(entry));
+            }
+            let stored = match &mut self.source {
+                MessageSource::Log(messages) => messages.next()?,
+                MessageSource::Legacy(messages, _) => Ok(messages.pop_front()?),
+            };
+            let stored = match stored {
+                Ok(stored) if stored.number > *self.turns.end() => return None,
+                Ok(stored) => stored,
+                Err(error) => return Some(Err(error.into())),
+            };
+            let entries = entries(&stored, self.seq);
+            self.seq += entries.len() as u64;
+            if self.turns.contains(&stored.number) {
+                self.ready.extend(entries);
+            }
+        }
+    }
+
+    fn take_findings(&mut self) -> Vec<Finding> {
+        match &mut self.source {
+            MessageSource::Log(messages) => std::mem::take(&mut messages.findings),
+            MessageSource::Legacy(_, findings) => std::mem::take(findings),
+        }
+    }
+}
+
+/// What a message tells: what was said, then what was called.
+fn entries(stored: &StoredMessage, before: u64) -> Vec<Entry> {
+    let message = &stored.message;
+    // Several fields are asked for, and the text may be long: it is gone through once.
+    let fields = message.clone().into_expanded();
+    let named = |key: &str| fields.string_at(&[key]).filter(|name| !name.is_empty());
+    let role = role(&fields);
+    let (kind, word) = match &role {
+        MessageRole::User => (EntryKind::User, "user"),
+        MessageRole::System => (EntryKind::System, "system"),
+        MessageRole::Assistant => (EntryKind::Assistant, "assistant"),
+        MessageRole::Tool => (EntryKind::ToolResult, "tool"),
+        MessageRole::Reasoning => (EntryKind::parse("thinking"), "assistant"),
+        MessageRole::Other(other) => (EntryKind::parse(other), other.as_str()),
+    };
+    let speaker = match role {
+        MessageRole::Tool => named("tool_name"),
+        _ => named("name"),
+    };
+    let speaker = speaker.unwrap_or_else(|| word.to_owned());
+    let calls = calls(&fields);
+    let said = text(&fields);
+    let is_silent = said.is_empty() && !calls.is_empty();
+    let mut entries = Vec::new();
+    let mut add = |kind: EntryKind, text: String, raw: JsonTree| {
+        let number = entries.len() as u64 + 1;
+        entries.push(Entry {
+            seq: before + number,
+            turn: stored.number,
+            id: format!("{}-{number}", stored.number),
+            time: None,
+            speaker: speaker.clone(),
+            kind,
+            text,
+            raw,
+        });
+    };
+    if !is_silent {
+        add(kind, said, message.clone());
+    }
+    for (at, call) in calls.into_iter().enumerate() {
+        // A message that says nothing is still shown whole, with its first call.
+        let raw = if at == 0 && is_silent { message.clone() } else { call.raw };
+        add(EntryKind::ToolCall, format!("{} {}", call.name, call.arguments), raw);
+    }
+    if let Some(carried) = carried_entries(message).first() {
+        let whole = entries.into_iter().next();
+        return whole.map(|told| restore_entry(told, carried)).into_iter().collect();
+    }
+    entries
+}

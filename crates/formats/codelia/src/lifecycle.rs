@@ -1,0 +1,232 @@
+//! Sessions that are thrown away, and had back: the log with what stands beside it, and its row.
+//!
+//! The log is the truth: one commit moves the files, then the row goes. A row that a crash has left behind is of a
+//! session in the trash, and is passed over; see [`CodeliaHome::is_trashed`]. What the row says is kept with the log.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::error::CodeliaError;
+use super::home::CodeliaHome;
+use super::index::IndexRow;
+use super::paths::HomePaths;
+use super::repair::update_index_row;
+use everturn_json::names::{FilePath, Name, NameError, SessionId};
+use everturn_session::format::error_chain;
+use everturn_session::model::{SessionRef, TransitionOutcome, TrashedSession};
+use everturn_session::repair::original_path;
+use everturn_session::trash::{
+    self as common, TrashError, TrashName, allocate, list_trash_names, move_to_trash,
+};
+use everturn_store::{Durability, FileMode, Precondition, Step, Store, read_optional};
+
+/// The file in the trash that keeps what the row said.
+const ROW: &str = "row.json";
+
+impl From<TrashError> for CodeliaError {
+    fn from(error: TrashError) -> CodeliaError {
+        match error {
+            TrashError::Store(error) => CodeliaError::Store(error),
+            TrashError::Name(error) => CodeliaError::Name(error),
+            TrashError::Taken { id, place } => CodeliaError::Taken { id, path: place },
+            TrashError::Damaged { file, reason } => CodeliaError::Damaged { file, reason },
+            other => CodeliaError::input(other.to_string()),
+        }
+    }
+}
+
+/// Where a session may be: its log, or the document that it has in place of one.
+fn candidate_paths(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
+    let files = HomePaths::default();
+    Ok(vec![files.log(id)?, files.legacy(id)?])
+}
+
+/// All files that go with a session.
+fn parts(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
+    let files = HomePaths::default();
+    Ok(vec![files.log(id)?, files.lineage(id)?, files.legacy(id)?])
+}
+
+fn row_file(place: &FilePath) -> Result<FilePath, NameError> {
+    Ok(place.join(&Name::parse(ROW)?))
+}
+
+impl CodeliaHome {
+    /// Whether the trash has the log of a session of which only a row is left.
+    pub(super) fn is_trashed(&self, id: &SessionId) -> bool {
+        let names = list_trash_names(&self.store).unwrap_or_default();
+        names.iter().filter(|name| name.id == *id).any(|name| {
+            let there = |home: &FilePath| {
+                let at = name.trash_path().ok().map(|place| original_path(&place, home));
+                at.is_some_and(|at| self.store.stat(&at).is_ok_and(|stat| stat.is_some()))
+            };
+            candidate_paths(id).is_ok_and(|homes| homes.iter().any(there))
+        })
+    }
+}
+
+/// Moves a session to the trash.
+pub(super) fn trash(
+    home: &CodeliaHome,
+    place: &SessionRef,
+    now: Timestamp,
+) -> Result<TransitionOutcome, CodeliaError> {
+    let store = &home.store;
+    let id = SessionId::parse(&place.id)?;
+    let name = allocate(store, &id, now)?;
+    let mut scopes = parts(&id)?;
+    scopes.push(name.trash_path()?);
+    let writer = store.lock(&scopes)?;
+    let session = home.find(&id, &mut Vec::new())?;
+    if !session.has_log && !session.has_legacy {
+        return Err(CodeliaError::input(format!("session {id} has no messages to be kept")));
+    }
+    let mut steps = Vec::new();
+    for file in parts(&id)? {
+        if store.stat(&file).is_ok_and(|stat| stat.is_some()) {
+            steps.push(move_to_trash(&name, &file)?.1);
+        }
+    }
+    if let Some(row) = &session.row {
+        let (file, bytes) = (row_file(&name.trash_path()?)?, row_text(row));
+        let (expect, mode) = (Precondition::Absent, FileMode::Default);
+        steps.push(Step::Replace { file, expect, bytes, mode });
+    }
+    writer.commit(steps, Durability::Synced)?;
+    let deferred_error = drop_row(home, &id).err().map(|error| error_chain(&error));
+    writer.release()?;
+    Ok(TransitionOutcome {
+        session: place.clone(),
+        trashed: Some(name.to_string()),
+        deferred_error,
+    })
+}
+
+fn drop_row(home: &CodeliaHome, id: &SessionId) -> Result<(), CodeliaError> {
+    with_room(home, || {
+        if home.index()?.is_some() {
+            home.index_to_write()?.change(id.as_str(), &mut |_| None)?;
+        }
+        Ok(())
+    })
+}
+
+/// Changes the index; on a full disk with the room that the store has kept for that.
+fn with_room(
+    home: &CodeliaHome,
+    mut change: impl FnMut() -> Result<(), CodeliaError>,
+) -> Result<(), CodeliaError> {
+    loop {
+        match change() {
+            Err(CodeliaError::Index(error))
+                if error.may_be_full() && home.store.release_reserve().unwrap_or(false) => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+fn row_text(row: &IndexRow) -> Vec<u8> {
+    let IndexRow {
+        session_id,
+        updated_at,
+        run_id,
+        invoke_seq,
+        schema_version,
+        meta_json,
+        message_count,
+        last_user_message,
+        workspace_root,
+    } = row;
+    let value = json!({
+        "session_id": session_id, "updated_at": updated_at, "run_id": run_id, "invoke_seq": invoke_seq,
+        "schema_version": schema_version, "meta_json": meta_json, "message_count": message_count,
+        "last_user_message": last_user_message, "workspace_root": workspace_root,
+    });
+    format!("{value}\n").into_bytes()
+}
+
+/// The row that was kept; what cannot be read is made anew from the log.
+fn row_of(bytes: &[u8]) -> Option<IndexRow> {
+    let value: Value = serde_json::from_slice(bytes).ok()?;
+    let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let number = |key: &str| value.get(key).and_then(Value::as_i64);
+    Some(IndexRow {
+        session_id: text("session_id")?,
+        updated_at: text("updated_at")?,
+        run_id: text("run_id"),
+        invoke_seq: number("invoke_seq"),
+        schema_version: number("schema_version")?,
+        meta_json: text("meta_json"),
+        message_count: number("message_count"),
+        last_user_message: text("last_user_message"),
+        workspace_root: text("workspace_root"),
+    })
+}
+
+/// The sessions in the trash, oldest first.
+pub(super) fn trashed(store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, CodeliaError> {
+    Ok(common::list_sessions(store, candidate_paths)?)
+}
+
+fn name_of(name: &str) -> Result<TrashName, CodeliaError> {
+    let missing = || CodeliaError::input(format!("there is no {name:?} in the trash"));
+    TrashName::parse(name).ok_or_else(missing)
+}
+
+/// Puts a session back where it belongs, and tells the index again.
+pub(super) fn restore(home: &CodeliaHome, name: &str) -> Result<SessionRef, CodeliaError> {
+    let store = &home.store;
+    let parsed = name_of(name)?;
+    let (id, place) = (parsed.id.clone(), parsed.trash_path()?);
+    let mut scopes = parts(&id)?;
+    scopes.push(place.clone());
+    let writer = store.lock(&scopes)?;
+    let missing = || CodeliaError::input(format!("there is no session called {name} in the trash"));
+    let (back, _) = common::entry_sizes(store, std::slice::from_ref(&parsed), candidate_paths)?
+        .pop()
+        .ok_or_else(missing)?;
+    let mut steps = Vec::new();
+    for file in parts(&id)? {
+        let now_at = original_path(&place, &file);
+        if store.stat(&file).is_ok_and(|stat| stat.is_some()) {
+            return Err(CodeliaError::Taken { id, path: file });
+        }
+        if store.stat(&now_at).is_ok_and(|stat| stat.is_some()) {
+            steps.push(Step::Rename { from: now_at, to: file });
+        }
+    }
+    let row = read_optional(store, &row_file(&place)?)?.and_then(|bytes| row_of(&bytes));
+    writer.commit(steps, Durability::Synced)?;
+    with_room(home, || {
+        if home.index()?.is_some() {
+            let index = home.index_to_write()?;
+            index.change(id.as_str(), &mut |known| known.or_else(|| row.clone()))?;
+            update_index_row(home, &home.find(&id, &mut Vec::new())?)?;
+        }
+        Ok(())
+    })?;
+    // What is left of it is the row, which the index has again.
+    writer.commit(vec![Step::Remove { path: place }], Durability::Buffered)?;
+    writer.release()?;
+    Ok(SessionRef { id: id.to_string(), path: back.path })
+}
+
+/// Removes sessions from the trash for good, as they were when somebody looked at them.
+pub(super) fn purge(home: &CodeliaHome, wanted: &[TrashedSession]) -> Result<(), CodeliaError> {
+    let (mut entries, mut kept_rows) = (Vec::new(), Vec::new());
+    for trashed in wanted {
+        let (name, path) = (name_of(&trashed.name)?, trashed.path.clone());
+        // A row that a crash has left behind would be a session without messages.
+        if let Err(CodeliaError::NoSession { .. }) = home.find(&name.id, &mut Vec::new())
+            && drop_row(home, &name.id).is_err()
+        {
+            kept_rows.push(name.id.clone());
+        }
+        entries.push((common::TrashEntry { name, path }, trashed.bytes));
+    }
+    common::purge(&home.store, &entries, candidate_paths)?;
+    // What the index had no room for before, it may have now.
+    kept_rows.iter().try_for_each(|id| drop_row(home, id))
+}

@@ -1,0 +1,186 @@
+//! What may become of a game session as a whole, in the common view.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::archive::{ArchiveOptions, archive, unarchive};
+use crate::branch::{BranchOptions, fork, rewind};
+use crate::error::GameError;
+use crate::lifecycle::{complete, pause, resume};
+use crate::paths::GameStatus;
+use crate::session::{Session, find};
+use crate::trash::{
+    PurgePlan, TrashEntry as InTrash, TrashName, purge as purge_plan, restore, trash,
+    trashed as list_trashed,
+};
+use crate::writer::lock;
+use everturn_archive::PackProgress;
+use everturn_json::names::SessionId;
+use everturn_session::format::{SessionError, Transition, error_chain};
+use everturn_session::marks::MarkDocument;
+use everturn_session::model::{
+    ForkOptions, ForkOutcome, Mark, SessionRef, TransitionOutcome, TrashedSession,
+};
+use everturn_store::{Durability, Step, Store};
+
+/// How many ids are tried for a fork that got none.
+const TRIES: u64 = 10_000;
+
+fn place(status: GameStatus, id: &SessionId) -> SessionRef {
+    SessionRef { id: id.to_string(), path: status.session(id) }
+}
+
+pub(super) fn fork_session(
+    store: &Arc<dyn Store>,
+    from: &SessionRef,
+    how: &ForkOptions,
+    now: Timestamp,
+    progress: &mut dyn FnMut(PackProgress),
+) -> Result<ForkOutcome, SessionError> {
+    let id = SessionId::parse(&from.id)?;
+    let new = match &how.id {
+        Some(new) => SessionId::parse(new)?,
+        None => free_id(store, &id)?,
+    };
+    let mut branching = BranchOptions::new(new.clone(), 0);
+    branching.turn = how.turn;
+    let done = fork(store, &id, &branching, now, progress)?;
+    let status = find(store, &new)?.unwrap_or(GameStatus::Active);
+    Ok(ForkOutcome { session: place(status, &new), turn: done.turn, findings: done.findings })
+}
+
+/// An id for a fork that no session has.
+fn free_id(store: &Arc<dyn Store>, id: &SessionId) -> Result<SessionId, SessionError> {
+    for number in 1..TRIES {
+        let new = SessionId::parse(&format!("{id}-fork-{number}"))?;
+        if find(store, &new)?.is_none() {
+            return Ok(new);
+        }
+    }
+    Err(SessionError::request(format!(
+        "there are too many forks of {id}; name the new one with --id"
+    )))
+}
+
+pub(super) fn rewind_session(
+    store: &Arc<dyn Store>,
+    from: &SessionRef,
+    turn: u64,
+    now: Timestamp,
+    progress: &mut dyn FnMut(PackProgress),
+) -> Result<ForkOutcome, SessionError> {
+    let id = SessionId::parse(&from.id)?;
+    let done = rewind(store, &id, &BranchOptions::rewind_to(turn), now, progress)?;
+    let status = find(store, &done.branch)?.unwrap_or(GameStatus::Paused);
+    Ok(ForkOutcome {
+        session: place(status, &done.branch),
+        turn: done.turn,
+        findings: done.findings,
+    })
+}
+
+pub(super) fn transition_session(
+    store: &Arc<dyn Store>,
+    from: &SessionRef,
+    stage: Transition,
+    now: Timestamp,
+    progress: &mut dyn FnMut(PackProgress),
+) -> Result<TransitionOutcome, SessionError> {
+    let id = SessionId::parse(&from.id)?;
+    let simple = |status| TransitionOutcome {
+        session: place(status, &id),
+        trashed: None,
+        deferred_error: None,
+    };
+    let how = ArchiveOptions::default();
+    Ok(match stage {
+        Transition::Pause => {
+            pause(store, &id, now)?;
+            simple(GameStatus::Paused)
+        }
+        Transition::Resume => {
+            resume(store, &id, now)?;
+            simple(GameStatus::Active)
+        }
+        Transition::Complete => {
+            let done = complete(store, &id, now)?;
+            let deferred_error = done.deferred_error.as_ref().map(|error| error_chain(error));
+            TransitionOutcome { deferred_error, ..simple(GameStatus::Completed) }
+        }
+        Transition::Archive => {
+            let done = archive(store, &id, &how, now, progress)?;
+            let place = SessionRef { id: id.to_string(), path: done.file };
+            TransitionOutcome {
+                session: place,
+                trashed: Some(done.trashed.name.to_string()),
+                deferred_error: None,
+            }
+        }
+        Transition::Unarchive => {
+            let done = unarchive(store, &id, &how, now, progress)?;
+            let trashed = Some(done.trashed.name.to_string());
+            TransitionOutcome { trashed, ..simple(GameStatus::Completed) }
+        }
+        Transition::Trash => {
+            let done = trash(store, &id, now)?;
+            let trashed = Some(done.name.to_string());
+            TransitionOutcome {
+                session: SessionRef { id: id.to_string(), path: done.path },
+                trashed,
+                deferred_error: None,
+            }
+        }
+    })
+}
+
+/// Changes the marks of a session, whatever its status.
+pub(super) fn mark(
+    store: &Arc<dyn Store>,
+    of: &SessionRef,
+    change: impl FnOnce(MarkDocument, u64) -> Result<(Mark, Step), SessionError>,
+) -> Result<Mark, SessionError> {
+    super::status(of)?;
+    let id = SessionId::parse(&of.id)?;
+    let writer = lock(store, &id)?;
+    let session = Session::open(Arc::clone(store), &id)?;
+    let (mark, step) = change(MarkDocument::open(store, &session.dir)?, session.turn)?;
+    writer.commit(vec![step], Durability::Synced)?;
+    writer.release()?;
+    Ok(mark)
+}
+
+fn trash_name(name: &str) -> Result<TrashName, SessionError> {
+    let unknown =
+        || SessionError::request(format!("there is nothing called {name:?} in the trash"));
+    TrashName::parse(name).ok_or_else(unknown)
+}
+
+pub(super) fn trashed(store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
+    let names: Vec<TrashName> = list_trashed(store)?.into_iter().map(|item| item.name).collect();
+    let plan = PurgePlan::new(store, &names)?;
+    Ok(plan.entries.into_iter().map(|(item, bytes)| item.into_trashed_session(bytes)).collect())
+}
+
+pub(super) fn restore_from_trash(
+    store: &Arc<dyn Store>,
+    name: &str,
+) -> Result<SessionRef, SessionError> {
+    let done = restore(store, &trash_name(name)?)?;
+    Ok(SessionRef { id: done.name.id.to_string(), path: done.path })
+}
+
+pub(super) fn purge(
+    store: &Arc<dyn Store>,
+    looked_at: &[TrashedSession],
+) -> Result<(), SessionError> {
+    let names = looked_at.iter().map(|item| trash_name(&item.name));
+    let plan = PurgePlan::new(store, &names.collect::<Result<Vec<_>, _>>()?)?;
+    let same = |((now, bytes), before): (&(InTrash, u64), &TrashedSession)| {
+        now.path == before.path && *bytes == before.bytes
+    };
+    if !plan.entries.iter().zip(looked_at).all(same) {
+        return Err(GameError::input("the trash has changed since it was looked at").into());
+    }
+    Ok(purge_plan(store, &plan)?)
+}

@@ -1,0 +1,532 @@
+//! The state at any turn.
+
+use super::changes::{ChangeLine, ChangeRecord, DeltaGroup};
+use super::dialect::Dialect;
+use super::error::GameError;
+use super::session::{HasTurn, LocatedRecord, LogRows, Session, StoredState};
+use super::snapshot::{self, Snapshot};
+use super::state::{GameState, Scope};
+use super::turn::{OWN, TurnRecord};
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::names::FilePath;
+use everturn_session::model::turn_precedes;
+use everturn_store::StoreError;
+use everturn_value::delta::{Delta, DeltaError, DeltaOp};
+use everturn_value::tree::{TextSlice, ValueKind};
+
+/// The state at a turn, and what was noticed while it was worked out.
+#[derive(Debug, Clone)]
+pub struct StateAt {
+    /// The turn.
+    pub turn: u64,
+    /// The state after it.
+    pub state: GameState,
+    /// What was noticed.
+    pub findings: Vec<Finding>,
+}
+
+/// How often a session is looked at again that another process changes meanwhile.
+const TRIES: usize = 5;
+
+impl Session {
+    /// The state after the last turn: the state files, and the changes since they were written.
+    ///
+    /// Files that are missing, cannot be used, or are not what was written are not believed: then the newest good
+    /// snapshot and the changes tell it, and that is a finding.
+    pub fn resume(&self) -> Result<StateAt, GameError> {
+        self.with_retries(|| match self.stored_state() {
+            Ok(stored) => match stored.touched.clone() {
+                None => self.state_from_files(stored),
+                Some(file) => self.verify_by_snapshot(stored, &file),
+            },
+            Err(
+                error @ (GameError::Damaged { .. } | GameError::Store(StoreError::Missing { .. })),
+            ) => self.rebuild_from_snapshot(error),
+            Err(error) => Err(error),
+        })
+    }
+
+    /// The state after the last turn, by the state files.
+    fn state_from_files(&self, stored: StoredState) -> Result<StateAt, GameError> {
+        let (mut state, mut findings) = (stored.state, Vec::new());
+        if stored.turn < self.turn {
+            self.advance(&mut state, stored.turn, self.turn, &mut findings)?;
+        }
+        Ok(StateAt { turn: self.turn, state, findings })
+    }
+
+    /// The same if one of the files is not what was written: it is good if it shows what the changes lead to.
+    fn verify_by_snapshot(
+        &self,
+        stored: StoredState,
+        file: &FilePath,
+    ) -> Result<StateAt, GameError> {
+        let (turn, mut findings) = (self.turn, Vec::new());
+        let followed = self.by_snapshot(turn, &mut findings)?;
+        if followed.as_ref().is_some_and(|state| state.is_same(&stored.state)) {
+            return Ok(StateAt { turn, state: stored.state, findings });
+        }
+        let what = "it is not what was written";
+        let Some(state) = followed else {
+            let mut moment = self.state_from_files(stored)?;
+            let message = format!("{what}, and nothing else tells the state");
+            moment.findings.push(unusable_file(file, FindingCode::StateDiffers, message));
+            return Ok(moment);
+        };
+        findings.push(unusable_file(file, FindingCode::StateDiffers, format!("{what}; {INSTEAD}")));
+        Ok(StateAt { turn, state, findings })
+    }
+
+    /// The same if one of them cannot be used.
+    fn rebuild_from_snapshot(&self, error: GameError) -> Result<StateAt, GameError> {
+        let (turn, mut findings) = (self.turn, Vec::new());
+        let Some(state) = self.by_snapshot(turn, &mut findings)? else { return Err(error) };
+        findings.push(match &error {
+            GameError::Store(StoreError::Missing { path }) => unusable_file(
+                path,
+                FindingCode::MissingFile,
+                format!("the file is missing; {INSTEAD}"),
+            ),
+            GameError::Damaged { file, reason } => unusable_file(
+                file,
+                FindingCode::StateDiffers,
+                format!("it cannot be used: {reason}; {INSTEAD}"),
+            ),
+            _ => return Err(error),
+        });
+        Ok(StateAt { turn, state, findings })
+    }
+
+    /// The state after `turn`: that of a snapshot at or before it, and the changes since then. Where there is none,
+    /// that of the next one, or of the last turn, and the way back.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use everturn_game::{GameWriter, NewGame, Session, TurnInput};
+    /// use everturn_json::names::SessionId;
+    /// use everturn_store::{MemoryStore, Store};
+    ///
+    /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    /// let now = "2026-01-01T10:00:00Z".parse()?;
+    /// let id = SessionId::parse("session-abc123")?;
+    /// let mut game = GameWriter::create(Arc::clone(&store), &NewGame::new(id.clone()), now)?;
+    /// for hp in [3, 2] {
+    ///     let turn = format!(
+    ///         r#"{{"actor": "player", "deltas": [{{"scope": "player",
+    ///             "deltas": [{{"op": "set", "path": "hp", "value": {hp}}}]}}]}}"#
+    ///     );
+    ///     game.append(&TurnInput::parse(&turn)?, now)?;
+    /// }
+    /// game.close(now)?;
+    /// let moment = Session::open(store, &id)?.state_at(1)?;
+    /// assert_eq!(moment.state.player.text_at(&["hp"]).as_deref(), Some("3"));
+    /// assert!(moment.findings.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn state_at(&self, turn: u64) -> Result<StateAt, GameError> {
+        let first = self.first_turn()?;
+        if turn < first || turn > self.turn {
+            return Err(GameError::NoTurn { turn, first, last: self.turn });
+        }
+        self.with_retries(|| {
+            let mut findings = Vec::new();
+            if let Some(state) = self.by_snapshot(turn, &mut findings)? {
+                return Ok(StateAt { turn, state, findings });
+            }
+            let (from, mut state) = self.later_state(turn, &mut findings)?;
+            self.revert_to(&mut state, from, turn, &mut findings)?;
+            Ok(StateAt { turn, state, findings })
+        })
+    }
+
+    /// The state after `turn` by the newest good snapshot at or before it, if there is one.
+    ///
+    /// Everturn writes none without checksums. Another program may do so, but one of ours that has lost them counts
+    /// only if there is no other.
+    fn by_snapshot(
+        &self,
+        turn: u64,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<GameState>, GameError> {
+        let is_ours =
+            self.meta.as_ref().is_some_and(|meta| meta.tree.value_at(&["stateFiles"]).is_some());
+        let mut plain = None;
+        for (_, path) in self.files()?.snapshots_until(turn) {
+            match self.load_snapshot(path)? {
+                Err(finding) => findings.push(finding),
+                Ok(snapshot) if is_ours && !snapshot.summed && self.dialect == Dialect::Spec => {
+                    let message = "it has no checksums, and counts only if there is no other";
+                    findings.push(unusable_file(
+                        path,
+                        FindingCode::BadSnapshot,
+                        message.to_owned(),
+                    ));
+                    plain.get_or_insert(snapshot);
+                }
+                Ok(snapshot) => return self.after(snapshot, turn, findings).map(Some),
+            }
+        }
+        plain.map(|snapshot| self.after(snapshot, turn, findings)).transpose()
+    }
+
+    /// The state after `turn`, from a snapshot on.
+    fn after(
+        &self,
+        snapshot: Snapshot,
+        turn: u64,
+        findings: &mut Vec<Finding>,
+    ) -> Result<GameState, GameError> {
+        let mut state = snapshot.state;
+        self.advance(&mut state, snapshot.turn, turn, findings)?;
+        Ok(state)
+    }
+
+    /// The nearest state after `turn` that is known, and its turn.
+    fn later_state(
+        &self,
+        turn: u64,
+        findings: &mut Vec<Finding>,
+    ) -> Result<(u64, GameState), GameError> {
+        // Numbers that start again say nothing about what came before a snapshot.
+        if self.dialect == Dialect::Spec {
+            for (_, path) in self.files()?.snapshots.iter().filter(|(file, _)| file.turn > turn) {
+                match self.load_snapshot(path)? {
+                    Err(finding) => findings.push(finding),
+                    Ok(snapshot) => return Ok((snapshot.turn, snapshot.state)),
+                }
+            }
+        }
+        let moment = self.resume()?;
+        findings.extend(moment.findings);
+        Ok((self.turn, moment.state))
+    }
+
+    /// The first turn whose state can be asked for: that before the first one of the log.
+    pub fn first_turn(&self) -> Result<u64, GameError> {
+        let files = self.files()?;
+        let logged = files.turns.iter().filter_map(|(file, _)| file.first).min();
+        let snapshot = files.snapshots.first().map(|(file, _)| file.turn);
+        let logged = logged.map(|first| first.saturating_sub(1));
+        Ok(snapshot.into_iter().chain(logged).min().unwrap_or(0))
+    }
+
+    /// Does what reads several files again, if some of them got other names meanwhile.
+    fn with_retries<T>(
+        &self,
+        mut work: impl FnMut() -> Result<T, GameError>,
+    ) -> Result<T, GameError> {
+        for _ in 1..TRIES {
+            match work() {
+                Err(GameError::Store(StoreError::Missing { .. })) => self.invalidate_files(),
+                other => return other,
+            }
+        }
+        work()
+    }
+
+    /// A snapshot, or what is wrong with it.
+    pub(crate) fn load_snapshot(
+        &self,
+        path: &FilePath,
+    ) -> Result<Result<Snapshot, Finding>, GameError> {
+        let name = path.name().map(|name| name.to_string()).unwrap_or_default();
+        let Some(file) = super::paths::SnapshotFile::parse(&name) else {
+            return Err(GameError::damaged(path, "its name is not that of a snapshot"));
+        };
+        let bytes = self.store.read(path, 0..u64::MAX)?;
+        Ok(snapshot::read(file, bytes).map_err(|reason| Finding {
+            file: path.clone(),
+            line: None,
+            offset: None,
+            code: FindingCode::BadSnapshot,
+            message: format!("the snapshot cannot be used: {reason}"),
+        }))
+    }
+
+    /// Applies the changes after `from`, up to and with those of `to`.
+    pub(crate) fn advance(
+        &self,
+        state: &mut GameState,
+        from: u64,
+        to: u64,
+        findings: &mut Vec<Finding>,
+    ) -> Result<(), GameError> {
+        if from >= to {
+            return Ok(());
+        }
+        let mut rows = self.changes_after(from, to)?;
+        while let Some(row) = rows.next_line() {
+            let (change, file, line) = row?;
+            if let Err(error) = change.apply(state) {
+                findings.push(bad_change(&file, &line, &error));
+            }
+        }
+        findings.append(&mut rows.findings);
+        Ok(())
+    }
+
+    /// Takes back the changes after `to`, from the state after `from`.
+    fn revert_to(
+        &self,
+        state: &mut GameState,
+        from: u64,
+        to: u64,
+        findings: &mut Vec<Finding>,
+    ) -> Result<(), GameError> {
+        let mut rows = match self.dialect {
+            Dialect::Spec => self.changes(to + 1, from)?,
+            Dialect::Upstream => self.changes(0, u64::MAX - 1)?,
+        };
+        let mut changes = Vec::new();
+        while let Some(row) = rows.next_line() {
+            changes.push(row?.0);
+        }
+        findings.append(&mut rows.findings);
+        let unknown = |reason: String| GameError::NoState { turn: to, reason };
+        let mut turns: Vec<u64> = changes.iter().map(|change| change.turn).collect();
+        turns.dedup();
+        if self.is_migrated() && (turns.len() as u64) < from - to {
+            let reason =
+                format!("the old session tells the state at turn {from}, but not how it came");
+            return Err(unknown(reason));
+        }
+        if self.dialect == Dialect::Upstream {
+            // Numbers may have started again; the times tell what came later.
+            changes.sort_by_key(|change| change.time);
+        }
+        let kept = changes.iter().rposition(|change| change.turn <= to).map_or(0, |at| at + 1);
+        for change in changes.drain(kept..).rev() {
+            state.revert_group(&change.group).map_err(|error| {
+                unknown(format!("change {} cannot be taken back: {error}", change.id))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether the session was made from one whose turns do not say all that they changed.
+    fn is_migrated(&self) -> bool {
+        self.meta.as_ref().is_some_and(|meta| meta.tree.value_at(&["migratedFrom"]).is_some())
+    }
+
+    /// All turns from `first` on, each with its changes, while the state follows.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use everturn_game::{GameWriter, NewGame, Session, TurnInput};
+    /// use everturn_json::names::SessionId;
+    /// use everturn_store::{MemoryStore, Store};
+    ///
+    /// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    /// let now = "2026-01-01T10:00:00Z".parse()?;
+    /// let id = SessionId::parse("session-abc123")?;
+    /// let mut game = GameWriter::create(Arc::clone(&store), &NewGame::new(id.clone()), now)?;
+    /// let turn = r#"{"actor": "player", "deltas": [
+    ///     {"scope": "player", "deltas": [{"op": "set", "path": "hp", "value": 3}]}]}"#;
+    /// game.append(&TurnInput::parse(turn)?, now)?;
+    /// game.close(now)?;
+    /// let session = Session::open(store, &id)?;
+    /// let mut replay = session.replay(1)?;
+    /// while let Some(frame) = replay.next() {
+    ///     assert_eq!((frame?.turn.turn, replay.state().player.len_at::<&str>(&[])), (1, Some(4)));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn replay(&self, first: u64) -> Result<Replay<'_>, GameError> {
+        let first = first.max(self.first_turn()? + 1);
+        let start = self.state_at((first - 1).min(self.turn))?;
+        Ok(Replay {
+            turns: self.turns(first, self.turn)?,
+            changes: self.change_lines(first, self.turn)?,
+            next: None,
+            ahead: None,
+            last: 0,
+            state: start.state,
+            findings: start.findings,
+            session: self,
+        })
+    }
+}
+
+/// What is done if a state file is of no use.
+const INSTEAD: &str = "a snapshot and the changes tell the state";
+
+fn unusable_file(file: &FilePath, code: FindingCode, message: String) -> Finding {
+    Finding { file: file.clone(), line: None, offset: None, code, message }
+}
+
+fn bad_change(file: &FilePath, line: &super::log::LogLine, error: &DeltaError) -> Finding {
+    Finding {
+        file: file.clone(),
+        line: Some(line.line),
+        offset: Some(line.offset),
+        code: FindingCode::BadChange,
+        message: format!("a change that does not fit the state was left out: {error}"),
+    }
+}
+
+impl GameState {
+    /// Takes back a group of changes that may have been stored without notes.
+    fn revert_group(&mut self, group: &DeltaGroup) -> Result<(), DeltaError> {
+        for delta in group.deltas.iter().rev() {
+            let mut back = self.verified_inverse(group.scope, delta)?;
+            back.apply_in_place(self.get_mut(group.scope))?;
+        }
+        Ok(())
+    }
+
+    /// As [`GameState::way_back`], where nothing else tells whether it leads to what was there: what a `pull` has removed
+    /// must be known.
+    fn verified_inverse(&self, scope: Scope, delta: &Delta) -> Result<Delta, DeltaError> {
+        if delta.op != DeltaOp::Pull || !delta.positions.is_empty() {
+            return self.inverse(scope, delta);
+        }
+        let path = || delta.path.clone();
+        let was = delta.previous.clone().filter(|was| was.kind() == ValueKind::Array);
+        let was = was.ok_or_else(|| DeltaError::NotInvertible { op: delta.op, path: path() })?;
+        // Everturn notes all that it removes, and other programs the array as it was.
+        match was.len_at::<&str>(&[]) {
+            Some(0) | None => Ok(delta.clone()),
+            Some(_) => Ok(Delta::set(path(), was)),
+        }
+    }
+
+    /// The change that takes back one that was made last, also if that was stored without notes.
+    pub(crate) fn inverse(&self, scope: Scope, delta: &Delta) -> Result<Delta, DeltaError> {
+        match delta.op {
+            DeltaOp::Push if delta.positions.is_empty() => {
+                let tree = self.get(scope);
+                let length = tree.and_then(|tree| tree.len_at(delta.path.segments())).unwrap_or(0);
+                Ok(Delta::delete(delta.path.join(&length.saturating_sub(1).to_string())))
+            }
+            _ => delta.inverse(),
+        }
+    }
+}
+
+/// A turn with its changes.
+#[derive(Debug, Clone)]
+pub struct ReplayFrame {
+    /// The turn.
+    pub turn: TurnRecord,
+    /// How many deltas it has brought.
+    pub deltas: usize,
+    lines: Vec<LocatedRecord<ChangeLine>>,
+}
+
+impl ReplayFrame {
+    /// What the turn changed.
+    pub fn changes(&self) -> Result<Vec<ChangeRecord>, GameError> {
+        let read = |(line, file, _): &LocatedRecord<ChangeLine>| {
+            line.change().map_err(|reason| GameError::damaged(file, reason))
+        };
+        self.lines.iter().map(read).collect()
+    }
+}
+
+/// Turns, one after the other, with the state after each. Memory does not grow with their number.
+///
+/// Changes of a turn whose line is lost come with a turn that says so.
+pub struct Replay<'s> {
+    turns: LogRows<TurnRecord>,
+    changes: LogRows<ChangeLine>,
+    /// A change that belongs to a turn which has not come yet.
+    next: Option<LocatedRecord<ChangeLine>>,
+    /// A turn that waits for changes before it.
+    ahead: Option<TurnRecord>,
+    /// The turn that came last.
+    last: u64,
+    state: GameState,
+    findings: Vec<Finding>,
+    session: &'s Session,
+}
+
+impl Replay<'_> {
+    /// The state after the turn that came last.
+    #[must_use]
+    pub fn state(&self) -> &GameState {
+        &self.state
+    }
+
+    /// The same, for whoever wants no more turns.
+    #[must_use]
+    pub fn into_state(self) -> GameState {
+        self.state
+    }
+
+    /// The session that is replayed.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        self.session
+    }
+
+    /// What was noticed since the last call.
+    pub fn take_findings(&mut self) -> Vec<Finding> {
+        self.findings.append(&mut self.turns.findings);
+        self.findings.append(&mut self.changes.findings);
+        std::mem::take(&mut self.findings)
+    }
+
+    /// The turn of the next change, and when that was made.
+    fn next_change(&mut self) -> Result<Option<(u64, Option<i64>)>, GameError> {
+        if self.next.is_none() {
+            self.next = self.changes.next_line().transpose()?;
+        }
+        Ok(self.next.as_ref().map(|(change, ..)| (change.turn_number(), change.time())))
+    }
+
+    /// Applies the next changes that are of `turn`.
+    fn apply_turn(&mut self, turn: u64) -> Result<Vec<LocatedRecord<ChangeLine>>, GameError> {
+        let mut done = Vec::new();
+        while self.next_change()?.is_some_and(|(of, _)| of == turn) {
+            let Some((change, file, line)) = self.next.take() else { break };
+            if let Err(error) = change.apply(&mut self.state) {
+                self.findings.push(bad_change(&file, &line, &error));
+            }
+            done.push((change, file, line));
+        }
+        Ok(done)
+    }
+
+    /// The turn that comes next: the next one of the log, unless changes of another one, which is lost, come before
+    /// it.
+    fn next_turn(&mut self) -> Result<Option<TurnRecord>, GameError> {
+        if self.ahead.is_none() {
+            self.ahead = self.turns.next().transpose()?;
+        }
+        let Some(of) = self.next_change()? else { return Ok(self.ahead.take()) };
+        let is_next = self
+            .ahead
+            .as_ref()
+            .is_some_and(|turn| turn_precedes((turn.turn, turn.time), of, self.last));
+        if is_next { Ok(self.ahead.take()) } else { lost_turn(of.0).map(Some) }
+    }
+}
+
+/// A turn in the place of one whose line is lost.
+fn lost_turn(turn: u64) -> Result<TurnRecord, GameError> {
+    let text = format!("Turn {turn} is not here, only what it changed.");
+    let line = serde_json::json!({
+        "turnId": turn, "actor": "system", "events": [{"type": "lost", "description": text}],
+        OWN: {"lost": true},
+    });
+    TurnRecord::parse(&TextSlice::from_text(line.to_string())).map_err(GameError::input)
+}
+
+impl Iterator for Replay<'_> {
+    type Item = Result<ReplayFrame, GameError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let turn = match self.next_turn().transpose()? {
+            Ok(turn) => turn,
+            Err(error) => return Some(Err(error)),
+        };
+        self.last = turn.turn;
+        let lines = self.apply_turn(turn.turn);
+        Some(lines.map(|lines| {
+            let deltas = lines.iter().map(|(line, ..)| line.deltas()).sum();
+            ReplayFrame { turn, deltas, lines }
+        }))
+    }
+}

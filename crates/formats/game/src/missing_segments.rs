@@ -1,0 +1,154 @@
+//! Files of a log that should be there and are not.
+//!
+//! The name of a full file says which turns it is about, so the names of the others tell which one is gone. Turns
+//! that changed nothing leave no lines, and no file if there are enough of them: whether changes are gone, too, is told
+//! by the counts in the metadata.
+
+use super::dialect::Dialect;
+use super::error::GameError;
+use super::log::{LogItem, RecordLog, first_turn};
+use super::paths::{LogFile, LogKind};
+use super::session::Session;
+use super::turn::TurnRecord;
+use super::writer::TURNS_PER_FILE;
+use everturn_json::finding::{Finding, FindingCode};
+
+impl Session {
+    /// What is missing of a log about these turns, both ends included.
+    pub(crate) fn missing_files(
+        &self,
+        log: LogKind,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<Finding>, GameError> {
+        if self.missing_ranges(log, first, last)?.is_empty() {
+            return Ok(Vec::new());
+        }
+        // A file may have got another name while the names were read.
+        self.invalidate_files();
+        let mut missing = Vec::new();
+        for (from, to) in self.missing_ranges(log, first, last)? {
+            let is_missing = match log {
+                LogKind::Turns => !self.has_turns(from, to)?,
+                LogKind::Deltas => self.had_changes(from)?,
+            };
+            if is_missing {
+                missing.push(self.missing_file(log, from, to));
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Fails if a file of a log is missing: what is written then would follow from something else.
+    pub(crate) fn require_logs(&self) -> Result<(), GameError> {
+        // The program does not say what there was, and nothing can be put in the place of what is lost.
+        if self.dialect == Dialect::Upstream {
+            return Ok(());
+        }
+        for log in [LogKind::Turns, LogKind::Deltas] {
+            if let Some(finding) = self.missing_files(log, 0, self.turn)?.first() {
+                return Err(GameError::damaged(&finding.file, &finding.message));
+            }
+        }
+        Ok(())
+    }
+
+    fn missing_file(&self, log: LogKind, from: u64, to: u64) -> Finding {
+        let file = if to == self.turn && self.dialect == Dialect::Spec {
+            LogFile::current(log, from)
+        } else {
+            LogFile::closed(from, to)
+        };
+        let what = match log {
+            LogKind::Turns => "turns",
+            LogKind::Deltas => "changes of turns",
+        };
+        Finding {
+            file: file.path(log, &self.dir),
+            line: None,
+            offset: None,
+            code: FindingCode::MissingFile,
+            message: format!("the file that has {what} {from} to {to} is missing"),
+        }
+    }
+
+    /// The turns about which there is no file, within `first..=last`.
+    fn missing_ranges(
+        &self,
+        log: LogKind,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<(u64, u64)>, GameError> {
+        let files = self.files()?;
+        if log == LogKind::Deltas && self.dialect == Dialect::Upstream {
+            return Ok(Vec::new());
+        }
+        let mut next = files.snapshots.first().map_or(0, |(file, _)| file.turn) + 1;
+        let mut gaps = Vec::new();
+        for (file, path) in files.log(log) {
+            let start = match file.first {
+                Some(start) => start,
+                // Only its first line tells where the current file of changes starts.
+                None => {
+                    let start = first_turn(&self.store, path)?.unwrap_or(next);
+                    let is_short = start.saturating_sub(next) < TURNS_PER_FILE;
+                    if is_short && !self.is_since_snapshot(next) { next } else { start }
+                }
+            };
+            if start > next {
+                gaps.push((next, start - 1));
+            }
+            next = file.last.map_or(u64::MAX, |end| next.max(end.saturating_add(1)));
+        }
+        if next <= self.turn {
+            gaps.push((next, self.turn));
+        }
+        let clipped = gaps.into_iter().filter(|(from, to)| *from <= last && *to >= first);
+        Ok(clipped.collect())
+    }
+
+    /// Whether a file with another name has turns of these.
+    fn has_turns(&self, from: u64, to: u64) -> Result<bool, GameError> {
+        for (_, path) in &self.files()?.turns {
+            for piece in
+                RecordLog::open(&self.store, path, from..to.saturating_add(1), TurnRecord::parse)?
+            {
+                if let LogItem::Row(turn, _) = piece?
+                    && (from..=to).contains(&turn.turn)
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn count_in_metadata(&self, field: &str) -> Option<u64> {
+        self.meta.as_ref()?.number(&["deltaStats", field])
+    }
+
+    /// Whether the turn comes after the last snapshot, so that few changes have to be counted.
+    fn is_since_snapshot(&self, turn: u64) -> bool {
+        self.count_in_metadata("lastSnapshotTurn").is_some_and(|snapshot| turn > snapshot)
+    }
+
+    /// Whether turns that have no lines have changed something: then there are fewer changes than there were.
+    fn had_changes(&self, from: u64) -> Result<bool, GameError> {
+        let (first, counted) = if self.is_since_snapshot(from) {
+            let snapshot = self.count_in_metadata("lastSnapshotTurn").unwrap_or(0);
+            (snapshot + 1, self.count_in_metadata("deltasSinceSnapshot"))
+        } else {
+            (0, self.count_in_metadata("totalDeltas"))
+        };
+        let Some(counted) = counted.filter(|counted| *counted > 0) else { return Ok(false) };
+        let mut found = 0;
+        let mut rows = self.present_changes(first, u64::MAX - 1)?;
+        while let Some(row) = rows.next_line() {
+            found += row?.0.deltas() as u64;
+            if found >= counted {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,173 @@
+//! What else there is in the directory of a session, how large its files are, and where it came from.
+
+use super::Survey;
+use super::documents::index_total;
+use crate::error::GameError;
+use crate::paths::{DocumentFile, GameStatus, LogFile, LogKind, SnapshotFile, archive, join_names};
+use everturn_json::finding::FindingCode;
+use everturn_json::names::{FilePath, SessionId};
+use everturn_session::marks;
+use everturn_store::disk::FileKind;
+
+const KB: u64 = 1 << 10;
+const MB: u64 = 1 << 20;
+
+/// How large a file should be, and how large it may be.
+struct FileSizeLimits {
+    target: u64,
+    most: u64,
+}
+
+/// What the name of a file within a session says about it; nothing if it has no place there.
+fn limits(path: &str) -> Option<FileSizeLimits> {
+    let limits = |target, most| Some(FileSizeLimits { target, most });
+    let documents =
+        [DocumentFile::Meta, DocumentFile::World, DocumentFile::Player, DocumentFile::Npcs];
+    if let Some(document) = documents.into_iter().find(|document| document.as_str() == path) {
+        return match document {
+            DocumentFile::Meta => limits(10 * KB, 50 * KB),
+            DocumentFile::World | DocumentFile::Npcs => limits(500 * KB, 2 * MB),
+            DocumentFile::Player => limits(50 * KB, 200 * KB),
+        };
+    }
+    if path == marks::FILE {
+        return limits(50 * KB, 2 * MB);
+    }
+    let (dir, name) = path.rsplit_once('/')?;
+    match dir {
+        "turns" => LogFile::parse(LogKind::Turns, name).and_then(|_| limits(MB, 2 * MB)),
+        "deltas" => LogFile::parse(LogKind::Deltas, name).and_then(|_| limits(MB, 2 * MB)),
+        "snapshots" | "snapshots/archived" => {
+            SnapshotFile::parse(name).and_then(|_| limits(MB, 5 * MB))
+        }
+        "scenes" if name.starts_with("scene-") && name.ends_with(".json") => {
+            limits(50 * KB, 200 * KB)
+        }
+        "indexes" => index_total(name).and_then(|_| limits(100 * KB, 500 * KB)),
+        _ => None,
+    }
+}
+
+impl Survey<'_> {
+    /// Looks at the names in the session's directory.
+    pub(super) fn check_directory(&mut self) -> Result<(), GameError> {
+        for dir in ["", "turns", "deltas", "snapshots", "snapshots/archived", "scenes", "indexes"] {
+            let names: Vec<&str> = dir.split('/').filter(|name| !name.is_empty()).collect();
+            let place = join_names(&self.session.dir, &names);
+            let listing = match self.session.store.list(&place) {
+                Err(everturn_store::StoreError::Missing { .. }) => continue,
+                other => other.map_err(GameError::from),
+            };
+            let Some(listing) = self.readable(&place, listing)? else { continue };
+            for entry in listing.entries {
+                let path = place.join(&entry.name);
+                let within = if dir.is_empty() {
+                    entry.name.to_string()
+                } else {
+                    format!("{dir}/{}", entry.name)
+                };
+                self.entry(&path, &within, entry.kind)?;
+            }
+        }
+        self.marks()?;
+        self.check_duplicate_session()?;
+        self.parent()
+    }
+
+    fn marks(&mut self) -> Result<(), GameError> {
+        let (dir, last) = (self.session.dir.clone(), self.session.turn);
+        let file = marks::marks_file(&dir);
+        if self.session.store.stat(&file)?.is_none() {
+            return Ok(());
+        }
+        self.begin(&file);
+        let found = marks::check_marks(&self.session.store, &dir, last).map_err(GameError::from);
+        for finding in self.readable(&file, found)?.unwrap_or_default() {
+            self.report(finding);
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, path: &FilePath, within: &str, kind: FileKind) -> Result<(), GameError> {
+        const DIRS: [&str; 6] =
+            ["turns", "deltas", "snapshots", "snapshots/archived", "scenes", "indexes"];
+        let limits = limits(within);
+        match kind {
+            FileKind::Dir if DIRS.contains(&within) => {}
+            FileKind::File if limits.is_some() => {
+                let stat = self.session.store.stat(path).map_err(GameError::from);
+                let len = self.readable(path, stat)?.flatten().map_or(0, |stat| stat.len);
+                if let Some(limits) = limits {
+                    self.size(path, len, &limits, !within.ends_with(".jsonl"));
+                }
+            }
+            // A link that leads out is reported by whoever looks at all names.
+            FileKind::LinkOutside => {}
+            _ => self.note(
+                path,
+                FindingCode::UnknownFile,
+                "it has no place in a session, and is left alone",
+            ),
+        }
+        Ok(())
+    }
+
+    fn size(&mut self, path: &FilePath, len: u64, limits: &FileSizeLimits, targeted: bool) {
+        if len > limits.most {
+            let message = format!("{len} bytes are more than the {} that it may have", limits.most);
+            self.note(path, FindingCode::SizeOverMax, message);
+        } else if targeted && len > limits.target {
+            let message =
+                format!("{len} bytes are more than the {} that it should have", limits.target);
+            self.note(path, FindingCode::SizeOverTarget, message);
+        }
+    }
+
+    /// A log is full when it has reached its target, so that it may be longer by its last lines.
+    pub(super) fn log_size(&mut self, path: &FilePath, last_lines: u64) {
+        if last_lines > MB {
+            let message = format!("lines were added after it had reached {MB} bytes");
+            self.note(path, FindingCode::SizeOverTarget, message);
+        }
+    }
+
+    /// Whether the session stands elsewhere, too.
+    fn check_duplicate_session(&mut self) -> Result<(), GameError> {
+        let (Some(id), Some(status)) = (&self.place.id, self.place.status) else { return Ok(()) };
+        let Ok(id) = SessionId::parse(id) else { return Ok(()) };
+        // Only the one that is found first is used.
+        for other in GameStatus::ALL.into_iter().take_while(|other| *other != status) {
+            let place = other.session(&id);
+            if self.place.dir == status.session(&id) && self.session.store.stat(&place)?.is_some() {
+                let message = format!(
+                    "there is a session of this id in {place}, too, and only that one is used"
+                );
+                self.note(&self.session.dir, FindingCode::SessionTwice, message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the session from which this one was made is there.
+    fn parent(&mut self) -> Result<(), GameError> {
+        let parent = self.meta.and_then(|meta| meta.text(&["lineage", "parent"]));
+        let Some(id) = parent.and_then(|parent| SessionId::parse(&parent).ok()) else {
+            return Ok(());
+        };
+        let mut places: Vec<FilePath> =
+            GameStatus::ALL.iter().map(|status| status.session(&id)).collect();
+        places.extend(archive(&id));
+        for place in places {
+            if self.session.store.stat(&place)?.is_some() {
+                return Ok(());
+            }
+        }
+        let file = DocumentFile::Meta.in_dir(&self.session.dir);
+        self.note(
+            &file,
+            FindingCode::MissingParent,
+            format!("it was made from session {id}, which is not here"),
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,221 @@
+//! What follows from the turns and is written now and then: states, snapshots, indexes.
+
+use jiff::Timestamp;
+
+use super::GameWriter;
+use super::turns::replace;
+use crate::dialect::Dialect;
+use crate::error::GameError;
+use crate::meta::{GameMeta, stamp};
+use crate::paths::{DocumentFile, SnapshotFile};
+use crate::scenes::END;
+use crate::snapshot::{self, Snapshot, SnapshotFacts, SnapshotHeader, SnapshotReason};
+use crate::state::{GameState, StateTexts};
+use crate::state_files::state_files;
+use crate::turn::Event;
+use everturn_json::names::FilePath;
+use everturn_store::{Step, StoreError};
+
+/// How many turns may pass before the states are written.
+const STATES_EVERY: u64 = 25;
+
+/// How many turns, and how many changes, may come together before a snapshot is taken.
+pub(crate) const SNAPSHOT_TURNS: u64 = 100;
+const SNAPSHOT_DELTAS: u64 = 500;
+
+impl GameWriter {
+    /// Does what is due after a turn; says which snapshot was taken.
+    pub(super) fn write_due(
+        &mut self,
+        events: &[Event],
+        scene_ended: bool,
+        rotated: bool,
+        now: Timestamp,
+    ) -> Result<Option<String>, GameError> {
+        if self.session.dialect == Dialect::Upstream {
+            return Ok(None);
+        }
+        if let Some(reason) = self.snapshot_due(events, scene_ended) {
+            return self.take_snapshot(&reason, rotated, now).map(Some);
+        }
+        if rotated {
+            self.write_all(now)?;
+        }
+        if self.session.turn >= self.state_turn + STATES_EVERY {
+            self.write_states(now)?;
+        }
+        Ok(None)
+    }
+
+    /// Whether a snapshot should be taken now, and why.
+    fn snapshot_due(&self, events: &[Event], scene_ended: bool) -> Option<SnapshotReason> {
+        let happened = |kind: &str| events.iter().any(|event| event.kind == kind);
+        let last = self.meta.number(&["deltaStats", "lastSnapshotTurn"]).unwrap_or(0);
+        let deltas = self.meta.number(&["deltaStats", "deltasSinceSnapshot"]).unwrap_or(0);
+        if scene_ended || happened(END) {
+            Some(SnapshotReason::SceneEnd)
+        } else if happened("conflict_end") {
+            Some(SnapshotReason::ConflictEnd)
+        } else if events.iter().any(Event::is_turning_point) {
+            Some(SnapshotReason::SignificantEvent)
+        } else if self.session.turn.saturating_sub(last) >= SNAPSHOT_TURNS {
+            Some(SnapshotReason::CheckpointInterval)
+        } else if deltas >= SNAPSHOT_DELTAS {
+            Some(SnapshotReason::DeltaThreshold)
+        } else {
+            None
+        }
+    }
+
+    /// Takes a snapshot of the state after the last turn, and writes the states with it, and the indexes if they
+    /// are due.
+    pub(crate) fn take_snapshot(
+        &mut self,
+        reason: &SnapshotReason,
+        with_indexes: bool,
+        now: Timestamp,
+    ) -> Result<String, GameError> {
+        let file = self.commit_plan(|game| game.snapshot_steps(reason, with_indexes, now))?;
+        Ok(file.id())
+    }
+
+    /// A snapshot of the state after the last turn, the states, and the metadata that say so.
+    pub(crate) fn snapshot_steps(
+        &mut self,
+        reason: &SnapshotReason,
+        with_indexes: bool,
+        now: Timestamp,
+    ) -> Result<(SnapshotFile, Vec<Step>), GameError> {
+        let program = self.session.dialect == Dialect::Upstream;
+        let file = SnapshotFile { turn: self.session.turn, is_upstream: program };
+        let path = file.path(&self.session.dir);
+        let last = self.meta.number(&["deltaStats", "lastSnapshotTurn"]);
+        let (told, from, deltas) = match self.snapshot_of_turn(file, &path)? {
+            // One that is taken again is still what it was: the end of a scene, the start.
+            Some((snapshot, facts)) => {
+                let from = facts.from.and_then(|id| {
+                    let turn = SnapshotFile::parse(&format!("{id}.json"))?.turn;
+                    Some((id, turn))
+                });
+                (snapshot.reason, from, facts.deltas.unwrap_or(0))
+            }
+            None => {
+                let last = last.filter(|turn| *turn < file.turn);
+                let from =
+                    last.map(|turn| (SnapshotFile { turn, is_upstream: program }.id(), turn));
+                let deltas = self.meta.number(&["deltaStats", "deltasSinceSnapshot"]);
+                (reason.clone(), from, deltas.unwrap_or(0))
+            }
+        };
+        let session = self.session.id.as_str();
+        let header = SnapshotHeader { file, session, now, reason: &told, from, deltas };
+        let (text, texts) = snapshot::write(&header, &self.state);
+        let mut steps = vec![replace(path, text.into_bytes())];
+        if !program {
+            self.meta.put(&["files", "latestSnapshot"], &format!("snapshots/{}", file.render()));
+            self.meta.put(&["deltaStats", "deltasSinceSnapshot"], &0);
+            self.meta.put(&["deltaStats", "lastSnapshotTurn"], &file.turn);
+            steps.extend(self.state_files(&texts, now)?);
+            if with_indexes {
+                self.indexes()?;
+            }
+            // Those that are not at hand find it among the files when they are.
+            if let Some(indexes) = &mut self.indexes {
+                if *reason != SnapshotReason::Initial && last == Some(file.turn) {
+                    indexes.drop_snapshot(&file.id());
+                }
+                indexes.add_snapshot(&file.id(), file.turn, &file.render());
+            }
+            if with_indexes {
+                steps.extend(self.index_steps()?);
+            }
+        }
+        Ok((file, steps))
+    }
+
+    /// The snapshot of the last turn, if there is one that can be used.
+    pub(crate) fn snapshot_of_turn(
+        &self,
+        file: SnapshotFile,
+        path: &FilePath,
+    ) -> Result<Option<(Snapshot, SnapshotFacts)>, GameError> {
+        match self.session.store.read(path, 0..u64::MAX) {
+            Ok(bytes) => Ok(snapshot::read_with_facts(file, bytes).ok()),
+            Err(StoreError::Missing { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes the states, unless the files show the last turn already.
+    pub(super) fn write_states(&mut self, now: Timestamp) -> Result<(), GameError> {
+        if self.session.dialect == Dialect::Upstream || self.state_turn == self.session.turn {
+            return Ok(());
+        }
+        self.commit_plan(|game| Ok(((), game.state_steps(now)?)))
+    }
+
+    /// Writes the states and the indexes.
+    pub(super) fn write_all(&mut self, now: Timestamp) -> Result<(), GameError> {
+        if self.session.dialect == Dialect::Upstream {
+            return Ok(());
+        }
+        self.commit_plan(|game| {
+            let mut steps = game.state_steps(now)?;
+            steps.extend(game.index_steps()?);
+            Ok(((), steps))
+        })
+    }
+
+    /// Commits what `plan` makes; if either fails, the metadata are what they were.
+    fn commit_plan<T>(
+        &mut self,
+        plan: impl FnOnce(&mut GameWriter) -> Result<(T, Vec<Step>), GameError>,
+    ) -> Result<T, GameError> {
+        let before = self.meta.clone();
+        let planned = plan(self);
+        let done = planned.and_then(|(done, steps)| {
+            self.commit(steps)?;
+            Ok(done)
+        });
+        if done.is_ok() {
+            self.state_turn = self.session.turn;
+            self.session.meta = Some(self.meta.clone());
+            self.session.invalidate_files();
+        } else {
+            self.meta = before;
+            // They may hold a snapshot that is not there.
+            self.indexes = None;
+        }
+        done
+    }
+
+    /// The state files of the last turn, and the metadata that say so.
+    pub(crate) fn state_steps(&mut self, now: Timestamp) -> Result<Vec<Step>, GameError> {
+        self.state_files(&self.state.texts(), now)
+    }
+
+    fn state_files(&mut self, texts: &StateTexts, now: Timestamp) -> Result<Vec<Step>, GameError> {
+        let dir = self.session.dir.clone();
+        let (state, turn) = (&self.state, self.session.turn);
+        let mut steps = write_states(&dir, state, texts, turn, &mut self.meta, now)?;
+        steps.push(replace(DocumentFile::Meta.in_dir(&dir), self.meta.to_bytes()));
+        Ok(steps)
+    }
+}
+
+/// Writes the files of a state, and lets the metadata say so.
+pub(crate) fn write_states(
+    dir: &FilePath,
+    state: &GameState,
+    texts: &StateTexts,
+    turn: u64,
+    meta: &mut GameMeta,
+    now: Timestamp,
+) -> Result<Vec<Step>, GameError> {
+    let files = state_files(state, texts, turn, meta, now)?;
+    meta.put(&["lastModified"], &stamp(now));
+    let step = |(name, bytes): (String, Vec<u8>)| {
+        Ok(replace(FilePath::parse(&format!("{}/{name}", dir.as_str()))?, bytes))
+    };
+    files.into_iter().map(step).collect()
+}

@@ -1,0 +1,312 @@
+//! Sessions of a home in the common view: a turn is a message.
+
+mod editor;
+mod lifecycle;
+mod reader;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::branch;
+use super::encoding::ProjectPath;
+use super::error::LinggenError;
+use super::paths::{SessionFile, session_time};
+use super::project::{about, open_project, read_project};
+use super::repair as fix;
+use super::session::{Session, SessionLocation, SessionMeta, sessions};
+use super::writer::{LinggenWriter, NewLinggenSession};
+use everturn_archive::PackProgress;
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::names::SessionId;
+use everturn_session::format::{
+    RepairMode, SessionEditor, SessionError, SessionFormat, SessionReader, Transition, error_chain,
+};
+use everturn_session::model::{
+    Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
+    TransitionOutcome, TrashedSession,
+};
+use everturn_session::repair::RepairReport;
+use everturn_store::Store;
+
+/// The layout of Linggen's home.
+#[derive(Debug, Clone, Copy)]
+pub struct LinggenFormat;
+
+/// The name that users write.
+const NAME: &str = "linggen";
+
+/// Messages of files up to so many bytes are counted for a summary.
+const MOST_COUNTED: u64 = 1 << 20;
+
+fn session_ref(place: &SessionLocation) -> SessionRef {
+    SessionRef { id: place.id.to_string(), path: place.dir.clone() }
+}
+
+fn session_place(place: &SessionRef) -> Result<SessionLocation, SessionError> {
+    Ok(SessionLocation { id: SessionId::parse(&place.id)?, dir: place.path.clone() })
+}
+
+impl SessionFormat for LinggenFormat {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn assigns_ids(&self) -> bool {
+        true
+    }
+
+    fn lists_names_only(&self) -> bool {
+        true
+    }
+
+    fn locate(&self, store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
+        let (places, findings) = sessions(store)?;
+        Ok(SessionListing { sessions: places.iter().map(session_ref).collect(), findings })
+    }
+
+    /// The sessions by their names alone, which tell when they were made; only of those whose names do not tell are
+    /// files opened.
+    fn list(
+        &self,
+        store: &Arc<dyn Store>,
+    ) -> Result<(Vec<SessionSummary>, Vec<Finding>), SessionError> {
+        let SessionListing { sessions: places, findings } = self.locate(store)?;
+        let brief = |place: SessionRef| {
+            let created = session_time(&place.id);
+            if created.is_none() {
+                let told = self.summary(store, &place);
+                return told.unwrap_or_else(|error| self.unreadable_summary(&place, &error));
+            }
+            SessionSummary {
+                layout: NAME,
+                title: place.id.clone(),
+                created,
+                updated: created,
+                status: "active".to_owned(),
+                turns: None,
+                parent: None,
+                findings: Vec::new(),
+                session: place,
+            }
+        };
+        Ok((places.into_iter().map(brief).collect(), findings))
+    }
+
+    fn read_summary(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionSummary, SessionError> {
+        let session = Session::open(Arc::clone(store), &session_place(place)?)?;
+        let mut findings = session.findings().to_vec();
+        let title = match session.meta().and_then(SessionMeta::title) {
+            Some(title) => Some(title),
+            None => session.derived_title()?,
+        };
+        let created = session.created()?;
+        let length = store.stat(&session.file(SessionFile::Messages))?.map_or(0, |stat| stat.len);
+        let turns = if length > MOST_COUNTED { None } else { Some(session.count()?.0) };
+        let parent = match session.lineage() {
+            Ok(lineage) => lineage.map(|lineage| lineage.parent),
+            Err(LinggenError::Damaged { file, reason }) => {
+                findings.push(about(&file, FindingCode::BadMetadata, reason));
+                None
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(SessionSummary {
+            session: place.clone(),
+            layout: NAME,
+            title: title.unwrap_or_else(|| place.id.clone()),
+            created,
+            updated: session.updated()?.or(created),
+            status: "active".to_owned(),
+            turns,
+            parent,
+            findings,
+        })
+    }
+
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Option<String>, SessionError> {
+        let session = Session::open(Arc::clone(store), &session_place(place)?)?;
+        let said =
+            session.meta().and_then(|meta| Some(meta.values().get("cwd")?.as_str()?.to_owned()));
+        let Some(project) = place.path.parent().and_then(|sessions| sessions.parent()) else {
+            return Ok(said);
+        };
+        // Sessions outside of projects have the root above them, which is none.
+        let owner = || match read_project(store, &project) {
+            Ok(found) => Ok(found.path.map(|path| path.as_str().to_owned())),
+            Err(LinggenError::Damaged { .. }) => Ok(None),
+            Err(error) => Err(SessionError::from(error)),
+        };
+        if project.is_root() { Ok(said) } else { Ok(owner()?.or(said)) }
+    }
+
+    fn dependencies(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Dependencies, SessionError> {
+        let log = SessionFile::Messages.of(&place.path);
+        let entries = vec![log.clone()];
+        let mut summary = vec![SessionFile::Meta.of(&place.path)];
+        // It is made with the session, or never.
+        let lineage = SessionFile::Lineage.of(&place.path);
+        if store.stat(&lineage)?.is_some() {
+            summary.push(lineage);
+        }
+        summary.extend(entries.iter().cloned());
+        Ok(Dependencies { summary, entries, log: Some(log) })
+    }
+
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Box<dyn SessionReader>, SessionError> {
+        let session = Session::open(Arc::clone(store), &session_place(place)?)?;
+        Ok(Box::new(reader::LinggenReader { session }))
+    }
+
+    fn create(
+        &self,
+        store: &Arc<dyn Store>,
+        new: &NewSession,
+        now: Timestamp,
+    ) -> Result<Box<dyn SessionEditor>, SessionError> {
+        let (path, session) = new_session(new)?;
+        let project = open_project(store, &path, now)?;
+        let writer = LinggenWriter::create(store, &project.dir, &session, now)?;
+        Ok(Box::new(editor::LinggenEditor::new(writer)?))
+    }
+
+    fn edit(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Box<dyn SessionEditor>, SessionError> {
+        let writer = LinggenWriter::open(store, &session_place(place)?)?;
+        Ok(Box::new(editor::LinggenEditor::new(writer)?))
+    }
+
+    fn fork(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        how: &ForkOptions,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(PackProgress),
+    ) -> Result<ForkOutcome, SessionError> {
+        let id = how.id.as_deref().map(SessionId::parse).transpose()?;
+        let made = branch::fork(store, &session_place(place)?, how.turn, id, now)?;
+        Ok(ForkOutcome { session: session_ref(&made.place), turn: made.turn, findings: Vec::new() })
+    }
+
+    fn rewind(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        turn: u64,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(PackProgress),
+    ) -> Result<ForkOutcome, SessionError> {
+        let made = branch::rewind(store, &session_place(place)?, turn, now)?;
+        Ok(ForkOutcome { session: session_ref(&made.place), turn: made.turn, findings: Vec::new() })
+    }
+
+    fn transition(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        stage: Transition,
+        now: Timestamp,
+        _progress: &mut dyn FnMut(PackProgress),
+    ) -> Result<TransitionOutcome, SessionError> {
+        match stage {
+            Transition::Trash => Ok(lifecycle::trash(store, place, now)?),
+            other => Err(self.unsupported(other.verb())),
+        }
+    }
+
+    fn list_trash(&self, store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
+        Ok(lifecycle::trashed(store)?)
+    }
+
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
+        Ok(lifecycle::restore(store, name)?)
+    }
+
+    fn purge(
+        &self,
+        store: &Arc<dyn Store>,
+        trashed: &[TrashedSession],
+    ) -> Result<(), SessionError> {
+        Ok(lifecycle::purge(store, trashed)?)
+    }
+
+    fn repair(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        repairing: RepairMode,
+        now: Timestamp,
+    ) -> Result<RepairReport, SessionError> {
+        let place = session_place(place)?;
+        Ok(match repairing {
+            RepairMode::Plan => fix::plan_repair(store, &place, now)?,
+            RepairMode::Apply => fix::repair(store, &place, now)?,
+            RepairMode::Undo => fix::undo_repair(store, &place, now)?,
+        })
+    }
+}
+
+/// What is given for a new session: `project`, which it needs, and `title`.
+fn new_session(new: &NewSession) -> Result<(ProjectPath, NewLinggenSession), SessionError> {
+    let mut session = NewLinggenSession::default();
+    if !new.id.is_empty() {
+        session.id = Some(SessionId::parse(&new.id)?);
+    }
+    let mut project = None;
+    for (key, value) in new.fields.children() {
+        let text = || {
+            let wrong = || SessionError::request(format!("{key} is {}, not a text", value.kind()));
+            value.string_at::<&str>(&[]).ok_or_else(wrong)
+        };
+        match key.as_str() {
+            "id" | "sessionId" => {}
+            "title" => session.title = text()?,
+            "project" => project = Some(ProjectPath::parse(&text()?)?),
+            _ => return Err(SessionError::request(format!("sessions of linggen have no {key:?}"))),
+        }
+    }
+    if let Some(name) = &new.name {
+        session.title.clone_from(name);
+    }
+    if new.config.is_some() {
+        return Err(SessionError::request("sessions of linggen have no settings"));
+    }
+    let project = project.ok_or_else(|| {
+        SessionError::request("a session of linggen needs the path of its project, as project")
+    })?;
+    Ok((project, session))
+}
+
+impl From<LinggenError> for SessionError {
+    fn from(error: LinggenError) -> SessionError {
+        match error {
+            LinggenError::Store(error) => SessionError::Store(error),
+            LinggenError::Name(error) => SessionError::Name(error),
+            LinggenError::NoSession { id } => SessionError::NoSession { id },
+            LinggenError::Taken { id, path } => SessionError::Taken { id, path },
+            LinggenError::NoTurn { turn, last } => SessionError::NoTurn { turn, first: 0, last },
+            LinggenError::Damaged { .. } => SessionError::Damaged { what: error_chain(&error) },
+            other => SessionError::request(error_chain(&other)),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! A session that is read, in the common view.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
+use serde_json::Value;
+
+use super::NAME;
+use crate::content::{MessagePart, parts};
+use crate::messages::{MessageReader, MessageRow, USER, finding};
+use crate::paths::SessionFile;
+use crate::session::Session;
+use everturn_json::finding::Finding;
+use everturn_json::names::FilePath;
+use everturn_session::format::{EmptyChanges, RecordStream, SessionError, SessionReader};
+use everturn_session::marks;
+use everturn_session::model::carried::{carried_entries, restore_entry};
+use everturn_session::model::{Entry, EntryKind, Mark, SessionState, StateChange};
+use everturn_value::tree::JsonTree;
+
+/// The one part of the state that sessions have: what they say about themselves.
+const SCOPE: &str = "session";
+
+pub(super) struct LinggenReader {
+    pub(super) session: Session,
+}
+
+impl SessionReader for LinggenReader {
+    fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
+        Ok(0..=self.session.count()?.0)
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.session.findings().to_vec()
+    }
+
+    fn entries(
+        &self,
+        turns: RangeInclusive<u64>,
+    ) -> Result<Box<dyn RecordStream<Item = Entry> + '_>, SessionError> {
+        let (rows, file) = (self.session.rows()?, self.session.file(SessionFile::Messages));
+        Ok(Box::new(LinggenEntries {
+            rows,
+            file,
+            turns,
+            ready: VecDeque::new(),
+            seq: 0,
+            noticed: Vec::new(),
+        }))
+    }
+
+    fn changes(
+        &self,
+        _turns: RangeInclusive<u64>,
+    ) -> Result<Box<dyn RecordStream<Item = StateChange> + '_>, SessionError> {
+        Ok(Box::new(EmptyChanges))
+    }
+
+    fn marks(&self) -> Result<Vec<Mark>, SessionError> {
+        marks::read_marks(&self.session.store, &self.session.place().dir)
+    }
+
+    fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError> {
+        let last = self.session.count()?.0;
+        // What a session says about itself is written over, so nobody knows what it said before.
+        SessionError::require_last_turn(NAME, turn, last)?;
+        let values = self.session.meta().map(|meta| Value::Object(meta.values().clone()));
+        let tree = values.and_then(|values| JsonTree::from_value(&values).ok());
+        let scopes = vec![(SCOPE.to_owned(), tree.unwrap_or_else(JsonTree::object))];
+        Ok(SessionState { turn: last, scopes, findings: Vec::new() })
+    }
+}
+
+struct LinggenEntries {
+    rows: MessageReader,
+    file: FilePath,
+    turns: RangeInclusive<u64>,
+    ready: VecDeque<Entry>,
+    /// How many entries there were so far.
+    seq: u64,
+    noticed: Vec<Finding>,
+}
+
+impl RecordStream for LinggenEntries {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Result<Entry, SessionError>> {
+        loop {
+            if let Some(entry) = self.ready.pop_front() {
+                return Some(Ok(entry));
+            }
+            let row = match self.rows.next()? {
+                Ok(row) => row,
+                Err(error) => return Some(Err(error.into())),
+            };
+            let entries = entries(&row, self.seq);
+            self.seq += entries.len() as u64;
+            if row.number.is_some_and(|number| self.turns.contains(&number)) {
+                if let Some(reason) = row.lacks() {
+                    let message = format!("programs pass over this message: {reason}");
+                    self.noticed.push(finding(&self.file, &row, message));
+                }
+                self.ready.extend(entries);
+            }
+        }
+    }
+
+    fn take_findings(&mut self) -> Vec<Finding> {
+        let mut findings = std::mem::take(&mut self.rows.findings);
+        findings.append(&mut self.noticed);
+        findings
+    }
+}
+
+/// What a message tells: one entry, or one for each thing that an agent says and does in it.
+fn entries(row: &MessageRow, before: u64) -> Vec<Entry> {
+    let turn = row.number.unwrap_or_default();
+    let raw = row.tree.clone().unwrap_or_else(JsonTree::null);
+    let text = |key: &str| raw.string_at(&[key]);
+    let speaker = text("from_id").unwrap_or_else(|| "unknown".to_owned());
+    let observation = raw.value_at(&["is_observation"]).is_some_and(|is| is.to_line() == "true");
+    let said = match (text("content"), row.tree.is_some()) {
+        (Some(content), _) => content,
+        (None, true) => raw.to_line(),
+        (None, false) => format!("a message of {} bytes", row.length),
+    };
+    let carried = carried_entries(&raw);
+    let parts = match speaker.as_str() {
+        _ if observation => vec![MessagePart { kind: EntryKind::ToolResult, text: said }],
+        USER => vec![MessagePart { kind: EntryKind::User, text: said }],
+        "system" => vec![MessagePart { kind: EntryKind::System, text: said }],
+        _ if row.lacks().is_some() => vec![MessagePart { kind: EntryKind::Event, text: said }],
+        _ if !carried.is_empty() => vec![MessagePart { kind: EntryKind::Assistant, text: said }],
+        _ => parts(&said, &EntryKind::Assistant),
+    };
+    let several = parts.len() > 1;
+    let entry = |(at, part): (u64, MessagePart)| {
+        let told = Entry {
+            seq: before + at,
+            turn,
+            id: if several { format!("{turn}.{at}") } else { turn.to_string() },
+            time: row.time(),
+            speaker: speaker.clone(),
+            kind: part.kind,
+            text: part.text,
+            raw: raw.clone(),
+        };
+        match carried.first() {
+            Some(carried) => restore_entry(told, carried),
+            None => told,
+        }
+    };
+    (1..).zip(parts).map(entry).collect()
+}

@@ -1,0 +1,90 @@
+//! How a file is to be read.
+
+use std::io;
+
+use super::source::ByteSource;
+use super::{ForwardScan, ReverseScan};
+use crate::names::FilePath;
+
+/// Records with more bytes than this are yielded without their text, unless the scan says otherwise.
+pub const LARGEST_TEXT: u64 = 64 * 1024 * 1024;
+
+/// How many bytes are read at a time, unless the scan says otherwise.
+pub const DEFAULT_CHUNK: usize = 64 * 1024;
+
+/// A reading of one file that has not begun.
+///
+/// The file is read up to the length it has when the reading begins; what others append meanwhile is
+/// left for the next one.
+///
+/// ```
+/// use everturn_json::jsonl::{ScanItem, JsonlScan};
+/// use everturn_json::names::FilePath;
+///
+/// let file = FilePath::parse("turn_log.jsonl")?;
+/// let bytes = b"{\"turn\":1}\nnoise\n{\"turn\":2}\n{\"tur".as_slice();
+/// let mut scan = JsonlScan::new(bytes, file).forward()?;
+/// let mut turns = Vec::new();
+/// for item in &mut scan {
+///     match item? {
+///         ScanItem::Record(record) => turns.extend(record.text().map(str::to_owned)),
+///         ScanItem::Finding(finding) => eprintln!("{finding}"),
+///     }
+/// }
+/// assert_eq!(turns, ["{\"turn\":1}", "{\"turn\":2}"]);
+/// assert_eq!(scan.tail().good_end, 28);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct JsonlScan<S> {
+    pub(super) source: S,
+    pub(super) file: FilePath,
+    pub(super) start: u64,
+    pub(super) first_line: Option<u64>,
+    pub(super) largest_text: u64,
+    pub(super) chunk: usize,
+}
+
+impl<S: ByteSource> JsonlScan<S> {
+    /// Reads all of `source`; findings name it `file`.
+    #[must_use]
+    pub fn new(source: S, file: FilePath) -> JsonlScan<S> {
+        JsonlScan {
+            source,
+            file,
+            start: 0,
+            first_line: Some(1),
+            largest_text: LARGEST_TEXT,
+            chunk: DEFAULT_CHUNK,
+        }
+    }
+
+    /// Reads only what is at `offset` and after it. A line must start there, which has the number
+    /// `line`, if that is known.
+    #[must_use]
+    pub fn start_at(self, offset: u64, line: Option<u64>) -> JsonlScan<S> {
+        JsonlScan { start: offset, first_line: line, ..self }
+    }
+
+    /// Yields records of more than so many bytes without their text.
+    #[must_use]
+    pub fn largest_text(self, bytes: u64) -> JsonlScan<S> {
+        JsonlScan { largest_text: bytes, ..self }
+    }
+
+    /// Reads so many bytes at a time.
+    #[must_use]
+    pub fn chunk(self, bytes: usize) -> JsonlScan<S> {
+        JsonlScan { chunk: bytes, ..self }
+    }
+
+    /// Begins to read at the start.
+    pub fn forward(self) -> io::Result<ForwardScan<S>> {
+        ForwardScan::begin(self)
+    }
+
+    /// Begins to read at the end. The last records cost only their own bytes, however long the file.
+    pub fn reverse(self) -> io::Result<ReverseScan<S>> {
+        ReverseScan::begin(self)
+    }
+}

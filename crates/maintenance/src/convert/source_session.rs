@@ -1,0 +1,513 @@
+//! A session as it is taken over: everything that the common view tells of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::facts::{SessionFacts, project_of};
+use super::report::{ConversionReport, Disposition, REPAIRED, UNREADABLE};
+use super::tool_calls::{CallPairs, MISPAIRED, ToolCall};
+use everturn_json::finding::FindingCode;
+use everturn_json::names::SessionId;
+use everturn_session::format::{SessionError, SessionFormat, SessionReader};
+use everturn_session::model::carried::{MEMBER, carried_entries};
+use everturn_session::model::{Entry, Mark, MarkKind, SessionRef, SessionSummary, StateChange};
+use everturn_store::Store;
+use everturn_value::delta::Delta;
+use everturn_value::tree::{JsonTree, ValueKind as TreeKind};
+
+/// One entry, with all that goes with it.
+#[derive(Debug, Clone)]
+pub(super) struct SourceEntry {
+    /// The entry. Its turn is the one that it had where it was first told.
+    pub(super) entry: Entry,
+    /// The turn that it has in the session it is read from.
+    pub(super) at: u64,
+    /// Whether it was first told elsewhere.
+    pub(super) is_carried: bool,
+    /// The layout of its record.
+    pub(super) from: String,
+    /// Its record, unless an entry before it has the same.
+    pub(super) raw: Option<JsonTree>,
+    /// What changes in its turn, with the first entry of each.
+    pub(super) changes: Vec<StateChange>,
+    /// What its record says of the tool that it calls, or that answers.
+    pub(super) call: ToolCall,
+}
+
+/// A session that is to be converted.
+#[derive(Debug, Clone)]
+pub(super) struct SourceSession {
+    pub(super) layout: String,
+    pub(super) id: String,
+    /// What somebody has called it.
+    pub(super) title: Option<String>,
+    pub(super) created: Option<Timestamp>,
+    pub(super) entries: Vec<SourceEntry>,
+    pub(super) marks: Vec<Mark>,
+    /// The state before the first turn, by scope, if the session has states.
+    pub(super) state: Option<JsonTree>,
+    /// What a chat log says of itself, and the states that it keeps.
+    pub(super) chat: Option<ChatDocument>,
+    /// How a game is played, and by whom: what its metadata say that turns do not.
+    pub(super) game: Option<JsonTree>,
+    /// What else it says of itself.
+    pub(super) facts: SessionFacts,
+}
+
+/// What a chat log has besides messages and marks, as it is stored.
+#[derive(Debug, Clone)]
+pub(super) struct ChatDocument {
+    pub(super) about: JsonTree,
+    pub(super) snapshots: Vec<JsonTree>,
+}
+
+/// The layouts whose sessions say what they are called, whatever else they say.
+const TITLED: &[&str] = &["chatlog", "game", "linggen", "campaign"];
+
+/// The layouts that keep states.
+const STATEFUL: &[&str] = &["game", "campaign", "chatlog"];
+
+impl SourceSession {
+    /// Reads a session. What could not be read is noted.
+    pub(super) fn read(
+        store: &Arc<dyn Store>,
+        layout: &dyn SessionFormat,
+        place: &SessionRef,
+        branch: Option<&str>,
+        report: &mut ConversionReport,
+    ) -> Result<SourceSession, SessionError> {
+        let summary = layout.summary(store, place)?;
+        let main = layout.open(store, place)?;
+        let reader = match branch {
+            Some(branch) => main.open_branch(branch)?,
+            None => main,
+        };
+        let mut reading =
+            EntryReader { layout: layout.name(), last: 0, shift: 0, record: String::new() };
+        let mut entries: Vec<SourceEntry> = Vec::new();
+        let mut from_elsewhere = reader.metadata()?.value_at(&[MEMBER]);
+        let mut stream = reader.entries(reader.turns()?)?;
+        while let Some(entry) = stream.next() {
+            let entry = entry?;
+            let carried = carried_entries(&entry.raw).into_iter().next();
+            if from_elsewhere.is_none() {
+                let has_session = |carried: &&JsonTree| carried.value_at(&["session"]).is_some();
+                from_elsewhere = carried.as_ref().filter(has_session).cloned();
+            }
+            entries.push(reading.read_entry(entry, carried));
+        }
+        let findings = stream.take_findings();
+        drop(stream);
+        for finding in reader.findings().iter().chain(&findings) {
+            // What is behind these is there all the same.
+            let (what, fate) = match finding.code {
+                FindingCode::DanglingParent
+                | FindingCode::GluedRecords
+                | FindingCode::OrphanCall => (REPAIRED, Disposition::Changed),
+                _ => (UNREADABLE, Disposition::Dropped),
+            };
+            report.note(what, fate, finding.to_string());
+        }
+        let branches = if branch.is_some() { Vec::new() } else { reader.branches()? };
+        for branch in branches {
+            let why = "only the main line is converted; --branch converts this one".to_owned();
+            report.note(format!("branch {}", branch.id), Disposition::Dropped, why);
+        }
+        if from_elsewhere.is_none() && entries.iter().any(|told| told.is_carried) {
+            let why = "the record that carried them is gone";
+            report.note(
+                "the title, marks and states of where it was first told",
+                Disposition::Dropped,
+                why,
+            );
+        }
+        let mut story = SourceSession::from_summary(&summary, from_elsewhere.as_ref());
+        story.facts = SessionFacts::read(store, layout, &summary, from_elsewhere.as_ref())?;
+        if layout.is_external() && story.facts.project.is_none() {
+            story.facts.project = entries.iter().find_map(|told| project_of(&told.entry.raw));
+        }
+        if entries.iter().any(|told| !told.is_carried) {
+            story.facts.updated = summary.updated;
+        }
+        story.entries = entries;
+        story.marks = marks(&*reader, layout.name(), from_elsewhere.as_ref(), &story.entries)?;
+        story.read_states(&*reader, from_elsewhere.as_ref(), report)?;
+        story.game = match &from_elsewhere {
+            Some(carried) => carried.value_at(&["game"]),
+            None => metadata(store, layout.name(), place)?,
+        };
+        note_omitted(&*reader, &story.layout, from_elsewhere.is_some(), report);
+        story.chat = match &from_elsewhere {
+            Some(carried) => ChatDocument::carried(carried),
+            None if layout.name() == "chatlog" => Some(ChatDocument::read(&*reader)?),
+            None => None,
+        };
+        Ok(story)
+    }
+
+    fn from_summary(summary: &SessionSummary, carried: Option<&JsonTree>) -> SourceSession {
+        let first = |key: &str| carried.and_then(|carried| carried.string_at(&["session", key]));
+        let own = Some(summary.title.clone()).filter(|title| *title != summary.session.id);
+        let title = match carried.is_some() && !TITLED.contains(&summary.layout) {
+            true => first("title"),
+            false => own.or_else(|| first("title")),
+        };
+        let created = first("created").and_then(|time| time.parse().ok());
+        SourceSession {
+            layout: summary.layout.to_owned(),
+            id: summary.session.id.clone(),
+            title: title.filter(|title| !title.trim().is_empty()),
+            created: created.or(summary.created),
+            entries: Vec::new(),
+            marks: Vec::new(),
+            state: None,
+            chat: None,
+            game: None,
+            facts: SessionFacts::default(),
+        }
+    }
+
+    /// The states: those that the entries carry, or those that the session has itself.
+    fn read_states(
+        &mut self,
+        reader: &dyn SessionReader,
+        carried: Option<&JsonTree>,
+        report: &mut ConversionReport,
+    ) -> Result<(), SessionError> {
+        self.state = carried.and_then(|carried| carried.value_at(&["state"]));
+        if !STATEFUL.contains(&self.layout.as_str()) {
+            return Ok(());
+        }
+        let (first, last) = reader.turns()?.into_inner();
+        let mut by_turn: HashMap<u64, Vec<StateChange>> = HashMap::new();
+        let mut stream = reader.changes(first.saturating_add(1)..=last)?;
+        while let Some(change) = stream.next() {
+            let change = change?;
+            by_turn.entry(change.turn).or_default().push(change);
+        }
+        drop(stream);
+        if carried.is_none() {
+            match reader.state(Some(first)) {
+                Ok(state) => {
+                    let is_empty =
+                        |(_, tree): &(String, JsonTree)| tree.len_at::<&str>(&[]) == Some(0);
+                    let says_nothing = by_turn.is_empty() && state.scopes.iter().all(is_empty);
+                    self.state = (!says_nothing).then(|| JsonTree::from_members(state.scopes));
+                }
+                Err(error) => {
+                    report.note(
+                        "the first state",
+                        Disposition::Dropped,
+                        everturn_session::format::error_chain(&error),
+                    );
+                }
+            }
+        }
+        for told in &mut self.entries {
+            let own = by_turn.remove(&told.at).unwrap_or_default();
+            if !told.is_carried {
+                told.changes = own;
+            }
+        }
+        let lost: usize = by_turn.values().map(Vec::len).sum();
+        if lost > 0 {
+            let what = format!("{lost} changes of the state");
+            report.note(what, Disposition::Dropped, "they belong to turns that have no entries");
+        }
+        Ok(())
+    }
+
+    /// Whether every record was one of this layout once.
+    pub(super) fn is_from(&self, layout: &str) -> bool {
+        self.entries.iter().all(|told| told.from == layout)
+            && self.entries.first().is_some_and(|told| told.raw.is_some())
+    }
+
+    /// The entries of each record.
+    pub(super) fn records(&self) -> impl Iterator<Item = &[SourceEntry]> {
+        self.entries.chunk_by(|_, next| next.raw.is_none())
+    }
+
+    /// The records as they once were.
+    pub(super) fn originals(&self) -> impl Iterator<Item = &JsonTree> {
+        self.entries.iter().filter_map(|told| told.raw.as_ref())
+    }
+
+    /// The first thing of this session that another one does not tell.
+    pub(super) fn first_difference(&self, other: &SourceSession) -> Option<String> {
+        if self.entries.len() != other.entries.len() {
+            return Some(format!("{} entries, not {}", other.entries.len(), self.entries.len()));
+        }
+        for (wanted, found) in self.entries.iter().zip(&other.entries) {
+            let seq = wanted.entry.seq;
+            if let Some(what) = entry_difference(&wanted.entry, &found.entry) {
+                return Some(format!("the {what} of entry {seq}"));
+            }
+            let same = |(one, other): (&StateChange, &StateChange)| one.is_same(other);
+            let mut pairs = wanted.changes.iter().zip(&found.changes);
+            if wanted.changes.len() != found.changes.len() || !pairs.all(same) {
+                return Some(format!("the changes of entry {seq}"));
+            }
+        }
+        if self.entries.is_empty() {
+            return None;
+        }
+        if self.pairs() != other.pairs() {
+            return Some(MISPAIRED.to_owned());
+        }
+        let sorted = |story: &SourceSession| {
+            let mut marks = story.marks.clone();
+            marks.sort_by(|one, other| one.id.cmp(&other.id));
+            marks
+        };
+        let state =
+            |story: &SourceSession| story.state.as_ref().map(everturn_value::tree::canonical_text);
+        if sorted(self) != sorted(other) {
+            return Some("the marks".to_owned());
+        }
+        if state(self) != state(other) {
+            return Some("the first state".to_owned());
+        }
+        if let Some(what) = self.facts.first_difference(&other.facts) {
+            return Some(what.to_owned());
+        }
+        // A layout without titles makes them up.
+        let titled = TITLED.contains(&other.layout.as_str());
+        (titled && self.title != other.title).then(|| "the title".to_owned())
+    }
+
+    /// Which answers of tools belong to which calls.
+    pub(super) fn pairs(&self) -> CallPairs {
+        CallPairs::of(self.entries.iter().map(|told| (&told.entry, &told.call)))
+    }
+
+    /// Whether the session has states.
+    pub(super) fn has_states(&self) -> bool {
+        self.state.is_some() || self.entries.iter().any(|told| !told.changes.is_empty())
+    }
+
+    /// Where the first entry of a turn is among all of them, or the last one before it.
+    pub(super) fn position(&self, turn: u64) -> Option<usize> {
+        let first = self.entries.iter().position(|told| told.entry.turn == turn);
+        first.or_else(|| self.entries.iter().rposition(|told| told.entry.turn < turn))
+    }
+}
+
+impl ChatDocument {
+    fn read(reader: &dyn SessionReader) -> Result<ChatDocument, SessionError> {
+        let mut snapshots = Vec::new();
+        let stored = reader.snapshots(reader.turns()?)?;
+        if let Some(mut stored) = stored {
+            while let Some(snapshot) = stored.next() {
+                snapshots.push(snapshot?.1);
+            }
+        }
+        Ok(ChatDocument { about: reader.metadata()?, snapshots })
+    }
+
+    fn carried(carried: &JsonTree) -> Option<ChatDocument> {
+        let about = carried.value_at(&["chat", "about"])?;
+        let snapshots = carried.value_at(&["chat", "snapshots"]).map(|list| list.children());
+        let snapshots = snapshots.unwrap_or_default().into_iter().map(|(_, one)| one);
+        Some(ChatDocument { about, snapshots: snapshots.collect() })
+    }
+}
+
+/// What the metadata of a game follow from elsewhere, or are counted.
+const COUNTED: &[&str] = &[
+    "sessionId",
+    "version",
+    "created",
+    "lastModified",
+    "status",
+    "title",
+    "current",
+    "files",
+    "deltaStats",
+    "stats",
+    "stateFiles",
+    "lineage",
+];
+
+/// What the metadata of a game say by themselves.
+fn metadata(
+    store: &Arc<dyn Store>,
+    layout: &str,
+    place: &SessionRef,
+) -> Result<Option<JsonTree>, SessionError> {
+    if layout != "game" {
+        return Ok(None);
+    }
+    let session = everturn_game::Session::open(Arc::clone(store), &SessionId::parse(&place.id)?)?;
+    let members = session.metadata().map(|metadata| metadata.children()).unwrap_or_default();
+    let said = members.into_iter().filter(|(key, _)| !COUNTED.contains(&key.as_str()));
+    Ok(Some(JsonTree::from_members(said)))
+}
+
+/// Names what agents keep about their sessions and is not taken over.
+fn note_omitted(
+    reader: &dyn SessionReader,
+    layout: &str,
+    is_carried: bool,
+    report: &mut ConversionReport,
+) {
+    if !matches!(layout, "codelia" | "linggen") || is_carried {
+        return;
+    }
+    // The last is what Everturn itself keeps there.
+    let usual = ["id", "title", "created_at", MEMBER];
+    let Ok(state) = reader.state(None) else { return };
+    for (_, values) in state.scopes {
+        for (key, _) in values.children().iter().filter(|(key, _)| !usual.contains(&key.as_str())) {
+            let why = "what an agent keeps about its session is for that agent";
+            report.note(format!("{key} of the session"), Disposition::Dropped, why);
+        }
+    }
+}
+
+/// What is remembered from entry to entry.
+struct EntryReader {
+    layout: &'static str,
+    last: u64,
+    /// How much higher the turns were counted where the entries were first told.
+    shift: i64,
+    /// The last record that was kept.
+    record: String,
+}
+
+impl EntryReader {
+    fn read_entry(&mut self, mut entry: Entry, carried: Option<JsonTree>) -> SourceEntry {
+        let at = entry.turn;
+        let signed = |turn: u64| i64::try_from(turn).unwrap_or(i64::MAX);
+        let Some(carried) = carried else {
+            // What was added later goes on counting where the others end.
+            let turn = u64::try_from(signed(at).saturating_add(self.shift)).unwrap_or(0);
+            let same_turn = turn == self.last && self.last > 0;
+            entry.turn = turn.max(self.last);
+            self.last = entry.turn;
+            let raw = self.record(&entry.raw, same_turn);
+            let (from, changes) = (self.layout.to_owned(), Vec::new());
+            let call = ToolCall::of(&entry, &entry.raw);
+            return SourceEntry { entry, at, is_carried: false, from, raw, changes, call };
+        };
+        let turn = carried.value_at(&["turn"]).and_then(|turn| turn.to_line().parse().ok());
+        entry.turn = turn.unwrap_or(at);
+        self.last = entry.turn;
+        self.shift = signed(entry.turn).saturating_sub(signed(at));
+        let changes =
+            carried.value_at(&["changes"]).map(|list| list.children()).unwrap_or_default();
+        let changes = changes.iter().filter_map(|(_, change)| carried_change(entry.turn, change));
+        let own = ToolCall::of(&entry, &entry.raw);
+        let call = ToolCall {
+            id: carried.string_at(&["call"]).or(own.id),
+            tool: carried.string_at(&["tool"]).or(own.tool),
+        };
+        SourceEntry {
+            at,
+            is_carried: true,
+            from: carried.string_at(&["from"]).unwrap_or_default(),
+            raw: carried.value_at(&["raw"]),
+            changes: changes.collect(),
+            entry,
+            call,
+        }
+    }
+
+    /// The record of an entry, unless it is one that was kept a moment ago, or a part of it.
+    fn record(&mut self, raw: &JsonTree, same_turn: bool) -> Option<JsonTree> {
+        if raw.kind() == TreeKind::Null {
+            return None;
+        }
+        let text = raw.to_line();
+        if same_turn && self.record.contains(&text) {
+            return None;
+        }
+        self.record = text;
+        Some(raw.clone())
+    }
+}
+
+/// What of an entry another one does not have.
+fn entry_difference(wanted: &Entry, found: &Entry) -> Option<&'static str> {
+    let same = [
+        (wanted.turn == found.turn, "turn"),
+        (wanted.id == found.id, "id"),
+        (wanted.time == found.time, "time"),
+        (wanted.speaker == found.speaker, "speaker"),
+        (wanted.kind == found.kind, "kind"),
+        (wanted.text == found.text, "text"),
+    ];
+    same.iter().find(|(same, _)| !same).map(|(_, what)| *what)
+}
+
+fn carried_change(turn: u64, carried: &JsonTree) -> Option<StateChange> {
+    let scope = carried.string_at(&["scope"])?;
+    let delta = Delta::parse(&carried.value_at(&["delta"])?.to_line()).ok()?;
+    Some(StateChange { turn, scope, delta, time: None })
+}
+
+/// The marks, at the turns that entries had where they were first told.
+fn marks(
+    reader: &dyn SessionReader,
+    layout: &str,
+    carried: Option<&JsonTree>,
+    entries: &[SourceEntry],
+) -> Result<Vec<Mark>, SessionError> {
+    let first =
+        carried.and_then(|carried| carried.value_at(&["marks"])).map(|list| list.children());
+    let first: Vec<Mark> =
+        first.unwrap_or_default().iter().filter_map(|(_, mark)| parse_mark(mark)).collect();
+    // Codelia has no marks: those that were carried there are still all of them.
+    if layout == "codelia" {
+        return Ok(first);
+    }
+    let own = reader.marks()?.into_iter().map(|mark| {
+        if let Some(first) = first.iter().find(|first| first.id == mark.id) {
+            return first.clone();
+        }
+        let at = entries.iter().find(|told| told.at == mark.turn);
+        Mark { turn: at.map_or(mark.turn, |told| told.entry.turn), ..mark }
+    });
+    Ok(own.collect())
+}
+
+fn parse_mark(tree: &JsonTree) -> Option<Mark> {
+    let text = |key: &str| tree.string_at(&[key]);
+    Some(Mark {
+        id: text("id")?,
+        kind: MarkKind::parse(&text("kind")?),
+        name: text("name")?,
+        description: text("description").unwrap_or_default(),
+        turn: tree.value_at(&["turn"])?.to_line().parse().ok()?,
+        entry: text("entry"),
+        time: text("time").and_then(|time| time.parse().ok()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everturn_session::model::EntryKind;
+
+    #[test]
+    fn what_was_added_later_goes_on_counting_where_the_rest_was_told() {
+        let mut reading =
+            EntryReader { layout: "codelia", last: 0, shift: 0, record: String::new() };
+        let mut turn = |at: u64, carried: Option<&str>| {
+            let (id, speaker, text) = (String::new(), String::new(), String::new());
+            let (kind, raw) = (EntryKind::User, JsonTree::object());
+            let entry = Entry { seq: at, turn: at, id, time: None, speaker, kind, text, raw };
+            let told =
+                reading.read_entry(entry, carried.map(|text| JsonTree::parse(text).unwrap()));
+            (told.entry.turn, told.at, told.is_carried)
+        };
+        assert_eq!(turn(1, Some(r#"{"turn": 1}"#)), (1, 1, true));
+        assert_eq!(turn(2, Some(r#"{"turn": 1}"#)), (1, 2, true));
+        assert_eq!(turn(3, Some(r#"{"turn": 2}"#)), (2, 3, true));
+        assert_eq!(turn(4, None), (3, 4, false));
+        assert_eq!(turn(4, None), (3, 4, false));
+        assert_eq!(turn(5, None), (4, 5, false));
+    }
+}

@@ -1,0 +1,48 @@
+//! Sessions in archives, opened without being taken out: in memory, and for reading only.
+
+use std::sync::Arc;
+
+use crate::format::{SessionError, SessionFormat, SessionReader, error_chain};
+use crate::model::SessionRef;
+use everturn_archive::{ArchiveLimits, StoreFileReader, Unpacker, check};
+use everturn_json::names::{FilePath, Name};
+use everturn_store::{Durability, FileMode, MemoryStore, Precondition, Step, Store};
+
+/// The files of an archive in a store of their own, at `dir`. All of it is checked before anything is unpacked.
+pub fn unpack_to_memory(
+    store: &Arc<dyn Store>,
+    file: &FilePath,
+    top: &Name,
+    dir: &FilePath,
+) -> Result<Arc<dyn Store>, SessionError> {
+    let bad = |error: everturn_archive::ArchiveError| {
+        SessionError::damaged(format!("{file} cannot be unpacked: {}", error_chain(&error)))
+    };
+    let limits = ArchiveLimits::default();
+    let pieces = || StoreFileReader::open(&**store, file).map_err(bad);
+    check(pieces()?, top, &limits).map_err(bad)?;
+    let held: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let writer = held.lock(&[FilePath::root()])?;
+    let from = FilePath::root().join(top);
+    for unpacked in Unpacker::new(pieces()?, top, &limits) {
+        let (path, bytes) = unpacked.map_err(bad)?;
+        let Some(file) = path.rebased(&from, dir) else { continue };
+        let (expect, mode) = (Precondition::Anything, FileMode::Default);
+        let step = Step::Replace { file, expect, bytes, mode };
+        writer.commit(vec![step], Durability::Buffered)?;
+    }
+    writer.release()?;
+    Ok(held)
+}
+
+/// Opens a session for reading, wherever it is.
+pub fn open_reader(
+    store: &Arc<dyn Store>,
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+) -> Result<Box<dyn SessionReader>, SessionError> {
+    let Some(inside) = layout.archived(place) else { return layout.open(store, place) };
+    let top = Name::parse(&place.id)?;
+    let held = unpack_to_memory(store, &place.path, &top, &inside.path)?;
+    layout.open(&held, &inside)
+}

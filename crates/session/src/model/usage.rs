@@ -1,0 +1,202 @@
+//! What a session cost, and what became of the records that it was read from.
+
+use std::collections::HashMap;
+
+/// What became of the records of a session. `read` is always the sum of `kept`, `repaired` and `quarantined`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecordCounts {
+    /// Everything that was found, whether it could be used or not.
+    pub read: u64,
+    /// Records that are shown as they are.
+    pub kept: u64,
+    /// Records that had to be put right first, such as one that shared its line with another.
+    pub repaired: u64,
+    /// What is no record or could not be held; each is a finding.
+    pub quarantined: u64,
+    /// How many of those kept or repaired say again what others say, and stand aside from the main line.
+    pub hidden: u64,
+}
+
+impl RecordCounts {
+    /// The counts of so many good records, of which some were repaired, and so much that is none.
+    #[must_use]
+    pub fn of(records: u64, repaired: u64, quarantined: u64, hidden: u64) -> RecordCounts {
+        let repaired = repaired.min(records);
+        let read = records + quarantined;
+        RecordCounts { read, kept: records - repaired, repaired, quarantined, hidden }
+    }
+
+    /// Adds those of another session.
+    pub fn add(&mut self, other: RecordCounts) {
+        let RecordCounts { read, kept, repaired, quarantined, hidden } = other;
+        self.read += read;
+        self.kept += kept;
+        self.repaired += repaired;
+        self.quarantined += quarantined;
+        self.hidden += hidden;
+    }
+}
+
+/// What models were paid for.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TokenUsage {
+    /// How many answers of a model there were, where that is known.
+    pub answers: u64,
+    /// Tokens that were read by a model for the first time.
+    pub input: u64,
+    /// Tokens that it wrote, with those of its reasoning.
+    pub output: u64,
+    /// Tokens that it had read before and took from its cache.
+    pub cache_read: u64,
+    /// Tokens that were put into the cache.
+    pub cache_write: u64,
+    /// The part of `output` that is reasoning, where it is told apart.
+    pub reasoning: u64,
+    /// The price in dollars, where the session says it.
+    pub cost: Option<f64>,
+}
+
+impl TokenUsage {
+    /// Adds what else was spent.
+    pub fn add(&mut self, other: &TokenUsage) {
+        self.answers += other.answers;
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.reasoning += other.reasoning;
+        if let Some(cost) = other.cost {
+            self.cost = Some(self.cost.unwrap_or_default() + cost);
+        }
+    }
+
+    /// Takes off what was counted elsewhere.
+    fn subtract(&mut self, other: &TokenUsage) {
+        let less = |count: &mut u64, other: u64| *count = count.saturating_sub(other);
+        less(&mut self.answers, other.answers);
+        less(&mut self.input, other.input);
+        less(&mut self.output, other.output);
+        less(&mut self.cache_read, other.cache_read);
+        less(&mut self.cache_write, other.cache_write);
+        less(&mut self.reasoning, other.reasoning);
+        if let (Some(all), Some(part)) = (self.cost, other.cost) {
+            // What is left of a difference of equal sums is no price.
+            self.cost = Some(all - part).filter(|left| *left > 1e-9);
+        }
+    }
+
+    /// All tokens together.
+    #[must_use]
+    pub fn total_tokens(&self) -> u64 {
+        self.input + self.output + self.cache_read + self.cache_write
+    }
+}
+
+/// What a session cost: each answer of a model once, however often its records repeat it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SessionUsage {
+    /// What was spent, by the names of the models, sorted.
+    pub models: Vec<(String, TokenUsage)>,
+    /// Answers that can be told apart wherever they stand: a branch has copies of those before it.
+    answers: HashMap<u128, (String, TokenUsage)>,
+}
+
+impl SessionUsage {
+    /// All models together.
+    #[must_use]
+    pub fn total(&self) -> TokenUsage {
+        let mut total = TokenUsage::default();
+        self.models.iter().for_each(|(_, spent)| total.add(spent));
+        total
+    }
+
+    /// Adds what a model cost.
+    pub fn add_usage(&mut self, model: &str, spent: &TokenUsage) {
+        match self.models.binary_search_by(|(name, _)| name.as_str().cmp(model)) {
+            Ok(at) => {
+                if let Some((_, sum)) = self.models.get_mut(at) {
+                    sum.add(spent);
+                }
+            }
+            Err(at) => self.models.insert(at, (model.to_owned(), *spent)),
+        }
+    }
+
+    /// Adds what an answer cost that has an id of its own in all sessions, unless it was added before.
+    pub fn add_usage_once(&mut self, id: u128, model: &str, spent: &TokenUsage) {
+        if self.answers.insert(id, (model.to_owned(), *spent)).is_none() {
+            self.add_usage(model, spent);
+        }
+    }
+
+    /// Adds what another session cost. Answers that both have, because one is a branch of the other, count once.
+    pub fn add(&mut self, other: &SessionUsage) {
+        let mut copies = SessionUsage::default();
+        for (id, (model, spent)) in &other.answers {
+            match self.answers.contains_key(id) {
+                true => copies.add_usage(model, spent),
+                false => drop(self.answers.insert(*id, (model.clone(), *spent))),
+            }
+        }
+        for (model, spent) in &other.models {
+            let mut own = *spent;
+            if let Some((_, copied)) = copies.models.iter().find(|(name, _)| name == model) {
+                own.subtract(copied);
+            }
+            if own != TokenUsage::default() {
+                self.add_usage(model, &own);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_read_is_kept_repaired_or_set_aside() {
+        let mut counts = RecordCounts::of(10, 2, 3, 4);
+        assert_eq!((counts.read, counts.kept, counts.repaired, counts.quarantined), (13, 8, 2, 3));
+        counts.add(RecordCounts::of(1, 5, 0, 0));
+        assert_eq!((counts.read, counts.kept, counts.repaired, counts.quarantined), (14, 8, 3, 3));
+    }
+
+    #[test]
+    fn answers_that_a_branch_has_copied_count_once() {
+        let spent =
+            |output| TokenUsage { answers: 1, output, cost: Some(0.5), ..TokenUsage::default() };
+        let usage = |answers: &[(u128, &str, u64)]| {
+            let mut usage = SessionUsage::default();
+            for (id, model, output) in answers {
+                usage.add_usage_once(*id, model, &spent(*output));
+            }
+            usage
+        };
+        let mut sum = usage(&[(1, "a", 10), (1, "a", 10), (2, "b", 20)]);
+        assert_eq!((sum.total().answers, sum.total().output), (2, 30));
+        sum.add(&usage(&[(1, "a", 10), (2, "b", 20), (3, "b", 40)]));
+        assert_eq!((sum.total().answers, sum.total().output), (3, 70));
+        assert_eq!(sum.total().cost, Some(1.5));
+        // Of what has no id nothing can be told.
+        let mut without = SessionUsage::default();
+        without.add_usage("a", &spent(1));
+        sum.add(&without);
+        sum.add(&without);
+        assert_eq!(sum.total().answers, 5);
+        sum.add(&usage(&[(3, "b", 40)]));
+        assert_eq!((sum.total().answers, sum.models.len()), (5, 2));
+    }
+
+    #[test]
+    fn models_are_summed_by_name() {
+        let spent = |output, cost| TokenUsage { output, cost, ..TokenUsage::default() };
+        let mut usage = SessionUsage::default();
+        usage.add_usage("b", &spent(1, None));
+        usage.add_usage("a", &spent(2, Some(0.5)));
+        usage.add_usage("b", &spent(4, Some(0.25)));
+        let names: Vec<&str> = usage.models.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!((usage.total().output, usage.total().cost), (7, Some(0.75)));
+    }
+}

@@ -1,0 +1,327 @@
+//! Repairs, whatever the layout: changes to the files of a session, each with its original in the trash, from
+//! which they can be put back.
+
+mod fragments;
+pub mod numbering;
+mod repair_copy;
+mod undo;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use thiserror::Error;
+
+use everturn_json::finding::Finding;
+use everturn_json::jsonl::{JsonlScan, ScanItem};
+use everturn_json::names::{FilePath, Name, NameError, SessionId};
+use everturn_store::overlay::FileChanges;
+use everturn_store::{
+    Durability, FileMode, Fingerprint, Precondition, Step, Store, StoreError, Writer,
+    read_optional, trash_dir,
+};
+use everturn_value::document::{Document, JsonStyle};
+
+pub use fragments::find_objects;
+pub use fragments::{
+    IntactRecords, clean_log, describe_ranges, find_value_after, intact_records, parse_tree,
+    trim_whitespace,
+};
+pub use repair_copy::{CopyRepair, RepairedCopy};
+pub use undo::{revert, revert_operation};
+
+/// One thing that a repair does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepairAction {
+    /// The file or directory.
+    pub file: FilePath,
+    /// What is done with it.
+    pub what: String,
+}
+
+/// What a repair has done, or would do.
+#[derive(Debug, Clone, Default)]
+pub struct RepairReport {
+    /// What is done, in order.
+    pub actions: Vec<RepairAction>,
+    /// What is wrong, before the repair or after it.
+    pub findings: Vec<Finding>,
+    /// Where the originals are kept, if anything was changed.
+    pub originals: Option<FilePath>,
+}
+
+/// Why a repair could not be made or taken back. Nothing was changed.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum RepairError {
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A name that cannot be used.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// No repair of this session is left to be taken back.
+    #[error("there is no repair of session {id} that could be taken back")]
+    NoRepair {
+        /// The session.
+        id: SessionId,
+    },
+    /// What was written after the repair would be lost.
+    #[error("{file} was changed after the repair, which can therefore not be taken back")]
+    Changed {
+        /// The file.
+        file: FilePath,
+    },
+    /// What the trash holds cannot be used.
+    #[error("{file} is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        file: FilePath,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// What a tool answers that was interrupted.
+pub const INTERRUPTED: &str = "[interrupted: the tool did not answer]";
+
+/// How many bytes are changed with one commit.
+const BATCH: usize = 64 << 20;
+
+/// What a repair has done, as the trash tells it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct RepairRecord {
+    session: String,
+    time: String,
+    /// When it was taken back, if it was.
+    undone: Option<String>,
+    actions: Vec<String>,
+    files: BTreeMap<String, RepairedFile>,
+}
+
+impl RepairRecord {
+    /// The step that notes it in the trash.
+    fn step(&self, trash: &FilePath) -> Step {
+        // Texts and maps of texts can always be written.
+        let document = Document::new(self, JsonStyle::PRETTY_RAW_LINE).map(Document::into_bytes);
+        write_step(child_path(trash, RECORD), Precondition::Anything, document.unwrap_or_default())
+    }
+}
+
+/// What became of one file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct RepairedFile {
+    how: FileAction,
+    /// The content before, which the trash has, and after: length and checksum.
+    before: Option<String>,
+    after: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FileAction {
+    Created,
+    Replaced,
+    Moved,
+}
+
+const RECORD: &str = "repair.json";
+
+/// A content in few digits.
+pub fn content_mark(bytes: &[u8]) -> String {
+    let Fingerprint { len, sum } = Fingerprint::of(bytes);
+    format!("{len}:crc64:{sum:016x}")
+}
+
+/// A place in the trash that nobody has used, for what a repair of a session takes away.
+pub fn allocate_originals(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    now: Timestamp,
+) -> Result<FilePath, RepairError> {
+    allocate_originals_for(store, id, "repair", now)
+}
+
+/// A place in the trash that nobody has used, for what is `done` to a session.
+pub fn allocate_originals_for(
+    store: &Arc<dyn Store>,
+    id: &SessionId,
+    done: &str,
+    now: Timestamp,
+) -> Result<FilePath, RepairError> {
+    let stamp = now.strftime("%Y%m%dT%H%M%SZ").to_string();
+    let mut name = format!("{stamp}-{id}-{done}");
+    let mut number = 1;
+    loop {
+        let place = trash_dir().join(&Name::parse(&name)?);
+        if store.stat(&place)?.is_none() {
+            return Ok(place);
+        }
+        number += 1;
+        name = format!("{stamp}-{id}-{done}-{number}");
+    }
+}
+
+/// Where the trash keeps a file.
+pub fn original_path(trash: &FilePath, file: &FilePath) -> FilePath {
+    file.as_str().split('/').fold(trash.clone(), |dir, name| child_path(&dir, name))
+}
+
+/// The path of a name that is known to be good.
+fn child_path(dir: &FilePath, name: &str) -> FilePath {
+    Name::parse(name).map_or_else(|_| dir.clone(), |name| dir.join(&name))
+}
+
+fn write_step(file: FilePath, expect: Precondition, bytes: Vec<u8>) -> Step {
+    Step::Replace { file, expect, bytes, mode: FileMode::Default }
+}
+
+/// Collects changes and commits them together with their originals.
+pub struct OriginalsBackup<'a> {
+    store: &'a Arc<dyn Store>,
+    writer: &'a dyn Writer,
+    trash: &'a FilePath,
+    record: RepairRecord,
+    /// What is to be written, and what is to be moved away, in the next commit.
+    writes: BTreeMap<FilePath, Vec<u8>>,
+    moves: Vec<FilePath>,
+    size: usize,
+    /// What goes with the next commit, and has no original.
+    also: Vec<Step>,
+}
+
+impl<'a> OriginalsBackup<'a> {
+    /// Begins a repair of session `id`, whose originals go to the directory `trash`.
+    pub fn new(
+        store: &'a Arc<dyn Store>,
+        writer: &'a dyn Writer,
+        trash: &'a FilePath,
+        id: &SessionId,
+        actions: &[RepairAction],
+        now: Timestamp,
+    ) -> OriginalsBackup<'a> {
+        let actions = actions.iter().map(|action| format!("{}: {}", action.file, action.what));
+        let record = RepairRecord {
+            session: id.to_string(),
+            time: now.to_string(),
+            undone: None,
+            actions: actions.collect(),
+            files: BTreeMap::new(),
+        };
+        let (writes, moves, also) = (BTreeMap::new(), Vec::new(), Vec::new());
+        OriginalsBackup { store, writer, trash, record, writes, moves, size: 0, also }
+    }
+
+    /// Gives a file a new content.
+    pub fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
+        self.size += bytes.len();
+        self.moves.retain(|moved| moved != file);
+        self.writes.insert(file.clone(), bytes);
+        if self.size > BATCH { self.flush() } else { Ok(()) }
+    }
+
+    /// Moves a file out of the session.
+    pub fn move_away(&mut self, file: &FilePath) {
+        if !self.moves.contains(file) && !self.writes.contains_key(file) {
+            self.moves.push(file.clone());
+        }
+    }
+
+    /// Adds a step that stays when the rest is taken back.
+    pub fn add_step(&mut self, step: Step) {
+        self.also.push(step);
+    }
+
+    /// What the next commit would change.
+    pub fn pending(&self) -> FileChanges {
+        let written = self.writes.iter().map(|(file, bytes)| (file.clone(), Some(bytes.clone())));
+        written.chain(self.moves.iter().map(|file| (file.clone(), None))).collect()
+    }
+
+    /// Commits what was collected.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
+        self.size = 0;
+        let (writes, moves) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.moves));
+        let mut steps = Vec::new();
+        for (file, bytes) in writes {
+            self.write_steps(&file, bytes, &mut steps)?;
+        }
+        for file in moves {
+            // What is there no longer need not be moved away.
+            let Some(before) = read_optional(self.store, &file)? else { continue };
+            let entry = RepairedFile {
+                how: FileAction::Moved,
+                before: Some(content_mark(&before)),
+                after: None,
+            };
+            self.record.files.insert(file.to_string(), entry);
+            steps.push(Step::Rename { to: original_path(self.trash, &file), from: file });
+        }
+        if steps.is_empty() {
+            return Ok(());
+        }
+        steps.push(self.record.step(self.trash));
+        steps.append(&mut self.also);
+        self.writer.commit(steps, Durability::Synced)?;
+        Ok(())
+    }
+
+    fn write_steps(
+        &mut self,
+        file: &FilePath,
+        bytes: Vec<u8>,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), StoreError> {
+        let before = read_optional(self.store, file)?;
+        if before.as_deref() == Some(&bytes) {
+            return Ok(());
+        }
+        let after = Some(content_mark(&bytes));
+        let expect = before
+            .as_ref()
+            .map_or(Precondition::Absent, |before| Precondition::Content(Fingerprint::of(before)));
+        match self.record.files.get_mut(file.as_str()) {
+            // The original is kept already.
+            Some(entry) => entry.after = after,
+            None => {
+                let how = if before.is_some() { FileAction::Replaced } else { FileAction::Created };
+                let entry =
+                    RepairedFile { how, before: before.as_deref().map(content_mark), after };
+                self.record.files.insert(file.to_string(), entry);
+                if let Some(before) = before {
+                    let (file, expect) = (original_path(self.trash, file), Precondition::Absent);
+                    let mode = FileMode::OwnerOnly;
+                    steps.push(Step::Replace { file, expect, bytes: before, mode });
+                }
+            }
+        }
+        steps.push(write_step(file.clone(), expect, bytes));
+        Ok(())
+    }
+}
+
+/// How the lines of a log end: like the first of them.
+pub fn line_end(bytes: &[u8]) -> &'static str {
+    let first = bytes.iter().position(|byte| *byte == b'\n');
+    let before = first.and_then(|at| bytes.get(at.checked_sub(1)?));
+    if before == Some(&b'\r') { "\r\n" } else { "\n" }
+}
+
+/// The records of a log, each on its own line, byte for byte as they were.
+pub fn one_record_per_line(path: &FilePath, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let end = line_end(bytes).as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let scan = JsonlScan::new(bytes, path.clone()).largest_text(0).forward();
+    for item in scan.map_err(StoreError::io("read", path))? {
+        let ScanItem::Record(record) = item.map_err(StoreError::io("read", path))? else {
+            continue;
+        };
+        let start = usize::try_from(record.offset).unwrap_or(usize::MAX);
+        let length = usize::try_from(record.length).unwrap_or(0);
+        out.extend_from_slice(bytes.get(start..start.saturating_add(length)).unwrap_or_default());
+        out.extend_from_slice(end);
+    }
+    Ok(out)
+}

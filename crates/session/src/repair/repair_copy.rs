@@ -1,0 +1,82 @@
+//! Mended copies of files that belong to other programs, which themselves are never changed.
+
+use std::sync::Arc;
+
+use crate::format::SessionError;
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::names::{FilePath, Name};
+use everturn_store::{Durability, FileMode, Fingerprint, Precondition, Step, Store};
+
+/// One thing that is otherwise in the copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyRepair {
+    /// The line of the original, counted from 1.
+    pub line: Option<u64>,
+    /// The byte of the original, counted from 0.
+    pub offset: Option<u64>,
+    /// What was wrong, if it is a finding.
+    pub code: Option<FindingCode>,
+    /// What was done about it.
+    pub what: String,
+}
+
+/// A mended copy that nobody has written yet.
+#[derive(Debug, Clone)]
+pub struct RepairedCopy {
+    /// The name of the file.
+    pub name: Name,
+    /// What is otherwise than in the original, in the order of the file.
+    pub repairs: Vec<CopyRepair>,
+    /// What is wrong with the copy all the same.
+    pub findings: Vec<Finding>,
+    /// The copy.
+    pub copy: Vec<u8>,
+    /// What the copy leaves out.
+    pub quarantined: Vec<u8>,
+}
+
+impl RepairedCopy {
+    /// Whether anything was wrong that the copy has right.
+    #[must_use]
+    pub fn is_needed(&self) -> bool {
+        !self.repairs.is_empty()
+    }
+
+    /// The name of the file beside the copy that has what was set aside, if anything was.
+    pub fn quarantine_name(&self) -> Result<Option<Name>, SessionError> {
+        if self.quarantined.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Name::parse(&format!("{}.quarantine", self.name))?))
+    }
+
+    /// Writes the copy, and beside it what was set aside, where nothing of these names is: both or neither.
+    pub fn write(&self, store: &Arc<dyn Store>) -> Result<(), SessionError> {
+        let mut files = vec![(FilePath::root().join(&self.name), &self.copy)];
+        if let Some(name) = self.quarantine_name()? {
+            files.push((FilePath::root().join(&name), &self.quarantined));
+        }
+        let scopes: Vec<FilePath> = files.iter().map(|(file, _)| file.clone()).collect();
+        for file in &scopes {
+            if store.stat(file)?.is_some() {
+                return Err(SessionError::request(format!("{file} exists already")));
+            }
+        }
+        let writer = store.lock(&scopes)?;
+        let step = |(file, bytes): &(FilePath, &Vec<u8>)| Step::Replace {
+            file: file.clone(),
+            expect: Precondition::Absent,
+            bytes: (*bytes).clone(),
+            mode: FileMode::OwnerOnly,
+        };
+        writer.commit(files.iter().map(step).collect(), Durability::Synced)?;
+        writer.release()?;
+        for (file, bytes) in files {
+            let there = store.read(&file, 0..u64::MAX)?;
+            if Fingerprint::of(&there) != Fingerprint::of(bytes) {
+                return Err(SessionError::damaged(format!("{file} does not read back as written")));
+            }
+        }
+        Ok(())
+    }
+}

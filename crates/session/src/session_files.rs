@@ -1,0 +1,153 @@
+//! What belongs to a session on the disk: its own files, and copies of them in the trash and in the quarantine.
+
+use std::sync::Arc;
+
+use crate::model::SessionRef;
+use crate::trash::{TrashName, list_dir};
+use everturn_json::names::FilePath;
+use everturn_store::disk::FileKind;
+use everturn_store::{Store, StoreError, quarantine_dir, trash_dir};
+
+/// What belongs to a session, and what its one writer locks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionFiles {
+    /// Where the session can be; whoever changes it has the locks of all of these.
+    pub scopes: Vec<FilePath>,
+    /// The files and directories that it has now, whether each of them is there or not.
+    pub paths: Vec<FilePath>,
+    /// The names by which the trash knows it.
+    pub names: Vec<String>,
+}
+
+impl SessionFiles {
+    /// Those of a session that is one file or directory.
+    #[must_use]
+    pub fn for_ref(place: &SessionRef) -> SessionFiles {
+        let path = place.path.clone();
+        SessionFiles {
+            scopes: vec![path.clone()],
+            paths: vec![path],
+            names: vec![place.id.clone()],
+        }
+    }
+
+    /// All files of the session, with those in the trash and in the quarantine.
+    pub fn all_files(&self, store: &Arc<dyn Store>) -> Result<Vec<FilePath>, StoreError> {
+        let mut files = Vec::new();
+        for path in &self.paths {
+            files.extend(files_below(store, path)?);
+        }
+        for place in self.trash_copies(store)? {
+            files.extend(files_below(store, &place)?);
+        }
+        files.extend(self.quarantined_files(store)?);
+        files.sort();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// How many bytes its own files have, without copies.
+    pub fn total_bytes(&self, store: &Arc<dyn Store>) -> Result<u64, StoreError> {
+        let mut bytes = 0;
+        for path in &self.paths {
+            bytes += crate::trash::total_bytes(store, path.clone())?;
+        }
+        Ok(bytes)
+    }
+
+    /// The places in the trash that hold something of the session: what was thrown away, and originals of repairs.
+    pub fn trash_copies(&self, store: &Arc<dyn Store>) -> Result<Vec<FilePath>, StoreError> {
+        let mut places = Vec::new();
+        for place in list_dir(store, &trash_dir())? {
+            let Some(name) = place.name() else { continue };
+            if self.names.iter().any(|id| is_trash_copy(name.as_str(), id)) {
+                places.push(place);
+            }
+        }
+        Ok(places)
+    }
+
+    /// What was cut off its files.
+    pub fn quarantined_files(&self, store: &Arc<dyn Store>) -> Result<Vec<FilePath>, StoreError> {
+        let starts: Vec<String> =
+            self.scopes.iter().chain(&self.paths).map(quarantine_prefix).collect();
+        let is_ours = |name: &str| {
+            starts.iter().any(|start| {
+                let rest = name.strip_prefix(start.as_str());
+                rest.is_some_and(|rest| rest.starts_with('@') || rest.starts_with("%2F"))
+            })
+        };
+        let mut files = list_dir(store, &quarantine_dir())?;
+        files.retain(|file| file.name().is_some_and(|name| is_ours(name.as_str())));
+        Ok(files)
+    }
+}
+
+/// A path as the names of the quarantine begin.
+fn quarantine_prefix(path: &FilePath) -> String {
+    path.flat_name("").as_str().to_owned()
+}
+
+/// Whether the trash calls something of the session `id` so: `<stamp>-<id>`, or with what was done behind it.
+fn is_trash_copy(name: &str, id: &str) -> bool {
+    let Some((stamp, rest)) = name.split_once('-') else { return false };
+    let is_stamp = TrashName::parse(&format!("{stamp}-x")).is_some();
+    let done = ["-repair", "-scrub"];
+    let behind = rest.strip_prefix(id);
+    is_stamp
+        && behind.is_some_and(|rest| {
+            rest.is_empty()
+                || done.iter().any(|done| {
+                    let number = rest.strip_prefix(done);
+                    number.is_some_and(|number| number.is_empty() || number.starts_with('-'))
+                })
+        })
+}
+
+/// The files at and below a path, in order; none if nothing is there. Links are not followed.
+pub fn files_below(store: &Arc<dyn Store>, path: &FilePath) -> Result<Vec<FilePath>, StoreError> {
+    let stat = match store.stat(path) {
+        Err(StoreError::Missing { .. }) => None,
+        other => other?,
+    };
+    let mut files = Vec::new();
+    let mut waiting = match stat.map(|stat| stat.kind) {
+        Some(FileKind::File) => return Ok(vec![path.clone()]),
+        Some(FileKind::Dir) => vec![path.clone()],
+        _ => return Ok(files),
+    };
+    while let Some(dir) = waiting.pop() {
+        let listing = match store.list(&dir) {
+            Err(StoreError::Missing { .. }) => continue,
+            other => other?,
+        };
+        for entry in listing.entries.into_iter().filter(|entry| !entry.linked) {
+            match entry.kind {
+                FileKind::Dir => waiting.push(dir.join(&entry.name)),
+                FileKind::File => files.push(dir.join(&entry.name)),
+                FileKind::LinkOutside | FileKind::Other => {}
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_known_by_their_names() {
+        let check = |name, expect| assert_eq!(is_trash_copy(name, "one"), expect, "{name}");
+        check("20260101T100000Z-one", true);
+        check("20260101T100000Z-one-repair", true);
+        check("20260101T100000Z-one-repair-2", true);
+        check("20260101T100000Z-one-scrub", true);
+        check("20260101T100000Z-one-two", false);
+        check("20260101T100000Z-ones", false);
+        check("20260101T100000Z-repair-one", false);
+        check("messages", false);
+        check("x-one", false);
+    }
+}

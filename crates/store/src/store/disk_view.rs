@@ -1,0 +1,175 @@
+//! The disk as readers see it: the plain files, with the commits that only the logs of dead processes have.
+//!
+//! [`DiskView::recovered`] runs recovery over an overlay in memory, so readers see exactly what recovery would
+//! produce, and nothing is written. A name that recovery could not bring to its end cannot be read.
+
+use std::io;
+use std::sync::Arc;
+
+use super::StoreError;
+use super::log::{LogNumber, read_epoch, scan_log};
+use super::recovery::{Blocked, RecoveryProgress, read_log, recover};
+use super::relocate::is_unfinished_copy;
+use crate::disk::{DirEntry, DirListing, Disk, FileAccess, FileKind, OverlayDisk};
+use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::names::FilePath;
+
+/// How often a view is built again because the logs have changed meanwhile.
+const MAX_TRIES: usize = 20;
+
+pub(super) struct DiskView {
+    pub(super) disk: Arc<dyn Disk>,
+    blocked: Vec<Blocked>,
+    /// What recovery would report.
+    pub(super) findings: Vec<Finding>,
+    /// The logs that the overlay was made from.
+    logs: Vec<LogPosition>,
+}
+
+/// How far a log had come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LogPosition {
+    number: LogNumber,
+    epoch: u64,
+    end: u64,
+}
+
+impl DiskView {
+    /// The plain files, for a store whose opening has recovered the logs.
+    pub(super) fn plain(disk: Arc<dyn Disk>, blocked: Vec<Blocked>) -> DiskView {
+        DiskView { disk, blocked, findings: Vec::new(), logs: Vec::new() }
+    }
+
+    /// What recovery would make of the plain files now.
+    pub(super) fn recovered(
+        base: &Arc<dyn Disk>,
+        progress: &RecoveryProgress,
+    ) -> Result<DiskView, StoreError> {
+        let mut view = DiskView::plain(Arc::clone(base), Vec::new());
+        let mut logs = dead_logs(&**base)?;
+        for _ in 0..MAX_TRIES {
+            if logs.is_empty() {
+                return Ok(DiskView::plain(Arc::clone(base), Vec::new()));
+            }
+            view = DiskView::overlaid(base, logs.clone(), progress);
+            let now = dead_logs(&**base)?;
+            if now == logs {
+                return Ok(view);
+            }
+            // Another process has recovered one of them, or has died.
+            logs = now;
+        }
+        Ok(view)
+    }
+
+    fn overlaid(
+        base: &Arc<dyn Disk>,
+        logs: Vec<LogPosition>,
+        progress: &RecoveryProgress,
+    ) -> DiskView {
+        let overlay = Arc::new(OverlayDisk::new(Arc::clone(base)));
+        let (mut blocked, mut findings) = (Vec::new(), Vec::new());
+        for log in &logs {
+            match recover(&*overlay, log.number, progress) {
+                Ok(recovered) => {
+                    blocked.extend(recovered.blocked);
+                    findings.extend(recovered.findings);
+                }
+                Err(error) => blocked.extend(all_blocked(&**base, log.number, error)),
+            }
+        }
+        findings.extend(blocked.iter().map(blocked_finding));
+        DiskView { disk: overlay, blocked, findings, logs }
+    }
+
+    /// Whether the logs that this view was made from still wait to be recovered. Asked before every read, so
+    /// it looks at their headers only.
+    pub(super) fn is_current(&self, base: &dyn Disk) -> Result<bool, StoreError> {
+        for log in &self.logs {
+            let path = log.number.file();
+            let file = base.open(&path, FileAccess::Read).map_err(StoreError::io("open", &path))?;
+            if read_epoch(&*file).map_err(StoreError::io("read", &path))? != log.epoch {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether this is nothing but the plain files.
+    pub(super) fn is_plain(&self) -> bool {
+        self.logs.is_empty()
+    }
+
+    /// Refuses a path of which commits are known that cannot be shown.
+    pub(super) fn check(&self, path: &FilePath) -> Result<(), StoreError> {
+        match self.blocked.iter().find(|blocked| path.is_within(&blocked.name)) {
+            Some(blocked) => Err(blocked.error()),
+            None => Ok(()),
+        }
+    }
+
+    /// What a directory holds. Names that cannot be shown as they should be are among them; copies that are being
+    /// made by a move to another mount are not.
+    pub(super) fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
+        let mut listing = self.disk.list(dir).map_err(StoreError::io("list", dir))?;
+        listing.entries.retain(|entry| !is_unfinished_copy(&entry.name));
+        for blocked in &self.blocked {
+            if blocked.name.parent().as_ref() == Some(dir)
+                && let Some(name) = blocked.name.name()
+                && !listing.entries.iter().any(|entry| entry.name == name)
+            {
+                listing.entries.push(DirEntry { name, kind: FileKind::File, linked: false });
+                listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
+            }
+        }
+        Ok(listing)
+    }
+}
+
+/// What is reported of a name that recovery could not bring to its end.
+pub(super) fn blocked_finding(blocked: &Blocked) -> Finding {
+    let (file, code) = (blocked.name.clone(), FindingCode::CannotReplay);
+    let (log, cause) = (blocked.log.file(), &blocked.cause);
+    let message = format!("commits that wait in {log} cannot be completed: {cause}");
+    Finding { file, line: None, offset: None, code, message }
+}
+
+/// The names of a log that cannot be recovered; the log itself if it does not even tell them.
+pub(super) fn all_blocked(disk: &dyn Disk, number: LogNumber, error: StoreError) -> Vec<Blocked> {
+    let cause = Arc::new(error);
+    let names = match read_log(disk, number) {
+        Ok(Ok(history)) => history.names().cloned().collect(),
+        _ => vec![number.file()],
+    };
+    let blocked = |name| Blocked { name, log: number, cause: Arc::clone(&cause) };
+    names.into_iter().map(blocked).collect()
+}
+
+/// The logs of dead processes in which there are records.
+fn dead_logs(disk: &dyn Disk) -> Result<Vec<LogPosition>, StoreError> {
+    let mut logs = Vec::new();
+    for number in LogNumber::list_logs(disk)? {
+        if number.has_owner(disk)? {
+            continue;
+        }
+        let path = number.file();
+        let file = match disk.open(&path, FileAccess::Read) {
+            Ok(file) => file,
+            // Removed since the directory was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            // The log of another user, who has closed it.
+            Err(error)
+                if error.kind() == io::ErrorKind::PermissionDenied
+                    && !number.was_abandoned(disk)? =>
+            {
+                continue;
+            }
+            Err(error) => return Err(StoreError::log("open", &path)(error)),
+        };
+        let scan = scan_log(&*file).map_err(StoreError::log("read", &path))?;
+        if scan.damaged || !scan.records.is_empty() {
+            logs.push(LogPosition { number, epoch: scan.epoch, end: scan.end });
+        }
+    }
+    Ok(logs)
+}

@@ -1,0 +1,506 @@
+//! The store that keeps plain files on a disk.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use super::changes::{ChangeMarks, LockMarks};
+use super::disk_view::DiskView;
+use super::findings::RecoveryFindings;
+use super::group_commit::{CommitQueue, lock_unpoisoned};
+use super::locks::{LockOwner, ScopeLocks, may_write};
+use super::log::known_own_path;
+use super::plan::{ValidatedBatch, validate_batch};
+use super::quarantine::ensure_dir;
+use super::recovery::RecoveryProgress;
+use super::reserve::{may_use_reserve, retry_with_reserve, uses_trash};
+use super::snapshot::{Attempt, capture, capture_once};
+use super::staging::is_large;
+use super::store_core::{CommitResult, StoreCore};
+use super::{CommitReceipt, Durability, Step, Store, StoreError, Writer};
+use crate::disk::{DirListing, Disk, FileAccess, FileKind, FileStat, read_range};
+use everturn_json::finding::Finding;
+use everturn_json::names::FilePath;
+
+/// How a store is opened for writing.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Who opens it.
+    pub owner: LockOwner,
+    /// How large a new log is; it is recycled when it is full.
+    pub log_size: u64,
+    /// How large a log may become while many files are being changed, so that they need not all be
+    /// flushed so often. One large batch may still exceed it.
+    pub max_log_size: u64,
+    /// How many changed files stay open from one commit to the next, to be flushed together later. Twice
+    /// as many are open while one large batch is being carried out.
+    pub open_files: usize,
+    /// From how many bytes on the new content of a file is written beside the log, and flushed there, instead
+    /// of into the log. This is for [`Durability::Synced`]; other commits wait for no flush.
+    pub stage_from: usize,
+    /// Who is told how far the recovery of logs has come.
+    pub progress: RecoveryProgress,
+    /// Where recovery leaves what it finds.
+    pub findings: RecoveryFindings,
+}
+
+impl Options {
+    /// The usual sizes: a log of 1 MiB at first and 64 MiB at most, 256 open files, contents of 64 KiB and
+    /// more beside the log.
+    #[must_use]
+    pub fn new(owner: LockOwner) -> Options {
+        Options {
+            owner,
+            log_size: 1 << 20,
+            max_log_size: 64 << 20,
+            open_files: 256,
+            stage_from: 64 << 10,
+            progress: RecoveryProgress::default(),
+            findings: RecoveryFindings::default(),
+        }
+    }
+}
+
+/// A [`Store`] of plain files, with a write-ahead log under `.everturn/`.
+///
+/// It may be shared between threads, and any number of processes may have the same root open: each session
+/// has one writer at a time, and commits that arrive together share one flush.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use everturn_store::disk::RealDisk;
+/// use everturn_json::names::FilePath;
+/// use everturn_store::{AppendAt, Durability, FileStore, LockOwner, Options, Step, Store};
+///
+/// # let place = tempfile::tempdir()?;
+/// # let root = place.path().join("game");
+/// let disk = Arc::new(RealDisk::create(&root)?);
+/// let holder = LockOwner { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
+/// let store = FileStore::open(disk, Options::new(holder))?;
+///
+/// let session = FilePath::parse("sessions/one")?;
+/// let writer = store.lock(&[session])?;
+/// let file = FilePath::parse("sessions/one/turns.jsonl")?;
+/// let lines = b"{\"turn\":1}\n".to_vec();
+/// let turn = Step::Append { file: file.clone(), at: AppendAt::End, lines };
+/// writer.commit(vec![turn], Durability::Synced)?;
+/// writer.release()?;
+///
+/// assert_eq!(store.read(&file, 0..100)?, b"{\"turn\":1}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct FileStore {
+    shared: Arc<FileStoreShared>,
+}
+
+struct FileStoreShared {
+    core: Mutex<StoreCore>,
+    queue: CommitQueue,
+    disk: Arc<dyn Disk>,
+    /// The disk for reading.
+    view: RwLock<Arc<DiskView>>,
+    /// See [`Options::stage_from`].
+    stage_from: usize,
+    progress: RecoveryProgress,
+    /// Who writes; `None` if the store is open for reading only.
+    owner: Option<LockOwner>,
+    /// Whether commits wait in the log that the plain files do not show yet.
+    unseen: AtomicBool,
+    /// Locks that must not be freed before our log is: their commits are not safe in the plain files.
+    kept: Mutex<Vec<ScopeLocks>>,
+}
+
+impl FileStore {
+    /// Makes a new store in a directory that is none yet.
+    ///
+    /// The directory must exist, and may hold files; `.everturn` must not be there.
+    pub fn create(disk: Arc<dyn Disk>, options: Options) -> Result<FileStore, StoreError> {
+        let dir = known_own_path(&[]);
+        if disk.stat(&dir).map_err(StoreError::io("look at", &dir))?.is_some() {
+            return Err(StoreError::Taken { path: dir });
+        }
+        ensure_dir(&*disk, &dir, &mut Vec::new())?;
+        FileStore::open(disk, options)
+    }
+
+    /// Opens a directory for reading and writing. Commits of processes that are gone are replayed first.
+    ///
+    /// Nothing is written unless something must be replayed, locked or committed.
+    pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<FileStore, StoreError> {
+        check_root(&*disk)?;
+        let owner = Some(options.owner.clone());
+        let mut core = StoreCore::new(Arc::clone(&disk), options);
+        let blocked = core.recover_dead_logs()?;
+        let view = DiskView::plain(Arc::clone(&disk), blocked);
+        Ok(FileStore::new(core, disk, owner, view))
+    }
+
+    /// Opens a directory for reading. Never writes, so it works on a read-only disk.
+    ///
+    /// Commits of processes that are gone are shown as [`FileStore::open`] would recover them.
+    pub fn open_read_only(disk: Arc<dyn Disk>) -> Result<FileStore, StoreError> {
+        FileStore::open_read_only_with(disk, RecoveryProgress::default())
+    }
+
+    /// As [`FileStore::open_read_only`], telling how far that has come.
+    pub fn open_read_only_with(
+        disk: Arc<dyn Disk>,
+        progress: RecoveryProgress,
+    ) -> Result<FileStore, StoreError> {
+        check_root(&*disk)?;
+        let mut view = DiskView::recovered(&disk, &progress)?;
+        let nobody = LockOwner { pid: 0, started: String::new() };
+        let options = Options { progress, ..Options::new(nobody) };
+        let core = StoreCore::new(Arc::clone(&disk), options);
+        core.options.findings.add(view.findings.drain(..));
+        Ok(FileStore::new(core, disk, None, view))
+    }
+
+    fn new(
+        core: StoreCore,
+        disk: Arc<dyn Disk>,
+        owner: Option<LockOwner>,
+        view: DiskView,
+    ) -> FileStore {
+        let shared = FileStoreShared {
+            view: RwLock::new(Arc::new(view)),
+            stage_from: core.options.stage_from,
+            progress: core.options.progress.clone(),
+            core: Mutex::new(core),
+            queue: CommitQueue::default(),
+            disk,
+            owner,
+            unseen: AtomicBool::new(false),
+            kept: Mutex::default(),
+        };
+        FileStore { shared: Arc::new(shared) }
+    }
+
+    /// The disk as it is read: the plain files, with commits that only the logs of dead processes have.
+    pub fn read_disk(&self) -> Result<Arc<dyn Disk>, StoreError> {
+        Ok(Arc::clone(&self.shared.view()?.disk))
+    }
+
+    /// The disk itself, without what only logs have.
+    pub(super) fn plain_disk(&self) -> &Arc<dyn Disk> {
+        &self.shared.disk
+    }
+
+    /// The disk for reading, with every commit that has returned.
+    pub(super) fn view(&self) -> Result<Arc<DiskView>, StoreError> {
+        self.shared.view()
+    }
+
+    /// The same, with the commits of processes that have died since the store was opened.
+    pub(super) fn fresh_view(&self) -> Result<Arc<DiskView>, StoreError> {
+        self.shared.apply_unseen()?;
+        self.shared.refresh_view()
+    }
+
+    /// As [`Store::snapshot`], with one attempt: `None` if a writer is applying a commit.
+    pub fn try_snapshot(&self, paths: &[FilePath]) -> Result<Option<Arc<dyn Store>>, StoreError> {
+        Ok(match capture_once(self, paths, false)? {
+            Attempt::Taken(snapshot) => Some(Arc::new(snapshot)),
+            Attempt::Moving(_) | Attempt::Applying(_) => None,
+        })
+    }
+
+    /// What recovery has found since the last call.
+    #[must_use]
+    pub fn take_findings(&self) -> Vec<Finding> {
+        lock_unpoisoned(&self.shared.core).options.findings.take()
+    }
+
+    /// Carries all commits into the plain files for good, so that the log is empty.
+    pub fn checkpoint(&self) -> Result<(), StoreError> {
+        lock_unpoisoned(&self.shared.core).checkpoint()
+    }
+
+    /// Closes the store; reports what dropping it would not.
+    pub fn close(self) -> Result<(), StoreError> {
+        self.checkpoint()
+    }
+
+    /// Commits several batches with one flush, each whole or not at all, each with its own answer.
+    ///
+    /// The batches must lie within the scopes of the writers that they come with.
+    pub fn commit_all(
+        &self,
+        batches: Vec<(&FileWriter, Vec<Step>, Durability)>,
+    ) -> Vec<Result<CommitReceipt, StoreError>> {
+        let mut outcomes: Vec<Option<StoreError>> = Vec::new();
+        let mut admitted = Vec::new();
+        for (writer, steps, durability) in batches {
+            let ours = Arc::ptr_eq(&writer.shared, &self.shared);
+            let stranger = || StoreError::OutsideScope { path: FilePath::root() };
+            let checked = if ours { writer.check_scopes(&steps) } else { Err(stranger()) };
+            let ready = checked.and_then(|()| validate_batch(steps)).and_then(|mut validated| {
+                validated.marks = writer.marks();
+                self.shared.stage_large_contents(&mut validated, durability)?;
+                Ok(validated)
+            });
+            outcomes.push(match ready {
+                Ok(validated) => {
+                    admitted.push((validated, durability));
+                    None
+                }
+                Err(error) => Some(error),
+            });
+        }
+        let mut core = lock_unpoisoned(&self.shared.core);
+        let mut done = BTreeMap::new();
+        core.commit_group(admitted, false, &mut |place, answer| {
+            if let CommitResult::Done(outcome) = answer {
+                done.insert(place, outcome);
+            }
+        });
+        self.shared.note_unseen(&core);
+        let mut done = done.into_values();
+        let answer = |refused: Option<StoreError>| match refused {
+            Some(error) => Err(error),
+            None => done.next().unwrap_or(Err(StoreError::Overtaken)),
+        };
+        outcomes.into_iter().map(answer).collect()
+    }
+
+    /// As [`Store::lock`], with the writer's own type.
+    pub fn lock_files(&self, scopes: &[FilePath]) -> Result<FileWriter, StoreError> {
+        let Some(owner) = &self.shared.owner else { return Err(StoreError::ReadOnly) };
+        let mut core = lock_unpoisoned(&self.shared.core);
+        core.check_usable()?;
+        let mut locks = retry_with_reserve(
+            || ScopeLocks::take(&*self.shared.disk, scopes, owner),
+            || if uses_trash(scopes) { core.release_reserve() } else { Ok(false) },
+        )?;
+        // The writer before may have died meanwhile, with commits in its log.
+        let ready = core.await_predecessors(scopes, locks.found_stale_lock);
+        self.shared.set_view(DiskView::plain(Arc::clone(&self.shared.disk), core.blocked.clone()));
+        ready?;
+        locks.remove_stale_owners();
+        core.writers += 1;
+        let (shared, scopes) = (Arc::clone(&self.shared), scopes.to_vec());
+        Ok(FileWriter { shared, scopes, locks: Some(locks) })
+    }
+}
+
+fn check_root(disk: &dyn Disk) -> Result<(), StoreError> {
+    let root = FilePath::root();
+    match disk.stat(&root).map_err(StoreError::io("open", &root))? {
+        Some(stat) if stat.kind == FileKind::Dir => Ok(()),
+        _ => Err(StoreError::Missing { path: root }),
+    }
+}
+
+impl FileStoreShared {
+    fn note_unseen(&self, core: &StoreCore) {
+        self.unseen.store(!core.pending.is_empty(), Ordering::Release);
+    }
+
+    /// Writes large new contents beside the log. Nobody else waits while this is done.
+    fn stage_large_contents(
+        &self,
+        validated: &mut ValidatedBatch,
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        let is_large = |step: &Step| is_large(step, self.stage_from);
+        // What is only written is flushed by nobody, and a record must not name what is not flushed.
+        if durability == Durability::Buffered || !validated.steps.iter().any(is_large) {
+            return Ok(());
+        }
+        let stage = lock_unpoisoned(&self.core).staging_area()?;
+        validated.staged = stage.write(&validated.steps)?;
+        stage.sync_names().map_err(|error| lock_unpoisoned(&self.core).poison(error))
+    }
+
+    fn set_view(&self, view: DiskView) {
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
+    }
+
+    /// The disk for reading, with every commit that has returned.
+    fn view(&self) -> Result<Arc<DiskView>, StoreError> {
+        self.apply_unseen()?;
+        let view = Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner));
+        if view.is_plain() || view.is_current(&*self.disk)? {
+            return Ok(view);
+        }
+        // Another process has recovered what this view shows, and may have gone on from there.
+        self.refresh_view()
+    }
+
+    fn refresh_view(&self) -> Result<Arc<DiskView>, StoreError> {
+        let view = Arc::new(DiskView::recovered(&self.disk, &self.progress)?);
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&view);
+        Ok(view)
+    }
+
+    /// Makes the plain files show every commit that has returned.
+    fn apply_unseen(&self) -> Result<(), StoreError> {
+        if self.unseen.load(Ordering::Acquire) {
+            let mut core = lock_unpoisoned(&self.core);
+            core.apply_buffered()?;
+            self.note_unseen(&core);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for FileStoreShared {
+    fn drop(&mut self) {
+        let mut core = lock_unpoisoned(&self.core);
+        let done = core.checkpoint();
+        // The log must be free before the locks are, so that the next writer finds it.
+        let usual = core.options.log_size;
+        if let (Ok(()), Some(mut log)) = (done, core.log.take()) {
+            log.shrink(usual);
+            // What cannot be done now is done by whoever opens the store next: the log has it.
+            drop(log.close());
+        }
+    }
+}
+
+impl Store for FileStore {
+    fn read(&self, file: &FilePath, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
+        let view = self.shared.view()?;
+        view.check(file)?;
+        let open = view.disk.open(file, FileAccess::Read).map_err(StoreError::io("open", file))?;
+        read_range(&*open, range.start, range.end).map_err(StoreError::io("read", file))
+    }
+
+    fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
+        let view = self.shared.view()?;
+        view.check(path)?;
+        view.disk.stat(path).map_err(StoreError::io("look at", path))
+    }
+
+    fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
+        let view = self.shared.view()?;
+        view.check(dir)?;
+        view.list(dir)
+    }
+
+    fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError> {
+        Ok(Box::new(self.lock_files(scopes)?))
+    }
+
+    fn snapshot(&self, paths: &[FilePath]) -> Result<Option<Arc<dyn Store>>, StoreError> {
+        Ok(Some(Arc::new(capture(self, paths)?)))
+    }
+
+    fn is_quiet(&self, paths: &[FilePath]) -> Result<bool, StoreError> {
+        Ok(LockMarks::read(&*self.shared.disk, paths)?.is_empty())
+    }
+
+    fn has_writer(&self, paths: &[FilePath]) -> Result<bool, StoreError> {
+        LockMarks::read(&*self.shared.disk, paths)?.any_alive(&*self.shared.disk)
+    }
+
+    fn is_plain(&self) -> bool {
+        self.shared.view.read().unwrap_or_else(PoisonError::into_inner).is_plain()
+    }
+
+    fn wipe_logs(&self) -> Result<(), StoreError> {
+        if self.shared.owner.is_none() {
+            return Err(StoreError::ReadOnly);
+        }
+        lock_unpoisoned(&self.shared.core).wipe_logs()
+    }
+
+    fn release_reserve(&self) -> Result<bool, StoreError> {
+        if self.shared.owner.is_none() {
+            return Err(StoreError::ReadOnly);
+        }
+        lock_unpoisoned(&self.shared.core).release_reserve()
+    }
+
+    fn local_path(&self, path: &FilePath) -> Result<Option<PathBuf>, StoreError> {
+        let view = self.shared.view()?;
+        view.disk.local_path(path).map_err(StoreError::io("find", path))
+    }
+}
+
+/// The writer of some scopes of a [`FileStore`].
+pub struct FileWriter {
+    shared: Arc<FileStoreShared>,
+    scopes: Vec<FilePath>,
+    /// `None` once released.
+    locks: Option<ScopeLocks>,
+}
+
+impl FileWriter {
+    fn check_scopes(&self, steps: &[Step]) -> Result<(), StoreError> {
+        let mut paths = steps.iter().flat_map(Step::paths);
+        match paths.find(|path| !may_write(&self.scopes, path)) {
+            Some(path) => Err(StoreError::OutsideScope { path: path.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn marks(&self) -> Option<Arc<ChangeMarks>> {
+        self.locks.as_ref().map(|locks| Arc::clone(&locks.marks))
+    }
+
+    fn commit_once(
+        &self,
+        steps: Vec<Step>,
+        durability: Durability,
+    ) -> Result<CommitReceipt, StoreError> {
+        let mut validated = validate_batch(steps)?;
+        validated.marks = self.marks();
+        self.shared.stage_large_contents(&mut validated, durability)?;
+        validated.stat_appended_files(&*self.shared.disk)?;
+        let receipt = self.shared.queue.commit(&self.shared.core, (validated, durability))?;
+        if durability == Durability::Buffered {
+            self.shared.unseen.store(true, Ordering::Release);
+        }
+        Ok(receipt)
+    }
+
+    fn release_locks(&mut self) -> Result<(), StoreError> {
+        let Some(locks) = self.locks.take() else { return Ok(()) };
+        // The next writer must not find changes that only our log would bring back after a power cut.
+        let safe = lock_unpoisoned(&self.shared.core).release(&self.scopes);
+        match safe {
+            Ok(()) => locks.release(),
+            Err(error) => {
+                lock_unpoisoned(&self.shared.kept).push(locks);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Writer for FileWriter {
+    fn commit(
+        &self,
+        steps: Vec<Step>,
+        durability: Durability,
+    ) -> Result<CommitReceipt, StoreError> {
+        self.check_scopes(&steps)?;
+        if !may_use_reserve(&steps) {
+            return self.commit_once(steps, durability);
+        }
+        retry_with_reserve(
+            || self.commit_once(steps.clone(), durability),
+            || lock_unpoisoned(&self.shared.core).release_reserve(),
+        )
+    }
+
+    fn sync_file(&self, file: &FilePath) -> Result<(), StoreError> {
+        lock_unpoisoned(&self.shared.core).sync_existing(file)
+    }
+
+    fn release(mut self: Box<Self>) -> Result<(), StoreError> {
+        self.release_locks()
+    }
+}
+
+impl Drop for FileWriter {
+    fn drop(&mut self) {
+        // Those who want to know whether it went well call `release`.
+        drop(self.release_locks());
+    }
+}

@@ -1,0 +1,105 @@
+//! What the present epoch of the log says about names, so that replaying it is never ambiguous.
+//!
+//! Replay sees the disk as a crash left it, not as it was when a record was written. It can tell what has
+//! happened only if each name has one life in the log: it is appended to, or replaced, any number of
+//! times, and then at most renamed or removed once. A batch that would start a second life must first
+//! settle the names: flush them, and say so in the log.
+
+use std::collections::HashMap;
+
+use super::Step;
+use super::record::LogOp;
+use everturn_json::names::{FilePath, PathSet};
+
+/// In which way a file changes during one life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PathUse {
+    Appended,
+    Replaced,
+}
+
+/// The lives of all names since the log was last recycled.
+#[derive(Debug, Default)]
+pub(super) struct PathTracker {
+    uses: HashMap<FilePath, PathUse>,
+    /// Names that were renamed or removed, and names that others got by that.
+    retired: Vec<Vec<FilePath>>,
+    /// The same names, to find out quickly that one is not among them.
+    retired_names: PathSet,
+}
+
+fn paths_overlap(a: &FilePath, b: &FilePath) -> bool {
+    a.is_within(b) || b.is_within(a)
+}
+
+impl PathTracker {
+    /// The names that must be settled before a batch of `steps` may be logged.
+    pub(super) fn find_conflicts(&self, steps: &[Step]) -> Vec<FilePath> {
+        let mut names: Vec<FilePath> = Vec::new();
+        for step in steps {
+            for path in step.paths().filter(|path| self.retired_names.overlaps(path)) {
+                let touched =
+                    |group: &&Vec<FilePath>| group.iter().any(|name| paths_overlap(name, path));
+                names.extend(self.retired.iter().filter(touched).flatten().cloned());
+            }
+            match step {
+                Step::Append { file, .. } => {
+                    self.add_conflicts(file, PathUse::Replaced, &mut names)
+                }
+                Step::Replace { file, .. } => {
+                    self.add_conflicts(file, PathUse::Appended, &mut names)
+                }
+                Step::Rename { to, .. } => {
+                    names.extend(self.uses.keys().filter(|path| paths_overlap(path, to)).cloned());
+                }
+                Step::Remove { .. } => {}
+            }
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn add_conflicts(&self, file: &FilePath, way: PathUse, names: &mut Vec<FilePath>) {
+        if self.uses.get(file) == Some(&way) {
+            names.push(file.clone());
+        }
+    }
+
+    /// Takes note of a batch that is being logged.
+    pub(super) fn record_ops(&mut self, ops: &[LogOp]) {
+        for op in ops {
+            match op {
+                LogOp::Cut { .. } => {}
+                LogOp::Append { file, .. } => {
+                    self.uses.entry(file.clone()).or_insert(PathUse::Appended);
+                }
+                LogOp::Replace { file, .. } => {
+                    self.uses.insert(file.clone(), PathUse::Replaced);
+                }
+                LogOp::Rename { from, to } => self.retire(vec![from.clone(), to.clone()]),
+                LogOp::Remove { path, .. } => self.retire(vec![path.clone()]),
+            }
+        }
+    }
+
+    fn retire(&mut self, names: Vec<FilePath>) {
+        self.retired_names.extend(names.iter().cloned());
+        self.retired.push(names);
+    }
+
+    /// Whether the log says anything about names within `scopes`.
+    pub(super) fn has_uses_within(&self, scopes: &[FilePath]) -> bool {
+        let inside = |path: &FilePath| scopes.iter().any(|scope| path.is_within(scope));
+        self.uses.keys().any(inside) || self.retired.iter().flatten().any(inside)
+    }
+
+    /// Forgets names that are safe on the disk, and all below them.
+    pub(super) fn apply_barrier(&mut self, names: &[FilePath]) {
+        let settled = |path: &FilePath| names.iter().any(|name| path.is_within(name));
+        self.uses.retain(|path, _| !settled(path));
+        self.retired.retain(|group| !group.iter().any(settled));
+        self.retired_names.clear();
+        self.retired_names.extend(self.retired.iter().flatten().cloned());
+    }
+}

@@ -1,0 +1,336 @@
+//! Large new contents are written and flushed once: not into the log, but into a file beside it that is then
+//! renamed into its place.
+//!
+//! Such a file is whole and safe, with its name, before a record names it. The file that it is for gets a
+//! second link to it, so the content keeps its name beside the log while the record counts: another program
+//! may save a file of its own over the target before the log is recovered. [`KeptFiles`] knows these names.
+//! Where the file system has no links, the file itself is renamed.
+//!
+//! A staged file is removed if it never came to a record, once an abort of the record is safe, once a later
+//! record for the same name is, or when the log has started anew.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::apply::UndoStep;
+use super::fingerprint::Fingerprint;
+use super::log::{LogNumber, known_own_path};
+use super::plan::{ApplyHint, PlannedBatch, replacement_permissions};
+use super::quarantine::{fingerprint_range, quarantine_range};
+use super::record::{LogOp, NewContent, StagedContent};
+use super::relocate::{RelocateMethod, relocate};
+use super::store_core::StoreCore;
+use super::{FileMode, Step, StoreError};
+use crate::disk::{Disk, DiskFile, FileAccess, FileKind, FilePermissions, Flush, append_full};
+use everturn_json::names::FilePath;
+
+const SUFFIX: &str = ".staged";
+
+/// How many files are written before they are flushed together, at most.
+const MAX_OPEN: usize = 16;
+
+/// The place of a content that was staged for a log.
+pub(super) fn staged_path(log: LogNumber, number: u64) -> FilePath {
+    known_own_path(&["wal", &format!("{}{number}{SUFFIX}", log.temp_prefix())])
+}
+
+/// Whether the new content of a step is one for a file of its own.
+pub(super) fn is_large(step: &Step, stage_from: usize) -> bool {
+    matches!(step, Step::Replace { bytes, .. } if bytes.len() >= stage_from)
+}
+
+/// A content in a file beside the log. The file goes away with this, unless a record may need it.
+pub(super) struct StagedFile {
+    disk: Arc<dyn Disk>,
+    pub(super) path: FilePath,
+    pub(super) content: StagedContent,
+    /// The permissions that it was made with.
+    pub(super) mode: FilePermissions,
+    needed: bool,
+}
+
+impl Drop for StagedFile {
+    fn drop(&mut self) {
+        if !self.needed {
+            // What stays is swept away when the log changes hands; here it is only a courtesy.
+            drop(self.disk.remove(&self.path));
+        }
+    }
+}
+
+impl PlannedBatch {
+    /// From here on a record may count that needs what was staged.
+    pub(super) fn keep_staged(&mut self) {
+        for hint in &mut self.hints {
+            if let ApplyHint::Staged(staged) = hint
+                && let Some(beside) = &mut staged.staged_file
+            {
+                beside.needed = true;
+            }
+        }
+    }
+}
+
+/// Where the contents for one log are staged. Threads that commit at the same time do this side by side.
+pub(super) struct StagingArea {
+    disk: Arc<dyn Disk>,
+    log: LogNumber,
+    count: Arc<AtomicU64>,
+    stage_from: usize,
+    /// How many files are written before they are flushed together.
+    max_open: usize,
+}
+
+impl StagingArea {
+    /// Writes and flushes the large contents among `steps`, each into a file of its own.
+    pub(super) fn write(&self, steps: &[Step]) -> Result<Vec<Option<StagedFile>>, StoreError> {
+        let (mut files, mut open) = (Vec::new(), Vec::new());
+        for step in steps {
+            files.push(match step {
+                Step::Replace { file, bytes, mode, .. } if is_large(step, self.stage_from) => {
+                    self.write_one(file, bytes, *mode, &mut open)?
+                }
+                _ => None,
+            });
+            if open.len() >= self.max_open {
+                flush_open_files(&mut open)?;
+            }
+        }
+        flush_open_files(&mut open)?;
+        Ok(files)
+    }
+
+    /// Makes the names of all that was written safe.
+    pub(super) fn sync_names(&self) -> Result<(), StoreError> {
+        let dir = known_own_path(&["wal"]);
+        // The directory itself is safe since the log was made there.
+        self.disk.sync_dir(&dir, Flush::StagedDir).map_err(StoreError::io("flush", &dir))
+    }
+
+    /// Writes one content. `None` if it cannot become that file, which planning will find out.
+    fn write_one(
+        &self,
+        file: &FilePath,
+        bytes: &[u8],
+        mode: FileMode,
+        open: &mut Vec<(FilePath, Box<dyn DiskFile>)>,
+    ) -> Result<Option<StagedFile>, StoreError> {
+        let old = self.disk.stat(file).map_err(StoreError::io("look at", file))?;
+        if old.is_some_and(|stat| stat.kind != FileKind::File) {
+            return Ok(None);
+        }
+        let mode = replacement_permissions(mode == FileMode::OwnerOnly, old.map(|stat| stat.mode));
+        let (number, path, made) = self.create(mode)?;
+        let content = StagedContent { number, fingerprint: Fingerprint::of(bytes) };
+        let disk = Arc::clone(&self.disk);
+        let staged = StagedFile { disk, path: path.clone(), content, mode, needed: false };
+        append_full(&*made, bytes).map_err(StoreError::io("write", &path))?;
+        open.push((path, made));
+        Ok(Some(staged))
+    }
+
+    /// Creates a file under a name that nothing has.
+    fn create(
+        &self,
+        mode: FilePermissions,
+    ) -> Result<(u64, FilePath, Box<dyn DiskFile>), StoreError> {
+        loop {
+            let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+            let path = staged_path(self.log, number);
+            match self.disk.create(&path, mode) {
+                Ok(file) => return Ok((number, path, file)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(StoreError::io("create", &path)(error)),
+            }
+        }
+    }
+}
+
+fn flush_open_files(open: &mut Vec<(FilePath, Box<dyn DiskFile>)>) -> Result<(), StoreError> {
+    for (path, file) in open.drain(..) {
+        file.sync(Flush::StagedFile).map_err(StoreError::io("flush", &path))?;
+    }
+    Ok(())
+}
+
+impl StoreCore {
+    /// Where contents for the log of this process are staged.
+    pub(super) fn staging_area(&mut self) -> Result<StagingArea, StoreError> {
+        self.check_usable()?;
+        self.ensure_log()?;
+        let log = self.log.as_ref().map(|log| log.number).ok_or(StoreError::ReadOnly)?;
+        let (disk, count) = (Arc::clone(&self.disk), Arc::clone(&self.staged_count));
+        let max_open = MAX_OPEN.min(self.options.open_files / 4);
+        Ok(StagingArea { disk, log, count, stage_from: self.options.stage_from, max_open })
+    }
+
+    /// Gives a staged content the name that it is for; says whether it has kept its other name.
+    ///
+    /// Its bytes need no further flush, and its handle is not kept: only the name waits to be flushed.
+    pub(super) fn put_staged(
+        &mut self,
+        path: &FilePath,
+        staged: &FilePath,
+        undo: &mut Vec<UndoStep>,
+    ) -> Result<StagedName, StoreError> {
+        self.make_parents(path, undo)?;
+        // Without a temporary name there is no link, and the staged file itself is renamed.
+        let temp = self.temp_name().ok();
+        let name = place_staged(&*self.disk, staged, temp.as_ref(), path)?;
+        self.dirs.extend(path.parent());
+        self.files.remove(path);
+        Ok(name)
+    }
+
+    /// Takes note of a batch that was carried out: which staged files are needed, and which no longer are.
+    pub(super) fn note_staged(&mut self, ops: &[LogOp], kept: &[FilePath]) {
+        let mut unneeded = Vec::new();
+        for op in ops {
+            match op {
+                LogOp::Replace { file, .. } => {
+                    unneeded.extend(self.kept_files.by_name.remove(file));
+                    let staged = self.staged_for(std::slice::from_ref(op)).pop();
+                    if let Some(staged) = staged.filter(|staged| kept.contains(staged)) {
+                        self.kept_files.by_name.insert(file.clone(), staged);
+                    }
+                }
+                LogOp::Remove { path, .. } => unneeded.extend(self.kept_files.take_within(path)),
+                LogOp::Cut { .. } | LogOp::Append { .. } | LogOp::Rename { .. } => {}
+            }
+        }
+        remove_all(&*self.disk, unneeded);
+    }
+
+    /// Removes the staged files of names that were settled, once the log says so.
+    pub(super) fn remove_settled(&mut self) {
+        remove_all(&*self.disk, std::mem::take(&mut self.kept_files.settled));
+    }
+
+    /// Removes all staged files that were kept: the log has started anew.
+    pub(super) fn remove_kept(&mut self) {
+        self.remove_settled();
+        let kept = std::mem::take(&mut self.kept_files.by_name);
+        remove_all(&*self.disk, kept.into_values().collect());
+    }
+
+    /// The files that were staged for these operations.
+    pub(super) fn staged_for(&self, ops: &[LogOp]) -> Vec<FilePath> {
+        let Some(log) = &self.log else { return Vec::new() };
+        let path = |op: &LogOp| match op {
+            LogOp::Replace { new: NewContent::Staged(staged), .. } => {
+                Some(staged_path(log.number, staged.number))
+            }
+            _ => None,
+        };
+        ops.iter().filter_map(path).collect()
+    }
+}
+
+/// The staged files that stand beside the log although their contents have their places.
+///
+/// There is one for each name at most, the one that the last record for that name needs. It is the same file as
+/// the one in its place, so it takes no room of its own unless another program has replaced that one.
+#[derive(Default)]
+pub(super) struct KeptFiles {
+    /// By the name that the log has for the file.
+    by_name: HashMap<FilePath, FilePath>,
+    /// Files of names that were settled; the log does not say so yet.
+    settled: Vec<FilePath>,
+}
+
+impl KeptFiles {
+    fn take_within(&mut self, path: &FilePath) -> Vec<FilePath> {
+        let taken = self.by_name.extract_if(|name, _| name.is_within(path));
+        taken.map(|(_, staged)| staged).collect()
+    }
+
+    /// Takes note of names that are safe in the plain files.
+    pub(super) fn settle(&mut self, names: &[FilePath]) {
+        for name in names {
+            let taken = self.take_within(name);
+            self.settled.extend(taken);
+        }
+    }
+}
+
+/// Removes staged files that no record needs any more.
+fn remove_all(disk: &dyn Disk, unneeded: Vec<FilePath>) {
+    for path in unneeded {
+        // What stays is swept away when the log changes hands.
+        drop(disk.remove(&path));
+    }
+}
+
+/// Whether a content that was put into its place has kept its name beside the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StagedName {
+    Kept,
+    Gone,
+}
+
+/// Gives a staged content the name `path`, by a second link if the disk has links, which is made as `temp`.
+pub(super) fn place_staged(
+    disk: &dyn Disk,
+    staged: &FilePath,
+    temp: Option<&FilePath>,
+    path: &FilePath,
+) -> Result<StagedName, StoreError> {
+    if let Some(temp) = temp
+        && disk.link(staged, temp).is_ok()
+    {
+        let relocated = relocate(disk, temp, path);
+        if !matches!(relocated, Ok(RelocateMethod::Renamed)) {
+            drop(disk.remove(temp));
+        }
+        return relocated.map(|_| StagedName::Kept);
+    }
+    let relocated = relocate(disk, staged, path)?;
+    Ok(if relocated.is_copied() { StagedName::Kept } else { StagedName::Gone })
+}
+
+/// Whether a staged file is there and holds what it should.
+pub(super) fn is_intact(
+    disk: &dyn Disk,
+    path: &FilePath,
+    print: Fingerprint,
+) -> Result<bool, StoreError> {
+    let found = disk.stat(path).map_err(StoreError::io("look at", path))?;
+    if found.is_none_or(|stat| stat.kind != FileKind::File || stat.len != print.len) {
+        return Ok(false);
+    }
+    let file = disk.open(path, FileAccess::Read).map_err(StoreError::io("open", path))?;
+    let found = fingerprint_range(&*file, 0, print.len).map_err(StoreError::io("read", path))?;
+    Ok(found == print)
+}
+
+/// The files that were staged for a log and are still there.
+fn all_staged(disk: &dyn Disk, log: LogNumber) -> Result<Vec<FilePath>, StoreError> {
+    let (dir, prefix) = (known_own_path(&["wal"]), log.temp_prefix());
+    let listing = disk.list(&dir).map_err(StoreError::io("list", &dir))?;
+    let is_ours = |name: &str| name.starts_with(&prefix) && name.ends_with(SUFFIX);
+    let ours = listing.entries.iter().filter(|entry| is_ours(entry.name.as_str()));
+    Ok(ours.map(|entry| dir.join(&entry.name)).collect())
+}
+
+/// Sweeps away what was staged for a log in which no record counts any more.
+///
+/// Whoever does so owns the log: nobody is staging anything for it.
+pub(super) fn remove_stale_staged(disk: &dyn Disk, log: LogNumber) -> Result<(), StoreError> {
+    for path in all_staged(disk, log)? {
+        // What stays is in nobody's way: a name that is taken is not used.
+        drop(disk.remove(&path));
+    }
+    Ok(())
+}
+
+/// Copies what was staged for a log that cannot be read into the quarantine, where the log goes too.
+pub(super) fn quarantine_staged(disk: &dyn Disk, log: LogNumber) -> Result<(), StoreError> {
+    for path in all_staged(disk, log)? {
+        let file = disk.open(&path, FileAccess::Read).map_err(StoreError::io("open", &path))?;
+        let len = file.stat().map_err(StoreError::io("look at", &path))?.len;
+        quarantine_range(disk, &path, &*file, 0, len)?;
+    }
+    Ok(())
+}

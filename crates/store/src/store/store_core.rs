@@ -1,0 +1,445 @@
+//! The one path by which anything is ever written: plan, log, flush, apply.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::apply_task::{ApplyTask, ApplyTasks};
+use super::changes::Courtesy;
+use super::log::{WriteAheadLog, known_own_path};
+use super::path_tracker::PathTracker;
+use super::plan::{ApplyHint, PendingState, PlannedBatch, ValidatedBatch, plan_batch};
+use super::quarantine::ensure_dir;
+use super::record::{LogOp, Record};
+use super::recovery::Blocked;
+use super::staging::KeptFiles;
+use super::sync_existing::KnownContents;
+use super::tracked_files::TrackedFile;
+use super::{CommitReceipt, Durability, Options, Step, StoreError};
+use crate::disk::{Disk, Flush};
+use everturn_json::names::{FilePath, PathSet};
+
+/// Up to so many changed files a checkpoint is cheap, and better than a longer log.
+const FEW_FILES: usize = 16;
+
+/// How many large batches a log should have room for.
+const LARGE_BATCHES: u64 = 4;
+
+/// How many batches may be in the log without being applied.
+const MAX_PENDING: usize = 256;
+
+/// How many bytes of records are written in one call.
+const MAX_GROUP_BYTES: u64 = 4 << 20;
+
+/// What a record needs in the log besides its operations, with room for records before it.
+const RECORD_OVERHEAD: u64 = 256;
+
+/// What somebody wants to commit.
+pub(super) type CommitRequest = (ValidatedBatch, Durability);
+
+pub(super) type ReceiptResult = Result<CommitReceipt, StoreError>;
+
+/// A batch that is in the log and not yet applied.
+pub(super) struct PendingBatch {
+    pub(super) planned: PlannedBatch,
+    /// Its place among the records of this epoch.
+    pub(super) index: u64,
+    /// Who waits for it; nobody if it was acknowledged as written by an earlier call.
+    pub(super) ticket: Option<usize>,
+}
+
+/// Everything that one writing process knows about its store.
+pub(super) struct StoreCore {
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) options: Options,
+    pub(super) log: Option<WriteAheadLog>,
+    pub(super) files: HashMap<FilePath, TrackedFile>,
+    /// Directories in which names have changed since the last checkpoint.
+    pub(super) dirs: BTreeSet<FilePath>,
+    /// Directories whose own names are among `dirs`, or were flushed since this process began.
+    ///
+    /// Whoever made a directory above our scopes may not have flushed its name, and may never do so.
+    pub(super) synced_dirs: BTreeSet<FilePath>,
+    path_tracker: PathTracker,
+    pub(super) known_contents: KnownContents,
+    pub(super) pending_state: PendingState,
+    pub(super) pending: Vec<PendingBatch>,
+    /// What batches touched that were taken back since the last one was planned.
+    pub(super) undone_paths: PathSet,
+    /// Records that must stand before the next batch.
+    pending_control_records: Vec<Record>,
+    /// How many new contents are open before they get their names.
+    pub(super) staged: usize,
+    pub(super) apply_tasks: Arc<ApplyTasks>,
+    pub(super) courtesy: Courtesy,
+    temp_count: u64,
+    /// How many contents were staged beside the log.
+    pub(super) staged_count: Arc<AtomicU64>,
+    /// Those that are still there although they have their places.
+    pub(super) kept_files: KeptFiles,
+    /// How many writers have scopes of this store.
+    pub(super) writers: usize,
+    pub(super) poisoned: Option<Arc<StoreError>>,
+    /// Names that recovery could not bring to their end, when it was last tried.
+    pub(super) blocked: Vec<Blocked>,
+    /// Such names that were reported.
+    pub(super) reported: BTreeSet<FilePath>,
+}
+
+/// What whoever waits for a batch is told.
+pub(super) enum CommitResult {
+    Done(ReceiptResult),
+    /// The batch is safe in the log, and whoever waits for it carries it out.
+    Apply(Box<ApplyTask>),
+}
+
+/// Who is told what became of a batch, by its place in the group.
+pub(super) type Responder<'a> = &'a mut dyn FnMut(usize, CommitResult);
+
+/// Batches that come to the log together.
+pub(super) struct GroupCommit<'a> {
+    planned: Vec<(usize, PlannedBatch)>,
+    bytes: u64,
+    /// Whether batches may be given out as errands: nothing that waits for them comes after this.
+    pub(super) last: bool,
+    respond: Responder<'a>,
+}
+
+impl<'a> GroupCommit<'a> {
+    fn new(tell: Responder<'a>) -> GroupCommit<'a> {
+        GroupCommit { planned: Vec::new(), bytes: 0, last: false, respond: tell }
+    }
+
+    pub(super) fn complete(&mut self, ticket: Option<usize>, outcome: ReceiptResult) {
+        if let Some(ticket) = ticket {
+            (self.respond)(ticket, CommitResult::Done(outcome));
+        }
+    }
+
+    pub(super) fn hand_off(&mut self, ticket: Option<usize>, task: ApplyTask) {
+        if let Some(ticket) = ticket {
+            (self.respond)(ticket, CommitResult::Apply(Box::new(task)));
+        }
+    }
+}
+
+fn record_size(planned: &PlannedBatch) -> u64 {
+    RECORD_OVERHEAD + planned.ops.iter().map(LogOp::max_size).sum::<u64>()
+}
+
+impl StoreCore {
+    pub(super) fn new(disk: Arc<dyn Disk>, mut options: Options) -> StoreCore {
+        // Twice as many are open in a large batch, and the process needs some for itself.
+        options.open_files = options.open_files.min(disk.max_open_files() / 4).max(1);
+        StoreCore {
+            disk,
+            options,
+            log: None,
+            files: HashMap::new(),
+            dirs: BTreeSet::new(),
+            synced_dirs: BTreeSet::new(),
+            path_tracker: PathTracker::default(),
+            known_contents: KnownContents::default(),
+            pending_state: PendingState::default(),
+            pending: Vec::new(),
+            undone_paths: PathSet::default(),
+            pending_control_records: Vec::new(),
+            staged: 0,
+            apply_tasks: Arc::default(),
+            courtesy: Courtesy::default(),
+            temp_count: 0,
+            staged_count: Arc::default(),
+            kept_files: KeptFiles::default(),
+            writers: 0,
+            poisoned: None,
+            blocked: Vec::new(),
+            reported: BTreeSet::new(),
+        }
+    }
+
+    /// Commits several independent batches with one flush; each gets its own answer, once.
+    ///
+    /// If the group is `shared` by several threads, the answer may be an errand, which must be handed on.
+    pub(super) fn commit_group(
+        &mut self,
+        batches: Vec<CommitRequest>,
+        shared: bool,
+        tell: Responder<'_>,
+    ) {
+        let mut round = GroupCommit::new(tell);
+        for (ticket, batch) in batches.into_iter().enumerate() {
+            if let Err(error) = self.plan_request(ticket, batch, &mut round) {
+                round.complete(Some(ticket), Err(error));
+            }
+        }
+        round.last = shared && self.files.len() <= self.options.open_files;
+        if let Err(error) = self.write_group(&mut round) {
+            self.fail_group(&mut round, &error);
+        }
+        self.staged = 0;
+        if self.files.len() > self.options.open_files && !round.last {
+            // The commits are safe whatever becomes of this; if it fails, the next one is told.
+            drop(self.checkpoint());
+        }
+    }
+
+    fn plan_request(
+        &mut self,
+        ticket: usize,
+        (validated, durability): CommitRequest,
+        round: &mut GroupCommit<'_>,
+    ) -> Result<(), StoreError> {
+        self.check_usable()?;
+        self.ensure_log()?;
+        if validated.steps.iter().any(|step| !matches!(step, Step::Append { .. })) {
+            self.await_apply_tasks()?;
+        }
+        if self.pending_state.conflicts_with(&validated.steps)
+            || !self.path_tracker.find_conflicts(&validated.steps).is_empty()
+        {
+            self.complete_group(round)?;
+            let clashes = self.path_tracker.find_conflicts(&validated.steps);
+            if !clashes.is_empty() {
+                self.barrier(clashes)?;
+            }
+        }
+        self.undone_paths.clear();
+        let planned = plan_batch(self, validated, durability)?;
+        let size = record_size(&planned);
+        let room = self.ensure_log_space(size, round).and_then(|()| {
+            // To make room, batches were applied on which this one may have been planned.
+            let overtaken = planned.overlaps(&self.undone_paths);
+            if overtaken { Err(StoreError::Overtaken) } else { Ok(()) }
+        });
+        if let Err(error) = room {
+            self.discard(planned.hints);
+            return Err(error);
+        }
+        self.pending_state.record_batch(&planned);
+        self.path_tracker.record_ops(&planned.ops);
+        self.known_contents.record_ops(&planned.ops);
+        round.bytes += size;
+        round.planned.push((ticket, planned));
+        Ok(())
+    }
+
+    pub(super) fn check_usable(&self) -> Result<(), StoreError> {
+        match &self.poisoned {
+            Some(cause) => Err(StoreError::Poisoned { cause: Arc::clone(cause) }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn poison(&mut self, cause: StoreError) -> StoreError {
+        let cause = match cause {
+            StoreError::Poisoned { cause } => cause,
+            other => Arc::new(other),
+        };
+        let cause = self.poisoned.get_or_insert(cause);
+        StoreError::Poisoned { cause: Arc::clone(cause) }
+    }
+
+    /// Makes sure that a record of `size` bytes fits into the log.
+    fn ensure_log_space(
+        &mut self,
+        size: u64,
+        round: &mut GroupCommit<'_>,
+    ) -> Result<(), StoreError> {
+        if round.bytes > 0 && round.bytes + size > MAX_GROUP_BYTES {
+            self.complete_group(round)?;
+        }
+        let Some(log) = &mut self.log else { return Ok(()) };
+        let header: u64 = self.pending_control_records.iter().map(Record::size_at_most).sum();
+        let needed = round.bytes + header + size;
+        // Few files are flushed quickly, unless one batch after the other would fill the log.
+        let large = needed > log.capacity() / 4;
+        if log.free_bytes() < needed && (large || self.files.len() > FEW_FILES) {
+            let wanted = (log.capacity() * 2).max(needed * LARGE_BATCHES);
+            // If the disk has no room for that, the log is recycled as it is.
+            drop(log.extend(wanted.min(self.options.max_log_size)));
+        }
+        if log.free_bytes() >= needed {
+            return Ok(());
+        }
+        self.complete_group(round)?;
+        self.checkpoint()?;
+        let Some(log) = &mut self.log else { return Ok(()) };
+        let path = log.number.file();
+        log.extend(super::log::RECORDS + size).map_err(StoreError::io("extend", &path))
+    }
+
+    /// Writes what the round has planned, and flushes and applies it if anybody asked for that.
+    fn write_group(&mut self, round: &mut GroupCommit<'_>) -> Result<(), StoreError> {
+        if round.planned.is_empty() {
+            return Ok(());
+        }
+        let flush = round.planned.iter().any(|(_, planned)| planned.is_urgent());
+        self.log_group(round)?;
+        if flush || self.pending.len() > MAX_PENDING {
+            return self.complete_pending(round);
+        }
+        if let Some(log) = &mut self.log {
+            log.mark_acknowledged();
+        }
+        for pending in &mut self.pending {
+            let receipt = std::mem::take(&mut pending.planned.receipt);
+            round.complete(pending.ticket.take(), Ok(receipt));
+        }
+        Ok(())
+    }
+
+    /// Writes, flushes and applies everything that came before.
+    fn complete_group(&mut self, round: &mut GroupCommit<'_>) -> Result<(), StoreError> {
+        let done = self.log_group(round).and_then(|()| self.complete_pending(round));
+        done.inspect_err(|error| self.fail_group(round, error))
+    }
+
+    fn fail_group(&mut self, round: &mut GroupCommit<'_>, error: &StoreError) {
+        for (ticket, planned) in std::mem::take(&mut round.planned) {
+            self.discard(planned.hints);
+            round.complete(Some(ticket), Err(error.clone()));
+        }
+        for pending in std::mem::take(&mut self.pending) {
+            round.complete(pending.ticket, Err(error.clone()));
+        }
+        self.pending_state.clear();
+        self.known_contents.clear();
+        round.bytes = 0;
+    }
+
+    /// Writes the records of the round into the log.
+    fn log_group(&mut self, round: &mut GroupCommit<'_>) -> Result<(), StoreError> {
+        if round.planned.is_empty() {
+            return Ok(());
+        }
+        let mut records = std::mem::take(&mut self.pending_control_records);
+        let first = records.len() as u64 + self.log.as_ref().map_or(0, |log| log.count);
+        for (_, planned) in &mut round.planned {
+            planned.keep_staged();
+            records.push(Record::Batch(std::mem::take(&mut planned.ops)));
+        }
+        self.write_log(&records)?;
+        let batches = records.into_iter().filter_map(|record| match record {
+            Record::Batch(ops) => Some(ops),
+            Record::Abort(_) | Record::Barrier(_) => None,
+        });
+        let planned = std::mem::take(&mut round.planned);
+        for (index, ((ticket, mut planned), ops)) in (first..).zip(planned.into_iter().zip(batches))
+        {
+            planned.ops = ops;
+            self.pending.push(PendingBatch { planned, index, ticket: Some(ticket) });
+        }
+        round.bytes = 0;
+        Ok(())
+    }
+
+    pub(super) fn write_log(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        let Some(log) = &mut self.log else { return Err(StoreError::ReadOnly) };
+        let path = log.number.file();
+        log.write(records).map_err(|error| self.poison(StoreError::io("write", &path)(error)))
+    }
+
+    pub(super) fn sync_log(&mut self, why: Flush) -> Result<(), StoreError> {
+        let Some(log) = &mut self.log else { return Ok(()) };
+        let path = log.number.file();
+        log.sync(why).map_err(|error| self.poison(StoreError::io("flush", &path)(error)))?;
+        if self.pending_control_records.is_empty() {
+            self.remove_settled();
+        }
+        Ok(())
+    }
+
+    /// Flushes the log and applies all that is pending.
+    fn complete_pending(&mut self, round: &mut GroupCommit<'_>) -> Result<(), StoreError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        self.sync_log(Flush::Commit)?;
+        self.apply_pending(round)
+    }
+
+    /// Applies commits that were acknowledged as written, so that they can be read.
+    pub(super) fn apply_buffered(&mut self) -> Result<(), StoreError> {
+        self.check_usable()?;
+        self.complete_pending(&mut GroupCommit::new(&mut |_, _| {}))
+    }
+
+    /// Flushes what the log says about these names, so that they can begin another life.
+    fn barrier(&mut self, names: Vec<FilePath>) -> Result<(), StoreError> {
+        let within = |path: &FilePath| names.iter().any(|name| path.is_within(name));
+        self.flush_files(within, Flush::BarrierFile, Flush::BarrierDir)?;
+        self.path_tracker.apply_barrier(&names);
+        self.kept_files.settle(&names);
+        self.pending_control_records.push(Record::Barrier(names));
+        Ok(())
+    }
+
+    /// Carries everything that was committed into the plain files for good, and recycles the log.
+    pub(super) fn checkpoint(&mut self) -> Result<(), StoreError> {
+        self.apply_buffered()?;
+        let Some(log) = &self.log else { return Ok(()) };
+        if log.count == 0 {
+            return Ok(());
+        }
+        self.flush_files(|_| true, Flush::CheckpointFile, Flush::CheckpointDir)?;
+        let Some(log) = &mut self.log else { return Ok(()) };
+        let path = log.number.file();
+        if let Err(error) = log.recycle() {
+            return Err(self.poison(StoreError::io("recycle", &path)(error)));
+        }
+        log.shrink(self.options.max_log_size);
+        self.path_tracker = PathTracker::default();
+        self.known_contents.forget_dirs();
+        self.pending_control_records.clear();
+        self.files.clear();
+        self.remove_kept();
+        Ok(())
+    }
+
+    /// Makes everything in `scopes` safe without the log, so that another process may change it.
+    pub(super) fn release(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {
+        self.writers -= 1;
+        if self.writers == 0 {
+            return self.checkpoint();
+        }
+        self.apply_buffered()?;
+        // Names that were settled before a batch which then failed: the log does not say so yet.
+        if self.path_tracker.has_uses_within(scopes) || !self.pending_control_records.is_empty() {
+            self.barrier(scopes.to_vec())?;
+            let size: u64 = self.pending_control_records.iter().map(Record::size_at_most).sum();
+            if self.log.as_ref().is_some_and(|log| log.free_bytes() < size) {
+                return self.checkpoint();
+            }
+            let records = std::mem::take(&mut self.pending_control_records);
+            self.write_log(&records)?;
+            self.sync_log(Flush::Release)?;
+        }
+        Ok(())
+    }
+
+    /// A name for a temporary file that nothing has.
+    pub(super) fn temp_name(&mut self) -> Result<FilePath, StoreError> {
+        let dir = known_own_path(&["tmp"]);
+        ensure_dir(&*self.disk, &dir, &mut Vec::new())?;
+        let prefix = self.log.as_ref().map_or_else(String::new, |log| log.number.temp_prefix());
+        loop {
+            self.temp_count += 1;
+            let path = known_own_path(&["tmp", &format!("{prefix}{}", self.temp_count)]);
+            if self.disk.stat(&path).map_err(StoreError::io("look at", &path))?.is_none() {
+                return Ok(path);
+            }
+        }
+    }
+
+    /// Clears away what was prepared for a batch that will not be.
+    pub(super) fn discard(&self, hints: Vec<ApplyHint>) {
+        for hint in hints {
+            if let ApplyHint::Staged(staged) = hint
+                && staged.staged_file.is_none()
+            {
+                // It is swept away when the log changes hands; here it is only a courtesy.
+                drop(self.disk.remove(&staged.temp));
+            }
+        }
+    }
+}

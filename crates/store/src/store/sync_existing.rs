@@ -1,0 +1,162 @@
+//! What stands under a name before a commit replaces or removes it is flushed first.
+//!
+//! Another program may have saved it without a flush. Then a power cut could bring back what was there before
+//! that save, which recovery would take for a change that came after the commit.
+//!
+//! Files are flushed one by one while a batch is planned, and their directories once for all of them, when
+//! everything was read.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::StoreError;
+use super::fingerprint::Fingerprint;
+use super::quarantine::fingerprint_range;
+use super::record::LogOp;
+use super::store_core::StoreCore;
+use super::tracked_files::sync_dir;
+use crate::disk::{FileAccess, FileKind, FileStat, Flush};
+use everturn_json::names::FilePath;
+
+/// How many contents are remembered; a content that is forgotten costs a flush.
+const MAX_KNOWN: usize = 4096;
+
+/// Contents of files that need no such flush.
+#[derive(Default)]
+pub(super) struct KnownContents {
+    /// What we gave to a file: it is flushed, or the log has it.
+    contents: HashMap<FilePath, Fingerprint>,
+    /// Directories that were flushed since the last checkpoint.
+    dirs: HashSet<FilePath>,
+    /// Directories that are to be flushed before the batch that is being planned comes to the log.
+    unflushed_dirs: BTreeSet<FilePath>,
+}
+
+impl KnownContents {
+    /// Takes note of a batch that is being logged.
+    pub(super) fn record_ops(&mut self, ops: &[LogOp]) {
+        for op in ops {
+            match op {
+                LogOp::Replace { file, new, .. } => {
+                    if self.contents.len() >= MAX_KNOWN {
+                        self.contents.clear();
+                    }
+                    self.contents.insert(file.clone(), new.fingerprint());
+                }
+                LogOp::Cut { file, .. } | LogOp::Append { file, .. } => {
+                    self.contents.remove(file);
+                }
+                LogOp::Rename { .. } | LogOp::Remove { .. } => {
+                    let gone = |path: &FilePath| op.paths().any(|name| path.is_within(name));
+                    self.contents.retain(|path, _| !gone(path));
+                    self.dirs.retain(|path| !gone(path));
+                }
+            }
+        }
+    }
+
+    /// Other programs may change directories at any time. For names that nothing has, once for each checkpoint
+    /// will do.
+    pub(super) fn forget_dirs(&mut self) {
+        self.dirs.clear();
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.contents.clear();
+        self.dirs.clear();
+    }
+
+    /// Takes note that the name `path` was read, and may have been changed by another program.
+    fn read_name(&mut self, path: &FilePath) {
+        self.unflushed_dirs.extend(path.parent());
+    }
+
+    /// The same for a name of which nothing tells that another program was there.
+    fn read_quiet_name(&mut self, path: &FilePath) {
+        let flushed = path.parent().is_none_or(|dir| self.dirs.contains(&dir));
+        if !flushed {
+            self.read_name(path);
+        }
+    }
+}
+
+impl StoreCore {
+    /// Flushes a file that is about to be replaced, unless its content is known to be safe. Its directory waits
+    /// for [`Core::secure_dirs`].
+    pub(super) fn sync_before_replace(
+        &mut self,
+        path: &FilePath,
+        was: Option<Fingerprint>,
+    ) -> Result<(), StoreError> {
+        match was {
+            Some(was) if self.known_contents.contents.get(path) == Some(&was) => {}
+            Some(_) => {
+                self.sync_existing_file(path)?;
+                self.known_contents.read_name(path);
+            }
+            // Another program has removed it.
+            None if self.known_contents.contents.contains_key(path) => {
+                self.known_contents.read_name(path)
+            }
+            None => self.known_contents.read_quiet_name(path),
+        }
+        Ok(())
+    }
+
+    /// Flushes the directories of names that were read to plan a batch, before it comes to the log.
+    pub(super) fn secure_dirs(&mut self) -> Result<(), StoreError> {
+        while let Some(dir) = self.known_contents.unflushed_dirs.pop_first() {
+            sync_dir(&*self.disk, &dir, Flush::ExistingDir)?;
+            self.known_contents.dirs.insert(dir);
+        }
+        Ok(())
+    }
+
+    /// Flushes a file on whose content commits are about to count.
+    pub(super) fn sync_existing(&mut self, path: &FilePath) -> Result<(), StoreError> {
+        self.check_usable()?;
+        self.sync_existing_file(path)?;
+        self.known_contents.read_name(path);
+        self.secure_dirs()
+    }
+
+    /// Flushes a file or directory tree that is about to be removed.
+    pub(super) fn sync_before_remove(
+        &mut self,
+        path: &FilePath,
+        stat: FileStat,
+    ) -> Result<(), StoreError> {
+        self.flush_files(|file| file.is_within(path), Flush::ExistingFile, Flush::ExistingDir)?;
+        if stat.kind == FileKind::File && self.has_known_content(path, stat)? {
+            self.known_contents.read_quiet_name(path);
+            return Ok(());
+        }
+        let mut open = vec![(path.clone(), stat.kind)];
+        while let Some((path, kind)) = open.pop() {
+            match kind {
+                FileKind::File => self.sync_existing_file(&path)?,
+                FileKind::Dir => {
+                    let listing = self.disk.list(&path).map_err(StoreError::io("list", &path))?;
+                    let children = listing.entries.iter().filter(|entry| !entry.linked);
+                    open.extend(children.map(|entry| (path.join(&entry.name), entry.kind)));
+                    sync_dir(&*self.disk, &path, Flush::ExistingDir)?;
+                }
+                FileKind::LinkOutside | FileKind::Other => {}
+            }
+        }
+        self.known_contents.read_name(path);
+        Ok(())
+    }
+
+    /// Whether a file has the content that this process has given it.
+    fn has_known_content(&self, path: &FilePath, stat: FileStat) -> Result<bool, StoreError> {
+        let Some(known) = self.known_contents.contents.get(path) else { return Ok(false) };
+        let file = self.disk.open(path, FileAccess::Read).map_err(StoreError::io("open", path))?;
+        let found = fingerprint_range(&*file, 0, stat.len);
+        Ok(found.map_err(StoreError::io("read", path))? == *known)
+    }
+
+    fn sync_existing_file(&self, path: &FilePath) -> Result<(), StoreError> {
+        let file = self.disk.open(path, FileAccess::Read).map_err(StoreError::io("open", path))?;
+        file.sync(Flush::ExistingFile).map_err(StoreError::io("flush", path))
+    }
+}
