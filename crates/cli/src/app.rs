@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 
-use clap::Parser;
 use clap::error::ErrorKind;
 use everturn::disk::RealDisk;
 use everturn::store::ran_out_of_files;
@@ -28,7 +27,7 @@ pub(crate) fn run(words: &[OsString]) -> Exit {
         Ok(false) => {}
         Err(error) => return print_error(&error),
     }
-    match Arguments::try_parse_from(words) {
+    match Arguments::parse_words(words) {
         Ok(arguments) => {
             let result = execute(arguments);
             recovered::report();

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{ColorChoice, Parser, ValueEnum};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use everturn::format;
 
-use crate::commands::Command;
+use crate::commands::{Command, GROUPS};
 use crate::exit;
 
 const EXAMPLES: &str = "\
@@ -56,6 +56,38 @@ pub(crate) struct GlobalOptions {
     pub(crate) color: ColorChoice,
 }
 
+impl Arguments {
+    /// Parses the words of a command line. The error may also be the answer to `--help` or `--version`.
+    pub(crate) fn parse_words(words: &[OsString]) -> Result<Arguments, clap::Error> {
+        let mut command = grouped_command();
+        let mut matches = command.try_get_matches_from_mut(words)?;
+        Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    }
+}
+
+/// The command line, with the commands of `--help` in groups.
+fn grouped_command() -> clap::Command {
+    let command = Arguments::command();
+    let header = *command.get_styles().get_header();
+    let literal = *command.get_styles().get_literal();
+    let shown =
+        |name: &&&str| command.find_subcommand(name).is_some_and(|found| !found.is_hide_set());
+    let mut groups = String::new();
+    for (heading, names) in GROUPS {
+        groups.push_str(&format!("{header}{heading}:{header:#}\n"));
+        for name in names.iter().filter(shown) {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            groups.push_str(&format!("  {literal}{name:<11}{literal:#} {about}\n"));
+        }
+        groups.push('\n');
+    }
+    let options = format!("{header}Options:{header:#}\n{{options}}");
+    command.help_template(format!(
+        "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{options}{{after-help}}"
+    ))
+}
+
 /// The names of all layouts, those of other programs among them, as values of an option or argument.
 pub(crate) fn all_layouts() -> PossibleValuesParser {
     let all = format::ALL.iter().chain(format::EXTERNAL);
@@ -99,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_declaration_of_the_command_line_is_sound() {
-        <Arguments as clap::CommandFactory>::command().debug_assert();
+        Arguments::command().debug_assert();
     }
 
     fn check(words: &str, expect: ColorChoice) {

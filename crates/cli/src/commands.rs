@@ -1,5 +1,4 @@
-//! The commands, one file each and all of the same shape: what `--help` says about it stands on its
-//! `Args`, what it does in its `run`.
+//! The commands, one file each and all of the same shape: `Args` has the arguments and the help, `run` the behaviour.
 //!
 //! A new command is a file, its `mod` line, and its line in the registry.
 
@@ -9,6 +8,7 @@ mod branches;
 mod browse;
 mod campaign;
 mod check;
+mod codelia;
 mod commit;
 mod complete;
 mod completions;
@@ -21,6 +21,7 @@ mod edit;
 mod export;
 mod fork;
 mod import;
+mod linggen;
 mod ls;
 mod man;
 mod mark;
@@ -79,78 +80,104 @@ pub(crate) struct Context {
 }
 
 macro_rules! registry {
-    ($($command:ident => $module:ident,)*) => {
+    ($($heading:literal { $($(#[$attribute:meta])* $command:ident => $module:ident,)* })*) => {
         /// A command with its arguments.
         #[derive(Debug, clap::Subcommand)]
         pub(crate) enum Command {
-            $($command($module::Args),)*
+            $($($(#[$attribute])* $command($module::Args),)*)*
         }
 
         impl Command {
-            /// Does what the command is for.
+            /// Runs the command.
             pub(crate) fn run(&self, context: &mut Context) -> Result<Exit, EarlyExit> {
                 match self {
-                    $(Command::$command(args) => $module::run(args, context),)*
+                    $($(Command::$command(args) => $module::run(args, context),)*)*
                 }
             }
         }
+
+        /// The headings of `--help`, with the commands below each.
+        pub(crate) const GROUPS: &[(&str, &[&str])] = &[$(($heading, &[$(stringify!($module),)*]),)*];
     };
 }
 
-// The order is that of `--help`.
+// The order is that of `--help`. Hidden commands are old spellings.
 registry! {
-    Play => play,
-    New => new,
-    Append => append,
-    Edit => edit,
-    Regenerate => regenerate,
-    Sources => sources,
-    Ls => ls,
-    Search => search,
-    Browse => browse,
-    Show => show,
-    State => state,
-    Diff => diff,
-    Replay => replay,
-    Branches => branches,
-    Stats => stats,
-    Export => export,
-    Context => context,
-    Scene => scene,
-    Campaign => campaign,
-    Settings => settings,
-    Mark => mark,
-    Snapshot => snapshot,
-    Undo => undo,
-    Rewind => rewind,
-    Fork => fork,
-    Pause => pause,
-    Resume => resume,
-    Complete => complete,
-    Archive => archive,
-    Unarchive => unarchive,
-    Trash => trash,
-    Restore => restore,
-    Purge => purge,
-    Retention => retention,
-    Pin => pin,
-    Unpin => unpin,
-    Config => config,
-    Credentials => credentials,
-    Run => run,
-    Project => project,
-    Mission => mission,
-    Plan => plan,
-    Permissions => permissions,
-    Check => check,
-    Repair => repair,
-    Scan => scan,
-    Scrub => scrub,
-    Seal => seal,
-    Verify => verify,
-    Import => import,
-    Convert => convert,
-    Commit => commit,
-    Completions => completions,
-    Man => man,
+    "Play" {
+        Play => play,
+        New => new,
+        Append => append,
+        Edit => edit,
+        Regenerate => regenerate,
+        Scene => scene,
+        Campaign => campaign,
+        Settings => settings,
+    }
+    "Sessions" {
+        Ls => ls,
+        Pause => pause,
+        Resume => resume,
+        Complete => complete,
+        Archive => archive,
+        Unarchive => unarchive,
+        Trash => trash,
+        Restore => restore,
+        Purge => purge,
+        Pin => pin,
+        Unpin => unpin,
+        Retention => retention,
+    }
+    "Look and search" {
+        Show => show,
+        State => state,
+        Search => search,
+        Browse => browse,
+        Stats => stats,
+        Context => context,
+        Sources => sources,
+    }
+    "Time travel" {
+        Replay => replay,
+        Diff => diff,
+        Branches => branches,
+        Undo => undo,
+        Rewind => rewind,
+        Fork => fork,
+        Mark => mark,
+        Snapshot => snapshot,
+    }
+    "Share and convert" {
+        Export => export,
+        Import => import,
+        Convert => convert,
+    }
+    "Keep safe" {
+        Check => check,
+        Repair => repair,
+        Scan => scan,
+        Scrub => scrub,
+        Seal => seal,
+        Verify => verify,
+        Commit => commit,
+    }
+    "Agents' homes" {
+        Linggen => linggen,
+        Codelia => codelia,
+        #[command(hide = true)]
+        Run => run,
+        #[command(hide = true)]
+        Project => project,
+        #[command(hide = true)]
+        Mission => mission,
+        #[command(hide = true)]
+        Plan => plan,
+        #[command(hide = true)]
+        Permissions => permissions,
+    }
+    "Set-up" {
+        Config => config,
+        Credentials => credentials,
+        Completions => completions,
+        Man => man,
+    }
 }

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::report::report_outcome;
 use crate::{input, settings};
 
-/// Append a turn or a message, given as a JSON object on stdin
+/// Append a turn or a message, read as JSON from stdin
 ///
 /// A turn is stored whole or not at all, and the answer comes when it would survive a power cut. With
 /// --lines each line is a turn, answered as soon as it is safe; the first one that cannot be stored ends

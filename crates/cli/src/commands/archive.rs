@@ -7,7 +7,7 @@ use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::lifecycle::transition;
 
-/// Pack a completed session into one file
+/// Pack a completed session into an archive
 ///
 /// The archive is read back and compared before the session's directory goes to the trash, from which it
 /// can be restored.

@@ -10,7 +10,7 @@ use crate::json::JsonObject;
 use crate::output::{Output, escape_controls};
 use crate::sessions::FoundSession;
 
-/// List the other ways through a session
+/// List the branches of a session
 ///
 /// Some programs let a talk go on from any point of it, so that their sessions are trees. The main
 /// line, which `show` prints, leads to the newest message; everything else is in a branch. Records

@@ -7,7 +7,7 @@ use crate::browse;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 
-/// Look around in all sessions: list, preview, search as you type
+/// Browse all sessions: list, preview, search as you type
 ///
 /// Whatever is typed narrows the list, and finds what was said. Enter opens what is selected; keys to replay and to
 /// export it are shown at the bottom. It needs a terminal.

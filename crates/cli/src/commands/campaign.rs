@@ -14,7 +14,7 @@ use crate::narrator::{NarrationEvent, NarratorArgs};
 use crate::output::Output;
 use crate::{input, settings};
 
-/// Play turns from a script, replay answers, or choose who acts
+/// Run scripted turns, replay answers, or choose the active actor
 ///
 /// What a campaign has in common with other sessions is done by the commands for all of them: show, state,
 /// append, undo, rewind, fork and so on. `everturn settings` changes its settings.

@@ -21,7 +21,7 @@ use crate::progress::Progress;
 use crate::sessions::MOVE_TRIES;
 use crate::settings;
 
-/// Find damage in JSON and JSONL files, whatever program wrote them
+/// Check sessions and JSON files for damage
 ///
 /// Reads *.jsonl and *.ndjson files line by line and *.json files as documents, in a directory and all
 /// below it. In a game session or a campaign it also looks whether turns, changes, snapshots, states and

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::store_errors;
 
-/// Change files in batches, each whole or not at all
+/// Change files in atomic batches
 ///
 /// Reads one batch per line and answers each with one line, as soon as the batch would survive a power
 /// cut. While it runs it is the only writer of the scopes. It ends at the end of the input, or at the

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::lifecycle::transition;
 use crate::output::Output;
 
-/// End a session for good
+/// Complete a session
 ///
 /// A last snapshot is taken, and snapshots that are no longer needed are put away within the session:
 /// the last ten, those of scene ends, and one every hundred turns stay. It can be read as before.

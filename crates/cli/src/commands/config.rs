@@ -16,7 +16,7 @@ use crate::linggen;
 use crate::output::Output;
 use crate::settings;
 
-/// Show or change settings, and say where they come from
+/// Show or change settings and where they come from
 ///
 /// A flag counts before the environment, that before the project's file, that before the user's, and that before
 /// the defaults. Files are merged field by field, and a change keeps everything else in them as it is. With

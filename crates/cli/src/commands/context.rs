@@ -19,7 +19,7 @@ use crate::output::{Output, escape_controls};
 use crate::sessions::{FoundSession, resolve_turn};
 use crate::settings;
 
-/// Choose what of a chat log fits into the window of a model
+/// Select what fits into a model's context window
 ///
 /// Messages, states of tools, character cards and lorebook entries are counted offline, with a real vocabulary, and
 /// taken in the order of the strategy as far as they fit. What is left out is named with the reason. The result is

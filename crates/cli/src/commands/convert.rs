@@ -21,7 +21,7 @@ use crate::output::{Output, count_noun, escape_controls};
 use crate::sessions::{FoundSession, OpenRoot};
 use crate::{agent_homes, linggen, settings};
 
-/// Make a session into one of another layout or program
+/// Convert a session to another format or program
 ///
 /// The new session is built and compared with the old one before anything is written, written in one piece, read
 /// back and compared again. The old one stays as it is. What became of each entry is told: it was kept; it was changed,

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::input;
 use crate::output::Output;
 
-/// Keep, list and remove keys and tokens
+/// Store, list and remove keys and tokens
 ///
 /// A secret is read from stdin, or asked for on the terminal without showing it. It is kept in a file that only its
 /// owner may read, and what is printed of it is a mask. With `--layout codelia` or

@@ -10,7 +10,7 @@ use crate::report::report_outcome;
 use crate::sessions::resolve_turn;
 use crate::{input, settings};
 
-/// Give a message of a chat log another text, or throw it away
+/// Edit, delete or restore a message of a chat log
 ///
 /// The new text is read from stdin, and the old one is kept in the message's history. A message that is thrown
 /// away goes to the trash with its marks, and --restore takes it back.

@@ -22,7 +22,7 @@ use crate::sessions::{FoundSession, exit_after, print_findings, resolve_turn};
 use crate::turns::TurnRange;
 use crate::{exports, settings};
 
-/// Write a session as text, Markdown, HTML, PDF or JSON
+/// Export a session as text, Markdown, HTML, PDF or JSON
 ///
 /// Works for every layout. The HTML is one file that needs no network and no scripts, and nothing in the text
 /// ever runs. The PDF is typeset like a book. The JSON is a chat log, which everturn import takes. Keys, tokens

@@ -10,7 +10,7 @@ use crate::lifecycle::with_byte_progress;
 use crate::sessions::{print_findings, resolve_turn};
 use crate::settings;
 
-/// Begin a new session from a turn of another
+/// Fork a new session at a turn
 ///
 /// The new session has all turns up to that one, and knows where it comes from. The other one stays as
 /// it is.

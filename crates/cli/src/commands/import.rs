@@ -20,7 +20,7 @@ use crate::output::{Output, escape_controls};
 use crate::sessions::{Candidate, FoundSession, LookupResult, exit_after, print_findings};
 use crate::{games, settings};
 
-/// Take over an old game, a chat log, or a database of chat logs
+/// Import a legacy game, a chat log, or a chat database
 ///
 /// The file has frames, checkpoints, a worldState and a player. Frames become turns, checkpoints become
 /// snapshots, and what has no place in a session of today is kept in its metadata and turns, and listed.

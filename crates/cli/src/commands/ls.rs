@@ -22,7 +22,7 @@ use crate::{overview, settings};
 /// What a session can be, whether there is one like that or not.
 const STATUSES: [&str; 6] = ["active", "paused", "completed", "archived", "helper", "unknown"];
 
-/// List the sessions of a root, the last one to be changed first
+/// List sessions, most recently changed first
 ///
 /// Only the metadata of the sessions are read, and those only if they have changed since the last time. A session
 /// whose metadata are damaged is listed all the same, and what is wrong with it is said on stderr.

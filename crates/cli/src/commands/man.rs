@@ -11,7 +11,7 @@ use crate::args::Arguments;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 
-/// Print a manual page: of everturn, or of one of its commands
+/// Print a manual page
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

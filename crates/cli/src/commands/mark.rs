@@ -10,7 +10,7 @@ use crate::json::JsonObject;
 use crate::output::{Output, escape_controls};
 use crate::settings;
 
-/// Mark turns of a session, to find them again
+/// Mark turns, or list marks
 ///
 /// A mark has a name, and may be a bookmark, a chapter, a scene, an event or a decision. Marks are kept with the
 /// session; a fork or a rewind takes those of the turns that it keeps.

@@ -13,7 +13,7 @@ use crate::output::{Output, escape_controls};
 use crate::sessions::{OpenRoot, print_findings};
 use crate::settings;
 
-/// Set, end and list the missions of a project in Linggen's home
+/// Set, end or list the missions of a Linggen project
 ///
 /// One mission at most is active. Setting another ends it, and all that there ever were are kept.
 #[derive(Debug, clap::Args)]

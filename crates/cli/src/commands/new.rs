@@ -17,7 +17,7 @@ use crate::json::JsonObject;
 use crate::sessions::OpenRoot;
 use crate::{agent_homes, input, linggen, settings};
 
-/// Make a new session
+/// Create a session
 ///
 /// The id is printed. What the session starts with can be given by options or as one JSON object on
 /// stdin; options win. Fields that the layout does not know are kept.

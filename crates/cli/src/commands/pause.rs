@@ -7,7 +7,7 @@ use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::lifecycle::transition;
 
-/// Pause a session: a snapshot is taken, and it waits to be resumed
+/// Pause a session
 ///
 /// It moves from the active sessions to the paused ones. Everything about it can be read as before.
 #[derive(Debug, clap::Args)]

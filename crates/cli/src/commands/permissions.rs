@@ -15,7 +15,7 @@ use crate::linggen::{project_path, retry_linggen};
 use crate::output::{Output, escape_controls};
 use crate::store_errors;
 
-/// List, give and take the permissions of tools in a workspace
+/// List, allow or revoke tool permissions of a workspace
 ///
 /// They stand in .linggen/permissions.json of the workspace, where Linggen looks for them.
 #[derive(Debug, clap::Args)]

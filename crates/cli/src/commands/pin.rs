@@ -9,7 +9,7 @@ use crate::json::JsonObject;
 use crate::output::Output;
 use crate::settings;
 
-/// Say that a session is to stay, or list those
+/// Pin a session, or list pinned sessions
 ///
 /// `everturn retention` never moves a session to the trash that is pinned. A pin is kept beside the session, below
 /// .everturn/pins, and survives pausing, completing and archiving.

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::linggen::retry_linggen;
 use crate::output::{Output, escape_controls};
 
-/// List, show and change the plans in Linggen's home
+/// List, show or change Linggen plans
 ///
 /// A plan is a Markdown file with items that are ticked off. A change touches the mark, the status or the item that
 /// it is about, and nothing else that stands in the file.

@@ -14,7 +14,7 @@ use crate::output::{Output, escape_controls};
 use crate::sessions::{OpenRoot, print_findings};
 use crate::settings;
 
-/// List the projects in Linggen's home, and re-home those that moved
+/// List the projects in Linggen's home, or rehome moved ones
 ///
 /// The name of a project's directory is made from its path. Where that makes two projects the same, the second one
 /// gets a number, and both keep what is theirs.

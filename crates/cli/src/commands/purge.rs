@@ -7,7 +7,7 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Delete from the trash for good
+/// Delete sessions from the trash permanently
 ///
 /// Without `--yes` it only shows what would be deleted.
 #[derive(Debug, clap::Args)]

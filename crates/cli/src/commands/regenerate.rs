@@ -7,7 +7,7 @@ use super::edit::{read_text, revise};
 use crate::error::EarlyExit;
 use crate::exit::Exit;
 
-/// Tell a message of a chat log anew, or choose among its tellings
+/// Regenerate a message, or switch to another version
 ///
 /// The new text is read from stdin; what the message told before is kept, and --choose takes it back. If the message
 /// is the last one, the tools go back to what they were before it, and what the new text changes is changed.

@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::sessions::{FoundSession, OpenRoot};
 use crate::settings;
 
-/// Mend a damaged session, and keep every original
+/// Repair a damaged session and keep the originals
 ///
 /// Moves lines that are no records out of the logs, works out states and metadata anew from snapshots and
 /// changes, and sets bad snapshots and indexes aside. Turns are never renumbered. All that is changed or

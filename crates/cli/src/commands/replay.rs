@@ -15,7 +15,7 @@ use crate::sessions::{FoundSession, exit_after, print_findings};
 use crate::turns::TurnRange;
 use crate::{changes, replay};
 
-/// Step through a session: what was told, and what it changed
+/// Step through a session turn by turn
 ///
 /// On a terminal, keys go forth and back, let it play by itself, and change its speed; they are shown at
 /// the bottom. Otherwise the turns are printed one after the other.

@@ -6,7 +6,7 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
 
-/// Take a session out of the trash, back to where it was
+/// Restore a session from the trash
 ///
 /// It is named as `everturn trash` lists it, or by its id if there is only one of that id.
 #[derive(Debug, clap::Args)]

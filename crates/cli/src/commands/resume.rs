@@ -7,7 +7,7 @@ use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::lifecycle::transition;
 
-/// Make a paused session active again
+/// Resume a paused session
 ///
 /// It goes on exactly where it was.
 #[derive(Debug, clap::Args)]

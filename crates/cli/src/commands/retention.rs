@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::output::{Output, count_noun};
 use crate::{confirm, settings};
 
-/// Move sessions to the trash that need not stay
+/// Move expired sessions to the trash
 ///
 /// By when they were last active, how many there are, and how much room they take. When a session was last active
 /// is what its records say, never the times of files. `plan` says why each session would go, and changes nothing;

@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::sessions::print_findings;
 use crate::settings;
 
-/// Go back to an earlier turn
+/// Rewind a session to an earlier turn
 ///
 /// Text and state go back together. Nothing is lost: the session as it was becomes a branch, a paused
 /// session of its own.

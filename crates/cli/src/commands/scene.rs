@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::report::report_outcome;
 use crate::{input, settings};
 
-/// Begin or end a scene
+/// Start or end a scene
 ///
 /// The beginning and the end of a scene are turns of their own. A scene that still goes on ends when the
 /// next one begins.

@@ -18,7 +18,7 @@ use crate::progress::Progress;
 use crate::sessions::OpenRoot;
 use crate::{catalog, confirm, settings};
 
-/// Replace keys, tokens and passwords in sessions by placeholders
+/// Replace secrets in sessions with placeholders
 ///
 /// In the log, snapshots, checkpoints, archives and indexes of a session, in those of its branches, and in copies
 /// of them in the trash and the quarantine. Checksums are made right again, signatures and everything else stay

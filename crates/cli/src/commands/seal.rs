@@ -9,7 +9,7 @@ use crate::json::JsonObject;
 use crate::output::{Output, count_noun};
 use crate::settings;
 
-/// Seal a session, so that any later change of it is found
+/// Seal a session so that later changes are detected
 ///
 /// Keeps a chain of hashes over the records beside the session, below .everturn/seals; the session itself is not
 /// touched. `everturn verify` tells whether a record was changed, removed, inserted or moved since. What is

@@ -30,7 +30,7 @@ const WIDTH: usize = 160;
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Find what was said in any session
+/// Search the text of all sessions
 ///
 /// All words must be there. An index of all sessions is kept, and brought up to date first; it can be deleted at any
 /// time. What is found is named so that `everturn show` understands it. Sessions that could not be read are named on

@@ -14,7 +14,7 @@ use crate::output::escape_controls;
 use crate::sessions::{FoundSession, exit_after, print_findings, resolve_turn};
 use crate::turns::TurnRange;
 
-/// Print what was said and done in a session
+/// Print the entries of a session
 ///
 /// The entries are printed while they are read, so that long sessions need no memory. Lines that are
 /// damaged are left out and named on stderr, and the command then ends with status 4.

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::report::report_outcome;
 use crate::settings;
 
-/// Store the whole state of a session as it is now
+/// Store a snapshot of the current state
 ///
 /// Snapshots are taken by themselves from time to time; one more makes going to this turn faster.
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use crate::json::JsonObject;
 use crate::output::{Output, escape_controls};
 use crate::sources::{self, SourceLocation, SourceOrigin};
 
-/// Where sessions are looked for: list, add and remove folders
+/// List, add or remove the folders that are searched for sessions
 ///
 /// Everturn's own root, the homes of agents, and the folders of other programs are found where they
 /// usually are. Folders of other programs are only ever read. With --root, only that root is looked at.

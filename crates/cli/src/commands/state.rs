@@ -11,7 +11,7 @@ use crate::json::JsonObject;
 use crate::output::escape_controls;
 use crate::sessions::{exit_after, print_findings, resolve_turn};
 
-/// Print the state of a session, at its end or at any turn
+/// Print the state of a session, now or at a turn
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn state latest

@@ -10,7 +10,7 @@ use crate::output::{Output, escape_controls};
 use crate::overview;
 use crate::sessions::RootAccess;
 
-/// Count the tokens that sessions cost, by model
+/// Count tokens and cost by model
 ///
 /// Each answer of a model counts once, however many lines repeat what it cost. Without a session, all
 /// sessions of all sources are summed. What a session does not tell is not guessed.

@@ -10,7 +10,7 @@ use crate::json::JsonObject;
 use crate::lifecycle::transition;
 use crate::output::Output;
 
-/// Throw a session away, or list what was thrown away
+/// Move a session to the trash, or list the trash
 ///
 /// Nothing is deleted: the session, or its archive, moves to the trash of its root, and `everturn restore`
 /// takes it out again. Only `everturn purge` deletes.

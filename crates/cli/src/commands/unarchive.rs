@@ -7,7 +7,7 @@ use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::lifecycle::transition;
 
-/// Take a session out of its archive
+/// Unpack an archived session
 ///
 /// The whole archive is checked before anything is written. It goes to the trash afterwards.
 #[derive(Debug, clap::Args)]

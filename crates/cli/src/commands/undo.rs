@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::report::report_outcome;
 use crate::settings;
 
-/// Take back what the last turns have changed
+/// Undo the last turns
 ///
 /// A new turn is stored that makes the state what it was before them. The turns stay in the log, and an
 /// undo can be undone.

@@ -7,7 +7,7 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Say that a session need no longer stay
+/// Unpin a session
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

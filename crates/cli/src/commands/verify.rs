@@ -8,7 +8,7 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Tell whether a session is still what was sealed
+/// Verify a sealed session
 ///
 /// Names every record that was changed, removed, inserted or moved since `everturn seal`. What was appended is
 /// counted. Ends with status 3 if something is not as it was. Nothing is written.

@@ -7,6 +7,7 @@
 
 mod docs;
 mod layers;
+mod names;
 mod repository;
 mod source;
 mod text;
@@ -32,6 +33,11 @@ macro_rules! rules {
 rules! {
     layers::crates_are_members,
     layers::crates_depend_on_lower_ones,
+    names::type_names_are_unique,
+    names::type_names_are_nouns,
+    names::replaced_words_are_gone,
+    names::methods_are_in_few_files,
+    names::front_pages_name_every_module,
     source::files_are_small,
     source::modules_are_files_with_names,
     source::modules_are_declared,

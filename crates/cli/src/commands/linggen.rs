@@ -1,0 +1,37 @@
+//! `everturn linggen`: the commands that only Linggen's home has.
+
+use super::{Context, mission, permissions, plan, project, run};
+use crate::error::EarlyExit;
+use crate::exit::Exit;
+
+/// Projects, missions, plans, permissions and runs in Linggen's home
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  everturn linggen project list
+  everturn linggen plan list
+  everturn linggen run list")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: LinggenCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum LinggenCommand {
+    Project(project::Args),
+    Mission(mission::Args),
+    Plan(plan::Args),
+    Permissions(permissions::Args),
+    Run(run::Args),
+}
+
+pub(crate) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    context.layout = Some("linggen".to_owned());
+    match &args.command {
+        LinggenCommand::Project(args) => project::run(args, context),
+        LinggenCommand::Mission(args) => mission::run(args, context),
+        LinggenCommand::Plan(args) => plan::run(args, context),
+        LinggenCommand::Permissions(args) => permissions::run(args, context),
+        LinggenCommand::Run(args) => run::run(args, context),
+    }
+}
