@@ -30,8 +30,8 @@ Examples:
   everturn repair --dry-run session-abc123
   everturn repair session-abc123
   everturn repair --undo session-abc123
-  everturn repair --dry-run --into ~/mended codex:5973b6c0
-  everturn repair --into ~/mended codex:5973b6c0")]
+  everturn repair --dry-run --into ~/repaired codex:5973b6c0
+  everturn repair --into ~/repaired codex:5973b6c0")]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
     #[arg(value_name = "SESSION")]

@@ -76,8 +76,8 @@ impl<'a> FilesStream<'a> {
             arguments.push("--written".to_owned());
         }
         let arguments = self.stage.arguments(&self.model.root, &arguments);
-        let is_doomed = self.rng.u8(..100) < KILLED;
-        let is_aimed = is_doomed && self.rng.bool();
+        let is_condemned = self.rng.u8(..100) < KILLED;
+        let is_aimed = is_condemned && self.rng.bool();
         let aim = is_aimed.then(|| Aim::choose(&mut self.rng));
         let mut writer = self.stage.everturn.start(&arguments, aim)?;
         let first = self.model.batches.len();
@@ -85,7 +85,7 @@ impl<'a> FilesStream<'a> {
         let mut open = None;
         let mut killer = None;
         for number in 1..=count {
-            if number == count && is_doomed && !is_aimed {
+            if number == count && is_condemned && !is_aimed {
                 let after = Duration::from_micros(self.rng.u64(..10_000));
                 killer = writer.pid().map(|pid| kill_later(pid, after));
             }
@@ -117,7 +117,7 @@ impl<'a> FilesStream<'a> {
             }
             return Ok(());
         }
-        if status.code().is_some() && !is_doomed {
+        if status.code().is_some() && !is_condemned {
             self.model.failures.push(format!("{}: {}", self.model.scope, short(&stderr)));
         }
         self.resynchronise(open)

@@ -51,8 +51,8 @@ impl<'a> LifecycleStream<'a> {
     pub(crate) fn run(mut self) -> Result<LifecycleModel, PowercutError> {
         while self.stage.goes_on() && self.model.failures.is_empty() {
             let command = self.choose()?;
-            let is_doomed = self.rng.u8(..100) < KILLED;
-            let aim = is_doomed.then(|| Aim::choose(&mut self.rng));
+            let is_condemned = self.rng.u8(..100) < KILLED;
+            let aim = is_condemned.then(|| Aim::choose(&mut self.rng));
             self.execute(command, aim)?;
         }
         Ok(self.model)

@@ -80,8 +80,8 @@ impl<'a> SessionStream<'a> {
 
     /// One process: some items, and a clean or a violent end.
     fn one_process(&mut self) -> Result<(), PowercutError> {
-        let is_doomed = self.rng.u8(..100) < KILLED;
-        let is_aimed = is_doomed && self.rng.bool();
+        let is_condemned = self.rng.u8(..100) < KILLED;
+        let is_aimed = is_condemned && self.rng.bool();
         let is_single = self.rng.u8(..100) < 25;
         let arguments = if is_single {
             self.format.append_one(&self.model.id)
@@ -95,7 +95,7 @@ impl<'a> SessionStream<'a> {
         let mut open = None;
         let mut killer = None;
         for number in 1..=count {
-            if number == count && is_doomed && !is_aimed {
+            if number == count && is_condemned && !is_aimed {
                 let after = Duration::from_micros(self.rng.u64(..15_000));
                 killer = writer.pid().map(|pid| kill_later(pid, after));
             }
@@ -117,7 +117,7 @@ impl<'a> SessionStream<'a> {
         if status.success() && open.is_none() {
             return Ok(());
         }
-        let may_fail = is_doomed || self.company == Company::Foreign;
+        let may_fail = is_condemned || self.company == Company::Foreign;
         if status.code().is_some() && !may_fail {
             let message = format!("{} failed: {}", self.model.id, short(&stderr));
             self.model.failures.push(message);

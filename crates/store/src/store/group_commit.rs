@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn appends_of_a_shared_group_are_errands_of_those_who_wait() {
+    fn appends_of_a_shared_group_are_apply_tasks_of_the_waiting_threads() {
         let disk = SimDisk::new();
         let core = begun(&disk);
         let mut tasks = Vec::new();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_errand_that_nobody_runs_leaves_the_store_in_doubt_and_the_batch_in_the_log() {
+    fn an_apply_task_that_never_runs_leaves_the_batch_in_the_log() {
         let disk = SimDisk::new();
         let core = begun(&disk);
         let batches = (0..SESSIONS).map(|session| turn(session, 2)).collect();
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_errand_that_fails_leaves_nothing_and_the_others_go_on() {
+    fn a_failed_apply_task_leaves_nothing_and_the_others_continue() {
         for lasting in [false, true] {
             every_failure_is_answered(FaultKind::Error(28), lasting);
             every_failure_is_answered(FaultKind::Short, lasting);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_among_errands_leaves_every_batch_whole() {
+    fn a_crash_among_apply_tasks_leaves_every_batch_whole() {
         every_failure_is_answered(FaultKind::Crash, false);
     }
 }

@@ -58,7 +58,7 @@ fn a_refused_key_is_said_and_never_shown() {
 }
 
 #[test]
-fn what_asking_again_would_not_mend_is_said_at_once() {
+fn errors_that_a_retry_cannot_fix_are_reported_at_once() {
     for (status, expect) in [
         (404, "knows no such address or model (404): no model"),
         (400, "refused the request (400): no model"),
@@ -164,7 +164,7 @@ fn an_answer_without_end_is_not_read_to_its_end() {
 }
 
 #[test]
-fn an_answer_that_was_cut_off_by_its_length_says_how_to_mend_it() {
+fn a_truncated_answer_says_how_to_fix_it() {
     let body = json!({"choices": [{"message": {"content": "{\"assistant_text\": \"A to"}, "finish_reason": "length"}]});
     let outcome = play(vec![ServerStep::Reply(200, "", body.to_string())]);
     let (error, passing) = outcome.error();

@@ -47,7 +47,7 @@ fn a_chain_is_one_line_and_turns_begin_with_prompts() {
 }
 
 #[test]
-fn what_was_asked_again_is_a_strand_and_the_newest_way_the_main_line() {
+fn a_repeated_prompt_starts_a_branch_and_the_newest_is_the_main_line() {
     check(
         "p m0 p1 m2 p1 m4",
         ForkPolicy::PromptsOnly,
@@ -109,7 +109,7 @@ fn other_beginnings_helpers_and_twins_have_lines_of_their_own() {
 }
 
 #[test]
-fn a_strand_may_leave_a_strand() {
+fn a_branch_may_leave_a_branch() {
     let linearized = linearize(&nodes("p m0 p1 m2 p3 p3 p1"), ForkPolicy::PromptsOnly, None);
     assert_eq!(
         shown(&linearized),
