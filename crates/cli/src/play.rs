@@ -140,7 +140,7 @@ fn converse(
         match console.ask().map_err(failed)? {
             ConsoleInput::End => next = NextStep::Leave,
             ConsoleInput::Interrupted if std::mem::replace(&mut leaving, true) => {
-                next = NextStep::Leave
+                next = NextStep::Leave;
             }
             ConsoleInput::Interrupted => {
                 page.say(BlockStyle::Faint, "Ctrl-C once more leaves, and so does /quit.");

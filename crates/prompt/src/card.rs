@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn names_are_put_in_their_places() {
         let check = |text: &str, expect: &str| {
-            assert_eq!(substitute_names(text, "Rem", "{{char}}"), expect)
+            assert_eq!(substitute_names(text, "Rem", "{{char}}"), expect);
         };
         check("", "");
         check("{{char}} and {{CHAR}} and <BOT>", "Rem and Rem and Rem");

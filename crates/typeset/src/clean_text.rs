@@ -112,7 +112,7 @@ pub(crate) fn append_clean(out: &mut String, text: &str, spaces: WhitespaceMode)
             CharAction::Stay => out.push(c),
             // The letters are as far from their controls as the question mark is from delete.
             CharAction::Caret => {
-                out.extend(['^', char::from_u32(u32::from(c) ^ 0x40).unwrap_or('?')])
+                out.extend(['^', char::from_u32(u32::from(c) ^ 0x40).unwrap_or('?')]);
             }
             CharAction::Instead(sign) => out.push(sign),
             CharAction::Gone => continue,

@@ -131,7 +131,7 @@ impl Args {
         match self.sort {
             ListOrder::Updated => {}
             ListOrder::Created => {
-                sessions.sort_by_key(|one| std::cmp::Reverse(one.summary.created))
+                sessions.sort_by_key(|one| std::cmp::Reverse(one.summary.created));
             }
             ListOrder::Turns => sessions.sort_by_key(|one| std::cmp::Reverse(one.summary.turns)),
             ListOrder::Title => sessions.sort_by_cached_key(|one| one.summary.title.to_lowercase()),

@@ -177,7 +177,7 @@ impl Narrator for Endpoint {
                     None => return Err(NarratorError::passing(reason)),
                 },
                 RequestFailure::Refused { reason } if self.drop_rejected_option(&reason) => {
-                    tried -= 1
+                    tried -= 1;
                 }
                 RequestFailure::Slow { reason } => return Err(NarratorError::passing(reason)),
                 RequestFailure::Refused { reason } | RequestFailure::Final { reason } => {

@@ -99,7 +99,7 @@ fn play_with(
             NarrationEvent::Text(text) => screen.borrow_mut().push_str(text),
             NarrationEvent::Again => screen.borrow_mut().push('~'),
             NarrationEvent::Remark(warning) => {
-                screen.borrow_mut().push_str(&format!("[{warning}]"))
+                screen.borrow_mut().push_str(&format!("[{warning}]"));
             }
         }
         more(&it);

@@ -94,7 +94,7 @@ fn a_log_that_cannot_be_read_ends_with_4() {
     let is_root = fs::metadata(&log).unwrap().uid() == 0;
     fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
     if !is_root {
-        fs::set_permissions(&log, Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&log, Permissions::from_mode(0o0)).unwrap();
     }
     for words in READERS {
         let mut command = command(dir.path());

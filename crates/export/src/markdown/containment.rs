@@ -73,7 +73,7 @@ fn find_edits(text: &str) -> Option<Vec<TextEdit>> {
             }
             Event::Start(Tag::Heading { .. }) => edits.push((range, bold(part))),
             Event::Start(Tag::FootnoteDefinition(_)) => {
-                edits.push(insert_before(range.start, "\\"))
+                edits.push(insert_before(range.start, "\\"));
             }
             Event::Start(Tag::Image { .. }) => {
                 edits.push((range.start..range.start + 1, String::new()));

@@ -236,7 +236,7 @@ mod tests {
     fn markdown_becomes_blocks() {
         let text = |text: &str| vec![TextRun::plain(text)];
         let check = |markdown: &str, expect: &[Block]| {
-            assert_eq!(markdown_blocks(markdown), expect, "{markdown:?}")
+            assert_eq!(markdown_blocks(markdown), expect, "{markdown:?}");
         };
         check(
             "a *b* `c`\nd",

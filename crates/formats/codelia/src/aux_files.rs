@@ -74,7 +74,7 @@ fn tasks(home: &CodeliaHome, findings: &mut Vec<Finding>) {
         let Some(task) = tree(home, &file) else { continue };
         match task.string_at(&["id"]) {
             None => {
-                findings.push(about(&file, FindingCode::BadDocument, "it has no id".to_owned()))
+                findings.push(about(&file, FindingCode::BadDocument, "it has no id".to_owned()));
             }
             Some(id) if encoded(&id) != name => {
                 let message = format!("it says that it is {id:?}, in the place of {name}");

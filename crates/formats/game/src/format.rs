@@ -83,7 +83,7 @@ impl SessionFormat for GameFormat {
         match meta {
             Ok(meta) => describe(&mut summary, &meta),
             Err(message) => {
-                summary.findings.push(finding(&file, FindingCode::BadMetadata, message))
+                summary.findings.push(finding(&file, FindingCode::BadMetadata, message));
             }
         }
         if summary.turns.is_none() {

@@ -7,78 +7,71 @@ impl FindingCode {
     #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {
-            FindingCode::TornTail
-            | FindingCode::NulTail
-            | FindingCode::BadLine
-            | FindingCode::GluedRecords
-            | FindingCode::NotUtf8
-            | FindingCode::BadRecord => "keeps every whole record, and moves the rest out",
-            FindingCode::BadDocument | FindingCode::EmptyDocument => {
-                "writes the document anew from what is whole in it and in the files beside it"
+            Self::TornTail
+            | Self::NulTail
+            | Self::BadLine
+            | Self::GluedRecords
+            | Self::NotUtf8
+            | Self::BadRecord => "keeps every whole record, and moves the rest out",
+            Self::BadDocument | Self::EmptyDocument => {
+                "rewrites the document from what is intact in it and in the files beside it"
             }
-            FindingCode::DuplicateKey => {
-                "keeps the last value of the key, which is the one that counts"
+            Self::DuplicateKey => "keeps the last value of the key, which is the one that counts",
+            Self::BadMetadata | Self::WrongMetadata | Self::WrongPlace | Self::NoProject => {
+                "restores the values that the other files give"
             }
-            FindingCode::BadMetadata
-            | FindingCode::WrongMetadata
-            | FindingCode::WrongPlace
-            | FindingCode::NoProject => "sets right what the other files tell",
-            FindingCode::MissingFile | FindingCode::SceneDiffers | FindingCode::SceneRange => {
-                "writes the file again, if the others tell what was in it"
+            Self::MissingFile | Self::SceneDiffers | Self::SceneRange => {
+                "rewrites the file, if the others determine its contents"
             }
-            FindingCode::DuplicateTurn | FindingCode::DuplicateId => {
-                "moves copies out, and keeps what differs beside the first"
+            Self::DuplicateTurn | Self::DuplicateId => {
+                "moves copies out, and keeps differing ones beside the first"
             }
-            FindingCode::MissingTurns | FindingCode::DanglingChange => {
-                "writes a record in the place of each lost turn that says so"
+            Self::MissingTurns | Self::DanglingChange => {
+                "writes a placeholder record for each lost turn"
             }
-            FindingCode::TurnOrder | FindingCode::WrongRange => "puts the records in order",
-            FindingCode::WrongId => "gives it the id, or the turn, that the others tell",
-            FindingCode::BadChange | FindingCode::StateDiffers | FindingCode::SnapshotDiffers => {
-                "makes the changes lead to the states that are known"
+            Self::TurnOrder | Self::WrongRange => "sorts the records",
+            Self::WrongId => "assigns the id or turn that the other records imply",
+            Self::BadChange | Self::StateDiffers | Self::SnapshotDiffers => {
+                "adjusts the changes so that they lead to the known states"
             }
-            FindingCode::BadSnapshot => "moves the snapshot out",
-            FindingCode::SnapshotFacts => "writes the snapshot anew with the same state",
-            FindingCode::NoSnapshot => "takes the snapshots that are missing",
-            FindingCode::StaleIndex | FindingCode::BadIndex => "has the index made anew",
-            FindingCode::OrphanCall => "answers open calls at the end of a session as interrupted",
-            FindingCode::ChangedByOthers => "puts a journal that lies beside the document into it",
-            FindingCode::DanglingParent => {
-                "lets it follow the record before, in the copy that `--into` makes"
-            }
-            FindingCode::UnexplainedChange => {
-                "adds a change that leads there, if it mends anything else"
-            }
-            FindingCode::UnknownReference => {
+            Self::BadSnapshot => "moves the snapshot out",
+            Self::SnapshotFacts => "rewrites the snapshot with the same state",
+            Self::NoSnapshot => "takes the missing snapshots",
+            Self::StaleIndex | Self::BadIndex => "rebuilds the index",
+            Self::OrphanCall => "answers open calls at the end of a session as interrupted",
+            Self::ChangedByOthers => "folds the journal into the document",
+            Self::DanglingParent => "attaches it to the previous record, in the `--into` copy",
+            Self::UnexplainedChange => "adds a change that leads there, if that repairs more",
+            Self::UnknownReference => {
                 "leaves it, unless what is named is known to be lost or the document is restored"
             }
-            FindingCode::Quarantined => "nothing: read the file in the quarantine, then remove it",
-            FindingCode::BadLog => "nothing: the next opening for writing takes care of it",
-            FindingCode::OpenSecret => "nothing: the next change of the file takes care of it",
-            FindingCode::BadName
-            | FindingCode::LinkOutside
-            | FindingCode::Unreadable
-            | FindingCode::CannotReplay
-            | FindingCode::FileOverlap
-            | FindingCode::SessionTwice
-            | FindingCode::MissingScene
-            | FindingCode::MissingParent
-            | FindingCode::BadSetting
-            | FindingCode::SizeOverMax
-            | FindingCode::SizeOverTarget
-            | FindingCode::TooLarge
-            | FindingCode::OrphanPart => "nothing: only a person can tell what was meant",
-            FindingCode::NoMetadata
-            | FindingCode::UnknownFile
-            | FindingCode::SupersededTurn
-            | FindingCode::RestartedTurns
-            | FindingCode::ChoiceDiffers
-            | FindingCode::NewerVersion
-            | FindingCode::SetAside
-            | FindingCode::OddTag
-            | FindingCode::Triggered
-            | FindingCode::LostTurn
-            | FindingCode::TwinTurn => "nothing: it may stay",
+            Self::Quarantined => "nothing; read the file in quarantine, then remove it",
+            Self::BadLog => "nothing; fixed when the session is next opened for writing",
+            Self::OpenSecret => "nothing; fixed by the next change of the file",
+            Self::BadName
+            | Self::LinkOutside
+            | Self::Unreadable
+            | Self::CannotReplay
+            | Self::FileOverlap
+            | Self::SessionTwice
+            | Self::MissingScene
+            | Self::MissingParent
+            | Self::BadSetting
+            | Self::SizeOverMax
+            | Self::SizeOverTarget
+            | Self::TooLarge
+            | Self::OrphanPart => "cannot be repaired automatically",
+            Self::NoMetadata
+            | Self::UnknownFile
+            | Self::SupersededTurn
+            | Self::RestartedTurns
+            | Self::ChoiceDiffers
+            | Self::NewerVersion
+            | Self::SetAside
+            | Self::OddTag
+            | Self::Triggered
+            | Self::LostTurn
+            | Self::TwinTurn => "nothing: it may stay",
         }
     }
 }

@@ -52,6 +52,25 @@ pub(super) fn file_safe_id(id: &str) -> String {
     if id.is_empty() { "converted".to_owned() } else { id.to_owned() }
 }
 
+/// Writes the session without carried values and returns its entries, to learn what its records say by themselves.
+fn write_trial(
+    own: &dyn OwnTarget,
+    layout: &'static dyn SessionFormat,
+    story: &SourceSession,
+    draft: &mut SessionDraft,
+) -> Result<Vec<Entry>, ConvertError> {
+    let nothing = vec![NOTHING.to_owned(); story.entries.len()];
+    let mut unused = ConversionReport::default();
+    let mut tried = own.write(story, RecordSource::Carrying(&nothing), draft, &mut unused);
+    if tried.is_err() && draft.states {
+        // States that do not fit together are carried, and the rest of the session is what it is.
+        draft.states = false;
+        draft.store = empty_store().0;
+        tried = own.write(story, RecordSource::Carrying(&nothing), draft, &mut unused);
+    }
+    Ok(entries(&draft.store, layout, &tried?)?)
+}
+
 /// Builds a session of ours: once to learn what its records say by themselves, and once with what they must carry.
 pub(super) fn plan_own(
     own: &dyn OwnTarget,
@@ -71,24 +90,7 @@ pub(super) fn plan_own(
         return Ok(plan);
     }
     draft.store = empty_store().0;
-    let nothing = vec![NOTHING.to_owned(); story.entries.len()];
-    let mut tried = own.write(
-        story,
-        RecordSource::Carrying(&nothing),
-        &draft,
-        &mut ConversionReport::default(),
-    );
-    if tried.is_err() && draft.states {
-        // States that do not fit together are carried, and the rest of the session is what it is.
-        (draft.states, draft.store) = (false, empty_store().0);
-        tried = own.write(
-            story,
-            RecordSource::Carrying(&nothing),
-            &draft,
-            &mut ConversionReport::default(),
-        );
-    }
-    let told = entries(&draft.store, layout, &tried?)?;
+    let told = write_trial(own, layout, story, &mut draft)?;
     if told.len() != story.entries.len() {
         let what = format!("{} entries, not {}", told.len(), story.entries.len());
         return Err(ConvertError::Different { what });

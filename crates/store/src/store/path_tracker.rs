@@ -44,10 +44,10 @@ impl PathTracker {
             }
             match step {
                 Step::Append { file, .. } => {
-                    self.add_conflicts(file, PathUse::Replaced, &mut names)
+                    self.add_conflicts(file, PathUse::Replaced, &mut names);
                 }
                 Step::Replace { file, .. } => {
-                    self.add_conflicts(file, PathUse::Appended, &mut names)
+                    self.add_conflicts(file, PathUse::Appended, &mut names);
                 }
                 Step::Rename { to, .. } => {
                     names.extend(self.uses.keys().filter(|path| paths_overlap(path, to)).cloned());

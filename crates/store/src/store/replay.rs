@@ -106,7 +106,7 @@ impl LogHistory {
             LogOp::Replace { file, was, private, new } => self.replace(file, was, private, new),
             LogOp::Rename { from, to } => self.endings.push(PathEnd::Renamed { from, to }),
             LogOp::Remove { path, held } => {
-                self.endings.push(PathEnd::Removed { path, held, commit })
+                self.endings.push(PathEnd::Removed { path, held, commit });
             }
         }
     }

@@ -95,7 +95,7 @@ impl StoreCore {
             }
             // Another program has removed it.
             None if self.known_contents.contents.contains_key(path) => {
-                self.known_contents.read_name(path)
+                self.known_contents.read_name(path);
             }
             None => self.known_contents.read_quiet_name(path),
         }

@@ -477,9 +477,9 @@ fn a_chat_log_goes_to_the_trash_with_its_journal_if_there_is_no_room_to_fold_it(
                 assert!(!exists(&store, TALE) && !exists(&store, JOURNAL), "{ahead}");
                 let journal = format!(".everturn/trash/{name}/{JOURNAL}");
                 if exists(&store, &journal) {
-                    with_journal += 1
+                    with_journal += 1;
                 } else {
-                    folded += 1
+                    folded += 1;
                 }
                 chatlog.restore(&store, &name).unwrap();
                 assert!(!exists(&store, &format!(".everturn/trash/{name}")));
