@@ -78,10 +78,15 @@ fn grouped_command() -> clap::Command {
         for name in names.iter().filter(shown) {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            groups.push_str(&format!("  {literal}{name:<11}{literal:#} {about}\n"));
+            groups.push_str(&format!("  {literal}{name:<12}{literal:#} {about}\n"));
         }
         groups.push('\n');
     }
+    // `help` is added by clap itself, when the command is built.
+    groups.insert_str(
+        groups.len() - 1,
+        &format!("  {literal}{:<12}{literal:#} Print the help of a command\n", "help"),
+    );
     let options = format!("{header}Options:{header:#}\n{{options}}");
     command.help_template(format!(
         "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{options}{{after-help}}"

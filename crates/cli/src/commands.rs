@@ -8,7 +8,6 @@ mod branches;
 mod browse;
 mod campaign;
 mod check;
-mod codelia;
 mod commit;
 mod complete;
 mod completions;
@@ -162,8 +161,6 @@ registry! {
     }
     "Agents' homes" {
         Linggen => linggen,
-        Codelia => codelia,
-        #[command(hide = true)]
         Run => run,
         #[command(hide = true)]
         Project => project,

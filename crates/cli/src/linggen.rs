@@ -21,7 +21,7 @@ const WAIT: Duration = Duration::from_secs(5);
 impl From<LinggenError> for Error {
     fn from(error: LinggenError) -> Error {
         let hint = match &error {
-            LinggenError::NoProject { .. } => Some("everturn project list"),
+            LinggenError::NoProject { .. } => Some("everturn linggen project list"),
             _ => None,
         };
         let error = Error::from(SessionError::from(error));

@@ -1,16 +1,15 @@
 //! `everturn linggen`: the commands that only Linggen's home has.
 
-use super::{Context, mission, permissions, plan, project, run};
+use super::{Context, mission, permissions, plan, project};
 use crate::error::EarlyExit;
 use crate::exit::Exit;
 
-/// Projects, missions, plans, permissions and runs in Linggen's home
+/// Projects, missions, plans and permissions in Linggen's home
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   everturn linggen project list
-  everturn linggen plan list
-  everturn linggen run list")]
+  everturn linggen plan list")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: LinggenCommand,
@@ -22,7 +21,6 @@ enum LinggenCommand {
     Mission(mission::Args),
     Plan(plan::Args),
     Permissions(permissions::Args),
-    Run(run::Args),
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
@@ -32,6 +30,5 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         LinggenCommand::Mission(args) => mission::run(args, context),
         LinggenCommand::Plan(args) => plan::run(args, context),
         LinggenCommand::Permissions(args) => permissions::run(args, context),
-        LinggenCommand::Run(args) => run::run(args, context),
     }
 }

@@ -1,4 +1,4 @@
-//! `everturn mission`: what the agents of a project are to do.
+//! `everturn linggen mission`: what the agents of a project are to do.
 
 use std::path::PathBuf;
 
@@ -18,9 +18,9 @@ use crate::settings;
 /// One mission at most is active. Setting another ends it, and all that there ever were are kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
-  everturn mission set 'Watch production and fix what breaks' --agent ling:60
-  everturn mission clear
-  everturn mission list --project ~/site --json
+  everturn linggen mission set 'Watch production and fix what breaks' --agent ling:60
+  everturn linggen mission clear
+  everturn linggen mission list --project ~/site --json
 
 A line with --json:
   {"text":"…","created":"2023-11-14T22:13:20Z","active":true,"agents":[{"id":"ling",
@@ -39,7 +39,7 @@ enum MissionCommand {
     /// Set the mission
     #[command(after_help = "\
 Examples:
-  everturn mission set 'Watch production and fix what breaks' --agent ling:60")]
+  everturn linggen mission set 'Watch production and fix what breaks' --agent ling:60")]
     Set {
         /// What is to be done
         text: String,
@@ -51,13 +51,13 @@ Examples:
     /// End the mission
     #[command(after_help = "\
 Examples:
-  everturn mission clear")]
+  everturn linggen mission clear")]
     Clear,
     /// List the missions, the newest first
     #[command(after_help = "\
 Examples:
-  everturn mission list
-  everturn mission list --project ~/site --json")]
+  everturn linggen mission list
+  everturn linggen mission list --project ~/site --json")]
     List,
 }
 

@@ -1,4 +1,4 @@
-//! `everturn permissions`: what tools may do in a workspace without asking.
+//! `everturn linggen permissions`: what tools may do in a workspace without asking.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use crate::store_errors;
 /// They stand in .linggen/permissions.json of the workspace, where Linggen looks for them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
-  everturn permissions list
-  everturn permissions allow Write Edit
-  everturn permissions revoke Write --project ~/site
+  everturn linggen permissions list
+  everturn linggen permissions allow Write Edit
+  everturn linggen permissions revoke Write --project ~/site
 
 The answer with --json:
   {"tool_allows":["Edit"],"changed":["Write"],"path":"…"}"#)]
@@ -40,13 +40,13 @@ enum PermissionsCommand {
     /// List the tools that are allowed
     #[command(after_help = "\
 Examples:
-  everturn permissions list
-  everturn permissions list --project ~/site")]
+  everturn linggen permissions list
+  everturn linggen permissions list --project ~/site")]
     List,
     /// Allow tools
     #[command(after_help = "\
 Examples:
-  everturn permissions allow Write Edit")]
+  everturn linggen permissions allow Write Edit")]
     Allow {
         /// The tools
         #[arg(required = true)]
@@ -55,7 +55,7 @@ Examples:
     /// Allow tools no longer
     #[command(after_help = "\
 Examples:
-  everturn permissions revoke Write --project ~/site")]
+  everturn linggen permissions revoke Write --project ~/site")]
     Revoke {
         /// The tools
         #[arg(required = true)]

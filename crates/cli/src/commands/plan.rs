@@ -1,4 +1,4 @@
-//! `everturn plan`: plans of agents, as Markdown that people read and change, too.
+//! `everturn linggen plan`: plans of agents, as Markdown that people read and change, too.
 
 use clap::ValueEnum;
 use everturn::linggen::{
@@ -18,12 +18,12 @@ use crate::output::{Output, escape_controls};
 /// it is about, and nothing else that stands in the file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
-  everturn plan list
-  everturn plan show refactor-auth-module
-  everturn plan check refactor-auth-module 2 --as in-progress
-  everturn plan add refactor-auth-module 'Write tests' --description 'for the new paths'
-  everturn plan new 'Refactor auth module' 'Read the code' 'Write tests'
-  everturn plan status refactor-auth-module completed
+  everturn linggen plan list
+  everturn linggen plan show refactor-auth-module
+  everturn linggen plan check refactor-auth-module 2 --as in-progress
+  everturn linggen plan add refactor-auth-module 'Write tests' --description 'for the new paths'
+  everturn linggen plan new 'Refactor auth module' 'Read the code' 'Write tests'
+  everturn linggen plan status refactor-auth-module completed
 
 A line of the list with --json, and the answer of the other commands:
   {"name":"refactor-auth-module","summary":"…","status":"approved","origin":"…",
@@ -38,13 +38,13 @@ enum PlanCommand {
     /// List the plans
     #[command(after_help = "\
 Examples:
-  everturn plan list
-  everturn plan list --json")]
+  everturn linggen plan list
+  everturn linggen plan list --json")]
     List,
     /// Print a plan as it stands in its file
     #[command(after_help = "\
 Examples:
-  everturn plan show refactor-auth-module")]
+  everturn linggen plan show refactor-auth-module")]
     Show {
         /// The name of the plan
         name: String,
@@ -52,8 +52,8 @@ Examples:
     /// Mark an item
     #[command(after_help = "\
 Examples:
-  everturn plan check refactor-auth-module 2
-  everturn plan check refactor-auth-module 2 --as in-progress")]
+  everturn linggen plan check refactor-auth-module 2
+  everturn linggen plan check refactor-auth-module 2 --as in-progress")]
     Check {
         /// The name of the plan
         name: String,
@@ -68,7 +68,7 @@ Examples:
     /// Add an item
     #[command(after_help = "\
 Examples:
-  everturn plan add refactor-auth-module 'Write tests' --description 'for the new paths'")]
+  everturn linggen plan add refactor-auth-module 'Write tests' --description 'for the new paths'")]
     Add {
         /// The name of the plan
         name: String,
@@ -83,7 +83,7 @@ Examples:
     /// Make a plan; its name is made from what it is called
     #[command(after_help = "\
 Examples:
-  everturn plan new 'Refactor auth module' 'Read the code' 'Write tests'")]
+  everturn linggen plan new 'Refactor auth module' 'Read the code' 'Write tests'")]
     New {
         /// What it is called
         summary: String,
@@ -98,7 +98,7 @@ Examples:
     /// Say how a plan stands: planned, approved, executing or completed
     #[command(after_help = "\
 Examples:
-  everturn plan status refactor-auth-module completed")]
+  everturn linggen plan status refactor-auth-module completed")]
     Status {
         /// The name of the plan
         name: String,
@@ -188,7 +188,7 @@ fn show(name: &str, context: &mut Context) -> Result<Exit, EarlyExit> {
     let root = context.linggen()?;
     let Some(plan) = read_plan(&root.store(), name).map_err(Error::from)? else {
         let what = format!("there is no plan {name}");
-        return Err(Error::new(Exit::Request, what).hint("everturn plan list").into());
+        return Err(Error::new(Exit::Request, what).hint("everturn linggen plan list").into());
     };
     match context.json {
         true => writeln!(context.out, "{}", value(name, &plan))?,

@@ -1,4 +1,4 @@
-//! `everturn project`: which directory of Linggen's home belongs to which project.
+//! `everturn linggen project`: which directory of Linggen's home belongs to which project.
 
 use std::path::PathBuf;
 
@@ -20,9 +20,9 @@ use crate::settings;
 /// gets a number, and both keep what is theirs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
-  everturn project list
-  everturn project rehome --dry-run /old/site ~/site
-  everturn project rehome /old/site ~/site
+  everturn linggen project list
+  everturn linggen project rehome --dry-run /old/site ~/site
+  everturn linggen project rehome /old/site ~/site
 
 A line of the list with --json:
   {"path":"/srv/site","name":"site","opened":"2023-11-14T22:13:20Z","dir":"…","formerly":[]}
@@ -38,14 +38,14 @@ enum ProjectCommand {
     /// List the projects
     #[command(after_help = "\
 Examples:
-  everturn project list
-  everturn project list --json")]
+  everturn linggen project list
+  everturn linggen project list --json")]
     List,
     /// Give a project another path; sessions, runs and missions go with it
     #[command(after_help = "\
 Examples:
-  everturn project rehome --dry-run /old/site ~/site
-  everturn project rehome /old/site ~/site")]
+  everturn linggen project rehome --dry-run /old/site ~/site
+  everturn linggen project rehome /old/site ~/site")]
     Rehome {
         /// The path that it had
         from: PathBuf,

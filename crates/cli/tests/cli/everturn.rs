@@ -41,9 +41,11 @@ pub(crate) fn command_names() -> Vec<String> {
 /// The names of the commands below one, as its help lists them; most have none.
 pub(crate) fn commands_below(command: &[&str]) -> Vec<String> {
     let help = stdout_of(&[command, &["-h"]].concat());
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    // At the top they stand in groups, each with a heading of its own; below, in one list.
+    let (first, end) = if command.is_empty() { ("", "Options:") } else { ("Commands:", "") };
+    let commands = help.lines().skip_while(|line| *line != first).skip(1);
     commands
-        .take_while(|line| !line.is_empty())
+        .take_while(|line| *line != end)
         // What is said about a command goes on further to the right.
         .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')))
         .filter_map(|line| line.split_whitespace().next().map(str::to_owned))

@@ -106,7 +106,7 @@ pub fn is_project_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, Li
 
 /// What to do about a directory of which nobody knows whose it is.
 const CLAIM: &str =
-    "`everturn project rehome PATH PATH` says it, or the program when it opens the project";
+    "`everturn linggen project rehome PATH PATH` says it, or the program when it opens the project";
 
 /// What is wrong with a project, besides its sessions and with files that can be read.
 pub fn check_project(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Finding>, LinggenError> {

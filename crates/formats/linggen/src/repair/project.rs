@@ -48,7 +48,7 @@ pub(super) fn repair_project(
             return Ok(None);
         }
         let what = "does not say whose directory it is, and is moved away; \
-                    `everturn project rehome PATH PATH` says it anew";
+                    `everturn linggen project rehome PATH PATH` says it anew";
         return Ok(Some(FileRepair { file, what: what.to_owned(), bytes: None }));
     };
     complete(&mut fields, &bytes, &path, now);
