@@ -1,7 +1,7 @@
-//! The entries of a `tar` stream, one after the other, as far as they are let in.
+//! The entries of a `tar` stream, in order, as far as they are accepted.
 //!
-//! Only the layout of a header is left to the crate `tar`; what follows from it is decided here, and
-//! nothing that could write is called.
+//! Only the layout of a header is left to the crate `tar`; everything else is decided here, and no function that could
+//! write is called.
 
 use std::io::BufRead;
 
@@ -16,13 +16,13 @@ use everturn_json::names::{FilePath, Name, NameError};
 
 const BLOCK: usize = 512;
 
-/// The most bytes a long name or a pax header may have. Attributes of some systems make them long.
+/// The most bytes of a long name or a pax header. Extended attributes of some systems make them long.
 const LARGEST_EXTENSION: u64 = 1 << 20;
 
-/// How much content is handed out in one go.
+/// The most bytes of content that are returned at once.
 const PIECE: usize = 1 << 16;
 
-/// One entry that is let in; its content is asked for with [`TarEntries::piece`].
+/// An accepted entry; its content is read with [`TarEntries::next_chunk`].
 #[derive(Debug)]
 pub(super) struct EntryHeader {
     pub(super) path: FilePath,
@@ -30,7 +30,7 @@ pub(super) struct EntryHeader {
     pub(super) len: u64,
 }
 
-/// Reads entries; every error is the last thing that it says.
+/// Reads entries; an error ends the iteration.
 pub(super) struct TarEntries<R> {
     bytes: GzipReader<R>,
     top: Name,
@@ -38,12 +38,12 @@ pub(super) struct TarEntries<R> {
     seen: SeenNames,
     count: u64,
     piece: Vec<u8>,
-    /// What is left of the content of the present entry, and of the zeros behind it.
+    /// The remaining bytes of the current entry's content; `padding` are the zeros after it.
     left: u64,
     padding: u64,
 }
 
-/// What precedes an entry and speaks of it.
+/// The extension headers before an entry.
 #[derive(Default)]
 struct EntryExtensions {
     long_name: Option<Vec<u8>>,
@@ -65,9 +65,9 @@ impl<R: BufRead> TarEntries<R> {
         }
     }
 
-    /// The next file or directory; `None` when the archive has come to a good end.
+    /// The next file or directory; `None` at the regular end of the archive.
     ///
-    /// The content of the one before must have been read.
+    /// The content of the previous entry must have been read.
     pub(super) fn next(&mut self) -> Result<Option<EntryHeader>, ArchiveError> {
         loop {
             let Some((header, extensions)) = self.described_header()? else {
@@ -86,7 +86,7 @@ impl<R: BufRead> TarEntries<R> {
         }
     }
 
-    /// The next piece of the content of the present entry; nothing when it has been read.
+    /// The next chunk of the current entry's content; empty at its end.
     pub(super) fn next_chunk(&mut self) -> Result<&[u8], ArchiveError> {
         let len = usize::try_from(self.left).unwrap_or(PIECE).min(PIECE);
         let piece = self.piece.get_mut(..len).unwrap_or_default();
@@ -101,7 +101,7 @@ impl<R: BufRead> TarEntries<R> {
         Ok(self.piece.get(..len).unwrap_or_default())
     }
 
-    /// The header of an entry with all that precedes it; `None` at the end mark.
+    /// The header of an entry with its extension headers; `None` at the end marker.
     fn described_header(&mut self) -> Result<Option<(Header, EntryExtensions)>, ArchiveError> {
         let mut extensions = EntryExtensions::default();
         loop {
@@ -136,7 +136,7 @@ impl<R: BufRead> TarEntries<R> {
         }
     }
 
-    /// The next header; `None` at the end mark.
+    /// The next header; `None` at the end marker.
     fn header(&mut self) -> Result<Option<Header>, ArchiveError> {
         let mut header = Header::new_old();
         self.bytes.fill_whole(header.as_mut_bytes())?;
@@ -144,7 +144,7 @@ impl<R: BufRead> TarEntries<R> {
         if bytes.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
-        // The sum is taken as if its own field were blank.
+        // The checksum is computed as if its own field were blank.
         let outside_sum = bytes.iter().enumerate().filter(|(at, _)| !(148..156).contains(at));
         let sum: u32 = outside_sum.map(|(_, byte)| u32::from(*byte)).sum::<u32>() + 8 * 32;
         match header.cksum() {
@@ -154,7 +154,7 @@ impl<R: BufRead> TarEntries<R> {
     }
 
     fn size(&self, header: &Header) -> Result<u64, ArchiveError> {
-        // Sizes in binary are for files far beyond every limit, and programs disagree on them.
+        // Binary sizes are for files far beyond every limit, and programs disagree on them.
         let is_binary = header.as_old().size.first().is_some_and(|first| first & 0x80 != 0);
         match header.entry_size() {
             Ok(size) if !is_binary => Ok(size),
@@ -162,7 +162,7 @@ impl<R: BufRead> TarEntries<R> {
         }
     }
 
-    /// The content of a header that describes the entry behind it.
+    /// The content of an extension header.
     fn extension(&mut self, header: &Header) -> Result<Vec<u8>, ArchiveError> {
         let size = self.size(header)?;
         if size > LARGEST_EXTENSION {
@@ -173,9 +173,9 @@ impl<R: BufRead> TarEntries<R> {
         self.content()
     }
 
-    /// The rest of the content of the present entry.
+    /// The rest of the current entry's content.
     pub(super) fn content(&mut self) -> Result<Vec<u8>, ArchiveError> {
-        // A size that is only claimed costs no memory.
+        // Memory is not allocated by the claimed size.
         let mut content = Vec::new();
         loop {
             let piece = self.next_chunk()?;
@@ -191,7 +191,7 @@ impl<R: BufRead> TarEntries<R> {
         ArchiveError::check_limit(LimitKind::Entries, self.count, self.limits.entries)
     }
 
-    /// Lets an entry in, or says why not; `None` for the directory that the top lies in.
+    /// Accepts an entry, or returns the reason for refusing it; `None` for the parent of the top directory.
     fn admit_entry(
         &mut self,
         header: &Header,
@@ -237,7 +237,7 @@ impl<R: BufRead> TarEntries<R> {
         }
     }
 
-    /// The path of an entry, which must lie at or below the top and fit beside those before it.
+    /// The path of an entry, which must be at or below the top directory and must not conflict with earlier ones.
     fn check_path(
         &mut self,
         name: &[u8],
@@ -273,7 +273,7 @@ impl<R: BufRead> TarEntries<R> {
     }
 }
 
-/// How many zeros fill the last block of a content.
+/// The length of the padding in the last block of a content.
 fn padding_len(len: u64) -> u64 {
     len.next_multiple_of(BLOCK as u64) - len
 }

@@ -1,4 +1,4 @@
-//! Why an archive was refused, or could not be made.
+//! [`ArchiveError`]: why an archive was refused, or could not be created.
 
 use std::fmt;
 use std::io;
@@ -8,64 +8,64 @@ use thiserror::Error;
 use everturn_json::names::{FilePath, Name, NameError};
 use everturn_store::StoreError;
 
-/// Why an archive could not be made or read.
+/// Why an archive could not be created or read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ArchiveError {
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The archive could not be read, whatever it holds.
+    /// The archive could not be read, whatever its contents.
     #[error("cannot read the archive")]
     Read(#[source] io::Error),
-    /// The archive is not a whole `tar.gz` with nothing behind it.
+    /// The archive is not a complete `tar.gz`, or has trailing bytes.
     #[error("the archive is damaged at byte {at} of its contents: {reason}")]
     Damaged {
-        /// How many bytes of the contents were good.
+        /// The number of valid bytes of the contents.
         at: u64,
-        /// What is wrong there.
+        /// The reason.
         reason: &'static str,
     },
-    /// The archive holds an entry that is not let in.
+    /// The archive contains an entry that is refused.
     #[error("the archive holds {name:?}, which {refusal}")]
     Refused {
         /// The name of the entry, as far as it can be shown.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         refusal: EntryRefusal,
     },
-    /// The archive is, or would be, more than the limits allow.
+    /// The archive exceeds the limits, or would.
     #[error("the archive has {excess}, the most is {most}")]
     LimitExceeded {
-        /// What there is too much of.
+        /// The limit that is exceeded.
         excess: LimitKind,
-        /// How much is allowed.
+        /// The maximum.
         most: u64,
     },
-    /// Something in the store cannot be used for an archive.
+    /// A path in the store cannot be used for an archive.
     #[error("cannot use {path} for an archive: it {refusal}")]
     Unsupported {
-        /// What cannot be.
+        /// The path.
         path: FilePath,
-        /// Why.
+        /// The reason.
         refusal: EntryRefusal,
     },
-    /// Another program has changed a file while it was being read.
+    /// Another program has changed a file while it was read.
     #[error("{path} has changed while it was being read")]
     Changed {
         /// The file.
         path: FilePath,
     },
-    /// The archive does not hold what it must.
+    /// The archive does not have the expected contents.
     #[error("the archive does not hold {path} as it was archived")]
     Differs {
-        /// The first path that is missing, added, or not the same.
+        /// The first path that is missing, added, or different.
         path: FilePath,
     },
 }
 
 impl ArchiveError {
-    /// Whether the archive itself is damaged, so that another request could not be met either.
+    /// Whether the archive itself is damaged, so that no other request can succeed either.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         matches!(
@@ -82,7 +82,7 @@ impl ArchiveError {
         ArchiveError::Refused { name: text, refusal }
     }
 
-    /// Fails if there is more of something than is allowed.
+    /// Returns an error if a count exceeds a limit.
     pub(super) fn check_limit(
         excess: LimitKind,
         count: u64,
@@ -91,7 +91,7 @@ impl ArchiveError {
         if count > most { Err(ArchiveError::LimitExceeded { excess, most }) } else { Ok(()) }
     }
 
-    /// The error that an [`io::Error`] has carried through somebody else's code, or that it is.
+    /// The error inside an [`io::Error`] that has passed through other code, or the error itself.
     pub(super) fn from_io(error: io::Error) -> ArchiveError {
         error.downcast::<ArchiveError>().unwrap_or_else(ArchiveError::Read)
     }
@@ -103,14 +103,14 @@ impl From<ArchiveError> for io::Error {
     }
 }
 
-/// What is wrong with one entry of an archive or a directory.
+/// Why an entry of an archive or a directory is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EntryRefusal {
-    /// Its name is absolute, climbs, is too long, or cannot be used for another reason.
+    /// Its name is absolute, leaves the directory, is too long, or is invalid for another reason.
     #[error("has a bad name")]
     Name(#[from] NameError),
-    /// It is a directory with such a name in it.
+    /// It is a directory that contains such a name.
     #[error("has a bad name in it")]
     BadNameInside(#[source] NameError),
     /// It is a hard or a symbolic link.
@@ -119,16 +119,16 @@ pub enum EntryRefusal {
     /// It is a device, a pipe, or something else.
     #[error("is neither a file nor a directory")]
     Special,
-    /// It is a file of which only parts are there.
+    /// It is a sparse file.
     #[error("is a sparse file")]
     Sparse,
-    /// Its name was there already.
+    /// Its name occurred before.
     #[error("is there twice")]
     Twice,
-    /// It lies below a file, or is a file with something below it.
+    /// It is below a file, or is a file with something below it.
     #[error("is both a file and a directory")]
     FileAndDirectory,
-    /// It does not lie in the one directory that it must lie in.
+    /// It is outside the only directory that is allowed.
     #[error("is not in the directory {top}")]
     Outside {
         /// That directory.
@@ -143,24 +143,24 @@ pub enum EntryRefusal {
     /// It is too large.
     #[error("is larger than {most} bytes")]
     TooLarge {
-        /// The size that is allowed.
+        /// The maximum size.
         most: u64,
     },
 }
 
-/// What an archive has too much of.
+/// A limit of archives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LimitKind {
-    /// Bytes, as it is.
+    /// The bytes of the archive itself.
     ArchiveBytes,
-    /// Bytes that come out of it.
+    /// The bytes of its contents.
     TotalBytes,
     /// Entries.
     Entries,
     /// Bytes in the names of its entries.
     NameBytes,
-    /// Bytes that come out for each byte that goes in.
+    /// The ratio of contents to archive.
     Ratio,
 }
 

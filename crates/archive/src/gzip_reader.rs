@@ -1,4 +1,4 @@
-//! What comes out of a gzip stream, as far as the limits allow.
+//! [`GzipReader`]: decompresses a gzip stream within the limits.
 
 use std::io::{self, BufRead, Read};
 
@@ -23,12 +23,12 @@ impl<R: BufRead> GzipReader<R> {
         }
     }
 
-    /// That the contents are wrong where the reading is.
+    /// The error for damage at the current position.
     pub(super) fn damaged_here(&self, reason: &'static str) -> ArchiveError {
         ArchiveError::Damaged { at: self.out, reason }
     }
 
-    /// Reads until `buf` is full or the stream ends; returns how much was read.
+    /// Reads until `buf` is full or the stream ends; returns the number of bytes.
     pub(super) fn fill(&mut self, buf: &mut [u8]) -> Result<usize, ArchiveError> {
         let mut done = 0;
         while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
@@ -46,13 +46,13 @@ impl<R: BufRead> GzipReader<R> {
         Ok(done)
     }
 
-    /// As [`GzipReader::fill`], for bytes that must be there.
+    /// Like [`GzipReader::fill`], for bytes that must exist.
     pub(super) fn fill_whole(&mut self, buf: &mut [u8]) -> Result<(), ArchiveError> {
         let read = self.fill(buf)?;
         if read < buf.len() { Err(self.damaged_here("it ends too early")) } else { Ok(()) }
     }
 
-    /// Sees to it that nothing but zeros is left in the stream, and nothing at all behind it.
+    /// Verifies that only zeros are left in the stream, and nothing after it.
     pub(super) fn finish(&mut self) -> Result<(), ArchiveError> {
         let mut buf = vec![0; 1 << 16];
         loop {
@@ -79,7 +79,7 @@ impl<R: BufRead> GzipReader<R> {
         Ok(())
     }
 
-    /// The decoder reports what is wrong with the stream in the same type as a failed read.
+    /// The decoder reports damage of the stream in the same type as a failed read.
     fn decode_error(&self, error: io::Error) -> ArchiveError {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => self.damaged_here("it ends too early"),
@@ -91,7 +91,7 @@ impl<R: BufRead> GzipReader<R> {
     }
 }
 
-/// Counts the bytes that the decoder has used, not those that were read ahead.
+/// Counts the bytes that the decoder has consumed, not those that were read ahead.
 struct CountingReader<R> {
     inner: R,
     count: u64,

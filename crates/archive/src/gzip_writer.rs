@@ -1,4 +1,4 @@
-//! A gzip stream in memory, as long and as dense as the limits allow.
+//! [`GzipWriter`]: compresses to memory within the limits.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use super::ArchiveLimits;
 use super::error::{ArchiveError, LimitKind};
 
-/// Takes bytes and keeps them compressed.
+/// A gzip stream in memory.
 pub(super) struct GzipWriter {
     gzip: GzEncoder<Vec<u8>>,
     taken: u64,
@@ -17,7 +17,7 @@ pub(super) struct GzipWriter {
 
 impl GzipWriter {
     pub(super) fn new(level: Compression, limits: ArchiveLimits) -> GzipWriter {
-        // Without a name, a time or a system in its header.
+        // The header has no name, time or system.
         GzipWriter { gzip: GzEncoder::new(Vec::new(), level), taken: 0, limits }
     }
 
@@ -29,10 +29,10 @@ impl GzipWriter {
         Ok(bytes)
     }
 
-    /// Whether whoever reads the bytes up to here would refuse them for their ratio, or nearly so.
+    /// Whether a reader of the bytes so far would refuse them for their ratio, or nearly so.
     ///
-    /// A reader needs at least the bytes that the encoder has let go of by now; the eighth makes up for
-    /// looking at other places than the reader will.
+    /// A reader needs at least the bytes that the encoder has written so far; the margin of an eighth covers that the
+    /// reader checks at other positions.
     fn is_too_dense(&self) -> bool {
         let (made, ArchiveLimits { ratio, .. }) = (self.gzip.get_ref().len() as u64, self.limits);
         let nearly = ratio - ratio / 8;

@@ -1,13 +1,18 @@
 //! Packs a directory of a store into a `tar.gz`, and unpacks archives that are not trusted.
 //!
 //! The same directory always gives the same bytes: entries are sorted, times and owners are zero. Archives of other
-//! programs (GNU tar, bsdtar) are read too. Dangerous ones are refused: paths that leave the directory, links, duplicate
-//! names, decompression bombs, trailing bytes. Nothing here writes to a store. To unpack, [`check`] the whole archive
-//! first, then read it again with [`Unpacker`].
+//! programs (GNU tar, bsdtar) are read too. Dangerous ones are refused: paths that leave the directory, links,
+//! duplicate names, decompression bombs, trailing bytes. Nothing here writes to a store. To unpack, [`check`] the whole
+//! archive first, then read it again with [`Unpacker`].
 //!
 //! Files are read in pieces. [`pack`] holds the compressed archive in memory, because a [`Step`](everturn_store::Step)
 //! carries its whole content; [`ArchiveLimits::archive`] bounds it. Reading an archive from a store through
 //! [`StoreFileReader`] holds one piece of it and one file of its contents.
+//!
+//! - `pack`, `gzip_writer`: creates archives.
+//! - `unpack`, `entries`, `pax`, `seen_names`, `gzip_reader`: checks and unpacks archives.
+//! - `store_file`: reads a file of a store as a stream.
+//! - `error`: [`ArchiveError`], and why an entry is refused.
 //!
 //! It depends on `everturn-store` and knows nothing of sessions.
 
@@ -30,32 +35,32 @@ pub use pack::{PackProgress, PackedArchive, pack};
 pub use store_file::StoreFileReader;
 pub use unpack::{Unpacker, check};
 
-/// What an archive holds, sorted by path. All paths begin with the name of the top directory.
+/// The contents of an archive, sorted by path. All paths begin with the name of the top directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveContents {
-    /// The one directory that everything lies in.
+    /// The only top-level directory.
     pub top: Name,
-    /// The directories that have an entry of their own; other programs do not always make one.
+    /// The directories that have an entry of their own; other programs do not always write one.
     pub dirs: Vec<FilePath>,
     /// The files.
     pub files: Vec<FileDigest>,
 }
 
 impl ArchiveContents {
-    /// The length of all files together.
+    /// The total length of all files.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.files.iter().map(|file| file.len).sum()
     }
 
-    /// Whether there is not a single file.
+    /// Whether there are no files.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 }
 
-/// A file of an archive, and what tells its content from any other.
+/// A file of an archive, with a digest of its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDigest {
     /// The path in the archive.
@@ -66,13 +71,13 @@ pub struct FileDigest {
     pub sha256: [u8; 32],
 }
 
-/// How much an archive may be and hold. What is packed within limits can be unpacked within them.
+/// The limits of an archive. An archive that was packed within limits can be unpacked within them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchiveLimits {
-    /// The bytes of the archive itself. The default leaves room for other steps in the batch that
-    /// carries it, which may have 1 GiB.
+    /// The bytes of the archive itself. The default leaves room for other steps in the same batch, which may have 1
+    /// GiB.
     pub archive: u64,
-    /// The bytes that come out of it, with headers and padding.
+    /// The bytes of its contents, with headers and padding.
     pub total: u64,
     /// The entries: files and directories.
     pub entries: u64,
@@ -80,14 +85,13 @@ pub struct ArchiveLimits {
     pub file: u64,
     /// The bytes of all names, which are held in memory.
     pub names: u64,
-    /// How many bytes may come out for each byte that goes in, once more than
-    /// [`ArchiveLimits::RATIO_COUNTS_FROM`] have come out. Text of turns is seldom beyond 20; deflate can reach
-    /// 1032.
+    /// The most bytes of contents for each byte of the archive, once more than [`ArchiveLimits::RATIO_COUNTS_FROM`]
+    /// were decompressed. Text of turns is seldom beyond 20; deflate can reach 1032.
     pub ratio: u64,
 }
 
 impl ArchiveLimits {
-    /// The bytes that may come out before [`ArchiveLimits::ratio`] counts: little of anything can be dense.
+    /// The decompressed bytes before [`ArchiveLimits::ratio`] counts: small contents can be dense.
     pub const RATIO_COUNTS_FROM: u64 = 10 << 20;
 }
 
@@ -104,7 +108,7 @@ impl Default for ArchiveLimits {
     }
 }
 
-/// Reads an archive back and compares every entry with what it must hold.
+/// Reads an archive back and compares every entry with the expected contents.
 pub fn verify(
     archive: impl BufRead,
     expect: &ArchiveContents,
@@ -119,7 +123,7 @@ pub fn verify(
     }
 }
 
-/// The first path at which two sorted lists are not the same.
+/// The first path at which two sorted lists differ.
 fn first_difference<T: PartialEq>(
     found: &[T],
     expect: &[T],

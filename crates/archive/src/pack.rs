@@ -1,4 +1,4 @@
-//! From a directory to an archive.
+//! Packs a directory into an archive.
 
 use std::io::{self, Read};
 
@@ -17,31 +17,30 @@ use everturn_store::{Store, StoreError};
 const FILE_BITS: u32 = 0o644;
 const DIR_BITS: u32 = 0o755;
 
-/// An archive, and what went into it.
+/// An archive and its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedArchive {
     /// The archive: a `tar.gz`.
     pub bytes: Vec<u8>,
-    /// What went in, to [`verify`](super::verify) the archive by.
+    /// Its contents, to [`verify`](super::verify) the archive.
     pub contents: ArchiveContents,
 }
 
-/// How far an archive has come.
+/// The progress of packing or unpacking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackProgress {
-    /// The bytes of files that have gone in.
+    /// The bytes of files processed so far.
     pub done: u64,
     /// The bytes of all files.
     pub total: u64,
 }
 
-/// Makes an archive of a directory with all that is below it, under the name `top`.
+/// Packs a directory with everything below it, under the name `top`.
 ///
-/// Links, pipes and names that cannot be used are refused, and so is a file that changes meanwhile. The
-/// permissions of files are not kept.
+/// Links, pipes and invalid names are refused, and so is a file that changes meanwhile. File permissions are not kept.
 ///
-/// Files that are so alike that the archive would look like a bomb are packed without compression;
-/// `progress` then starts anew.
+/// Files so repetitive that the archive would look like a bomb are packed without compression; `progress` then
+/// restarts.
 pub fn pack(
     store: &dyn Store,
     dir: &FilePath,
@@ -63,11 +62,11 @@ pub fn pack(
     }
 }
 
-/// Something that goes into an archive.
+/// A file or directory to pack.
 struct PackSource {
-    /// Where it lies in the store.
+    /// Its path in the store.
     from: FilePath,
-    /// Where it lies in the archive.
+    /// Its path in the archive.
     to: FilePath,
     /// The length of a file; a directory has none.
     len: Option<u64>,
@@ -104,7 +103,7 @@ fn walk(
     Ok(sources)
 }
 
-/// Adds what a directory holds to `found`.
+/// Adds the entries of a directory to `found`.
 fn walk_dir(
     store: &dyn Store,
     dir: &PackSource,
@@ -147,7 +146,7 @@ fn unsupported(path: &FilePath, refusal: EntryRefusal) -> ArchiveError {
     ArchiveError::Unsupported { path: path.clone(), refusal }
 }
 
-/// An archive that is being made.
+/// An archive that is being built.
 struct Packer<'a> {
     store: &'a dyn Store,
     tar: Builder<GzipWriter>,
@@ -215,7 +214,7 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// A header without an owner and, as it begins, without a time.
+/// A header without an owner and, by default, without a time.
 fn header(kind: EntryType, mode: u32, len: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
@@ -226,7 +225,7 @@ fn header(kind: EntryType, mode: u32, len: u64) -> Header {
     header
 }
 
-/// The content of a file on its way into the archive.
+/// The content of a file that is being packed.
 struct ContentReader<'a> {
     pieces: StoreFileReader<'a>,
     sum: Sha256,

@@ -1,6 +1,6 @@
-//! The records of a pax header, which say more of an entry than its own header can.
+//! [`PaxHeader`]: the records of a pax header, which extend the header of an entry.
 
-/// What counts here of the records before an entry; times, owners and attributes do not.
+/// The relevant records before an entry; times, owners and attributes are ignored.
 #[derive(Debug, Default)]
 pub(super) struct PaxHeader<'a> {
     pub(super) path: Option<&'a [u8]>,
@@ -10,7 +10,7 @@ pub(super) struct PaxHeader<'a> {
 }
 
 impl<'a> PaxHeader<'a> {
-    /// Reads all records; `None` if they are not well formed. Of two for the same key the last counts.
+    /// Parses all records; `None` if they are malformed. Of duplicate keys the last counts.
     pub(super) fn parse(mut bytes: &'a [u8]) -> Option<PaxHeader<'a>> {
         let mut pax = PaxHeader::default();
         while !bytes.is_empty() {
@@ -25,15 +25,15 @@ impl<'a> PaxHeader<'a> {
         Some(pax)
     }
 
-    /// Whether nothing in it changes where an entry goes or how long it is.
+    /// Whether it changes neither the path nor the length of an entry.
     pub(super) fn is_harmless(&self) -> bool {
         self.path.is_none() && self.size.is_none() && !self.sparse
     }
 }
 
-/// The first record, `<length> <key>=<value>\n`, and what follows it.
+/// The first record, `<length> <key>=<value>\n`, and the rest.
 ///
-/// The length counts, not the newline: values may hold newlines.
+/// The length delimits a record, not the newline: values may contain newlines.
 fn next_record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let space = bytes.iter().position(|byte| *byte == b' ')?;
     let len = usize::try_from(parse_decimal(bytes.get(..space)?)?).ok()?;
@@ -43,7 +43,7 @@ fn next_record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((text.get(..equals)?, text.get(equals + 1..)?, rest))
 }
 
-/// A number of digits alone.
+/// A number that consists of digits only.
 pub(super) fn parse_decimal(digits: &[u8]) -> Option<u64> {
     let text = str::from_utf8(digits).ok()?;
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()

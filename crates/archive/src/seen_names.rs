@@ -1,4 +1,4 @@
-//! The names that an archive has used up.
+//! [`SeenNames`]: the names that occurred in an archive.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -6,15 +6,15 @@ use std::ops::Bound;
 use super::error::EntryRefusal;
 use everturn_json::names::FilePath;
 
-/// What an entry is, if it is something that is let in.
+/// The kind of an accepted entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryKind {
     File,
     Dir,
 }
 
-/// Names, each with its meaning. Directories above an entry are not kept, so that deep paths cost no more
-/// than their own length.
+/// Names with their kinds. Parent directories of an entry are not stored, so that deep paths cost no more than their
+/// own length.
 #[derive(Debug, Default)]
 pub(super) struct SeenNames {
     names: BTreeMap<FilePath, EntryKind>,
@@ -26,12 +26,12 @@ impl SeenNames {
         self.names.is_empty()
     }
 
-    /// The length of all names.
+    /// The total length of all names.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Takes a name, if it fits beside the others.
+    /// Adds a name, if it does not conflict with others.
     pub(super) fn add(&mut self, path: &FilePath, kind: EntryKind) -> Result<(), EntryRefusal> {
         match self.names.get(path) {
             Some(known) if *known == kind => return Err(EntryRefusal::Twice),

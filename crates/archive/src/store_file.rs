@@ -1,4 +1,4 @@
-//! A file of a store as a stream of bytes, of which one piece is in memory.
+//! [`StoreFileReader`]: a file of a store as a stream of bytes, with one piece in memory.
 
 use std::io::{self, BufRead, Read};
 
@@ -7,23 +7,23 @@ use everturn_json::names::FilePath;
 use everturn_store::disk::FileKind;
 use everturn_store::{Store, StoreError};
 
-/// How much is read in one go.
+/// The number of bytes that are read at once.
 const PIECE: u64 = 1 << 20;
 
-/// A file of a store, read from its start to the end that it had when it was opened.
+/// Reads a file of a store up to the length that it had when it was opened.
 pub struct StoreFileReader<'a> {
     store: &'a dyn Store,
     file: FilePath,
     piece: Vec<u8>,
-    /// How much of the piece is used up.
+    /// The number of consumed bytes of the piece.
     used: usize,
-    /// Where the next piece begins.
+    /// The offset of the next piece.
     at: u64,
     end: u64,
 }
 
 impl<'a> StoreFileReader<'a> {
-    /// Starts at the beginning of a file.
+    /// Opens a file.
     pub fn open(
         store: &'a dyn Store,
         file: &FilePath,
@@ -39,13 +39,13 @@ impl<'a> StoreFileReader<'a> {
         Ok(StoreFileReader { store, file, piece, used: 0, at: 0, end: stat.len })
     }
 
-    /// The length that the file had when it was opened.
+    /// The length of the file when it was opened.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.end
     }
 
-    /// Whether there is nothing to read.
+    /// Whether the file is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.end == 0
@@ -56,7 +56,7 @@ impl<'a> StoreFileReader<'a> {
         self.piece = self.store.read(&self.file, self.at..end)?;
         self.used = 0;
         self.at += self.piece.len() as u64;
-        // Fewer bytes than were there when it was opened are not the file's end.
+        // A short read means that the file was truncated.
         if self.at == end { Ok(()) } else { Err(ArchiveError::Changed { path: self.file.clone() }) }
     }
 }

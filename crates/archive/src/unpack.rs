@@ -1,4 +1,4 @@
-//! From an archive back to files.
+//! Checks and unpacks archives.
 
 use std::io::BufRead;
 
@@ -10,10 +10,9 @@ use super::seen_names::EntryKind;
 use super::{ArchiveContents, ArchiveLimits, FileDigest};
 use everturn_json::names::{FilePath, Name};
 
-/// Reads an archive from start to end and says what it holds, or why it must not be unpacked.
+/// Reads an archive completely and returns its contents, or why it must not be unpacked.
 ///
-/// Everything in it must lie in one directory named `top`. No more than a piece of it is held in memory,
-/// beside the names.
+/// Everything in it must be in one directory named `top`. Only a piece of it is held in memory, besides the names.
 pub fn check(
     archive: impl BufRead,
     top: &Name,
@@ -46,11 +45,10 @@ fn digest_content(entries: &mut TarEntries<impl BufRead>) -> Result<[u8; 32], Ar
     }
 }
 
-/// The files of an archive with their contents, in the order in which they stand there.
+/// The files of an archive with their contents, in archive order.
 ///
-/// It refuses what [`check`] refuses, but only when it gets there: whoever writes what comes out checks
-/// the whole archive before. Directories without files are passed over, as a store has none.
-/// After an error nothing more comes.
+/// It refuses what [`check`] refuses, but only when it gets there: a caller that writes the files must check the whole
+/// archive first. Directories without files are skipped, as a store has none. An error ends the iteration.
 ///
 /// ```
 /// use everturn_archive::{ArchiveLimits, Unpacker, check, pack};
@@ -78,7 +76,7 @@ pub struct Unpacker<R> {
 }
 
 impl<R: BufRead> Unpacker<R> {
-    /// Starts at the beginning of an archive, in which everything must lie in one directory named `top`.
+    /// Starts to read an archive, in which everything must be in one directory named `top`.
     pub fn new(archive: R, top: &Name, limits: &ArchiveLimits) -> Unpacker<R> {
         Unpacker { entries: TarEntries::new(archive, top, *limits), ended: false }
     }

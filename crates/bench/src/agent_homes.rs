@@ -1,4 +1,4 @@
-//! Homes of agents with many sessions: how long it takes to list them.
+//! Measures how long it takes to list the sessions of large agent homes.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -20,10 +20,10 @@ use crate::files;
 use crate::peer::PeerError;
 use crate::stats::median;
 
-/// What a list may take, in milliseconds.
+/// The target for a list, in milliseconds.
 const TARGET: f64 = 100.0;
 
-/// How many files one commit makes.
+/// The number of files created by one commit.
 const BATCH: u32 = 500;
 
 /// What the command line says about the benchmark of homes.
@@ -46,42 +46,42 @@ pub(crate) struct HomeBench {
     json: bool,
 }
 
-/// Why homes could not be measured.
+/// An error of this benchmark.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum HomesError {
     /// The directory for the data cannot be used.
     #[error("cannot use the data directory")]
     Directory(#[source] PeerError),
-    /// The files could not be made.
+    /// The files could not be created.
     #[error("cannot use the data directory")]
     Io(#[from] io::Error),
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The layout said no.
+    /// The format failed.
     #[error(transparent)]
     Layout(#[from] SessionError),
-    /// A name is none.
+    /// A name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// There is no such layout.
+    /// The format does not exist.
     #[error("there is no layout {name}")]
     NoLayout {
-        /// Its name.
+        /// The name of the format.
         name: &'static str,
     },
-    /// What was listed is not what was made.
+    /// The list does not match the created sessions.
     #[error("{found} sessions were listed, {made} were made")]
     Wrong {
-        /// How many were listed.
+        /// The number of listed sessions.
         found: usize,
-        /// How many were made.
+        /// The number of created sessions.
         made: u32,
     },
 }
 
-/// A home that is measured.
+/// A home to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HomeKind {
     Codelia,
@@ -100,7 +100,7 @@ impl HomeKind {
         format::find(self.name()).ok_or(HomesError::NoLayout { name: self.name() })
     }
 
-    /// The files of a session, with their contents.
+    /// Returns the files of a session, with their contents.
     fn files(self, number: u32) -> Result<Vec<(FilePath, String)>, NameError> {
         let files = match self {
             HomeKind::Codelia => {
@@ -167,11 +167,11 @@ impl HomeBench {
         Ok(())
     }
 
-    /// The median of the times that a list takes, in milliseconds.
+    /// Returns the median time of a list, in milliseconds.
     fn measure(&self, kind: HomeKind, store: &Arc<dyn Store>) -> Result<f64, HomesError> {
         let layout = kind.layout()?;
         let mut millis = Vec::new();
-        // The first list finds nothing in the caches of the system and does not count.
+        // The first list runs with cold system caches and is not counted.
         for run in 0..=self.runs {
             let start = Instant::now();
             let (summaries, _) = layout.list(store)?;
@@ -186,7 +186,7 @@ impl HomeBench {
         Ok(median(millis))
     }
 
-    /// Makes the files; sessions of Codelia are then opened once each, so that the index knows them.
+    /// Creates the files; each Codelia session is then opened once, so that the index contains it.
     fn make(&self, kind: HomeKind, store: &Arc<dyn Store>) -> Result<(), HomesError> {
         let writer = store.lock(&[FilePath::parse("sessions")?, FilePath::parse("projects")?])?;
         let mut steps = Vec::new();

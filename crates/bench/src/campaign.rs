@@ -1,8 +1,8 @@
-//! What a turn of a campaign costs, and whether it costs more the longer the campaign is.
+//! Measures the cost of a campaign turn, and whether it grows with the campaign.
 //!
-//! Everturn plays a turn by its rules and stores it durably. Beside it stands the way of the program behind the layout,
-//! in plain Rust and without its rules: it counts the lines of the log, writes the document anew, and appends the row;
-//! neither is flushed, and a crash may leave anything.
+//! Everturn plays a turn by its rules and stores it durably. It is compared with the method of the upstream program,
+//! reimplemented in Rust without its rules: it counts the lines of the log, rewrites the document, and appends the
+//! row. Neither is flushed, and a crash may leave any mixture.
 
 mod peers;
 mod report;
@@ -22,7 +22,7 @@ use peers::{CampaignPeer, EverturnCampaign, LineCountingPeer};
 
 pub(crate) use report::SHAPE as JSON_SHAPE;
 
-/// How many turns are made before any are measured, so that files and memory are warm.
+/// How many turns are played before the measurement, to warm up files and memory.
 const WARM_UP: u32 = 10;
 
 /// What the command line says about the benchmark of campaigns.
@@ -55,21 +55,21 @@ pub(crate) struct CampaignBench {
     json: bool,
 }
 
-/// Why there is no report.
+/// An error of this benchmark.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum CampaignError {
     /// The directory for the data cannot be used.
     #[error("cannot use the data directory")]
     Directory(#[source] PeerError),
-    /// A peer could not make or keep its turns.
+    /// A peer failed to store or keep its turns.
     #[error("{peer} with {size} turns")]
     Peer {
         /// The peer.
         peer: &'static str,
-        /// How many turns it had.
+        /// The number of turns it had.
         size: u32,
-        /// What went wrong.
+        /// The cause.
         #[source]
         source: PeerError,
     },
@@ -78,7 +78,7 @@ pub(crate) enum CampaignError {
     Output(#[from] io::Error),
 }
 
-/// What one peer took at one size, in the run in the middle.
+/// The result of a peer at a size, from the median run.
 #[derive(Debug)]
 struct CampaignRow {
     peer: &'static str,
@@ -87,7 +87,7 @@ struct CampaignRow {
     p99: Duration,
 }
 
-/// Everything that was measured.
+/// All measurements.
 #[derive(Debug)]
 struct CampaignReport {
     machine: Machine,
@@ -97,7 +97,7 @@ struct CampaignReport {
 }
 
 impl CampaignBench {
-    /// Measures and reports.
+    /// Runs the benchmark and writes the report.
     pub(crate) fn execute(
         &self,
         out: &mut dyn Write,
@@ -123,7 +123,7 @@ impl CampaignBench {
         Ok(())
     }
 
-    /// One run: every peer at every size, each growing one campaign.
+    /// Performs one run: every peer at every size, each with one growing campaign.
     fn run(&self, sizes: &[u32], dir: &Path) -> Result<Vec<CampaignRow>, CampaignError> {
         let temporary = tempfile::tempdir_in(dir);
         let temporary =
@@ -181,7 +181,7 @@ fn open<P: CampaignPeer>(
     }
 }
 
-/// Of each row, the one whose median is in the middle of its runs.
+/// Returns for each row the run with the median result.
 fn middle(runs: Vec<Vec<CampaignRow>>) -> Vec<CampaignRow> {
     let mut columns: Vec<Vec<CampaignRow>> = Vec::new();
     for run in runs {

@@ -1,4 +1,4 @@
-//! Chat logs as they grow: what a message costs, what a fold costs, what a look back costs.
+//! Measures growing chat logs: the cost of a message, of a fold, and of reading history.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::files;
 use crate::peer::PeerError;
 use crate::stats::{median, percentile};
 
-/// Every so many messages a tool changes.
+/// A tool changes once in this many messages.
 const TOOL_EVERY: u32 = 10;
 
 /// What the command line says about the benchmark of chat logs.
@@ -56,7 +56,7 @@ pub(crate) struct FoldTask {
     dir: PathBuf,
 }
 
-/// Why there is no report.
+/// An error of this benchmark.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum ChatsError {
@@ -66,10 +66,10 @@ pub(crate) enum ChatsError {
     /// The chat log could not be written or read.
     #[error(transparent)]
     Chat(#[from] ChatError),
-    /// The report could not be written, or the data could not.
+    /// The report or the data could not be written.
     #[error("cannot write")]
     Output(#[from] io::Error),
-    /// Something that cannot be.
+    /// An unexpected result.
     #[error("{0}")]
     Odd(String),
 }
@@ -94,7 +94,7 @@ fn text(number: u32) -> String {
         .repeat(8)
 }
 
-/// A chat log of so many messages, as a program would have written it.
+/// Returns a chat log with `size` messages, as a program would have written it.
 pub(crate) fn document(size: u32) -> Result<Vec<u8>, ChatsError> {
     let time = "2026-01-01T10:00:00Z";
     let message = |number: u32| {
@@ -126,7 +126,7 @@ pub(crate) fn document(size: u32) -> Result<Vec<u8>, ChatsError> {
     serde_json::to_vec_pretty(&document).map_err(odd)
 }
 
-/// What was measured of one chat log.
+/// The measurements of one chat log.
 #[derive(Debug, Default)]
 struct ChatMeasurement {
     bytes: u64,
@@ -143,7 +143,7 @@ fn micros(since: Instant) -> f64 {
 }
 
 impl ChatBench {
-    /// Measures and reports.
+    /// Runs the benchmark and writes the report.
     pub(crate) fn execute(
         &self,
         out: &mut dyn Write,
@@ -158,7 +158,7 @@ impl ChatBench {
             let home = tempfile::tempdir_in(&dir)?;
             files::create_dir(&home.path().join("chats"))?;
             files::write(&home.path().join("chats/tale.json"), &document(*size)?)?;
-            // The first change puts the index beside the document.
+            // The first change creates the index beside the document.
             let mut log = ChatWriter::open(&store(home.path())?, &path()?)?;
             append(&mut log, 1)?;
             log.close()?;
@@ -213,7 +213,7 @@ fn append(log: &mut ChatWriter, number: u32) -> Result<(), ChatsError> {
     Ok(())
 }
 
-/// Folds a chat log in a process of its own, and tells its peak in kB.
+/// Folds a chat log in a separate process; returns its peak memory in kB.
 fn folded(dir: &Path) -> Result<Option<u64>, ChatsError> {
     let output = Command::new(files::this_program()?)
         .arg("chatlog-fold")
@@ -227,14 +227,14 @@ fn folded(dir: &Path) -> Result<Option<u64>, ChatsError> {
 }
 
 impl FoldTask {
-    /// Does it; says the peak in kB.
+    /// Runs the operation; returns the peak memory in kB.
     pub(crate) fn execute(&self) -> Result<Option<u64>, ChatsError> {
         ChatWriter::open(&store(&self.dir)?, &path()?)?.close()?;
         Ok(peak())
     }
 }
 
-/// The most memory that this process had, in kB.
+/// Returns the peak memory of this process, in kB.
 pub(crate) fn peak() -> Option<u64> {
     let status = files::read_if_there("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -94,11 +94,11 @@ struct SaveBench {
     json: bool,
 }
 
-/// Why there is no report.
+/// An error of the benchmark.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum CliError {
-    /// `--peer` names nothing that exists.
+    /// `--peer` names an unknown peer.
     #[error("no row or family is called {name:?}; --list shows them")]
     UnknownPeer {
         /// The name as given.
@@ -116,10 +116,10 @@ pub(crate) enum CliError {
     /// The chat logs could not be measured.
     #[error(transparent)]
     Chats(#[from] ChatsError),
-    /// There is no report about exports.
+    /// The exports could not be measured.
     #[error(transparent)]
     Exports(#[from] ExportsError),
-    /// The home could not be measured.
+    /// The homes could not be measured.
     #[error(transparent)]
     Homes(#[from] HomesError),
     /// The search could not be measured.
@@ -128,7 +128,7 @@ pub(crate) enum CliError {
     /// The campaign could not be measured.
     #[error(transparent)]
     Campaign(#[from] CampaignError),
-    /// Nothing could be looked through.
+    /// The secret scan could not be measured.
     #[error(transparent)]
     Scan(#[from] ScanError),
     /// The operation whose memory was to be measured failed.
@@ -140,7 +140,7 @@ pub(crate) enum CliError {
 }
 
 impl Cli {
-    /// Does what the command line asks: the report goes to `out`, progress to `progress`.
+    /// Runs the command line: the report goes to `out`, progress to `progress`.
     pub(crate) fn execute(
         &self,
         out: &mut dyn Write,
@@ -214,7 +214,7 @@ impl SaveBench {
     }
 }
 
-/// The rows whose name or family is among `names`; all rows if there are no names.
+/// Returns the rows whose name or family is among `names`; all rows if there are no names.
 fn choose(names: &[String]) -> Result<Vec<&'static PeerRow>, CliError> {
     let all = || ROWS.iter().copied().flatten();
     let is_called = |row: &PeerRow, name: &String| row.name == name || row.family == name;

@@ -1,7 +1,7 @@
-//! Real text to search in: the sources and documents of the crates that this project is built from, cut into messages.
+//! [`Corpus`]: real text to search: the sources and documents of this project's dependencies, split into messages.
 //!
-//! What agents keep is mostly code and what tools print. Random words would do neither engine justice: they repeat
-//! nothing where real text repeats itself.
+//! Agent sessions are mostly code and tool output. Random words would be unfair to both engines, because real text
+//! repeats itself.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,23 +9,23 @@ use std::path::{Path, PathBuf};
 use crate::files;
 use crate::peer::PeerError;
 
-/// The endings of files that are text.
+/// The extensions of text files.
 const TEXT: [&str; 9] = ["rs", "md", "toml", "txt", "c", "h", "json", "js", "py"];
 
-/// Larger files are tables that nobody reads.
+/// The maximum file size; larger files are tables of data.
 const LARGEST: u64 = 1_000_000;
 
-/// How many bytes a message has, more or less.
+/// The approximate sizes of messages in bytes.
 const LENGTHS: [usize; 4] = [400, 1200, 4000, 12_000];
 
-/// A word is frequent if it comes at least so often in a megabyte, and rare if it comes no more often in all of the text.
+/// The minimum count per megabyte of a frequent word, and the maximum total count of a rare one.
 const FREQUENT: u64 = 100;
 const RARE: u64 = 10;
 
-/// Words that one of the engines takes for something else.
+/// Words that one of the engines treats as operators.
 const OPERATORS: [&str; 4] = ["and", "or", "not", "near"];
 
-/// A small generator, so that a run can be repeated.
+/// A small random generator with a seed, so that runs can be repeated.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -37,7 +37,7 @@ impl Dice {
     }
 }
 
-/// The text files below a directory, in an order that is always the same and mixes crates.
+/// Returns the text files below a directory, in a fixed order that mixes crates.
 fn text_files(dir: &Path) -> Result<Vec<PathBuf>, PeerError> {
     let (mut found, mut dirs) = (Vec::new(), vec![dir.to_owned()]);
     while let Some(dir) = dirs.pop() {
@@ -58,21 +58,21 @@ fn text_files(dir: &Path) -> Result<Vec<PathBuf>, PeerError> {
     Ok(found)
 }
 
-/// Messages, and how often each word is in them.
+/// A source of messages, with the frequency of each word.
 pub(crate) struct Corpus {
     files: std::vec::IntoIter<PathBuf>,
     dice: Dice,
-    /// What is left of the file that is read.
+    /// The rest of the current file.
     rest: String,
     counts: HashMap<String, u64>,
-    /// Some pairs of words that stand side by side.
+    /// Some pairs of adjacent words.
     pairs: Vec<(String, String)>,
-    /// How many bytes there were so far.
+    /// The number of bytes so far.
     pub(crate) bytes: u64,
 }
 
 impl Corpus {
-    /// The text below a directory.
+    /// Opens the text below a directory.
     pub(crate) fn open(dir: &Path) -> Result<Corpus, PeerError> {
         Ok(Corpus {
             files: text_files(dir)?.into_iter(),
@@ -84,7 +84,7 @@ impl Corpus {
         })
     }
 
-    /// The next message; none, if there is no more text.
+    /// Returns the next message; `None` at the end of the text.
     pub(crate) fn next_message(&mut self) -> Option<String> {
         while self.rest.is_empty() {
             let bytes = files::read(&self.files.next()?).ok()?;
@@ -118,7 +118,7 @@ impl Corpus {
         }
     }
 
-    /// So many queries of each kind.
+    /// Returns `count` queries of each kind.
     pub(crate) fn queries(&self, count: usize) -> Vec<(&'static str, Vec<String>)> {
         let mut words: Vec<(&str, u64)> =
             self.counts.iter().map(|(word, count)| (word.as_str(), *count)).collect();

@@ -1,4 +1,4 @@
-//! A long chat log in every format: how long it takes, and how much memory.
+//! Measures the time and memory of exporting a long chat log in every format.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -42,7 +42,7 @@ pub(crate) struct ExportTask {
     format: ExportFormat,
 }
 
-/// Why there is no report.
+/// An error of this benchmark.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum ExportsError {
@@ -58,20 +58,20 @@ pub(crate) enum ExportsError {
     /// It could not be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// The report could not be written, or the data could not.
+    /// The report or the data could not be written.
     #[error("cannot write")]
     Output(#[from] io::Error),
-    /// Something that cannot be.
+    /// An unexpected result.
     #[error("{0}")]
     Odd(&'static str),
 }
 
-/// The most seconds that an export may take, as it was asked for.
+/// Returns the target for an export, in seconds.
 fn target_seconds(format: ExportFormat) -> f64 {
     if format == ExportFormat::Pdf { 30.0 } else { 2.0 }
 }
 
-/// What one process says.
+/// The output of one process.
 struct ExportFigures {
     seconds: f64,
     bytes: f64,
@@ -79,7 +79,7 @@ struct ExportFigures {
 }
 
 impl ExportBench {
-    /// Measures and reports.
+    /// Runs the benchmark and writes the report.
     pub(crate) fn execute(
         &self,
         out: &mut dyn Write,
@@ -117,7 +117,7 @@ impl ExportBench {
     }
 }
 
-/// An export in a process of its own.
+/// Runs an export in a separate process.
 fn run_export(dir: &Path, format: ExportFormat) -> Result<ExportFigures, ExportsError> {
     let output = Command::new(files::this_program()?)
         .arg("export-one")
@@ -136,7 +136,7 @@ fn run_export(dir: &Path, format: ExportFormat) -> Result<ExportFigures, Exports
 }
 
 impl ExportTask {
-    /// Does it; says the seconds, the bytes and the peak in kB.
+    /// Runs the export; returns the seconds, the bytes and the peak memory in kB.
     pub(crate) fn execute(&self) -> Result<String, ExportsError> {
         let start = Instant::now();
         let store = store(&self.dir)?;

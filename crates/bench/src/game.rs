@@ -1,4 +1,4 @@
-//! Long game sessions, read and written by Everturn and its peers.
+//! Measures reading and writing of long game sessions with Everturn and its peers.
 //!
 //! `workload -> build (once per size and peer) -> check -> read, write (timed) -> report`
 //!
@@ -67,16 +67,16 @@ pub(crate) struct GameBench {
     json: bool,
 }
 
-/// Why there is no report.
+/// An error of this benchmark.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum GameError {
-    /// `--peer` names nothing that exists.
+    /// `--peer` names an unknown peer.
     #[error("no peer is called {name:?}; there are {known}")]
     UnknownPeer {
         /// The name as given.
         name: String,
-        /// The names there are.
+        /// The known names.
         known: String,
     },
     /// The directory for the data cannot be used.
@@ -91,7 +91,7 @@ pub(crate) enum GameError {
 }
 
 impl GameBench {
-    /// Measures and reports.
+    /// Runs the benchmark and writes the report.
     pub(crate) fn execute(
         &self,
         out: &mut dyn Write,
@@ -119,7 +119,7 @@ impl GameBench {
     }
 }
 
-/// The peers of these names; all of them if there are none.
+/// Returns the peers with these names; all peers if there are no names.
 fn choose(names: &[String]) -> Result<Vec<&'static GamePeer>, GameError> {
     if let Some(name) = names.iter().find(|name| !PEERS.iter().any(|peer| peer.name == **name)) {
         let known: Vec<&str> = PEERS.iter().map(|peer| peer.name).collect();

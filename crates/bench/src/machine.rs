@@ -1,25 +1,25 @@
-//! What the numbers were measured on.
+//! [`Machine`]: the machine of the measurements.
 
 use std::path::Path;
 use std::thread;
 
 use crate::files;
 
-/// The facts about a machine that explain most of a disk benchmark.
+/// The properties of a machine that matter most for a disk benchmark.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    /// Threads that run at once; nothing if the system does not tell.
+    /// The number of hardware threads; `None` if unknown.
     pub(crate) cores: Option<usize>,
-    /// The release of the kernel, where there is a `/proc`.
+    /// The kernel release, if there is a `/proc`.
     pub(crate) kernel: Option<String>,
-    /// The type of the file system that holds the data, where there is a `/proc`.
+    /// The type of the file system that holds the data, if there is a `/proc`.
     pub(crate) file_system: Option<String>,
-    /// `release`, or `debug` for numbers that mean little.
+    /// `release`, or `debug`, whose numbers mean little.
     pub(crate) build: &'static str,
 }
 
 impl Machine {
-    /// Looks at this machine; `dir` is where the data goes, an absolute path.
+    /// Detects this machine; `dir` is the absolute path of the data.
     pub(crate) fn detect(dir: &Path) -> Machine {
         let mounts = files::read_if_there("/proc/mounts");
         Machine {
@@ -32,8 +32,8 @@ impl Machine {
     }
 }
 
-/// The type of the file system that holds `dir`, from the text of `/proc/mounts`: that of the deepest
-/// mount point above it, the last one if several are stacked there.
+/// Returns the type of the file system that holds `dir`, from the text of `/proc/mounts`: that of the deepest mount
+/// point above it, the last one if several are stacked there.
 fn file_system_of(mounts: &str, dir: &Path) -> Option<String> {
     let above = mounts.lines().filter_map(|line| {
         let mut fields = line.split(' ').skip(1);

@@ -1,4 +1,4 @@
-//! Everturn beside its peers, measured in one run.
+//! Measures Everturn and its peers in one run.
 //!
 //! `workload -> row (peer + sharing) -> run (timed, then read back) -> stats -> table or JSON`
 //!
@@ -39,14 +39,14 @@ fn main() -> ExitCode {
     match cli::Cli::parse().execute(&mut io::stdout(), &mut io::stderr()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nothing is left to tell anyone if standard error is gone as well.
+            // If stderr is gone as well, nothing can be reported.
             writeln!(io::stderr(), "error: {}", with_causes(&error)).ok();
             ExitCode::FAILURE
         }
     }
 }
 
-/// The message of `error`, followed by what caused it, on one line.
+/// Formats `error` and its causes on one line.
 fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

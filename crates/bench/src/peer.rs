@@ -1,4 +1,4 @@
-//! What a peer must offer to be measured, and what a row of the table says about it.
+//! The interface of a peer: [`PeerRow`] describes a row, [`StorePeer`] is an open store, [`Saver`] saves turns.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::workload::WorkloadTurn;
 
-/// Who saves at the same time.
+/// How many sessions are saved at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scenario {
     /// One thread saves the turns of one session.
@@ -30,7 +30,7 @@ impl Scenario {
         }
     }
 
-    /// How many threads save, each for its own session.
+    /// Returns the number of threads, each of which saves its own session.
     pub(crate) fn sessions(self) -> u32 {
         match self {
             Scenario::OneWriter => 1,
@@ -38,7 +38,7 @@ impl Scenario {
         }
     }
 
-    /// The row that the others are compared with.
+    /// Returns the row that the others are compared with.
     pub(crate) fn baseline(self) -> &'static str {
         match self {
             Scenario::OneWriter => "raw-one-file",
@@ -47,49 +47,49 @@ impl Scenario {
     }
 }
 
-/// What is certain when a save has returned.
+/// The durability of a save that has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
     /// The turn survives a power cut.
     AtReturn,
-    /// A power cut may take the turn away again.
+    /// A power cut may lose the turn.
     NotAtPowerCut,
 }
 
-/// How the sessions of a scenario come to share a peer.
+/// How the sessions of a scenario share a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// Each session has a saver of its own; the peer itself sees to the rest.
+    /// Each session has its own saver; the peer handles concurrency.
     OwnSaver,
     /// One saver behind a mutex.
     Mutex,
-    /// One saver in a thread of its own, which saves in one batch all turns that wait in its channel.
+    /// One saver in its own thread, which saves all turns waiting in its channel as one batch.
     WriterThread,
 }
 
-/// How the tables of a database are ordered. Each row has what suits its scenario best.
+/// The order of a database's tables. Each row uses the order that suits its scenario best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TableOrder {
-    /// By session and turn, without an index: the least work while one session writes.
+    /// By session and turn, without an index: the least work for a single writing session.
     BySession,
     /// By arrival, with an index by session and turn: the turns of many sessions share few pages.
     ByArrival,
 }
 
-/// One row of the report: a peer, how it is set up, and how sessions share it.
+/// A row of the report: a peer, its set-up, and how sessions share it.
 ///
 /// A new peer is a file in [`peers`](crate::peers) with its rows, and one line in the registry there.
 #[derive(Debug)]
 pub(crate) struct PeerRow {
     /// The name, for `--peer` and `--json`; unique.
     pub(crate) name: &'static str,
-    /// Rows of one family make the same promise in different ways; the best of them is named.
+    /// Rows of one family give the same guarantee in different ways; the best of them is named.
     pub(crate) family: &'static str,
-    /// The set-up in a few words, for people.
+    /// The set-up in a few words.
     pub(crate) about: &'static str,
-    /// Where the row is measured.
+    /// The scenario in which the row is measured.
     pub(crate) scenario: Scenario,
-    /// What a returned save is worth.
+    /// The durability of a save that has returned.
     pub(crate) durability: Durability,
     /// How sessions share the peer.
     pub(crate) sharing: Sharing,
@@ -101,10 +101,10 @@ pub(crate) struct PeerRow {
 
 /// An open store. Dropping it, after its savers, closes it.
 pub(crate) trait StorePeer {
-    /// What one thread saves through. `session` numbers the threads from 0.
+    /// Returns the saver of a thread. `session` numbers the threads from 0.
     fn saver(&self, session: u32) -> Result<Box<dyn Saver>, PeerError>;
 
-    /// How many times a file was flushed by all savers so far, where that is known.
+    /// Returns the number of flushes by all savers so far, where known.
     fn flushes(&self) -> Option<u64> {
         None
     }
@@ -112,49 +112,48 @@ pub(crate) trait StorePeer {
 
 /// Saves turns for one thread.
 pub(crate) trait Saver: Send {
-    /// Saves `turns` whole, in one transaction where the peer has such a thing. When it returns,
-    /// they are as durable as the row says. More than one turn comes only from a
-    /// [`Sharing::WriterThread`].
+    /// Saves `turns` completely, in one transaction where the peer has transactions. When it returns, they are as
+    /// durable as the row says. Only a [`Sharing::WriterThread`] passes more than one turn.
     fn save(&mut self, turns: &[Arc<WorkloadTurn>]) -> Result<(), PeerError>;
 }
 
-/// Why a peer could not do its part.
+/// An error of a peer.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum PeerError {
-    /// The file system refused.
+    /// A file operation failed.
     #[error("{}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What it said.
+        /// The cause.
         source: io::Error,
     },
-    /// SQLite refused.
+    /// SQLite failed.
     #[error("sqlite")]
     Sqlite(#[from] rusqlite::Error),
-    /// SQLite runs in another journal mode than the row says.
+    /// SQLite uses another journal mode than the row requires.
     #[error("sqlite uses journal mode {mode:?} instead of \"wal\"")]
     JournalMode {
         /// The mode it reports.
         mode: String,
     },
-    /// redb refused.
+    /// redb failed.
     #[error("redb")]
     Redb(#[source] Box<redb::Error>),
-    /// fjall refused.
+    /// fjall failed.
     #[error("fjall")]
     Fjall(#[from] fjall::Error),
-    /// Everturn refused.
+    /// Everturn failed.
     #[error("everturn")]
     Everturn(#[source] Box<StoreError>),
-    /// A session of Everturn refused.
+    /// A game session of Everturn failed.
     #[error("everturn")]
     Game(#[source] Box<everturn::game::GameError>),
-    /// A text that should be JSON is not.
+    /// A text is not valid JSON.
     #[error("json")]
     Json(#[from] serde_json::Error),
-    /// A session is not what was stored.
+    /// A session differs from what was stored.
     #[error("{0}")]
     Session(String),
     /// The writer thread could not save the batch; the text is its error.

@@ -1,4 +1,4 @@
-//! The peers: one file each, of the same shape, and the registry of their rows.
+//! The peers, one file each and all of the same form, and the registry of their rows.
 
 mod everturn;
 mod fjall;
@@ -8,6 +8,6 @@ mod sqlite;
 
 use crate::peer::PeerRow;
 
-/// Every row that can be measured, in the order of the report.
+/// All rows, in the order of the report.
 pub(crate) static ROWS: &[&[PeerRow]] =
     &[raw::ROWS, sqlite::ROWS, redb::ROWS, fjall::ROWS, everturn::ROWS];

@@ -1,4 +1,4 @@
-//! The result of a benchmark, summed up, and written for people or for programs.
+//! The results of a benchmark: summarized, and written as text or as JSON.
 
 pub(crate) mod json;
 pub(crate) mod summary;

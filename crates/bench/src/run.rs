@@ -1,4 +1,4 @@
-//! One run of one row: a fresh store, every turn saved and timed, the store closed and read back.
+//! Runs a row: creates a store, saves and times every turn, closes the store and reads it back.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,45 +14,45 @@ use crate::sharing::{SaverGroup, make_savers};
 use crate::stats::percentile;
 use crate::workload::{Workload, WorkloadTurn};
 
-/// What one run of one row gave.
+/// The result of one run of a row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SaveSample {
-    /// Half of the saves took no longer.
+    /// The 50th percentile of the save times.
     pub(crate) p50: Duration,
-    /// 99 of 100 saves took no longer.
+    /// The 99th percentile of the save times.
     pub(crate) p99: Duration,
     /// All turns, divided by the time from the first start to the last end.
     pub(crate) turns_per_second: f64,
-    /// Flushes for each turn, where the peer counts them.
+    /// The flushes per turn, where the peer counts them.
     pub(crate) flushes_per_turn: Option<f64>,
-    /// What the closed store takes up on the disk.
+    /// The disk usage of the closed store.
     pub(crate) bytes_on_disk: u64,
 }
 
-/// Why a run has no result.
+/// An error of a run.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum RunError {
-    /// A peer, or the directory it was to work in, failed.
+    /// A peer, or its directory, failed.
     #[error("row {row:?} failed")]
     Peer {
         /// The row.
         row: &'static str,
-        /// What happened.
+        /// The cause.
         source: PeerError,
     },
-    /// A store that was closed and opened again does not hold what was saved.
+    /// A store that was closed and reopened does not contain what was saved.
     #[error(
         "row {row:?} lost or changed records: {saved} were saved, {found} were found, {intact} of them as saved"
     )]
     Lost {
         /// The row.
         row: &'static str,
-        /// How many records were saved.
+        /// The number of saved records.
         saved: usize,
-        /// How many were read back.
+        /// The number of records read back.
         found: usize,
-        /// How many of those are among the saved ones.
+        /// The number of those that match a saved record.
         intact: usize,
     },
     /// A thread of the row panicked.
@@ -61,12 +61,12 @@ pub(crate) enum RunError {
         /// The row.
         row: &'static str,
     },
-    /// The directory for the runs could not be made.
+    /// The directory for the runs could not be created.
     #[error("cannot make a temporary directory in {dir}")]
     Directory {
-        /// The directory that was to hold it.
+        /// The parent directory.
         dir: String,
-        /// What happened.
+        /// The cause.
         source: io::Error,
     },
     /// The progress text could not be written.
@@ -74,8 +74,8 @@ pub(crate) enum RunError {
     Progress(#[source] io::Error),
 }
 
-/// Runs each of `rows` as often as `runs` says, in turns, so that a machine that gets slower or
-/// faster does so for all of them. The samples come in the order of the rows.
+/// Runs each of `rows` `runs` times, interleaved, so that changes in the speed of the machine affect all of them. The
+/// samples are in the order of the rows.
 pub(crate) fn measure(
     rows: &[&'static PeerRow],
     workload: &Workload,
@@ -92,14 +92,14 @@ pub(crate) fn measure(
             writeln!(progress, "run {run} of {runs}: {}", row.name).map_err(RunError::Progress)?;
             samples.push(run_once(row, workload, &expected, dir)?);
         }
-        // Each round starts with another row, so that none is always the first.
+        // Each round starts with another row, so that none is always first.
         let next = order.len().min(1);
         order.rotate_left(next);
     }
     Ok(samples)
 }
 
-/// Runs `row` once in a directory of its own below `dir`, which is gone afterwards.
+/// Runs `row` once in its own directory below `dir`, which is removed afterwards.
 pub(crate) fn run_once(
     row: &'static PeerRow,
     workload: &Workload,
@@ -129,16 +129,16 @@ pub(crate) fn run_once(
     Ok(timing.sample(flushes, workload.turns(), bytes_on_disk))
 }
 
-/// How long the saves of a run took.
+/// The times of the saves of a run.
 struct SaveTiming {
-    /// Each save, sorted.
+    /// The time of each save, sorted.
     latencies: Vec<Duration>,
     /// From the first start to the last end.
     wall: Duration,
 }
 
 impl SaveTiming {
-    /// `saved` counts all turns that were saved, those before the clock started included.
+    /// Returns the sample. `saved` counts all saved turns, including those before the clock started.
     fn sample(&self, flushes: Option<u64>, saved: usize, bytes_on_disk: u64) -> SaveSample {
         let turns = self.latencies.len() as f64;
         SaveSample {
@@ -151,7 +151,7 @@ impl SaveTiming {
     }
 }
 
-/// Lets each saver save the turns of its session in its own thread, all starting together.
+/// Saves the turns of each session in its own thread, all starting together.
 fn drive(
     row: &'static str,
     savers: Vec<Box<dyn Saver>>,
@@ -185,7 +185,7 @@ struct SessionTiming {
     start: Instant,
     end: Instant,
     latencies: Vec<Duration>,
-    /// Kept until all sessions are through: closing one must not hold up the others.
+    /// Kept until all sessions are done: closing one must not delay the others.
     _saver: Box<dyn Saver>,
 }
 
@@ -194,15 +194,14 @@ fn save_session(
     turns: &[Arc<WorkloadTurn>],
     together: &Barrier,
 ) -> Result<SessionTiming, PeerError> {
-    // The first turn makes files and fills caches, with some peers before they are asked and with others
-    // only then; it is saved but not timed.
+    // The first turn creates files and fills caches; some peers do that earlier. It is saved but not timed.
     let (first, timed) = match turns.split_first() {
         Some((first, rest)) if !rest.is_empty() => (Some(first), rest),
         _ => (None, turns),
     };
     let begun = first.map_or(Ok(()), |first| saver.save(std::slice::from_ref(first)));
     let mut latencies = Vec::with_capacity(timed.len());
-    // The others wait for this thread even if its peer has failed.
+    // The other threads wait for this one even if its peer has failed.
     together.wait();
     begun?;
     let start = Instant::now();
@@ -216,7 +215,7 @@ fn save_session(
     Ok(SessionTiming { start, end: before, latencies, _saver: saver })
 }
 
-/// Holds what was read back against what was saved. `expected` is sorted.
+/// Compares the records read back with those saved. `expected` is sorted.
 fn compare(row: &'static str, expected: &[&[u8]], mut found: Vec<Vec<u8>>) -> Result<(), RunError> {
     found.sort_unstable();
     if found == expected {
@@ -242,7 +241,7 @@ mod tests {
     fn every_peer_holds_every_record_after_it_was_closed() {
         let dir = tempfile::tempdir().unwrap();
         for row in rows() {
-            // Enough that a store cannot hold it all in the pages that it reads when it is opened.
+            // Enough that a store cannot hold it all in the pages that it reads on opening.
             let turns_each = 128 / row.scenario.sessions();
             let workload = Workload::new(row.scenario.sessions(), turns_each);
             let expected = workload.records();

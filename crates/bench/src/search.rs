@@ -1,5 +1,5 @@
-//! The catalog: how fast sessions are indexed, how large the index is, how fast it answers, beside SQLite's FTS5 on the
-//! same entries; and how long a list of many sessions takes.
+//! Measures the catalog: indexing speed, index size and query time, compared with SQLite's FTS5 on the same entries;
+//! and the time to list many sessions.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,19 +26,19 @@ use crate::files;
 use crate::peer::PeerError;
 use crate::stats::{median, percentile};
 
-/// What is asked: megabytes per second, size of the index by that of the text, milliseconds of a query, and of a list.
+/// The targets: megabytes per second, index size relative to the text, milliseconds per query, and per list.
 const SPEED: f64 = 60.0;
 const RATIO: f64 = 0.3;
 const QUERY: f64 = 20.0;
 const LIST: f64 = 100.0;
 
-/// How many queries of each kind are asked.
+/// The number of queries of each kind.
 const QUERIES: usize = 200;
 
-/// How long a session becomes before the next one begins.
+/// The size of a session before the next one begins.
 const SESSION_BYTES: usize = 4_000_000;
 
-/// How many hits are asked for.
+/// The number of hits requested.
 const LIMIT: usize = 20;
 
 /// What the command line says about the benchmark of searches.
@@ -65,38 +65,38 @@ pub(crate) struct SearchBench {
     json: bool,
 }
 
-/// Why searches could not be measured.
+/// An error of this benchmark.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum SearchError {
     /// The directory for the data cannot be used.
     #[error("cannot use the data directory")]
     Directory(#[source] PeerError),
-    /// There is no text to search in.
+    /// There is no text to search.
     #[error("cannot read the text")]
     Text(#[source] PeerError),
-    /// The files could not be made.
+    /// The files could not be created.
     #[error("cannot use the data directory")]
     Io(#[from] io::Error),
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The layout said no.
+    /// The format failed.
     #[error(transparent)]
     Layout(#[from] SessionError),
-    /// A name is none.
+    /// A name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The index said no.
+    /// The index failed.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
-    /// A query is none.
+    /// A query is invalid.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// SQLite said no.
+    /// SQLite failed.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// Something is not as it should be.
+    /// An unexpected result.
     #[error("{0}")]
     Wrong(String),
 }
@@ -104,7 +104,7 @@ pub(crate) enum SearchError {
 /// Queries of each kind.
 type QuerySets = Vec<(&'static str, Vec<String>)>;
 
-/// The sources of the crates that this project is built from, which are there if it was built.
+/// The sources of this project's dependencies, which exist if it was built.
 #[expect(clippy::disallowed_methods, reason = "cargo tells by a variable where it keeps them")]
 fn crates() -> PathBuf {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
@@ -112,12 +112,12 @@ fn crates() -> PathBuf {
     home.unwrap_or_default().join("registry/src")
 }
 
-/// What one engine came to.
+/// The results of one engine.
 struct SearchMeasurement {
     name: &'static str,
     index: Duration,
     bytes: u64,
-    /// The kinds of queries, each with how long half and almost all of them took, and how many hits there were.
+    /// The kinds of queries, each with the median, the 99th percentile, and the number of hits.
     queries: Vec<(&'static str, Duration, Duration, usize)>,
 }
 
@@ -156,7 +156,7 @@ impl SearchBench {
         self.report(out, text, &[ours, theirs], list)
     }
 
-    /// Makes the sessions; returns how many bytes of text they have, and what is asked.
+    /// Creates the sessions; returns the size of their text in bytes, and the queries.
     fn make(&self, store: &Arc<dyn Store>) -> Result<(u64, QuerySets), SearchError> {
         let mut corpus = Corpus::open(&self.text).map_err(SearchError::Text)?;
         let writer = store.lock(&[FilePath::parse("sessions")?])?;
@@ -192,7 +192,7 @@ impl SearchBench {
         Ok((corpus.bytes, corpus.queries(QUERIES)))
     }
 
-    /// How long a list of many sessions takes when nothing has changed, in milliseconds, and how long the first one.
+    /// Returns the time of an unchanged list of many sessions, and of the first list, in milliseconds.
     fn list(&self, place: &Path) -> Result<(f64, f64), SearchError> {
         let source = source(&place.join("root"), "linggen")?;
         let writer = source.store().lock(&[FilePath::parse("projects")?])?;
@@ -290,7 +290,7 @@ impl SearchBench {
     }
 }
 
-/// The clock of the system, some seconds on: everything that was made counts as settled.
+/// Returns the system time plus some seconds, so that all created files count as stable.
 #[expect(clippy::disallowed_methods, reason = "stamps are compared with the clock")]
 fn now() -> SystemTime {
     SystemTime::now() + Duration::from_secs(10)
@@ -305,7 +305,7 @@ fn source(root: &Path, name: &'static str) -> Result<SessionSource, SearchError>
     Ok(SessionSource::new(root, store, vec![layout]))
 }
 
-/// Asks all queries; `ask` tells how many hits there are.
+/// Runs all queries; `ask` returns the number of hits.
 fn ask(
     queries: &QuerySets,
     mut ask: impl FnMut(&str) -> Result<usize, SearchError>,
@@ -347,7 +347,7 @@ fn measure_catalog(
     Ok(SearchMeasurement { name: "everturn", index, bytes, queries })
 }
 
-/// The same entries, read in the same way, in an index of FTS5 that keeps no texts either.
+/// Measures an FTS5 index of the same entries, read in the same way, that stores no texts either.
 fn measure_fts5(
     (sources, sessions): (&[SessionSource], &CatalogListing),
     file: &Path,

@@ -1,4 +1,4 @@
-//! Texts looked through for secrets: how many bytes in a second.
+//! Measures how many bytes per second are scanned for secrets.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::stats::median;
 
-/// What a second must be enough for, in megabytes.
+/// The target, in megabytes per second.
 const TARGET: f64 = 100.0;
 
 /// What the command line says about the benchmark of scans.
@@ -29,26 +29,26 @@ pub(crate) struct ScanBench {
     json: bool,
 }
 
-/// Why scans could not be measured.
+/// An error of this benchmark.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum ScanError {
     /// The report could not be written.
     #[error("cannot write the report")]
     Output(#[from] io::Error),
-    /// A text must have been looked through wrongly.
+    /// A scan found the wrong number of secrets.
     #[error("{text}: {found} secrets were found where {made} are")]
     Wrong {
         /// The text.
         text: &'static str,
-        /// How many were found.
+        /// The number of secrets found.
         found: usize,
-        /// How many there are.
+        /// The number of secrets in the text.
         made: usize,
     },
 }
 
-/// Numbers that look like chance and are the same every time.
+/// A deterministic pseudo-random generator.
 struct SeededRandom(u64);
 
 impl SeededRandom {
@@ -92,7 +92,7 @@ const WORDS: &[&str] = &[
     "return",
 ];
 
-/// Lines as coding agents write them: records of talk and tool output.
+/// Returns lines as coding agents write them: messages and tool output.
 fn agent_records(bytes: usize, secrets: &mut usize) -> String {
     let mut random = SeededRandom(7);
     let mut text = String::with_capacity(bytes + 4096);
@@ -115,7 +115,7 @@ fn agent_records(bytes: usize, secrets: &mut usize) -> String {
     text
 }
 
-/// One long run of base64, as pictures are.
+/// Returns one long run of base64, as in images.
 fn pictures(bytes: usize) -> String {
     let mut random = SeededRandom(11);
     let mut text = String::with_capacity(bytes + 4096);
@@ -150,7 +150,7 @@ impl ScanBench {
         Ok(())
     }
 
-    /// Looks through a text, as often as asked; the median in megabytes per second.
+    /// Scans a text repeatedly; returns the median in megabytes per second.
     fn row(
         &self,
         text: &'static str,

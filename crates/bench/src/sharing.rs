@@ -1,4 +1,4 @@
-//! How many sessions share one peer: a saver each, a mutex, or a writer thread with a channel.
+//! How sessions share one peer: a saver each, a mutex, or a writer thread with a channel.
 
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ pub(crate) struct SaverGroup {
     pub(crate) writer: Option<JoinHandle<()>>,
 }
 
-/// Gives each of `sessions` sessions a saver for `peer`.
+/// Creates a saver for `peer` for each of `sessions` sessions.
 pub(crate) fn make_savers(
     peer: &dyn StorePeer,
     sharing: Sharing,
@@ -52,7 +52,7 @@ impl Saver for MutexSaver {
     }
 }
 
-/// What the writer thread answers; an error goes to every session of the batch, hence as text.
+/// The answer of the writer thread; an error goes to every session of the batch, hence as text.
 type SaveResult = Result<(), String>;
 
 struct SaveRequest {
@@ -81,10 +81,10 @@ impl Saver for ChannelSaver {
     }
 }
 
-/// Saves whatever waits in the channel as one batch, again and again, until every sender is gone.
+/// Saves all turns waiting in the channel as one batch, repeatedly, until every sender is gone.
 ///
-/// It never waits for company: a lone turn is saved at once, and the turns that arrive during a save
-/// make the next batch.
+/// It never waits for more turns: a single turn is saved at once, and the turns that arrive during a save form the
+/// next batch.
 fn save_batches(mut saver: Box<dyn Saver>, waiting: &Receiver<SaveRequest>) {
     let mut turns = Vec::new();
     let mut answers = Vec::new();
@@ -96,7 +96,7 @@ fn save_batches(mut saver: Box<dyn Saver>, waiting: &Receiver<SaveRequest>) {
         let outcome = saver.save(&turns).map_err(|error| with_causes(&error));
         turns.clear();
         for answer in answers.drain(..) {
-            // A session that no longer listens has given up; the others still want their answer.
+            // A session that no longer receives has given up; the others still need their answers.
             answer.send(outcome.clone()).ok();
         }
     }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::workload::Workload;
 
-    /// Remembers the sizes of its batches; each save waits at the gate until that is gone.
+    /// Records the sizes of its batches; each save waits until the gate is dropped.
     struct GatedSaver {
         entered: SyncSender<()>,
         gate: Receiver<()>,

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-/// The smallest of `sorted` that is not below `percent` percent of them (the nearest rank); zero if
-/// there are none.
+/// Returns the percentile of sorted values by the nearest-rank method; zero if there are none.
 pub(crate) fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
-/// The middle of `values`, or the mean of the two in the middle; zero if there are none.
+/// Returns the median of `values`, the mean of the two in the middle if their number is even; zero if there are none.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);

@@ -1,23 +1,23 @@
-//! What every peer saves: the same turns, byte for byte, on every machine and in every run.
+//! [`Workload`]: the turns that every peer saves, the same bytes on every machine and in every run.
 
 use std::sync::Arc;
 
-/// Where the pseudo-random words start; the same seed gives the same bytes.
+/// The seed of the pseudo-random words; the same seed gives the same bytes.
 pub(crate) const SEED: u64 = 0x5eed;
 
 /// The size of a turn record, a JSON line with its newline.
 pub(crate) const TURN_BYTES: usize = 1200;
 
-/// How many delta records a turn brings along.
+/// The number of delta records per turn.
 pub(crate) const DELTAS_PER_TURN: usize = 6;
 
-/// How many bits of a delta's key hold its place in the turn.
+/// The number of bits of a delta's key that hold its position in the turn.
 const DELTA_KEY_BITS: u32 = 8;
 
 /// The size of a delta record, a JSON line with its newline.
 pub(crate) const DELTA_BYTES: usize = 200;
 
-/// All the bytes a caller hands over to save one turn.
+/// The number of bytes passed to the peer to save one turn.
 pub(crate) const SAVE_BYTES: usize = TURN_BYTES + DELTAS_PER_TURN * DELTA_BYTES;
 
 const WORDS: [&str; 16] = [
@@ -51,30 +51,30 @@ impl WorkloadTurn {
         WorkloadTurn { session, number, record, deltas }
     }
 
-    /// A key that sorts by session, then by turn.
+    /// Returns a key that sorts by session, then by turn.
     pub(crate) fn key(&self) -> u64 {
         (u64::from(self.session) << 32) | u64::from(self.number)
     }
 
-    /// The turn record.
+    /// Returns the turn record.
     pub(crate) fn record(&self) -> &[u8] {
         &self.record
     }
 
-    /// All delta records, one after the other, as a file would hold them.
+    /// Returns all delta records in sequence, as a file would hold them.
     pub(crate) fn delta_block(&self) -> &[u8] {
         &self.deltas
     }
 
-    /// The delta records one by one, each with a key: `turn`, which is the turn's own key or its
-    /// number in the store, then the delta's place in the turn.
+    /// Returns the delta records, each with a key made of `turn`, which is the turn's own key or its number in the
+    /// store, and the delta's position in the turn.
     pub(crate) fn deltas(&self, turn: u64) -> impl Iterator<Item = (u64, &[u8])> {
         let lines = self.deltas.split_inclusive(|&byte| byte == b'\n');
         ((turn << DELTA_KEY_BITS)..).zip(lines)
     }
 }
 
-/// A JSON line of exactly `size` bytes that starts with `head` and ends with an open text value.
+/// Returns a JSON line of exactly `size` bytes that starts with `head` and ends with an open string value.
 fn line(head: &str, size: usize, words: &mut WordStream) -> Vec<u8> {
     const TAIL: &str = "\"}\n";
     let mut text = head.to_owned();
@@ -87,18 +87,18 @@ fn line(head: &str, size: usize, words: &mut WordStream) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// An endless, repeatable row of words.
+/// An endless, repeatable sequence of words.
 pub(crate) struct WordStream(u64);
 
 impl WordStream {
-    /// The row for one turn of one session.
+    /// Returns the sequence for one turn of one session.
     pub(crate) fn new(session: u32, number: u32) -> WordStream {
         WordStream(SEED ^ (u64::from(session) << 32) ^ u64::from(number))
     }
 
-    /// The next word.
+    /// Returns the next word.
     pub(crate) fn next_word(&mut self) -> &'static str {
-        // A Weyl sequence with a multiplicative mix: plenty for choosing words.
+        // A Weyl sequence with a multiplicative mix: good enough for choosing words.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let [high, ..] = mixed.to_be_bytes();
@@ -106,31 +106,31 @@ impl WordStream {
     }
 }
 
-/// The turns of all sessions of a scenario, made before any clock runs.
+/// The turns of all sessions of a scenario, created before the clock starts.
 #[derive(Debug)]
 pub(crate) struct Workload {
     sessions: Vec<Vec<Arc<WorkloadTurn>>>,
 }
 
 impl Workload {
-    /// Makes `turns` turns for each of `sessions` sessions.
+    /// Creates `turns` turns for each of `sessions` sessions.
     pub(crate) fn new(sessions: u32, turns: u32) -> Workload {
         let session =
             |session| (0..turns).map(|n| Arc::new(WorkloadTurn::new(session, n))).collect();
         Workload { sessions: (0..sessions).map(session).collect() }
     }
 
-    /// The turns of each session, in the order in which they are to be saved.
+    /// Returns the turns of each session, in the order in which they are saved.
     pub(crate) fn sessions(&self) -> &[Vec<Arc<WorkloadTurn>>] {
         &self.sessions
     }
 
-    /// How many turns there are in all sessions together.
+    /// Returns the number of turns of all sessions together.
     pub(crate) fn turns(&self) -> usize {
         self.sessions.iter().map(Vec::len).sum()
     }
 
-    /// Every record that must be found in a store afterwards, sorted.
+    /// Returns every record that the store must contain afterwards, sorted.
     pub(crate) fn records(&self) -> Vec<&[u8]> {
         let turns = || self.sessions.iter().flatten();
         let records = turns().map(|turn| turn.record());

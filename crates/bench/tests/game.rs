@@ -1,4 +1,4 @@
-//! The benchmark of games as its users see it: run whole with small sessions.
+//! The game benchmark from the outside: a complete run with small sessions.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -23,7 +23,7 @@ fn stdout(output: &Output) -> &str {
 
 const PEERS: [&str; 3] = ["everturn", "sqlite", "document"];
 
-/// The rows of an operation.
+/// Returns the rows of an operation.
 fn expected(op: &str) -> Vec<&'static str> {
     match op {
         "jump" | "replay" => vec!["document", "everturn", "everturn-values", "sqlite"],
@@ -66,7 +66,7 @@ fn the_whole_benchmark_gives_one_json_document_and_leaves_no_data_behind() {
     }
     check_files(&report);
     assert_eq!(report["memory"].as_array().unwrap().len(), PEERS.len() * 2 * 3);
-    // Four at each of both sizes, two about growth, one about memory.
+    // Four at each of the two sizes, two about growth, one about memory.
     let targets = report["targets"].as_array().unwrap();
     assert_eq!(targets.len(), 4 * 2 + 2 + usize::from(cfg!(target_os = "linux")), "{targets:?}");
     let left = std::fs::read_dir(dir.path().join("target/bench-data"));

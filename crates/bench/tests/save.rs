@@ -1,4 +1,4 @@
-//! The program as its users see it: run whole with tiny counts.
+//! The save benchmark from the outside: a complete run with tiny counts.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

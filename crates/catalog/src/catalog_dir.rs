@@ -1,7 +1,7 @@
-//! The one place where the catalog touches files: its own directory, and the stamps of what others keep.
+//! The only module of the catalog that touches files: its own directory ([`CatalogDir`]) and stamps ([`FileStamp`]).
 //!
-//! Everything in the directory can be made again, so nothing here goes through a commit, and nothing is flushed for
-//! its own sake: what a power cut leaves is found by its checksum and made again.
+//! Everything in the directory can be rebuilt, so writes do not go through a commit and are not flushed. Damage after
+//! a power cut is detected by checksum, and the file is rebuilt.
 #![expect(clippy::disallowed_methods, reason = "the catalog is no session: it can be made again")]
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -14,27 +14,27 @@ use rustix::fs::{AtFlags, Stat, stat, statat};
 
 use crate::codec::{CatalogDecoder, CatalogEncoder};
 
-/// A file that was changed so shortly before it was looked at may change again without its stamp showing it.
+/// A file that changed less than this before its stamp was taken may change again without a change of the stamp.
 const SETTLING: Duration = Duration::from_secs(2);
 
-/// The file that is locked by whoever changes the index.
+/// The lock file of the process that changes the index.
 const LOCK: &str = "lock";
 
-/// How the names of files end that are being written.
+/// The suffix of files that are being written.
 const UNFINISHED: &str = ".new";
 
-/// What tells cheaply whether a file is still what it was.
+/// A cheap way to detect that a file has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileStamp {
     pub(crate) len: u64,
     number: u64,
-    /// Seconds and nanoseconds of the last change of the content, and of anything.
+    /// Seconds and nanoseconds of the last content change (mtime) and of the last change of any kind (ctime).
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
 impl FileStamp {
-    /// What stands at a path; `None` if nothing does, or nobody may look.
+    /// Returns the stamp of the file at a path; `None` if there is no file or it is not accessible.
     pub(crate) fn of(path: &Path) -> Option<FileStamp> {
         FileStamp::new(&stat(path).ok()?)
     }
@@ -48,12 +48,12 @@ impl FileStamp {
         })
     }
 
-    /// Whether it is the same file, which may have become longer.
+    /// Returns whether `later` is the same file, possibly longer.
     pub(crate) fn has_grown_to(&self, later: &FileStamp) -> bool {
         self.number == later.number && self.len <= later.len
     }
 
-    /// Whether a later change would show, for one that was looked at at this time.
+    /// Returns whether a change after `looked`, the time at which the stamp was taken, would change the stamp.
     pub(crate) fn is_stable(&self, looked: SystemTime) -> bool {
         let seconds = u64::try_from(self.changed.0.max(self.modified.0)).unwrap_or(u64::MAX);
         let changed = UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
@@ -77,7 +77,7 @@ impl FileStamp {
     }
 }
 
-/// A directory below which many files are looked at: the way to it is gone only once.
+/// A directory below which many files are stamped; its path is resolved only once.
 pub(crate) struct StampDir(Option<File>);
 
 impl StampDir {
@@ -85,13 +85,13 @@ impl StampDir {
         StampDir(File::open(path).ok())
     }
 
-    /// The same as [`FileStamp::of`], of a file below.
+    /// Same as [`FileStamp::of`], for a file below the directory.
     pub(crate) fn stamp(&self, file: &str) -> Option<FileStamp> {
         FileStamp::new(&statat(self.0.as_ref()?, file, AtFlags::empty()).ok()?)
     }
 }
 
-/// The catalog's directory. Only its owner may look into it: what was said stands there in other words.
+/// The catalog's directory. Only its owner may access it, because it contains words of the sessions.
 #[derive(Debug, Clone)]
 pub(crate) struct CatalogDir {
     path: PathBuf,
@@ -115,7 +115,7 @@ impl CatalogDir {
         self.path.is_dir()
     }
 
-    /// Makes the directory, or one below it.
+    /// Creates the directory, or one below it.
     pub(crate) fn make(&self, name: &str) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
@@ -126,7 +126,7 @@ impl CatalogDir {
         fs::read(self.path(name))
     }
 
-    /// Gives a file a content, or leaves it as it was.
+    /// Replaces the content of a file, or leaves the file as it was.
     pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.make("")?;
         let unfinished = self.path(&format!("{name}.{}{UNFINISHED}", std::process::id()));
@@ -135,13 +135,13 @@ impl CatalogDir {
             options.write(true).create(true).truncate(true).mode(0o600);
             options.open(&unfinished)?.write_all(bytes)?;
             if self.path(name).is_dir() {
-                // Whatever made it, nothing can be kept while it is there.
+                // A directory of this name would prevent every write, so it is removed.
                 self.remove(name)?;
             }
             fs::rename(&unfinished, self.path(name))
         };
         write().inspect_err(|_| {
-            // It is swept away later if it cannot be removed now.
+            // A later sweep removes it if it cannot be removed now.
             fs::remove_file(&unfinished).ok();
         })
     }
@@ -155,14 +155,14 @@ impl CatalogDir {
         }
     }
 
-    /// The names in the directory, or in one below it.
+    /// Returns the names in the directory, or in one below it.
     pub(crate) fn names(&self, below: &str) -> io::Result<Vec<String>> {
         let name =
             |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
         fs::read_dir(self.path(below))?.map(name).collect()
     }
 
-    /// Becomes the one that changes the index; `None` if another process is.
+    /// Locks the index for changes; `None` if another process holds the lock.
     pub(crate) fn lock(&self) -> io::Result<Option<CatalogLock>> {
         self.make("")?;
         let mut options = OpenOptions::new();
@@ -183,7 +183,7 @@ impl CatalogDir {
         Ok(())
     }
 
-    /// Removes what a process left behind that did not get to finish a file.
+    /// Removes the unfinished files of processes that ended early.
     pub(crate) fn remove_unfinished(&self) -> io::Result<()> {
         for name in self.names("")?.into_iter().filter(|name| name.ends_with(UNFINISHED)) {
             self.remove(&name)?;
@@ -192,12 +192,12 @@ impl CatalogDir {
     }
 }
 
-/// Whether a root that is not among the sources is still somewhere.
+/// Returns whether a root that is not among the sources still exists.
 pub(crate) fn is_dir(path: &Path) -> bool {
     path.is_dir()
 }
 
-/// The path without links by which a root is known.
+/// Returns the path without links that identifies a root.
 pub(crate) fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

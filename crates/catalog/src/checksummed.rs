@@ -1,5 +1,5 @@
-//! The directory of the index as its library sees it: what is replaced as a whole carries a checksum, and whoever only
-//! reads needs no locks.
+//! The index directory as Tantivy sees it. [`ChecksummedDir`] adds a checksum to files that are replaced as a whole,
+//! and lets readers work without locks.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use tantivy::directory::{
 
 use crate::codec::sum;
 
-/// What the process may do there.
+/// The access that the process needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IndexAccess {
     /// Nothing is written, not even a lock.
@@ -37,7 +37,7 @@ impl ChecksummedDir {
     }
 }
 
-/// The name under which a file is kept that carries a checksum: it is no JSON any more, and must not look like it.
+/// Returns the name of a file with a checksum: it is no longer JSON, so it gets another extension.
 fn checksummed_path(path: &Path) -> PathBuf {
     match path.extension() {
         Some(end) if end == "json" => path.with_extension("sealed"),

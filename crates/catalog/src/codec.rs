@@ -1,25 +1,25 @@
-//! How the catalog's own files are written: numbers and texts one after the other, with a checksum at the end.
+//! The encoding of the catalog's own files: numbers and strings in sequence, with a checksum at the end.
 
 use crc_fast::{CrcAlgorithm, checksum};
 
-/// The checksum of the code base.
+/// Returns the checksum of some bytes.
 pub(crate) fn sum(bytes: &[u8]) -> u64 {
     checksum(CrcAlgorithm::Crc64Nvme, bytes)
 }
 
-/// What is being written.
+/// Encodes a file.
 #[derive(Default)]
 pub(crate) struct CatalogEncoder(Vec<u8>);
 
 impl CatalogEncoder {
-    /// A file begins with what it is; another version of it is another name.
+    /// Starts a file with its name, which includes the version.
     pub(crate) fn new(name: &str) -> CatalogEncoder {
         let mut encoder = CatalogEncoder::default();
         encoder.text(name);
         encoder
     }
 
-    /// Seven bits at a time, the lowest first.
+    /// Appends a number, seven bits at a time, lowest first.
     pub(crate) fn number(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.0.push((number & 0x7f) as u8 | 0x80);
@@ -55,11 +55,11 @@ impl CatalogEncoder {
     }
 }
 
-/// What is being read. Whatever does not fit is `None`, and then the file counts for nothing.
+/// Decodes a file. All methods return `None` on malformed data, and the whole file is then ignored.
 pub(crate) struct CatalogDecoder<'a>(&'a [u8]);
 
 impl<'a> CatalogDecoder<'a> {
-    /// A file whose checksum is right, and that is what it should be.
+    /// Opens a file if its checksum and its name are right.
     pub(crate) fn open(bytes: &'a [u8], name: &str) -> Option<CatalogDecoder<'a>> {
         let (body, seal) = bytes.split_last_chunk::<8>()?;
         if sum(body) != u64::from_le_bytes(*seal) {
@@ -104,7 +104,7 @@ impl<'a> CatalogDecoder<'a> {
         }
     }
 
-    /// As many things as the next number says.
+    /// Reads a list that is preceded by its length.
     pub(crate) fn list<T>(
         &mut self,
         mut read: impl FnMut(&mut CatalogDecoder<'a>) -> Option<T>,

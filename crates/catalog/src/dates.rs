@@ -1,20 +1,20 @@
-//! Dates as people write them: days, months and years, or how long ago.
+//! Parses dates as people write them: days, months and years, or how long ago.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 
-/// What a date means: from when, and up to when.
+/// The period that a date denotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatePeriod {
-    /// Its first moment.
+    /// The first instant of the period.
     pub start: Timestamp,
-    /// The first moment after it.
+    /// The first instant after the period.
     pub end: Timestamp,
 }
 
-/// What a date means, such as `2026-01-03`, `2026-01`, `yesterday`, `3d`, `2w`, or a time of RFC 3339. Days are those
-/// of UTC, and something that was so long ago is a moment.
+/// Parses a date such as `2026-01-03`, `2026-01`, `yesterday`, `3d`, `2w`, or an RFC 3339 time. Days are UTC days; a
+/// relative date such as `3d` is an instant.
 ///
 /// ```
 /// use everturn_catalog::parse_period;
@@ -65,13 +65,13 @@ pub fn parse_period(text: &str, now: Timestamp) -> Option<DatePeriod> {
     }
 }
 
-/// The time from one day to another.
+/// Returns the period from one day to another.
 fn days(first: Date, after: Date) -> Option<DatePeriod> {
     let start = |date: Date| Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp());
     Some(DatePeriod { start: start(first)?, end: start(after)? })
 }
 
-/// How long ago something was, such as `3d`.
+/// Parses a relative date such as `3d`.
 fn parse_duration(text: &str) -> Option<SignedDuration> {
     let unit = text.chars().next_back()?;
     let count: i64 = text.strip_suffix(unit)?.parse().ok().filter(|count| *count >= 0)?;

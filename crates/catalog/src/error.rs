@@ -1,21 +1,21 @@
-//! Why the catalog cannot do what it should.
+//! [`CatalogError`]: the errors of the catalog.
 
 use everturn::format::SessionError;
 use tantivy::TantivyError;
 use tantivy::directory::error::OpenDirectoryError;
 use thiserror::Error;
 
-/// Why the catalog cannot do what it should. Sessions are never the worse for it.
+/// An error of the catalog. Sessions are never affected by it.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CatalogError {
     /// A file of the catalog cannot be read or written.
     #[error("the catalog's directory cannot be used")]
     Io(#[from] std::io::Error),
-    /// The index is not what it was.
+    /// The index is damaged.
     #[error("{0}")]
     Damaged(&'static str),
-    /// The index does not work.
+    /// The index library failed.
     #[error("the index does not work")]
     Index(#[from] TantivyError),
     /// A source cannot be read.
@@ -29,7 +29,7 @@ impl From<OpenDirectoryError> for CatalogError {
     }
 }
 
-/// An error with its causes, on one line.
+/// Formats an error and its causes on one line.
 pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

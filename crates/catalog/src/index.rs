@@ -1,8 +1,8 @@
-//! The full-text index: its fields, and opening it so that damage is seen before it can give wrong answers.
+//! The full-text index: its fields, and opening it so that damage is detected before it can give wrong results.
 //!
-//! The index stores words, and where they stand; texts are read from the sessions again. Each file of it ends with a
-//! checksum, which is looked at whenever the file is not known by its stamp. An index that is damaged, or was made by
-//! another version, is thrown away and made again.
+//! The index stores words and their positions; texts are read from the sessions again. Each of its files ends with a
+//! checksum, which is verified unless the file is known to be good by its stamp. An index that is damaged, or was made
+//! by another version, is deleted and rebuilt.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,25 +26,25 @@ use crate::words::WordTokenizer;
 /// The directory of the index.
 pub(crate) const INDEX: &str = "index";
 
-/// Which files of the index were found to be good, by their stamps.
+/// The file that lists the index files known to be good, by their stamps.
 const GOOD: &str = "good";
 const GOOD_NAME: &str = "everturn good files 1";
 
-/// How the names of ledgers begin.
+/// The prefix of ledger names.
 const LEDGER: &str = "ledger-";
 
-/// What a commit of the index says about itself, before the name and the checksum of its ledger.
+/// The start of a commit's payload, before the name and the checksum of its ledger.
 const VERSION: &str = "everturn 2";
 
-/// How texts are split into words, into parts of words, and names into both.
+/// The tokenizers for words, for parts of words, and for names, which are split into both.
 const WORDS: &str = "words";
 const PARTS: &str = "parts";
 const NAMES: &str = "names";
 
-/// The time of an entry of which nothing is known.
+/// The time of an entry whose time is unknown.
 pub(crate) const UNKNOWN_TIME: i64 = i64::MIN;
 
-/// What is stored of each entry.
+/// The fields of an entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IndexFields {
     pub(crate) text: Field,
@@ -54,7 +54,7 @@ pub(crate) struct IndexFields {
     pub(crate) kind: Field,
     /// The number of the session.
     pub(crate) session: Field,
-    /// Which of its branches, counted from 1; 0 is the main line.
+    /// The branch of the session, counted from 1; 0 is the main line.
     pub(crate) branch: Field,
     pub(crate) turn: Field,
     pub(crate) seq: Field,
@@ -85,7 +85,7 @@ fn build_schema() -> (Schema, IndexFields) {
     (schema.build(), fields)
 }
 
-/// An index that is open, with what is in it.
+/// An open index and its ledger.
 pub(crate) struct OpenIndex {
     pub(crate) index: Index,
     pub(crate) fields: IndexFields,
@@ -100,7 +100,7 @@ impl OpenIndex {
         OpenIndex { index, fields, ledger }
     }
 
-    /// Opens the index as it is.
+    /// Opens the existing index.
     pub(crate) fn open(dir: &CatalogDir, access: IndexAccess) -> Result<OpenIndex, CatalogError> {
         let (wanted, fields) = build_schema();
         let index = Index::open(ChecksummedDir::open(&dir.path(INDEX), access)?)?;
@@ -117,7 +117,7 @@ impl OpenIndex {
         Ok(OpenIndex::with(index, fields, ledger))
     }
 
-    /// Makes an index in place of whatever is there.
+    /// Creates an index, replacing the existing one.
     pub(crate) fn create(dir: &CatalogDir) -> Result<OpenIndex, CatalogError> {
         for name in dir.names("")?.into_iter().filter(|name| name.starts_with(LEDGER)) {
             dir.remove(&name)?;
@@ -133,7 +133,7 @@ impl OpenIndex {
         Ok(OpenIndex::with(index, fields, IndexLedger::default()))
     }
 
-    /// Opens the index for writing; one that is damaged is made anew, and why is said.
+    /// Opens the index for writing. A damaged index is rebuilt, and the reason is returned.
     pub(crate) fn open_or_create(
         dir: &CatalogDir,
     ) -> Result<(OpenIndex, Option<String>), CatalogError> {
@@ -143,7 +143,7 @@ impl OpenIndex {
         }
         match OpenIndex::open(dir, IndexAccess::Write) {
             Ok(opened) => Ok((opened, None)),
-            // The words of the library tell nobody anything.
+            // The messages of the library do not help users.
             Err(CatalogError::Index(_)) => {
                 let reason = "its files are not what they were".to_owned();
                 Ok((OpenIndex::create(dir)?, Some(reason)))
@@ -152,7 +152,7 @@ impl OpenIndex {
         }
     }
 
-    /// Removes ledgers, and files of the index, that nothing speaks of any more.
+    /// Removes ledgers and index files that are no longer referenced.
     pub(crate) fn remove_unreferenced(&self, dir: &CatalogDir) -> Result<(), CatalogError> {
         let meta = self.index.load_metas()?;
         let current = meta.payload.as_deref().and_then(|payload| payload.split(' ').nth(2));
@@ -170,7 +170,7 @@ impl OpenIndex {
     }
 }
 
-/// Stores a ledger under a name of its own; returns what a commit has to say about it.
+/// Stores a ledger under a new name; returns the payload for the commit that refers to it.
 pub(crate) fn store_ledger(
     dir: &CatalogDir,
     ledger: &IndexLedger,
@@ -191,7 +191,7 @@ fn ledger_of(dir: &CatalogDir, payload: &str) -> Result<IndexLedger, CatalogErro
     ledger.ok_or(CatalogError::Damaged("the list of what is in it is damaged"))
 }
 
-/// The files that the index needs.
+/// Returns the files that the index needs.
 fn index_files(index: &Index) -> Result<Vec<PathBuf>, CatalogError> {
     let of_segment = |segment: &SegmentMeta| {
         let needed = SegmentComponent::iterator().filter(|part| match part {
@@ -204,7 +204,7 @@ fn index_files(index: &Index) -> Result<Vec<PathBuf>, CatalogError> {
     Ok(index.load_metas()?.segments.iter().flat_map(of_segment).collect())
 }
 
-/// Looks at the checksums of all files that are not known to be good.
+/// Verifies the checksums of all files that are not known to be good.
 fn verify_checksums(
     dir: &CatalogDir,
     index: &Index,
@@ -238,7 +238,7 @@ fn known_good_files(dir: &CatalogDir) -> HashMap<String, FileStamp> {
     decode().unwrap_or_default().into_iter().collect()
 }
 
-/// Remembers the files of the index as they are: they were just written, or looked at.
+/// Records the index files as good: they were just written or verified.
 pub(crate) fn note_good(dir: &CatalogDir, index: &Index) -> Result<(), CatalogError> {
     let mut encoder = CatalogEncoder::new(GOOD_NAME);
     let stamp = |file: &PathBuf| {

@@ -1,4 +1,4 @@
-//! Which sessions are in the index, and how far.
+//! The ledger: which sessions are in the index, and up to which entry.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use everturn::names::FilePath;
 use crate::codec::{CatalogDecoder, CatalogEncoder};
 use crate::summaries::{FileStamps, read_stamps, write_stamps};
 
-/// What the file is; another version has another name.
+/// The name of the format; another version has another name.
 const NAME: &str = "everturn ledger 1";
 
-/// What tells one session from all others.
+/// The identity of a session across all sources.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct SessionKey {
     pub(crate) root: PathBuf,
@@ -22,28 +22,28 @@ pub(crate) struct SessionKey {
 /// A session in the index.
 #[derive(Debug, Clone)]
 pub(crate) struct LedgerRow {
-    /// What its entries are known by there. A session that is read anew gets another number.
+    /// The number of its entries in the index. A session that is indexed again gets a new number.
     pub(crate) number: u64,
     /// The stamps of the files that its entries come from.
     pub(crate) stamps: FileStamps,
-    /// Whether later changes of those files would show in their stamps.
+    /// Whether later changes of those files would change their stamps.
     pub(crate) stable: bool,
-    /// Whether all of it is there; otherwise its reading goes on after the last entry.
+    /// Whether it is complete; otherwise indexing continues after the last entry.
     pub(crate) whole: bool,
-    /// Whether what is stored kept it from being read to its end.
+    /// Whether damage prevented reading to its end.
     pub(crate) damaged: bool,
-    /// The last entry: its turn and its place in the session.
+    /// The last entry: its turn and its position in the session.
     pub(crate) turn: u64,
     pub(crate) seq: u64,
-    /// The end of the one file that grows, as it was: the checksum of its last bytes.
+    /// The checksum of the last bytes of the append-only file, at the time it was indexed.
     pub(crate) tail: Option<u64>,
 }
 
-/// All of them.
+/// The ledger of the index.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct IndexLedger {
     pub(crate) rows: HashMap<SessionKey, LedgerRow>,
-    /// The next number that no session has had.
+    /// The next unused session number.
     pub(crate) next: u64,
 }
 

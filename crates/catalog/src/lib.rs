@@ -2,8 +2,11 @@
 //!
 //! `sources -> sessions (summaries, cached by file stamps) -> update -> index -> search -> hits -> entries`
 //!
-//! The catalog can be deleted at any time: it is rebuilt from the sessions, which it only reads. A cached value is used
-//! as long as the files that it was read from have the same stamps.
+//! A [`Catalog`] lists the sessions of some [`SessionSource`]s as a [`CatalogListing`], keeps the index of their
+//! entries up to date, and searches it: a [`Query`] gives [`SearchResults`].
+//!
+//! The catalog can be deleted at any time: it is rebuilt from the sessions, which it only reads. A cached value is
+//! used as long as the files that it was read from have the same stamps.
 //!
 //! The modules, in reading order:
 //!
@@ -59,25 +62,25 @@ use search::SearchEngine;
 
 /// The catalog of some sources.
 ///
-/// Nothing of what goes wrong with the catalog itself is an error for whoever asks: sessions are listed and searched
-/// all the same, only slower, and [`Catalog::take_notes`] says why.
+/// Problems of the catalog itself are not errors for the caller: sessions are listed and searched all the same, only
+/// slower, and [`Catalog::take_notes`] returns the reasons.
 pub struct Catalog {
     dir: Option<CatalogDir>,
     notes: Vec<String>,
-    /// The index after it was brought up to date, with the lock that keeps others from changing it.
+    /// The index after an update, with the lock that keeps other processes from changing it.
     current: Option<(OpenIndex, CatalogLock)>,
 }
 
 impl Catalog {
-    /// The catalog that is kept in a directory, which is made when something is first kept in it. Without one, nothing
-    /// is kept.
+    /// Creates a catalog in a directory, which is created when the catalog first writes to it. Without a directory,
+    /// nothing is cached.
     #[must_use]
     pub fn new(dir: Option<&Path>) -> Catalog {
         Catalog { dir: dir.map(CatalogDir::at), notes: Vec::new(), current: None }
     }
 
-    /// The sessions of all sources, the last one to be changed first. `now` is the time by the clock of the system,
-    /// which the stamps of files are compared with.
+    /// Returns the sessions of all sources, most recently changed first. `now` is the system time, which file stamps
+    /// are compared with.
     pub fn sessions(
         &mut self,
         sources: &[SessionSource],
@@ -118,14 +121,14 @@ impl Catalog {
         Ok(())
     }
 
-    /// Adds to some sessions what their names alone did not tell.
+    /// Completes summaries that were derived from file names alone.
     pub fn complete_summaries(&self, sources: &[SessionSource], sessions: &mut [CatalogSession]) {
         summaries::complete_summaries(sources, sessions);
         source::newest_first(sessions);
     }
 
-    /// Brings the index up to date with these sessions. If another process is at that, nothing is
-    /// done, and the answer says so.
+    /// Brings the index up to date with these sessions. Does nothing if another process is updating it, and reports
+    /// that in [`UpdateReport::is_busy`].
     pub fn update(
         &mut self,
         sources: &[SessionSource],
@@ -167,7 +170,7 @@ impl Catalog {
         Ok(UpdateReport { rebuilt, ..updated })
     }
 
-    /// What a query finds in these sessions. Where there is no index that works, the sessions themselves are read.
+    /// Searches these sessions. Without a usable index, the sessions themselves are read.
     pub fn search(
         &mut self,
         sources: &[SessionSource],
@@ -187,7 +190,7 @@ impl Catalog {
         search::scan_sessions(sources, sessions, query, limit)
     }
 
-    /// An index to ask again and again, if there is one.
+    /// Returns a reusable search engine, if there is an index.
     fn engine(
         &self,
         sources: &[SessionSource],
@@ -204,7 +207,7 @@ impl Catalog {
         SearchEngine::new(&opened, sources, &sessions.sessions).map(Some)
     }
 
-    /// A search that is asked again and again, as somebody types; none, if there is no index that works.
+    /// Returns a search for repeated queries, as in search-as-you-type; `None` without a usable index.
     pub fn searcher(
         &mut self,
         sources: &[SessionSource],
@@ -219,29 +222,29 @@ impl Catalog {
         }
     }
 
-    /// What has to be said about the catalog since the last call.
+    /// Returns the problems of the catalog since the last call.
     pub fn take_notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
     }
 
     fn note(&mut self, what: &str, error: &dyn Error) {
         let note = format!("{what}: {}", error::error_chain(error));
-        // Many files may fail for one reason.
+        // Many files may fail for the same reason.
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
     }
 }
 
-/// A catalog that has forgotten everything, and learns nothing while this is held.
+/// A catalog that was cleared; the index cannot be changed while this is held.
 pub struct ClearedCatalog {
     dir: CatalogDir,
     _lock: CatalogLock,
 }
 
 impl ClearedCatalog {
-    /// Removes everything that the catalog in a directory knows, so that nothing is left there of what sessions no longer
-    /// say. Nothing is done, and nothing returned, while another process changes the index.
+    /// Removes everything in a catalog directory, so that it keeps no text that was removed from sessions. Does
+    /// nothing and returns `None` while another process changes the index.
     pub fn clear(dir: &Path) -> Result<Option<ClearedCatalog>, CatalogError> {
         let dir = CatalogDir::at(dir);
         let Some(lock) = dir.lock()? else { return Ok(None) };
@@ -249,19 +252,19 @@ impl ClearedCatalog {
         Ok(Some(ClearedCatalog { dir, _lock: lock }))
     }
 
-    /// Removes what a list of sessions has noted meanwhile.
+    /// Removes summaries that were cached since.
     pub fn finish(self) -> Result<(), CatalogError> {
         Ok(self.dir.clear()?)
     }
 }
 
-/// An open index.
+/// An open index for repeated queries.
 pub struct CatalogSearch {
     engine: SearchEngine,
 }
 
 impl CatalogSearch {
-    /// What a query finds in the sessions that the search was made for.
+    /// Runs a query on the sessions that the search was created for.
     pub fn find(
         &self,
         sessions: &CatalogListing,
@@ -280,7 +283,7 @@ pub fn open_session(
     search::open_session(sources, session)
 }
 
-/// The id of the branch in which a hit is; `None` if it is in the session's main line.
+/// Returns the ID of the branch of a hit; `None` if it is in the session's main line.
 pub fn hit_branch(
     reader: &dyn SessionReader,
     hit: &SearchHit,
@@ -288,7 +291,7 @@ pub fn hit_branch(
     search::hit_branch(reader, hit)
 }
 
-/// The entry that a hit stands for; `None` if it is no longer there.
+/// Returns the entry of a hit; `None` if it no longer exists.
 pub fn hit_entry(
     reader: &dyn SessionReader,
     hit: &SearchHit,

@@ -1,7 +1,6 @@
-//! What is asked for: words, phrases, beginnings of words, words with typos, and filters.
+//! Parses queries: words, phrases, prefixes, words with typos, and filters.
 //!
-//! Everything that is written side by side must be there; `OR` between two words asks for one of them, and `-` in front
-//! of something asks that it be absent.
+//! All terms must match; `OR` between two words requires one of them, and a leading `-` excludes a term.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,56 +14,56 @@ use crate::text_match::edit_distance;
 use crate::word_parts::camel_case_words;
 use crate::words::{WordTokens, folded, is_unspaced};
 
-/// A query that cannot be understood.
+/// A syntax error in a query.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}, at character {at}")]
 pub struct QueryError {
-    /// Which character, counted from 1.
+    /// The position of the error, in characters from 1.
     pub at: usize,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// A query that was understood.
+/// A parsed query.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
-    /// All of these must be so.
+    /// The clauses, all of which must match.
     pub(crate) clauses: Vec<QueryClause>,
-    /// About the session.
+    /// The filters on sessions.
     pub(crate) sessions: Vec<SessionFilter>,
-    /// Not before.
+    /// The inclusive start of the period.
     pub(crate) since: Option<Timestamp>,
-    /// Before.
+    /// The exclusive end of the period.
     pub(crate) until: Option<Timestamp>,
-    /// Words before a colon that are no fields, so they were taken for text.
+    /// Words before a colon that are not field names, so they were read as text.
     pub(crate) not_fields: Vec<String>,
 }
 
-/// One of several things, or none of them.
+/// A clause: any of several atoms must match, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct QueryClause {
     pub(crate) absent: bool,
     pub(crate) any: Vec<QueryAtom>,
 }
 
-/// One thing that an entry has.
+/// A condition on an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum QueryAtom {
     /// Words at these distances from the first one.
     Phrase(Vec<(usize, String)>),
-    /// A word in humps: whole, or all its parts in one word.
+    /// A CamelCase word: the whole word, or all its parts within one word.
     CamelCase { whole: String, parts: Vec<String> },
-    /// Words, and after them one that begins like this.
+    /// Words followed by a word with this prefix.
     Beginning { before: Vec<(usize, String)>, at: usize, start: String },
-    /// A word that differs in so many letters.
+    /// A word within an edit distance.
     Similar { word: String, distance: u8 },
-    /// Who speaks, by all these words of their name.
+    /// The speaker, by all these words of the name.
     Speaker(Vec<String>),
     /// The kind of the entry.
     Kind(String),
 }
 
-/// What a session must be.
+/// A condition on a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionFilter {
     pub(crate) absent: bool,
@@ -72,7 +71,7 @@ pub(crate) struct SessionFilter {
     pub(crate) value: String,
 }
 
-/// What is known of sessions.
+/// The session fields that can be filtered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionField {
     Layout,
@@ -82,11 +81,11 @@ pub(crate) enum SessionField {
     Title,
 }
 
-/// The names that may stand before a colon.
+/// The field names that may precede a colon.
 const FIELDS: &str = "speaker, kind, layout, project, session, status, title, since, until";
 
 impl Query {
-    /// Understands a query. `now` is what `3d` is counted from.
+    /// Parses a query. Relative dates such as `3d` count back from `now`.
     ///
     /// ```
     /// use everturn_catalog::Query;
@@ -136,7 +135,7 @@ impl Query {
         query.require_content(text)
     }
 
-    /// Refuses a query that asks for nothing.
+    /// Rejects a query without conditions.
     fn require_content(self, text: &str) -> Result<Query, QueryError> {
         let filtered = !self.sessions.is_empty() || self.since.is_some() || self.until.is_some();
         if self.clauses.is_empty() && !filtered {
@@ -151,7 +150,7 @@ impl Query {
         Ok(self)
     }
 
-    /// Adds what a filter asks for, or returns what is to be found in the entries.
+    /// Adds a filter to the query, or returns the atoms to find in entries.
     fn add_filter(
         &mut self,
         text: &str,
@@ -204,7 +203,7 @@ impl Query {
         Ok(None)
     }
 
-    /// What words ask for.
+    /// Returns the atoms for the words of a chunk.
     fn words(
         &mut self,
         text: &str,
@@ -225,7 +224,7 @@ impl Query {
             let offset = word.position - first.position;
             let is_pair = word.text.chars().nth(1).is_some();
             match before {
-                // The last character of a stretch is in the pair before it already.
+                // The last character of a run is already in the pair before it.
                 Some(before) if before.range.end == word.range.end => {}
                 _ if !is_pair && word.text.starts_with(is_unspaced) => {
                     alone.push(word.text.clone());
@@ -261,8 +260,8 @@ impl Query {
         Ok(Some(atoms))
     }
 
-    /// The query with some slack in every word that is nowhere, for one that has found nothing. None, if there is no
-    /// such word: what is spelt as somewhere else is spelt right.
+    /// Returns the query with typos allowed in every word that does not occur anywhere, for a query without hits.
+    /// `None` if all words occur: a word that occurs is considered correct.
     pub(crate) fn with_typos<E>(
         &self,
         mut is_known: impl FnMut(&str) -> Result<bool, E>,
@@ -288,13 +287,13 @@ impl Query {
         Ok(changed.then_some(query))
     }
 
-    /// One word, wherever it stands.
+    /// Returns a query for one word.
     pub(crate) fn word(word: &str) -> Query {
         let clauses = vec![QueryClause::of(QueryAtom::Phrase(vec![(0, word.to_owned())]))];
         Query { clauses, ..Query::default() }
     }
 
-    /// Adds bounds that were given beside the query.
+    /// Adds a period that was given beside the query.
     #[must_use]
     pub fn within(mut self, since: Option<Timestamp>, until: Option<Timestamp>) -> Query {
         self.since = self.since.max(since);
@@ -305,7 +304,7 @@ impl Query {
         self
     }
 
-    /// Words before a colon that are no fields, for whoever wonders why nothing was found.
+    /// Returns the words before a colon that are not field names, to explain an empty result.
     #[must_use]
     pub fn not_fields(&self) -> Option<String> {
         let names = self.not_fields.join(":, ");
@@ -319,7 +318,7 @@ impl QueryClause {
     }
 }
 
-/// What a single word of a query asks for.
+/// Returns the atom for a single word.
 fn word_or_camel_case(whole: &str, text: &str) -> QueryAtom {
     let parts = camel_case_words(text).next().unwrap_or_default();
     let part = |range: Range<usize>| text.get(range).map(folded);
@@ -332,7 +331,7 @@ fn word_or_camel_case(whole: &str, text: &str) -> QueryAtom {
     }
 }
 
-/// The name of a layout as it is written, whatever its case.
+/// Returns the canonical name of a format, ignoring case.
 fn format_named(name: &str) -> Result<String, String> {
     let name = name.to_lowercase();
     if format::find(&name).is_some() {
@@ -350,7 +349,7 @@ fn format_named(name: &str) -> Result<String, String> {
     })
 }
 
-/// How many letters of a word may be wrong.
+/// Returns how many letters of a word may be wrong.
 fn distance(word: &str) -> u8 {
     match word.chars().count() {
         0..3 => 0,
@@ -368,10 +367,10 @@ fn query_error(text: &str, byte: usize, reason: &str) -> QueryError {
     QueryError { at, reason: reason.to_owned() }
 }
 
-/// A piece of a query.
+/// A chunk of a query.
 #[derive(Debug)]
 struct QueryChunk<'a> {
-    /// Where it begins, in bytes.
+    /// The byte offset of its start.
     start: usize,
     absent: bool,
     field: Option<&'a str>,
@@ -393,7 +392,7 @@ impl QueryChunk<'_> {
     }
 }
 
-/// The pieces of a query, which spaces and quotes part.
+/// Splits a query at spaces and quotes.
 fn chunks(text: &str) -> Result<Vec<QueryChunk<'_>>, QueryError> {
     let mut chunks = Vec::new();
     let mut at = 0;
@@ -432,13 +431,13 @@ fn chunks(text: &str) -> Result<Vec<QueryChunk<'_>>, QueryError> {
     }
 }
 
-/// The field with which a text begins.
+/// Returns the field name at the start of a text.
 fn field_at(text: &str) -> Option<&str> {
     let (name, _) = text.split_once(':')?;
     FIELDS.split(", ").find(|field| *field == name)
 }
 
-/// Takes `*`, `~` or `~1` off the end of a word.
+/// Splits `*`, `~` or `~1` off the end of a word.
 fn ending_of(word: &str) -> (&str, WordSuffix) {
     if let Some(word) = word.strip_suffix('*') {
         return (word, WordSuffix::Star);
@@ -446,7 +445,7 @@ fn ending_of(word: &str) -> (&str, WordSuffix) {
     match word.rsplit_once('~') {
         Some((word, "")) => (word, WordSuffix::Tilde(None)),
         Some((before, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-            // A number that is too large for this is too large anyway.
+            // A number that overflows is out of range anyway.
             (before, WordSuffix::Tilde(Some(number.parse().unwrap_or(u8::MAX))))
         }
         _ => (word, WordSuffix::None),

@@ -1,4 +1,4 @@
-//! Asking the index, or, where there is none, the sessions themselves.
+//! Runs queries on the index ([`SearchEngine`]), or, without one, on the sessions themselves ([`scan_sessions`]).
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -26,61 +26,61 @@ use crate::source::{CatalogListing, CatalogSession, SessionSource};
 use crate::text_match::matches_query;
 use crate::update::{BRANCHES, LeftOut, key_of, lost_file};
 
-/// How many more than asked for are looked at: some are pieces of one entry, or as good as others.
+/// How many extra hits are fetched: some are pieces of one entry, or have equal scores.
 const SPARE: usize = 64;
 
-/// How many words a beginning may stand for, after other words.
+/// The maximum number of words that a prefix after other words expands to.
 const MOST_WORDS: u32 = 10_000;
 
-/// What comes first.
+/// The order of hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SortOrder {
-    /// What fits best; of two that fit as well, the newer one.
+    /// Best match first; of equal matches, the newer first.
     #[default]
     Relevance,
-    /// What is newest.
+    /// Newest first.
     Date,
 }
 
-/// An entry that was found.
+/// An entry that matches a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchHit {
-    /// Which of the sessions it belongs to.
+    /// The index of its session in the listing.
     pub session: usize,
-    /// Which of the session's branches it is in, counted from 1; 0 is the main line.
+    /// The branch of the session, counted from 1; 0 is the main line.
     pub branch: u64,
     /// Its turn.
     pub turn: u64,
-    /// Its place in the session.
+    /// Its position in the session.
     pub seq: u64,
-    /// When it was, as far as that is known.
+    /// Its time, if known.
     pub time: Option<Timestamp>,
-    /// How well it fits.
+    /// The relevance score.
     pub score: f32,
 }
 
-/// What was found.
+/// The results of a search.
 #[derive(Debug, Clone, Default)]
 pub struct SearchResults {
-    /// The entries, the best or the newest first.
+    /// The entries, best or newest first.
     pub hits: Vec<SearchHit>,
-    /// Whether there are more than were asked for.
+    /// Whether there are more hits than were requested.
     pub more: bool,
-    /// What was asked instead, if nothing fitted exactly: words that are similar.
+    /// The query with similar words that was run instead, if nothing matched exactly.
     pub similar: Option<Query>,
-    /// Whether the sessions themselves were read, so that it does not matter how old the index is.
+    /// Whether the sessions themselves were read, so that the age of the index does not matter.
     pub is_current: bool,
-    /// Sessions that could not be read, where the sessions themselves were read instead of an index.
+    /// Sessions that could not be read, if sessions were read instead of the index.
     pub left_out: Vec<LeftOut>,
 }
 
-/// An index that is ready to be asked.
+/// An index that is ready for queries.
 pub(crate) struct SearchEngine {
     searcher: Searcher,
     fields: IndexFields,
-    /// The session of each number, where it is one of those that were listed.
+    /// Maps session numbers to positions in the listing; unlisted sessions are absent.
     sessions: HashMap<u64, usize>,
-    /// Whether the index has others as well.
+    /// Whether the index contains unlisted sessions.
     has_others: bool,
     /// The roots of the sources.
     roots: Vec<PathBuf>,
@@ -160,7 +160,7 @@ impl SearchEngine {
         }
         let has_words = query.clauses.iter().any(|clause| !clause.absent);
         let by_date = sort == SortOrder::Date || !has_words;
-        // Room is made for all that are asked for, so it must not be more than there are.
+        // Memory is reserved for every requested hit, so the request is limited to the number of documents.
         let there = usize::try_from(self.searcher.num_docs()).unwrap_or(usize::MAX).max(1);
         let top = || TopDocs::with_limit(limit.saturating_add(SPARE).min(there));
         let allowed = filtered.then_some(allowed);
@@ -200,7 +200,7 @@ impl SearchEngine {
         })
     }
 
-    /// What the index knows of the documents that it found.
+    /// Returns the hits for the documents that the index found.
     fn hits(&self, docs: &[(f32, DocAddress)]) -> Result<Vec<SearchHit>, CatalogError> {
         struct HitColumns {
             numbers: [Column<u64>; 4],
@@ -240,7 +240,7 @@ impl SearchEngine {
         Ok(hits)
     }
 
-    /// A query in the words of the index.
+    /// Translates a query for the index.
     fn to_index_query(&self, query: &Query) -> Box<dyn IndexQuery> {
         let mut all: Vec<(Occur, Box<dyn IndexQuery>)> = Vec::new();
         for QueryClause { absent, any } in &query.clauses {
@@ -283,7 +283,7 @@ impl SearchEngine {
         let exact = |term: Term| -> Box<dyn IndexQuery> {
             Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs))
         };
-        // A single word may be a part of one as well; in a phrase there are only whole ones.
+        // A single word may also be part of a word; phrases contain whole words only.
         let either = |word: &str, ask: &dyn Fn(Term) -> Box<dyn IndexQuery>| {
             Box::new(BooleanQuery::union(vec![ask(term(word)), ask(part(word))]))
         };
@@ -329,21 +329,21 @@ impl SearchEngine {
     }
 }
 
-/// The first whole microsecond that is not before a time.
+/// Returns the first whole microsecond that is not before a time.
 fn ceil_micros(time: Timestamp) -> i64 {
     time.as_microsecond() + i64::from(time.subsec_nanosecond() % 1000 > 0)
 }
 
-/// The newer of two comes first; of one time, what was said later.
+/// Orders by time, newest first; entries of one time by position, last first.
 fn newest_first(a: &SearchHit, b: &SearchHit) -> Ordering {
     let by_place = || (a.session, a.branch).cmp(&(b.session, b.branch));
     (b.time, b.seq).cmp(&(a.time, a.seq)).then_with(by_place)
 }
 
-/// Puts the same order on what the index has.
+/// Applies the same order to documents of the index.
 struct NewestScorer;
 
-/// The columns of a segment that tell it.
+/// The columns of a segment that the order depends on.
 struct NewestSegmentScorer {
     time: Column<i64>,
     seq: Column<u64>,
@@ -366,7 +366,7 @@ impl CustomSegmentScorer<EntryTime> for NewestSegmentScorer {
     }
 }
 
-/// Looks through the sessions themselves, the newest first.
+/// Searches the sessions themselves, newest first.
 pub(crate) fn scan_sessions(
     sources: &[SessionSource],
     sessions: &CatalogListing,
@@ -383,7 +383,7 @@ pub(crate) fn scan_sessions(
         };
         let meant = sessions.sessions.iter().enumerate().filter(|(_, one)| is_meant(one));
         for (at, session) in meant {
-            // A session that cannot be read hides nothing of the others.
+            // An unreadable session does not hide the others.
             let read = scan_session(sources, (at, session), query, &mut hits);
             let problem = read.unwrap_or_else(|error| Some(error_chain(&error)));
             left_out.extend(problem.map(|reason| LeftOut { session: at, reason }));
@@ -405,7 +405,7 @@ pub(crate) fn scan_sessions(
     found
 }
 
-/// Looks through a session; tells what is lost of it, if something is.
+/// Searches a session; returns the problem if a part of it is unreadable.
 fn scan_session(
     sources: &[SessionSource],
     (at, session): (usize, &CatalogSession),
@@ -424,7 +424,7 @@ fn scan_session(
     Ok(lost_file(&reader.findings()))
 }
 
-/// Looks through the main line of a session, or a branch of it from a turn on, for what no line before it has.
+/// Searches the main line of a session, or a branch from a turn on, skipping entries of lines before it.
 fn scan_branch(
     reader: &dyn SessionReader,
     (session, branch): (usize, u64),
@@ -456,7 +456,7 @@ fn scan_branch(
     Ok(())
 }
 
-/// Opens a session for reading, if its source is still one.
+/// Opens a session for reading, if its source is still known.
 pub(crate) fn open_session(
     sources: &[SessionSource],
     session: &CatalogSession,
@@ -466,7 +466,7 @@ pub(crate) fn open_session(
     layout.open(&source.store, &session.summary.session).map(Some)
 }
 
-/// The branch in which a hit is, if it is in one.
+/// Returns the branch of a hit, if it is in one.
 pub(crate) fn hit_branch(
     reader: &dyn SessionReader,
     hit: &SearchHit,
@@ -476,7 +476,7 @@ pub(crate) fn hit_branch(
     Ok(branch.map(|branch| branch.id))
 }
 
-/// The entry of a hit, if it is still there.
+/// Returns the entry of a hit, if it still exists.
 pub(crate) fn hit_entry(
     reader: &dyn SessionReader,
     hit: &SearchHit,

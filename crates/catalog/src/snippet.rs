@@ -1,11 +1,11 @@
-//! The part of a text that shows why it was found.
+//! [`Snippet`]: the part of a text that shows why it matched.
 
 use std::ops::Range;
 
 use crate::query::Query;
 use crate::text_match::highlights;
 
-/// How much of a text is looked through, in bytes; words further on are not shown.
+/// How many bytes of a text are searched; matches beyond that are not shown.
 const LOOKED_THROUGH: usize = 1 << 20;
 
 /// A part of a text, on one line.
@@ -13,18 +13,18 @@ const LOOKED_THROUGH: usize = 1 << 20;
 pub struct Snippet {
     /// The text.
     pub text: String,
-    /// Where in it stands what was looked for, in bytes.
+    /// The byte ranges of the matches.
     pub highlights: Vec<Range<usize>>,
 }
 
 impl Snippet {
-    /// The part of `text`, of about `width` characters, in which most of what `query` asks for stands.
+    /// Returns the part of `text`, about `width` characters long, with the most matches of `query`.
     #[must_use]
     pub fn of(text: &str, query: &Query, width: usize) -> Snippet {
         let text = beginning(text, LOOKED_THROUGH);
         let found = highlights(query, text);
         let start = densest_range(&found, width).map_or(0, |range| range.start);
-        // A third of the line tells what comes before.
+        // A third of the line shows the text before the match.
         let from = step_back(text, start, width / 3);
         let mut snippet = Snippet { text: String::new(), highlights: Vec::new() };
         if from > 0 {
@@ -66,7 +66,7 @@ impl Snippet {
 }
 
 impl Snippet {
-    /// Drops half a word at the end, unless it is what was looked for.
+    /// Drops an incomplete word at the end, unless it is a match.
     fn end_with_a_word(&mut self, next: char) {
         let last = self.highlights.last().map_or(0, |range| range.end);
         let space = self.text.rfind(' ').filter(|space| *space >= last && !next.is_whitespace());
@@ -82,13 +82,13 @@ fn close(snippet: &mut Snippet, began: &mut Option<usize>) {
     }
 }
 
-/// As much of a text as `most` bytes hold.
+/// Returns the longest prefix of a text that fits into `most` bytes.
 fn beginning(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
-/// Where most of the ranges stand close together.
+/// Returns the first range of the densest group of ranges.
 fn densest_range(found: &[Range<usize>], width: usize) -> Option<&Range<usize>> {
     let within = |first: &Range<usize>, rest: &[Range<usize>]| {
         rest.iter().take_while(|range| range.end <= first.start + width * 2 / 3).count()
@@ -97,7 +97,7 @@ fn densest_range(found: &[Range<usize>], width: usize) -> Option<&Range<usize>> 
         .iter()
         .enumerate()
         .map(|(at, range)| (within(range, found.get(at..).unwrap_or_default()), range));
-    // The first of several that are as good.
+    // The first of several ranges with equal counts.
     counted
         .fold(None, |best: Option<(usize, &Range<usize>)>, (count, range)| match best {
             Some((most, _)) if most >= count => best,
@@ -106,7 +106,7 @@ fn densest_range(found: &[Range<usize>], width: usize) -> Option<&Range<usize>> 
         .map(|(_, range)| range)
 }
 
-/// The place `characters` before `at`, or where the word begins that is there.
+/// Returns the position `characters` before `at`, moved to the start of its word.
 fn step_back(text: &str, at: usize, characters: usize) -> usize {
     let before = text.get(..at).unwrap_or_default();
     let Some((from, _)) = before.char_indices().rev().nth(characters) else { return 0 };

@@ -1,4 +1,4 @@
-//! Where sessions come from, and what is known of each of them.
+//! Where sessions come from ([`SessionSource`]), and what is known of each ([`CatalogSession`], [`CatalogListing`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use crate::catalog_dir::canonical;
 use crate::query::{Query, SessionField, SessionFilter};
 use crate::words::folded;
 
-/// A root, and the layouts that are looked for in it.
+/// A root, and the formats to look for in it.
 #[derive(Clone)]
 pub struct SessionSource {
-    /// The directory, without links in it: the catalog knows the source by it.
+    /// The directory, without links in its path, which identifies the source.
     pub(crate) root: PathBuf,
-    /// What is read.
+    /// The store that is read.
     pub(crate) store: Arc<dyn Store>,
-    /// What is looked for, in groups: the next one counts if those before have nothing.
+    /// The formats to look for, in groups: a group is used only if the groups before it found nothing.
     pub(crate) layouts: Vec<Vec<&'static dyn SessionFormat>>,
-    /// The one file or directory below the root that belongs to the source, if not all of them do.
+    /// The only file or directory below the root that belongs to the source; `None` if all do.
     pub(crate) only: Option<String>,
 }
 
 impl SessionSource {
-    /// The sessions of these layouts below a directory, which `store` reads.
+    /// Creates a source for the sessions of these formats below a directory, which `store` reads.
     #[must_use]
     pub fn new(
         root: &Path,
@@ -37,14 +37,14 @@ impl SessionSource {
         SessionSource { root: canonical(root), store, layouts: vec![layouts], only: None }
     }
 
-    /// Looks for other layouts if there is nothing of those before.
+    /// Adds formats to look for if the earlier ones find nothing.
     #[must_use]
     pub fn or_else(mut self, layouts: Vec<&'static dyn SessionFormat>) -> SessionSource {
         self.layouts.push(layouts);
         self
     }
 
-    /// Takes only what is in one file or directory below the root.
+    /// Restricts the source to one file or directory below the root.
     #[must_use]
     pub fn only(mut self, name: Option<&str>) -> SessionSource {
         self.only = name.map(str::to_owned);
@@ -62,7 +62,7 @@ impl SessionSource {
         &self.store
     }
 
-    /// The directory, without links in it.
+    /// The directory, without links in its path.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
@@ -76,31 +76,31 @@ impl SessionSource {
 /// A session of a source.
 #[derive(Debug, Clone)]
 pub struct CatalogSession {
-    /// Which of the sources it belongs to.
+    /// The index of its source.
     pub source: usize,
-    /// What can be said of it at a glance.
+    /// The summary of the session.
     pub summary: SessionSummary,
-    /// The directory on which its agent works.
+    /// The project directory of its agent.
     pub project: Option<String>,
-    /// Where its entries come from.
+    /// The files that its entries come from.
     pub(crate) entries: Vec<FilePath>,
-    /// The one of these to which entries are only ever added.
+    /// The append-only file among them.
     pub(crate) log: Option<FilePath>,
 }
 
-/// The sessions of all sources, the last one to be changed first.
+/// The sessions of all sources, most recently changed first.
 #[derive(Debug, Default)]
 pub struct CatalogListing {
     /// The sessions.
     pub sessions: Vec<CatalogSession>,
-    /// What could not be looked at.
+    /// Files and directories that could not be read.
     pub findings: Vec<Finding>,
-    /// The sources that could not be read, by their numbers. They hide no other.
+    /// The sources that could not be read, by index. They do not hide the others.
     pub failed: Vec<(usize, SessionError)>,
 }
 
 impl CatalogSession {
-    /// Whether it is what the filters of a query ask for.
+    /// Returns whether the session passes the filters of a query.
     pub(crate) fn matches_query(&self, query: &Query, root: &Path) -> bool {
         query.sessions.iter().all(|filter| self.passes_filter(filter, root) != filter.absent)
     }
@@ -128,14 +128,14 @@ impl CatalogSession {
     }
 }
 
-/// Whether a path leads to what is at a place below a root. Only the way to the root can be asked about: a session may
-/// be less than a file.
+/// Returns whether a path refers to a session at `place` below a root. Only the path of the root is resolved on disk:
+/// a session may be less than a file.
 fn is_at(path: &Path, root: &Path, place: &Path) -> bool {
     let above = path.ancestors().nth(place.components().count());
     path.ends_with(place) && above.is_some_and(|above| canonical(above) == root)
 }
 
-/// The last one to be changed comes first.
+/// Sorts sessions, most recently changed first.
 pub(crate) fn newest_first(sessions: &mut [CatalogSession]) {
     sessions.sort_by(|a, b| {
         let key = |session: &CatalogSession| session.summary.updated;

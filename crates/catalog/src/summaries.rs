@@ -1,8 +1,8 @@
-//! What is known of sessions at a glance, kept so that a list of them opens no files.
+//! Cached session summaries, so that a list of sessions opens no session files.
 //!
-//! There is one file for each root. A session counts as known if no file that its summary comes from has another
-//! stamp than when it was read. The file is written anew when something in it has changed; if that fails, nothing is
-//! lost but time.
+//! There is one file for each format in a root. A cached summary is used if all files that it comes from still have
+//! the stamps of that time. The cache file is rewritten when its content has changed; if that fails, only time is
+//! lost.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,33 +21,33 @@ use crate::catalog_dir::{CatalogDir, FileStamp, StampDir};
 use crate::codec::{CatalogDecoder, CatalogEncoder, sum};
 use crate::source::{CatalogListing, CatalogSession, SessionSource};
 
-/// What the file is; another version has another name.
+/// The name of the format; another version has another name.
 const NAME: &str = "everturn sessions 2";
 
-/// From so many sessions on, the stamps are looked at by several threads.
+/// From this many sessions on, several threads read the stamps.
 const MANY: usize = 512;
 const THREADS: usize = 2;
 
-/// If more than so many sessions of a layout have changed, all of them are listed at once.
+/// If more than this many sessions of a format have changed, all of them are listed at once.
 const BULK: usize = 64;
 
-/// Files and their stamps when they were looked at.
+/// Files and the stamps that were taken of them.
 pub(crate) type FileStamps = Vec<(FilePath, Option<FileStamp>)>;
 
-/// The stamps of files now. While a store shows commits that the files lack, there are none.
+/// Returns the current stamps of files. There are none while the store shows commits that the files lack.
 pub(crate) fn read_stamps_of(source: &SessionSource, files: &[FilePath]) -> FileStamps {
     let is_plain = source.store.is_plain();
     let stamp = |file: &FilePath| is_plain.then(|| FileStamp::of(&source.root.join(file.as_str())));
     files.iter().map(|file| (file.clone(), stamp(file).flatten())).collect()
 }
 
-/// Whether a later change of one of the files would show. Where there is no file, nothing can show.
+/// Returns whether a later change of any of the files would change its stamp; `false` if no file exists.
 pub(crate) fn are_stable(stamps: &FileStamps, looked: SystemTime) -> bool {
     let is_there = stamps.iter().any(|(_, stamp)| stamp.is_some());
     is_there && stamps.iter().all(|(_, stamp)| stamp.is_none_or(|stamp| stamp.is_stable(looked)))
 }
 
-/// A session that was looked at, with the stamps of what it was read from.
+/// A summary, with the stamps of the files that it was read from.
 struct SummaryRow {
     summary: SessionSummary,
     project: Option<String>,
@@ -58,17 +58,17 @@ struct SummaryRow {
 
 type SummaryRows = HashMap<FilePath, SummaryRow>;
 
-/// Whether summaries are wanted of all sessions, or, of layouts whose names tell something, only what those tell.
+/// Whether summaries are complete, or derived from file names where a format allows that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryDetail {
-    /// What names tell, where that is something.
+    /// Only what file names contain, where a format allows that.
     Names,
-    /// Everything.
+    /// Complete summaries.
     All,
 }
 
-/// The sessions of one layout in a source. What had to be read is kept for the next time; why it could not be kept is
-/// returned.
+/// Lists the sessions of one format in a source, and caches what had to be read. Returns the reason if that could not
+/// be cached.
 pub(crate) fn list_sessions(
     dir: Option<&CatalogDir>,
     (number, source, layout): (usize, &SessionSource, &'static dyn SessionFormat),
@@ -76,14 +76,14 @@ pub(crate) fn list_sessions(
     now: SystemTime,
     found: &mut CatalogListing,
 ) -> Result<Option<io::Error>, SessionError> {
-    // What is kept tells nothing while commits are shown that the files lack.
+    // The cache is not valid while the store shows commits that the files lack.
     let dir = dir.filter(|_| source.store.is_plain());
     let mut tries = 0;
     loop {
         tries += 1;
         let (rows, findings, saved) = list_once(dir, (source, layout), detail, now)?;
         let mut places = rows.iter().map(|row| &row.summary.session);
-        // A session that was paused or resumed meanwhile is somewhere else now.
+        // A session that was paused or resumed meanwhile has moved.
         if tries < MAX_LIST_TRIES && layout.any_moved(&source.store, &mut places)? {
             continue;
         }
@@ -93,7 +93,7 @@ pub(crate) fn list_sessions(
     }
 }
 
-/// The rows of a list, what could not be looked at, and why the rows could not be kept.
+/// The rows of a list, the findings, and the error if the rows could not be cached.
 type ListedRows = (Vec<SummaryRow>, Vec<Finding>, Option<io::Error>);
 
 fn list_once(
@@ -102,7 +102,7 @@ fn list_once(
     detail: SummaryDetail,
     now: SystemTime,
 ) -> Result<ListedRows, SessionError> {
-    // What is kept is read while the disk is looked at.
+    // The cache is read while the disk is listed.
     let (listed, mut known) = thread::scope(|scope| {
         let listed = scope.spawn(|| layout.locate(&source.store));
         let known = dir.map(|dir| load(dir, source, layout)).unwrap_or_default();
@@ -116,7 +116,7 @@ fn list_once(
     let names_only = layout.lists_names_only();
     let bulk = missing > BULK && (detail == SummaryDetail::Names || !names_only);
     let mut listed = if bulk { list_in_bulk(layout, source)? } else { HashMap::new() };
-    // Sessions that are gone are a change, too.
+    // Sessions that no longer exist are a change, too.
     let mut changed = !known.is_empty();
     let mut rows = Vec::with_capacity(slots.len());
     for (place, row) in slots {
@@ -137,7 +137,7 @@ fn list_once(
     Ok((rows, findings, saved.and_then(Result::err)))
 }
 
-/// Adds to the summaries of some sessions what names alone did not tell.
+/// Completes summaries that were derived from file names alone.
 pub(crate) fn complete_summaries(sources: &[SessionSource], sessions: &mut [CatalogSession]) {
     for session in sessions {
         let Some(source) = sources.get(session.source) else { continue };
@@ -151,14 +151,14 @@ pub(crate) fn complete_summaries(sources: &[SessionSource], sessions: &mut [Cata
     }
 }
 
-/// Drops the rows that no longer hold.
+/// Drops the rows that are out of date.
 fn drop_stale_rows(
     root: &Path,
     mut slots: Vec<(SessionRef, Option<SummaryRow>)>,
 ) -> Vec<(SessionRef, Option<SummaryRow>)> {
     let root = StampDir::open(root);
     let check = |slots: &mut [(SessionRef, Option<SummaryRow>)]| {
-        // Many sessions may have a file in common, such as a database.
+        // Many sessions may share a file, such as a database.
         let mut shared: HashMap<FilePath, Option<FileStamp>> = HashMap::new();
         let mut now = |place: &SessionRef, file: &FilePath| {
             let look = || root.stamp(file.as_str());
@@ -189,7 +189,7 @@ fn drop_stale_rows(
     slots
 }
 
-/// All sessions of a layout, as it lists them itself.
+/// Lists all sessions of a format with the format's own bulk listing.
 fn list_in_bulk(
     layout: &dyn SessionFormat,
     source: &SessionSource,
@@ -198,7 +198,7 @@ fn list_in_bulk(
     Ok(summaries.into_iter().map(|summary| (summary.session.path.clone(), summary)).collect())
 }
 
-/// Looks at a session. Its stamps are older than what is read, so that a change on the way shows later.
+/// Reads a session. The stamps are taken before the content, so that a concurrent change is noticed later.
 fn read_row(
     layout: &dyn SessionFormat,
     source: &SessionSource,
@@ -225,18 +225,18 @@ fn read_row(
         summary.findings.extend(layout.unreadable_summary(place, &error).findings);
     }
     let project = if names_only { Ok(None) } else { layout.project(&source.store, place) };
-    // A project that cannot be found out is one that nobody can ask for.
+    // A session whose project cannot be determined is not found by project.
     let (project, Dependencies { entries, log, .. }) = (project.unwrap_or_default(), dependencies);
     SummaryRow { summary, project, entries, log, stamps }
 }
 
-/// The name of the file for a layout in a root.
+/// Returns the name of the cache file for a format in a root.
 fn file_name(source: &SessionSource, layout: &dyn SessionFormat) -> String {
     let root = source.root.as_os_str().as_encoded_bytes();
     format!("sessions-{}-{:016x}", layout.name(), sum(root))
 }
 
-/// What is kept of a layout in a root; nothing, if that cannot be read or is damaged.
+/// Loads the cache of a format in a root; it is empty if the file is unreadable or damaged.
 fn load(dir: &CatalogDir, source: &SessionSource, layout: &dyn SessionFormat) -> SummaryRows {
     let Ok(bytes) = dir.read(&file_name(source, layout)) else { return SummaryRows::new() };
     let decode = || {
@@ -262,14 +262,14 @@ fn save(
     dir.replace(&file_name(source, layout), &encoder.finish())
 }
 
-/// A path, of which the beginning is left out if it is that of the session.
+/// Writes a path, relative to the session's path if it is below it.
 fn write_path(encoder: &mut CatalogEncoder, place: &FilePath, file: &FilePath) {
     let rest = file.as_str().strip_prefix(place.as_str());
     encoder.number(u64::from(rest.is_some()));
     encoder.text(rest.unwrap_or(file.as_str()));
 }
 
-/// Reads a path; of those that were `read` before, most come again.
+/// Reads a path; most paths repeat one that was `read` before.
 fn read_path(
     decoder: &mut CatalogDecoder<'_>,
     place: &FilePath,
@@ -282,7 +282,7 @@ fn read_path(
         return Some(path.clone());
     }
     let path = match text.strip_prefix('/').filter(|name| below && !name.contains('/')) {
-        // Most are files right below, of which only the name has to be looked at.
+        // Most are files directly below, so only the name has to be parsed.
         Some(name) => place.join(&Name::parse(name).ok()?),
         None => FilePath::parse(&[start, text].concat()).ok()?,
     };

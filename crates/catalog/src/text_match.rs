@@ -1,4 +1,4 @@
-//! Whether a text is what a query asks for, and where: the same answer as that of the index, from the text alone.
+//! Matches a query against a text and locates the matches, with the same result as the index.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,14 +9,14 @@ use crate::query::{Query, QueryAtom, QueryClause};
 use crate::word_parts::camel_case_words;
 use crate::words::{IndexedWord, WordTokens, folded, is_unspaced};
 
-/// The words of a text and their parts, to be found by what they are.
+/// The words of a text and their parts, for lookup.
 struct MatchText<'a> {
     text: &'a str,
     words: WordPositions,
     parts: WordPositions,
 }
 
-/// Where words stand: the position and the range of each.
+/// The occurrences of words: the position and the range of each.
 #[derive(Default)]
 struct WordPositions(HashMap<String, Vec<(usize, Range<usize>)>>);
 
@@ -34,12 +34,12 @@ impl WordPositions {
         found.map(|(_, range)| range.clone())
     }
 
-    /// All words that are so.
+    /// Returns the occurrences of all words that pass a test.
     fn all(&self, test: impl Fn(&str) -> bool) -> impl Iterator<Item = &(usize, Range<usize>)> {
         self.0.iter().filter(move |(word, _)| test(word)).flat_map(|(_, places)| places)
     }
 
-    /// Where the words of a phrase stand one after the other: the position of each first one, and all their ranges.
+    /// Returns the occurrences of a phrase: the position of its first word, and the ranges of all words.
     fn phrases(&self, words: &[(usize, String)]) -> Vec<(usize, Vec<Range<usize>>)> {
         let Some(((first, word), rest)) = words.split_first() else { return Vec::new() };
         let follow = |(position, range): &(usize, Range<usize>)| {
@@ -68,7 +68,7 @@ impl<'a> MatchText<'a> {
         MatchText { text, words, parts }
     }
 
-    /// Where the first character of a pair stands: whoever asks for it does not mean its neighbour.
+    /// Returns the range of the first character of a pair; a query for one character does not mean its neighbour.
     fn first_of(&self, pair: Range<usize>) -> Range<usize> {
         let first = self.text.get(pair.clone()).and_then(|pair| pair.chars().next());
         pair.start..first.map_or(pair.end, |first| pair.start + first.len_utf8())
@@ -78,7 +78,7 @@ impl<'a> MatchText<'a> {
         !self.words.at(word).is_empty() || !self.parts.at(word).is_empty()
     }
 
-    /// Where an atom is found.
+    /// Returns the ranges where an atom matches.
     fn find(&self, atom: &QueryAtom) -> Vec<Range<usize>> {
         let all = |test: &dyn Fn(&str) -> bool| -> Vec<Range<usize>> {
             let found = self.words.all(test).chain(self.parts.all(test));
@@ -126,13 +126,13 @@ impl<'a> MatchText<'a> {
     }
 }
 
-/// Whether a word is one character of a script without spaces.
+/// Returns whether a word is a single character of a script without spaces.
 fn is_character(word: &str) -> bool {
     let mut characters = word.chars();
     characters.next().is_some_and(is_unspaced) && characters.next().is_none()
 }
 
-/// Whether an entry is what the clauses of a query ask for.
+/// Returns whether an entry matches the clauses of a query.
 pub(crate) fn matches_query(query: &Query, entry: &Entry) -> bool {
     let (text, speaker) = (MatchText::of(&entry.text), MatchText::of(&entry.speaker));
     let has = |atom: &QueryAtom| match atom {
@@ -143,7 +143,7 @@ pub(crate) fn matches_query(query: &Query, entry: &Entry) -> bool {
     query.clauses.iter().all(|clause: &QueryClause| clause.any.iter().any(has) != clause.absent)
 }
 
-/// Where in a text the words of a query stand, in order and without overlap.
+/// Returns where the words of a query occur in a text, in order and without overlap.
 pub(crate) fn highlights(query: &Query, text: &str) -> Vec<Range<usize>> {
     let text = MatchText::of(text);
     let wanted = query.clauses.iter().filter(|clause| !clause.absent);
@@ -160,13 +160,13 @@ pub(crate) fn highlights(query: &Query, text: &str) -> Vec<Range<usize>> {
     joined
 }
 
-/// In how many letters two words differ: one too many, missing, wrong, or two that changed places.
+/// Returns the edit distance of two words, with transpositions (Damerau-Levenshtein).
 pub(crate) fn edit_distance(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     if one.len().abs_diff(other.len()) > 2 {
         return usize::MAX;
     }
-    // The rows of the usual table: the one before the last, the last, and this one.
+    // The last three rows of the usual table: the one before the last, the last, and the current one.
     let mut older: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=other.len()).collect();
     for (i, a) in one.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Bringing the index up to date: what has changed is read again, the small and the new first.
+//! Brings the index up to date: changed sessions are read again, small and new ones first.
 //!
-//! Every commit of the index names a ledger that says what is in it, so a process that ends on the way, whatever ends
-//! it, loses what it did since the last one and nothing else.
+//! Every commit of the index names a ledger that lists its content, so a process that ends early loses only the work
+//! since the last commit.
 
 mod entry_pieces;
 mod merge_policy;
@@ -28,74 +28,74 @@ use crate::search::open_session;
 use crate::source::{CatalogSession, SessionSource};
 use crate::summaries::{FileStamps, are_stable, read_stamps_of};
 
-/// How many threads split texts into words, and how much memory each may fill before it writes a segment.
+/// The number of threads that split texts into words, and the memory each may fill before it writes a segment.
 const THREADS: usize = 2;
 const MEMORY: usize = 52 << 20;
 
-/// Up to so many bytes, one thread does it all.
+/// Up to this many bytes, a single thread is used.
 const LITTLE: u64 = 4 << 20;
 
-/// How much text lies between two commits, in bytes.
+/// The amount of text between two commits, in bytes.
 const COMMIT: u64 = 384 << 20;
 
-/// The sizes of sessions that are read one after the other: all of one size before the larger ones.
+/// The size classes of sessions: all sessions of one class are read before larger ones.
 const SIZES: [u64; 3] = [1 << 20, 16 << 20, 128 << 20];
 
-/// How many branches of a session are read; to find each of them costs as much as there are.
+/// The number of branches of a session that are indexed; finding each one takes time in proportion to their number.
 pub(crate) const BRANCHES: usize = 256;
 
-/// How many bytes at the end of a file tell whether it has only grown.
+/// The number of bytes at the end of a file that are compared to detect that it has only grown.
 const TAIL: u64 = 4096;
 
-/// How far the work is.
+/// The progress of an update.
 #[derive(Debug, Clone, Copy)]
 pub struct UpdateProgress<'a> {
-    /// The session that is read.
+    /// The session that is being read.
     pub session: &'a str,
-    /// How many bytes of files are done, and how many there are.
+    /// The number of bytes done, and the total.
     pub bytes: (u64, u64),
 }
 
-/// What was done.
+/// The result of an update.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UpdateReport {
-    /// How many sessions were read, wholly or in part.
+    /// The number of sessions that were read, wholly or in part.
     pub read: usize,
-    /// How many are gone.
+    /// The number of sessions that were removed.
     pub removed: usize,
-    /// How many bytes of text were read.
+    /// The number of bytes of text that were read.
     pub bytes: u64,
-    /// Sessions that could not be read to their ends.
+    /// Sessions that could not be read to the end.
     pub left_out: Vec<LeftOut>,
-    /// Whether another process brings the index up to date, so that nothing was done.
+    /// Whether another process is updating the index, so that nothing was done.
     pub is_busy: bool,
-    /// Why the whole index was made anew, if it was.
+    /// Why the whole index was rebuilt, if it was.
     pub rebuilt: Option<String>,
 }
 
-/// A session of which not everything can be found.
+/// A session that is not fully searchable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Which of the sessions it is.
+    /// The index of the session in the listing.
     pub session: usize,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// A session that has to be read.
+/// A session to be read.
 struct UpdateJob<'a> {
-    /// Which of the sessions it is.
+    /// The index of the session in the listing.
     at: usize,
     session: &'a CatalogSession,
     key: SessionKey,
-    /// Where the reading goes on, if some of it is there already.
+    /// Where to continue, if a part is already indexed.
     from: Option<LedgerRow>,
     stamps: FileStamps,
     bytes: u64,
 }
 
 impl UpdateJob<'_> {
-    /// Which of the sizes it has.
+    /// Returns the size class.
     fn size(&self) -> usize {
         SIZES.iter().position(|size| self.bytes <= *size).unwrap_or(SIZES.len())
     }
@@ -147,7 +147,7 @@ pub(crate) fn update_index(
     }
     let (mut before, mut size) = (0, 0);
     for job in jobs {
-        // Whoever asks meanwhile finds the small ones, and does not wait for a giant.
+        // Searches that run meanwhile find the small sessions, and do not wait for a huge one.
         if job.size() > size && work.uncommitted > 0 {
             work.commit()?;
         }
@@ -170,7 +170,7 @@ pub(crate) fn update_index(
     Ok(done)
 }
 
-/// Sessions of these sources that are no more, and those of roots that are no more.
+/// Returns the sessions of these sources that no longer exist, and those of roots that no longer exist.
 fn missing_sessions(
     ledger: &IndexLedger,
     sources: &[SessionSource],
@@ -203,7 +203,7 @@ pub(crate) fn key_of(source: &SessionSource, session: &CatalogSession) -> Sessio
     }
 }
 
-/// What has to be done about a session, if anything.
+/// Returns the work needed for a session, if any.
 fn plan_job<'a>(
     ledger: &mut IndexLedger,
     sources: &[SessionSource],
@@ -225,7 +225,7 @@ fn plan_job<'a>(
         log.is_some_and(|log| has_only_grown(row, &stamps, log, source)).then(|| row.clone());
     let before: u64 = row.stamps.iter().filter_map(|(_, stamp)| Some((*stamp)?.len)).sum();
     if from.is_some() && row.whole && before == bytes {
-        // Nothing was added since, and by now a change would show.
+        // Nothing was added since, and a change would be noticed by now.
         row.stable = are_stable(&stamps, now);
         row.stamps = stamps;
         return None;
@@ -234,7 +234,7 @@ fn plan_job<'a>(
     Some(UpdateJob { at, session, key, from, stamps, bytes })
 }
 
-/// Whether files are what they were, except that the log has become longer.
+/// Returns whether files are unchanged, except that the log may have grown.
 fn has_only_grown(
     row: &LedgerRow,
     stamps: &FileStamps,
@@ -256,7 +256,7 @@ fn has_only_grown(
     same && row.tail.is_some() && tail_checksum(&source.store, log, &row.stamps) == row.tail
 }
 
-/// The checksum of the bytes at the end that a file had then.
+/// Returns the checksum of the last bytes of a file, as of its stamp.
 fn tail_checksum(store: &Arc<dyn Store>, file: &FilePath, stamps: &FileStamps) -> Option<u64> {
     let end = stamps.iter().find(|(known, _)| known == file)?.1?.len;
     let bytes = store.read(file, end.saturating_sub(TAIL)..end).ok()?;
@@ -269,15 +269,15 @@ struct IndexUpdate<'a> {
     writer: IndexWriter<EntryPiece>,
     ledger: IndexLedger,
     room: ByteBudget,
-    /// How much text no commit has yet.
+    /// The amount of text that is not committed yet.
     uncommitted: u64,
     now: SystemTime,
 }
 
-/// What came of reading a session.
+/// The result of reading a session.
 struct ReadOutcome {
     bytes: u64,
-    /// Why it could not be read to its end.
+    /// Why it could not be read to the end.
     problem: Option<String>,
 }
 
@@ -288,7 +288,7 @@ impl IndexUpdate<'_> {
         }
     }
 
-    /// Reads a session, and commits on the way if it is long.
+    /// Reads a session, and commits in between if it is long.
     fn index_session(
         &mut self,
         job: &UpdateJob<'_>,
@@ -310,7 +310,7 @@ impl IndexUpdate<'_> {
                 self.ledger.rows.insert(job.key.clone(), row);
                 return Ok(ReadOutcome { bytes: 0, problem: Some(error_chain(&error)) });
             }
-            // What the index has of it stays, and the next search tries again.
+            // Its entries stay in the index, and the next search tries again.
             (_, Err(error)) => {
                 return Ok(ReadOutcome { bytes: 0, problem: Some(error_chain(&error)) });
             }
@@ -336,7 +336,7 @@ impl IndexUpdate<'_> {
             Err(ReadFailure::Session(bytes, error)) => (bytes, Some(error)),
             Err(ReadFailure::Catalog(error)) => return Err(error),
         };
-        // After an error that may pass, the reading goes on here the next time.
+        // After a transient error, reading continues here the next time.
         let is_passing = error.as_ref().is_some_and(is_passing);
         let problem = error.map(|error| error_chain(&error)).or(lost);
         if !is_passing {
@@ -351,7 +351,7 @@ impl IndexUpdate<'_> {
         Ok(ReadOutcome { bytes, problem })
     }
 
-    /// The row of a session of which nothing is in the index yet.
+    /// Returns the row of a session that is not in the index yet.
     fn new_row(&mut self, stamps: FileStamps, tail: Option<u64>) -> LedgerRow {
         let number = self.ledger.next;
         self.ledger.next += 1;
@@ -367,7 +367,7 @@ impl IndexUpdate<'_> {
         }
     }
 
-    /// Adds the entries of a session that are not there yet; returns how many bytes of text they have.
+    /// Adds the entries of a session that are not indexed yet; returns the number of bytes of text.
     fn index_entries(
         &mut self,
         job: &UpdateJob<'_>,
@@ -377,7 +377,7 @@ impl IndexUpdate<'_> {
         tell: &mut dyn FnMut(u64),
     ) -> Result<u64, ReadFailure> {
         let summary = &job.session.summary;
-        // Asking for the last turn first would read some logs twice.
+        // Reading the last turn first would read some logs twice.
         let entries = reader.entries(row.turn..=u64::MAX);
         let mut entries = entries.map_err(|error| ReadFailure::Session(0, error))?;
         let begun = summary.created.or(summary.updated);
@@ -385,7 +385,7 @@ impl IndexUpdate<'_> {
         let branches = reader.branches().map_err(|error| ReadFailure::Session(0, error))?;
         let mut seen = HashSet::new();
         while let Some(entry) = entries.next() {
-            // Findings are what `check` and `show` tell; they must not pile up here.
+            // Findings are reported by `check` and `show`; they must not accumulate here.
             keep_first(lost, lost_file(&entries.take_findings()));
             let entry = entry.map_err(|error| ReadFailure::Session(bytes, error))?;
             if entry.seq <= row.seq {
@@ -412,7 +412,7 @@ impl IndexUpdate<'_> {
         Ok(bytes + self.index_branches((reader, &branches), row.number, begun, &mut seen)?)
     }
 
-    /// Adds what is said in the branches of a session and not in its main line; returns how many bytes of text that is.
+    /// Adds the entries that are only in branches of a session; returns the number of bytes of text.
     fn index_branches(
         &mut self,
         (reader, branches): (&dyn SessionReader, &[SessionBranch]),
@@ -430,7 +430,7 @@ impl IndexUpdate<'_> {
                 drop(entries.take_findings());
                 let entry = entry.map_err(|error| ReadFailure::Session(bytes, error))?;
                 time = entry.time.or(time);
-                // Where a branch leaves the main line, and where it says again what was said, it adds nothing.
+                // Entries that a branch shares with the main line or repeats add nothing.
                 if seen.insert(sum(entry.id.as_bytes())) {
                     self.index_entry(&entry, (number, branch_number), time)?;
                     bytes += entry.text.len() as u64;
@@ -456,7 +456,7 @@ impl IndexUpdate<'_> {
         Ok(())
     }
 
-    /// Makes what was added part of the index, together with the ledger that says so.
+    /// Commits the added entries, together with the ledger that lists them.
     fn commit(&mut self) -> Result<(), CatalogError> {
         let mut prepared = self.writer.prepare_commit()?;
         let payload = store_ledger(self.dir, &self.ledger, prepared.opstamp())?;
@@ -475,7 +475,7 @@ impl IndexUpdate<'_> {
     }
 }
 
-/// What a finding says that makes a whole file of a session unknown, if there is one.
+/// Returns the first finding that makes a whole file of a session unreadable, if there is one.
 pub(crate) fn lost_file(findings: &[Finding]) -> Option<String> {
     let is_loss =
         |one: &&Finding| matches!(one.code, FindingCode::MissingFile | FindingCode::Unreadable);
@@ -488,15 +488,15 @@ fn keep_first(first: &mut Option<String>, next: Option<String>) {
     }
 }
 
-/// Whether an error says nothing about what is stored, and may be gone the next time.
+/// Returns whether an error may be transient and does not concern the stored data.
 fn is_passing(error: &SessionError) -> bool {
     ran_out_of_files()
         || matches!(error, SessionError::Store(error) if !matches!(error, StoreError::Missing { .. }))
 }
 
-/// Why the reading of a session ends early.
+/// Why reading a session ended early.
 enum ReadFailure {
-    /// It cannot be read further; so many bytes of it were.
+    /// It cannot be read further; the number of bytes read before.
     Session(u64, SessionError),
     /// The index cannot be written.
     Catalog(CatalogError),

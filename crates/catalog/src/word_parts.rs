@@ -1,8 +1,8 @@
-//! Words written in humps, such as `GitHub`, and their parts, by which they are found as well.
+//! CamelCase words, such as `GitHub`, and their parts, by which they are found as well.
 //!
-//! The parts are stored apart from the words, and only once for each such word of a text: code repeats its names, and a part
-//! need not be known to stand beside the words around it. All parts of one word have one position, so that those which
-//! stand in one word can be told from others.
+//! The parts are stored apart from the words, and once for each distinct word of a text: code repeats its names, and
+//! parts do not take part in phrases. All parts of one word have the same position, so that parts of one word can be
+//! distinguished from parts of others.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,13 +12,13 @@ use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
 use crate::words::{LONGEST, WordTokens, fold_into, is_word_char};
 
-/// A word has no more parts than this; what has more is no word that somebody wrote.
+/// The maximum number of parts of a word; a string with more is not natural text.
 const MOST_PARTS: usize = 8;
 
-/// How many bytes are looked at together; the compiler turns the loop over them into vector code.
+/// How many bytes are tested together; the compiler vectorizes the loop over them.
 const BLOCK: usize = 32;
 
-/// The words of a text that are written in humps: the parts of each that count.
+/// Returns the relevant parts of each CamelCase word of a text.
 pub(crate) fn camel_case_words(text: &str) -> impl Iterator<Item = Vec<Range<usize>>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -32,7 +32,7 @@ pub(crate) fn camel_case_words(text: &str) -> impl Iterator<Item = Vec<Range<usi
     })
 }
 
-/// The first word from `at` on, which is between two words, that has a capital letter inside it.
+/// Returns the first word from `at` on that contains an inner capital letter. `at` must be between two words.
 fn next_camel_case(text: &str, at: usize) -> Option<Range<usize>> {
     let capital = inner_capital(text.as_bytes(), at)?;
     let (before, after) = text.as_bytes().split_at_checked(capital)?;
@@ -41,7 +41,7 @@ fn next_camel_case(text: &str, at: usize) -> Option<Range<usize>> {
     Some(start..capital + after.iter().take_while(in_word).count())
 }
 
-/// The first capital letter from `at` on that does not begin a word.
+/// Returns the first capital letter from `at` on that does not begin a word.
 fn inner_capital(bytes: &[u8], at: usize) -> Option<usize> {
     let is_inner =
         |(before, byte): (&u8, &u8)| before.is_ascii_alphanumeric() & byte.is_ascii_uppercase();
@@ -55,7 +55,7 @@ fn inner_capital(bytes: &[u8], at: usize) -> Option<usize> {
     Some(at + from + 1 + pairs.position(is_inner)?)
 }
 
-/// Adds the parts of a word; there are none, if it is not written in humps.
+/// Adds the parts of a word; there are none if it is not CamelCase.
 fn add_parts(text: &str, word: Range<usize>, parts: &mut Vec<Range<usize>>) {
     let goes_on =
         |next: Option<char>| next.is_some_and(|next| !next.is_ascii() && is_word_char(next));
@@ -73,7 +73,7 @@ fn add_parts(text: &str, word: Range<usize>, parts: &mut Vec<Range<usize>>) {
     };
     let (already, mut from, mut count) = (parts.len(), 0, 0);
     for at in (1..bytes.len()).filter(is_hump).chain([bytes.len()]) {
-        // Single letters are found nowhere and everywhere.
+        // Single letters match too much to be useful.
         if at - from > 1 {
             parts.push(word.start + from..word.start + at);
         }
@@ -84,7 +84,7 @@ fn add_parts(text: &str, word: Range<usize>, parts: &mut Vec<Range<usize>>) {
     }
 }
 
-/// The parts of a text, as the index wants them.
+/// The tokenizer for word parts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WordPartTokenizer;
 
@@ -96,13 +96,13 @@ impl Tokenizer for WordPartTokenizer {
     }
 }
 
-/// The parts of all different words of a text.
+/// Iterates over the parts of all distinct words of a text.
 pub(crate) struct WordParts<'a> {
     text: &'a str,
-    /// Where the rest of the text begins.
+    /// The start of the remaining text.
     at: usize,
     seen: HashSet<&'a str, FixedState>,
-    /// The parts of the last word that are to come, in their order.
+    /// The remaining parts of the last word, in order.
     parts: Vec<Range<usize>>,
     next: usize,
     token: Token,
@@ -114,7 +114,7 @@ impl<'a> WordParts<'a> {
         WordParts { text, at: 0, seen, parts: Vec::new(), next: 0, token }
     }
 
-    /// Goes on to the next word that was not there before and has parts.
+    /// Advances to the next word that is new and has parts.
     fn next_word(&mut self) -> Option<()> {
         self.parts.clear();
         self.next = 0;
@@ -152,7 +152,7 @@ impl TokenStream for WordParts<'_> {
     }
 }
 
-/// Names of speakers: their words and the parts of these, in one field.
+/// The tokenizer for speaker names: words and their parts in one field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NameTokenizer;
 
@@ -189,7 +189,7 @@ impl TokenStream for NameTokens<'_> {
 mod tests {
     use super::*;
 
-    /// The parts of each word.
+    /// Checks the parts of each word.
     fn check(text: &str, expect: &str) {
         let shown = |parts: Vec<Range<usize>>| {
             parts.into_iter().map(|part| &text[part]).collect::<Vec<_>>().join("+")

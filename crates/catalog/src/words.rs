@@ -1,8 +1,8 @@
-//! From text to the words that are looked for: one rule for what is stored and for what is asked.
+//! Splits text into words, by one rule for indexed text and for queries.
 //!
-//! Letters lose case and accents. Scripts without spaces become pairs of neighbours, so that every stretch of such a text
-//! is found; the last character of a stretch stands alone, so that single ones are found as well. The parts of words
-//! that are written in humps are in [`parts`](crate::parts).
+//! Letters lose case and accents. Scripts without spaces become pairs of neighbouring characters, so that every
+//! substring is found; the last character of a run stands alone, so that single characters are found as well. The
+//! parts of CamelCase words are in [`word_parts`](crate::word_parts).
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Of longer words, such as encoded data, only so many bytes count.
+/// The maximum size of a word in bytes; the rest of longer ones, such as encoded data, is ignored.
 pub(crate) const LONGEST: usize = 64;
 
-/// The rule, as the index wants it.
+/// The tokenizer for words.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WordTokenizer;
 
@@ -25,22 +25,22 @@ impl Tokenizer for WordTokenizer {
     }
 }
 
-/// The words of a text, one after the other.
+/// Iterates over the words of a text.
 pub(crate) struct WordTokens<'a> {
     text: &'a str,
-    /// Where the rest of the text begins.
+    /// The start of the remaining text.
     at: usize,
     /// The position of the next word.
     position: usize,
     token: Token,
 }
 
-/// One word, as somebody keeps it.
+/// An owned word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct IndexedWord {
     pub(crate) text: String,
     pub(crate) position: usize,
-    /// Where it stands in the text.
+    /// Its range in the text.
     pub(crate) range: Range<usize>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> WordTokens<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// Makes a token of the next so many bytes, and goes on after so many.
+    /// Emits a token of `length` bytes, and advances by `on` bytes.
     fn emit(&mut self, length: usize, on: usize) {
         let word = self.rest().get(..length).unwrap_or_default();
         self.token.text.clear();
@@ -69,14 +69,14 @@ impl<'a> WordTokens<'a> {
         self.position += 1;
     }
 
-    /// A pair of characters of a script without spaces, or the last one of a stretch.
+    /// Emits a pair of characters of a script without spaces, or the last character of a run.
     fn pair(&mut self, first: char) {
         let mut characters = self.rest().chars().skip(1);
         let next = characters.next().filter(|next| is_unspaced(*next));
         self.emit(first.len_utf8() + next.map_or(0, char::len_utf8), first.len_utf8());
     }
 
-    /// A word that begins with a character of ASCII.
+    /// Emits a word that begins with an ASCII character.
     fn word(&mut self) {
         let rest = self.rest();
         let (mut length, mut seen) = (0, 0);
@@ -91,7 +91,7 @@ impl<'a> WordTokens<'a> {
         }
         self.token.text.clear();
         self.token.text.push_str(rest.get(..length.min(LONGEST)).unwrap_or_default());
-        // Most words are what they are folded to.
+        // Most words need no folding.
         if seen & CAPITAL != 0 {
             self.token.text.make_ascii_lowercase();
         }
@@ -99,7 +99,7 @@ impl<'a> WordTokens<'a> {
     }
 }
 
-/// What a byte can be: part of a word, a capital letter, part of a character that is not of ASCII.
+/// The classes of bytes: part of a word, capital letter, part of a non-ASCII character.
 const WORD: u8 = 1;
 const CAPITAL: u8 = 2;
 const OTHER_SCRIPT: u8 = 4;
@@ -144,7 +144,7 @@ impl TokenStream for WordTokens<'_> {
             if first.is_alphanumeric() {
                 let length = length_of_word(self.rest());
                 self.emit(length, length);
-                // A word of marks alone folds to nothing.
+                // A word of combining marks alone folds to nothing.
                 if !self.token.text.is_empty() {
                     return true;
                 }
@@ -175,17 +175,17 @@ impl Iterator for WordTokens<'_> {
     }
 }
 
-/// How long the word is with which a text begins, in bytes.
+/// Returns the length in bytes of the word at the start of a text.
 fn length_of_word(text: &str) -> usize {
     text.find(|character| !is_word_char(character)).unwrap_or(text.len())
 }
 
-/// Whether a character can be inside a word.
+/// Returns whether a character can be inside a word.
 pub(crate) fn is_word_char(character: char) -> bool {
     (character.is_alphanumeric() && !is_unspaced(character)) || is_combining_mark(character)
 }
 
-/// The part of a word that counts.
+/// Returns the part of a word that is indexed.
 fn shortened(word: &str) -> &str {
     if word.len() <= LONGEST {
         return word;
@@ -194,7 +194,7 @@ fn shortened(word: &str) -> &str {
     word.get(..end).unwrap_or_default()
 }
 
-/// Adds a text without case and accents.
+/// Appends a text without case and accents.
 pub(crate) fn fold_into(text: &str, folded: &mut String) {
     if text.is_ascii() {
         let start = folded.len();
@@ -226,15 +226,15 @@ pub(crate) fn fold_into(text: &str, folded: &mut String) {
     }
 }
 
-/// A text without case and accents.
+/// Returns a text without case and accents.
 pub(crate) fn folded(text: &str) -> String {
     let mut folded_text = String::with_capacity(text.len());
     fold_into(text, &mut folded_text);
     folded_text
 }
 
-/// Whether a character belongs to a script that is written without spaces, or whose words change too much at their
-/// ends to be looked for whole.
+/// Returns whether a character belongs to a script that is written without spaces, or whose words inflect too much to
+/// be searched as a whole.
 pub(crate) fn is_unspaced(character: char) -> bool {
     matches!(u32::from(character),
         0x0E01..=0x0E3A | 0x0E40..=0x0E4E | 0x0E81..=0x0ECF // Thai, Lao
@@ -249,7 +249,7 @@ pub(crate) fn is_unspaced(character: char) -> bool {
 mod tests {
     use super::*;
 
-    /// Each word as `position:text`.
+    /// Checks each word as `position:text`.
     fn check(text: &str, expect: &str) {
         let words: Vec<String> =
             WordTokens::of(text).map(|word| format!("{}:{}", word.position, word.text)).collect();

@@ -1,6 +1,6 @@
-//! Homes of programs: Everturn's own, and those of the agents whose layout is named with `--layout`.
+//! Home directories: Everturn's own, and those of the agents whose format is named with `--layout`.
 //!
-//! A home is described by its [`ProgramDirs`]; another one is an arm in [`AgentKind::named`] and where that is matched.
+//! A home is described by its [`ProgramDirs`]. Another one is an arm in [`AgentKind::named`] and its matches.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::{settings, store_errors};
 /// How long a change of a home waits for another process.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Whose home it is.
+/// The program that a home belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AgentKind {
     Everturn,
@@ -37,7 +37,7 @@ pub(crate) enum AgentKind {
 }
 
 impl AgentKind {
-    /// The agent of a layout; layouts that are no agent's belong to Everturn.
+    /// Returns the agent of a format; formats without an agent belong to Everturn.
     fn named(layout: Option<&str>) -> AgentKind {
         match layout {
             Some("codelia") => AgentKind::Codelia,
@@ -54,7 +54,7 @@ impl AgentKind {
         }
     }
 
-    /// What its configuration may hold.
+    /// The schema of its configuration.
     pub(crate) fn schema(self) -> &'static ConfigSchema {
         match self {
             AgentKind::Everturn => &config::EVERTURN,
@@ -63,7 +63,7 @@ impl AgentKind {
         }
     }
 
-    /// Its files of secrets, by what they are for.
+    /// Its secret files, by purpose.
     pub(crate) fn shapes(self) -> &'static [(&'static str, VaultFormat)] {
         match self {
             AgentKind::Everturn => &[("provider", vault::EVERTURN)],
@@ -73,14 +73,14 @@ impl AgentKind {
     }
 }
 
-/// A home that the user means.
+/// A home selected by the user.
 pub(crate) struct AgentHome {
     pub(crate) agent: AgentKind,
     pub(crate) dirs: HomeDirs,
 }
 
 impl Context {
-    /// The home of the agent whose layout was named, or Everturn's own.
+    /// Returns the home of the agent whose format was named, or Everturn's own.
     pub(crate) fn home(&self) -> Result<AgentHome, Error> {
         let agent = AgentKind::named(self.layout.as_deref());
         let dirs = settings::home(agent.program(), self.root.as_deref())?;
@@ -88,13 +88,13 @@ impl Context {
     }
 }
 
-/// Everturn's own home, unless the user has none.
+/// Returns Everturn's own home; `None` if the user has no home directory.
 pub(crate) fn own_home() -> Option<AgentHome> {
     let dirs = settings::home(&home::EVERTURN, None).ok()?;
     Some(AgentHome { agent: AgentKind::Everturn, dirs })
 }
 
-/// The root of sessions: what the user named, or where the agent of a layout keeps them. Everturn's own can be set.
+/// Returns the session root: the one the user named, or that of the format's agent. Everturn's own is configurable.
 pub(crate) fn root(named: Option<&Path>, layout: Option<&str>) -> Result<PathBuf, Error> {
     if let Some(root) = named {
         return Ok(root.to_owned());
@@ -110,7 +110,7 @@ pub(crate) fn root(named: Option<&Path>, layout: Option<&str>) -> Result<PathBuf
 }
 
 impl AgentHome {
-    /// A key that is kept for a provider. A file of them that others can read is refused.
+    /// Returns the stored key of a provider. A key file that others can read is an error.
     pub(crate) fn secret(&self, id: &str) -> Result<Option<Secret>, Error> {
         let Some(store) = self.config_store()? else { return Ok(None) };
         let vault = Vault::new(store, vault::EVERTURN)?;
@@ -127,7 +127,7 @@ impl AgentHome {
         Ok(secret)
     }
 
-    /// The configuration with all its layers; `flags` are settings given on the command line.
+    /// Returns the configuration with all its layers; `flags` are settings from the command line.
     pub(crate) fn config(&self, flags: &[(String, Value)]) -> Result<Config, Error> {
         if self.agent == AgentKind::Linggen {
             return crate::linggen::config::read(self, flags);
@@ -151,14 +151,14 @@ impl AgentHome {
         Ok(config)
     }
 
-    /// Tells people which settings are left out.
+    /// Warns about settings that are ignored.
     pub(crate) fn mention_problems(config: &Config) {
         for problem in &config.problems {
             Output::status(problem);
         }
     }
 
-    /// The file of a layer.
+    /// Returns the file of a layer.
     pub(crate) fn config_file(&self, layer: ConfigLayer) -> &Path {
         match layer {
             ConfigLayer::Project => &self.dirs.project_config_file,
@@ -166,17 +166,17 @@ impl AgentHome {
         }
     }
 
-    /// The store of configuration and secrets, to be read; none, if there is no such directory.
+    /// Returns the store of configuration and secrets for reading; `None` if there is no such directory.
     pub(crate) fn config_store(&self) -> Result<Option<Arc<dyn Store>>, Error> {
         open_if_present(&self.dirs.config_dir)
     }
 
-    /// The same, to be written.
+    /// Returns the store of configuration and secrets for writing.
     pub(crate) fn config_store_to_write(&self) -> Result<FileStore, Error> {
         store_errors::open_store(&self.dirs.config_dir)
     }
 
-    /// The store of sessions and runs, to be read.
+    /// Returns the store of sessions and runs for reading.
     pub(crate) fn state_store(&self) -> Result<Arc<dyn Store>, Error> {
         open_if_present(&self.dirs.state_dir)?.ok_or_else(|| {
             let what = format!("there is nothing at {}", self.dirs.state_dir.display());
@@ -184,7 +184,7 @@ impl AgentHome {
         })
     }
 
-    /// The store of tool outputs, to be written, and whether it is the cache alone.
+    /// Returns the store of tool outputs for writing, and whether it holds only the cache.
     pub(crate) fn cache_store(&self) -> Result<(FileStore, bool), Error> {
         match self.dirs.arrangement {
             HomeLayout::Home => Ok((store_errors::open_store(&self.dirs.state_dir)?, false)),
@@ -193,7 +193,7 @@ impl AgentHome {
     }
 }
 
-/// Opens a directory for reading, if it is there.
+/// Opens a directory for reading, if it exists.
 fn open_if_present(dir: &Path) -> Result<Option<Arc<dyn Store>>, Error> {
     let disk = match RealDisk::open(dir) {
         Ok(disk) => disk,
@@ -206,7 +206,7 @@ fn open_if_present(dir: &Path) -> Result<Option<Arc<dyn Store>>, Error> {
     Ok(Some(Arc::new(FileStore::open_read_only(Arc::new(disk))?)))
 }
 
-/// The directory and the name of a file.
+/// Splits a path into its directory and file name.
 fn place(file: &Path) -> Result<(&Path, FilePath), Error> {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
@@ -217,7 +217,7 @@ fn not_root(path: FilePath) -> Result<FilePath, NameError> {
     if path.is_root() { Err(NameError::Empty) } else { Ok(path) }
 }
 
-/// The content of a file, if there is one. One that cannot be read is an error.
+/// Returns the content of a file, or `None` if there is none. An unreadable file is an error.
 pub(crate) fn read(file: &Path) -> Result<Option<Vec<u8>>, Error> {
     let (dir, name) = place(file)?;
     let Some(store) = open_if_present(dir)? else { return Ok(None) };
@@ -228,7 +228,7 @@ pub(crate) fn read(file: &Path) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-/// Gives a file another content in one commit, if it still has the one that was read.
+/// Replaces the content of a file in one commit, unless it has changed since it was read.
 pub(crate) fn write(file: &Path, before: Option<&[u8]>, bytes: Vec<u8>) -> Result<(), Error> {
     let (dir, name) = place(file)?;
     let store = store_errors::open_store(dir)?;
@@ -241,7 +241,7 @@ pub(crate) fn write(file: &Path, before: Option<&[u8]>, bytes: Vec<u8>) -> Resul
     Ok(store.close()?)
 }
 
-/// Tries a change of secrets again while another process is at work there.
+/// Retries a change of secrets while another process is busy there.
 pub(crate) fn retry_secrets<T>(
     attempt: impl FnMut() -> Result<T, SecretsError>,
 ) -> Result<T, Error> {

@@ -1,4 +1,4 @@
-//! From the words of the command line to an exit code.
+//! Runs the program: from command-line words to an exit code.
 
 use std::ffi::OsString;
 
@@ -14,13 +14,13 @@ use crate::exit::Exit;
 use crate::output::{self, Output};
 use crate::{overview, recovered};
 
-/// How many files may be open at once, if the system allows as many.
+/// The limit on open files to request from the system.
 const OPEN_FILES: u64 = 8192;
 
-/// Runs the command that `words` ask for and reports what goes wrong on the way.
+/// Runs the command given by `words`, and reports errors.
 pub(crate) fn run(words: &[OsString]) -> Exit {
     output::choose_colour(args::early_colour(words));
-    // A session is read from open files. With fewer of them, reading may have to be tried again.
+    // A session is read from open files. With a lower limit, reads may have to be retried.
     drop(RealDisk::allow_open_files(OPEN_FILES));
     match completion::complete_line(words) {
         Ok(true) => return Exit::Success,
@@ -64,18 +64,18 @@ fn execute(arguments: Arguments) -> Result<Exit, EarlyExit> {
     Ok(exit)
 }
 
-/// Prints what clap has to say instead of a command: help, the version, or a usage error.
+/// Prints a message from clap: help, the version, or a usage error.
 fn print_clap_message(answer: &clap::Error) -> Result<Exit, EarlyExit> {
     let printed = answer.print();
     if answer.use_stderr() {
-        // A usage error stays one, even if there is nowhere to print it.
+        // A usage error stays a usage error, even if it cannot be printed.
         return Ok(Exit::Usage);
     }
     printed.map_err(output::stdout_failed)?;
     Ok(Exit::Success)
 }
 
-/// What failed because too many files were open is no damage, whatever it looked like on the way.
+/// A failure because of too many open files is not damage, whatever error it caused.
 fn unless_out_of_files(result: Result<Exit, EarlyExit>) -> Result<Exit, EarlyExit> {
     if !ran_out_of_files() {
         return result;
@@ -96,9 +96,9 @@ fn finish(result: Result<Exit, EarlyExit>) -> Exit {
     }
 }
 
-/// Tells the user what is wrong, on stderr.
+/// Prints an error to stderr.
 pub(crate) fn print_error(error: &Error) -> Exit {
-    // If stderr cannot be written either, the exit code is all that is left to say.
+    // If stderr cannot be written either, only the exit code is left.
     error.write_to(&mut anstream::stderr()).ok();
     error.exit()
 }

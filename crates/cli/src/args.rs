@@ -1,4 +1,4 @@
-//! The command line: the options every command shares, and the command.
+//! The command line: the global options and the command.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ pub(crate) struct GlobalOptions {
 }
 
 impl Arguments {
-    /// Parses the words of a command line. The error may also be the answer to `--help` or `--version`.
+    /// Parses the words of a command line. The error may also be the output of `--help` or `--version`.
     pub(crate) fn parse_words(words: &[OsString]) -> Result<Arguments, clap::Error> {
         let mut command = grouped_command();
         let mut matches = command.try_get_matches_from_mut(words)?;
@@ -65,7 +65,7 @@ impl Arguments {
     }
 }
 
-/// The command line, with the commands of `--help` in groups.
+/// Returns the command line, with the commands of `--help` in groups.
 fn grouped_command() -> clap::Command {
     let command = Arguments::command();
     let header = *command.get_styles().get_header();
@@ -93,19 +93,19 @@ fn grouped_command() -> clap::Command {
     ))
 }
 
-/// The names of all layouts, those of other programs among them, as values of an option or argument.
+/// The names of all formats, including those of other programs, as values of an option or argument.
 pub(crate) fn all_layouts() -> PossibleValuesParser {
     let all = format::ALL.iter().chain(format::EXTERNAL);
     PossibleValuesParser::new(all.map(|layout| layout.name()))
 }
 
-/// The names of the layouts that can be written, as values of an option or argument.
+/// The names of the writable formats, as values of an option or argument.
 pub(crate) fn layouts() -> PossibleValuesParser {
     PossibleValuesParser::new(format::ALL.iter().map(|layout| layout.name()))
 }
 
-/// What the last `--color` among `words` asks for, as far as it can be told before they are parsed:
-/// help and usage errors are printed before the parsed value exists.
+/// Returns the last `--color` among `words`, as far as it is known before parsing: help and usage errors are printed
+/// before the parsed value exists.
 pub(crate) fn early_colour(words: &[OsString]) -> ColorChoice {
     let words = words.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
     let asked =
@@ -113,7 +113,7 @@ pub(crate) fn early_colour(words: &[OsString]) -> ColorChoice {
     asked.last().unwrap_or(ColorChoice::Auto)
 }
 
-/// The values that an option has among words that nobody has parsed.
+/// Returns the values of an option among unparsed words.
 pub(crate) fn values<'w>(
     mut words: impl Iterator<Item = &'w str>,
     option: &str,

@@ -1,4 +1,4 @@
-//! A file that is there whole or not at all, and never in the place of another unless that is wanted.
+//! [`AtomicFile`]: a file that appears completely or not at all, and replaces another one only on request.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,23 +9,23 @@ use everturn::names::FilePath;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// How many names are tried for the file while it is written.
+/// How many temporary names are tried.
 const NAMES: u32 = 1000;
 
-/// Whether a file that is there may be replaced.
+/// Whether an existing file may be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExistingFile {
     Kept,
     Replaced,
 }
 
-/// A file that is being written, under another name.
+/// A file that is being written under a temporary name.
 pub(crate) struct AtomicFile {
     disk: RealDisk,
     path: PathBuf,
     name: FilePath,
     existing: ExistingFile,
-    /// The name that it has meanwhile, until it is done.
+    /// The temporary name, until the file is finished.
     unfinished: Option<FilePath>,
     file: Box<dyn DiskFile>,
 }
@@ -69,7 +69,7 @@ impl AtomicFile {
         Ok(AtomicFile { disk, path, name, existing, unfinished, file })
     }
 
-    /// Gives the file its name; from here on it is there, and survives a power cut.
+    /// Gives the file its name; from then on it exists and survives a power cut.
     pub(crate) fn finish(mut self) -> Result<(), Error> {
         let done = self.install();
         done.map_err(|cause| failed(&self.path, cause))
@@ -83,7 +83,7 @@ impl AtomicFile {
                 self.disk.rename(&unfinished, &self.name)?;
                 self.unfinished = None;
             }
-            // A second name is given only where there is none, whoever was faster.
+            // A link fails if the name exists, even if another process was faster.
             ExistingFile::Kept => self.disk.link(&unfinished, &self.name)?,
         }
         self.disk.sync_dir(&FilePath::root(), Flush::CheckpointDir)
@@ -103,7 +103,7 @@ impl Write for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(unfinished) = &self.unfinished {
-            // Half a file is worse than none; if even this fails, the error before it says enough.
+            // A partial file is worse than none; if removing it fails too, the earlier error is enough.
             self.disk.remove(unfinished).ok();
         }
     }
@@ -151,7 +151,7 @@ mod tests {
         write(&path, "one", ExistingFile::Kept).unwrap();
         let error = write(&path, "two", ExistingFile::Kept).unwrap_err();
         assert!(error.to_string().contains("exists already"), "{error}");
-        // Somebody was faster.
+        // Another process was faster.
         let target = AtomicFile::create(&dir.path().join("new.txt"), ExistingFile::Kept).unwrap();
         write(&dir.path().join("new.txt"), "first", ExistingFile::Kept).unwrap();
         assert!(target.finish().is_err());

@@ -1,7 +1,7 @@
-//! A browser for sessions on the terminal: a list, a preview, and search as one types.
+//! A terminal browser for sessions: a list, a preview, and search as you type.
 //!
-//! `keys -> Model (pure) -> screen (pure) -> terminal`: what is shown after which key is decided without a terminal.
-//! What has to be read for that is a [`BrowseRequest`] of the model, which is granted here.
+//! `keys -> BrowseModel (pure) -> screen (pure) -> terminal`: the screen after each key is decided without a terminal.
+//! Data that the model needs is requested with a [`BrowseRequest`], which is fulfilled here.
 
 mod background_update;
 mod model;
@@ -41,23 +41,23 @@ use model::{
     ScrollTarget, SessionPage,
 };
 
-/// How many hits of a search are shown.
+/// The maximum number of search hits shown.
 const MOST_HITS: usize = 200;
 
-/// How many entries a preview shows, and how many characters of each.
+/// The number of entries in a preview, and the number of characters of each.
 const PREVIEWED: usize = 12;
 const EXCERPT: usize = 400;
 
-/// How many turns are read at once in a session that was opened.
+/// The number of turns read at once in an open session.
 const PAGE: u64 = 200;
 
-/// How often it is looked whether the index is up to date.
+/// How often the index update is polled.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How many characters around what was found are shown.
+/// The number of characters shown around a match.
 const SNIPPET: usize = 100;
 
-/// Lets the user look around until it is enough.
+/// Runs the browser until the user quits.
 pub(crate) fn run(context: &mut Context) -> Result<Exit, EarlyExit> {
     let mut collection = context.collection()?;
     let sessions = collection.sessions(SummaryDetail::All)?;
@@ -81,7 +81,7 @@ pub(crate) fn run(context: &mut Context) -> Result<Exit, EarlyExit> {
                 return Ok(Exit::Success);
             }
             Some(BrowseRequest::Replay(session)) => {
-                // The replay takes the terminal itself.
+                // The replay takes over the terminal.
                 drop(terminal.take());
                 let said = browser.replay(session, context);
                 terminal = Some(Terminal::take().map_err(failed)?);
@@ -102,7 +102,7 @@ pub(crate) fn run(context: &mut Context) -> Result<Exit, EarlyExit> {
     }
 }
 
-/// What a key is for.
+/// Maps a key event to a key of the browser.
 fn meaning(key: KeyEvent) -> Option<BrowseKey> {
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return Some(match key.code {
@@ -132,16 +132,16 @@ struct Browser {
     collection: SourceCollection,
     sessions: Arc<CatalogListing>,
     search: Option<CatalogSearch>,
-    /// The index while it is brought up to date.
+    /// The running index update.
     index_update: Option<BackgroundUpdate>,
     readers: HashMap<usize, Box<dyn SessionReader>>,
-    /// What has to be said when the terminal is given back.
+    /// Messages to print after the terminal is restored.
     notes: Vec<String>,
 }
 
 impl Browser {
     fn new(mut collection: SourceCollection, sessions: CatalogListing) -> Browser {
-        // What is there is searched at once.
+        // The existing index is searched at once.
         let search = collection.catalog.searcher(&collection.sources, &sessions);
         let notes = collection.catalog.take_notes();
         let sessions = Arc::new(sessions);
@@ -156,7 +156,7 @@ impl Browser {
             Some(BackgroundUpdate::start(catalog, sources, sessions, settings::clock()));
     }
 
-    /// Tells how far the index is read; when it is, what was asked for is asked for again.
+    /// Shows the progress of the index update; when it is done, repeats the last request.
     fn poll_index_update(&mut self, model: &mut BrowseModel) -> Option<BrowseRequest> {
         let has_ended = self.finish_index_update();
         model.reading =
@@ -164,7 +164,7 @@ impl Browser {
         if has_ended { model.refreshed() } else { None }
     }
 
-    /// Takes in the index if it is up to date by now.
+    /// Switches to the updated index if the update is done.
     fn finish_index_update(&mut self) -> bool {
         let Some(reading) = self.index_update.take_if(|reading| reading.is_done()) else {
             return false;
@@ -187,7 +187,7 @@ impl Browser {
         self.sessions.sessions.get(at)
     }
 
-    /// All sessions, as rows of the list.
+    /// Returns all sessions as rows of the list.
     fn rows(&self) -> Vec<ListRow> {
         let now = settings::now();
         let row = |(at, session): (usize, &CatalogSession)| {
@@ -213,7 +213,7 @@ impl Browser {
             let session = self.session(at).ok_or("the session is gone")?;
             let reader = open_session(&self.collection.sources, session)
                 .map_err(|error| error.to_string())?;
-            // A session is opened anew now and then, and only few stay open.
+            // Only a few sessions stay open; a session is reopened when needed.
             self.readers.clear();
             self.readers.insert(at, reader.ok_or("the session is gone")?);
         }
@@ -223,7 +223,7 @@ impl Browser {
             .ok_or_else(|| "the session is gone".to_owned())
     }
 
-    /// Reads what the model needs to go on.
+    /// Reads the data that the model requested.
     fn fulfill(&mut self, wish: BrowseRequest, model: &mut BrowseModel) {
         match wish {
             BrowseRequest::Preview { session, at } => {
@@ -255,7 +255,7 @@ impl Browser {
         }
     }
 
-    /// The end of a session, or an entry of it and what comes after.
+    /// Reads the end of a session, or an entry and those after it.
     fn preview(
         &mut self,
         session: usize,
@@ -278,7 +278,7 @@ impl Browser {
             if shown.len() > PREVIEWED {
                 shown.pop_front();
             }
-            // Of an entry that was found it is seen how it goes on, of others how they end.
+            // A preview of a hit shows how it continues; other previews show the end.
             if at.is_some() && shown.len() == PREVIEWED {
                 break;
             }
@@ -291,7 +291,7 @@ impl Browser {
         Ok(lines)
     }
 
-    /// The part of a session in which something stands, and how far to go there.
+    /// Reads the part of a session around a target, and returns the scroll position.
     fn page(
         &mut self,
         session: usize,
@@ -326,14 +326,14 @@ impl Browser {
         Ok((SessionPage { lines: all, turns, all: 1..=last }, scroll))
     }
 
-    /// The entries that a query finds, and whether there are more.
+    /// Returns the entries that match a query, and whether there are more.
     fn find(&mut self, text: &str) -> Result<(Vec<ListRow>, bool), String> {
         let query =
             Query::parse(text, settings::now()).map_err(|error| one_line(&error.to_string()))?;
         self.finish_index_update();
         let SourceCollection { catalog, sources, .. } = &mut self.collection;
         if self.search.is_none() && self.index_update.is_some() {
-            // Of an index that is being made, there may be something by now.
+            // An index that is being built may have content by now.
             self.search = catalog.searcher(sources, &self.sessions);
             drop(catalog.take_notes());
         }
@@ -342,7 +342,7 @@ impl Browser {
             Some(search) => {
                 search.find(&self.sessions, &query, limit).map_err(|error| error.to_string())?
             }
-            // It is asked for again when the index is there.
+            // The query is repeated when the index is ready.
             None if self.index_update.is_some() => SearchResults::default(),
             None => catalog.search(sources, &self.sessions, &query, limit),
         };
@@ -350,10 +350,10 @@ impl Browser {
         Ok((self.hits(&found.hits, answered), found.more))
     }
 
-    /// Hits as rows. Each session is opened once, and read once: some find an entry only by what stands before it.
+    /// Returns hits as rows. Each session is read once: some formats find an entry only by reading from the start.
     fn hits(&mut self, hits: &[SearchHit], query: &Query) -> Vec<ListRow> {
         let mut places: BTreeMap<usize, HashMap<u64, usize>> = BTreeMap::new();
-        // A session is opened along its main line, so what only its branches say is left to `search`.
+        // Sessions are opened along their main line, so hits in branches are left to `search`.
         for (place, hit) in hits.iter().enumerate().filter(|(_, hit)| hit.branch == 0) {
             places.entry(hit.session).or_default().insert(hit.seq, place);
         }
@@ -363,7 +363,7 @@ impl Browser {
             let (Some(first), Some(last)) = (turns().min(), turns().max()) else { continue };
             let id = self.session(session).map(|one| one.summary.session.id.clone());
             let id = id.unwrap_or_default();
-            // A session that went away since is one hit less.
+            // A session that was removed since is skipped.
             let Ok(reader) = self.reader(session) else { continue };
             let Ok(mut entries) = reader.entries(first..=last) else { continue };
             while let Some(Ok(entry)) = entries.next() {
@@ -385,7 +385,7 @@ impl Browser {
         rows.into_values().collect()
     }
 
-    /// Writes the story to a new file in the directory in which the process works.
+    /// Exports a session to a new file in the current directory.
     fn export(&mut self, session: usize) -> Result<String, String> {
         let summary = self.session(session).map(|one| one.summary.clone());
         let summary = summary.ok_or("the session is gone")?;
@@ -397,7 +397,7 @@ impl Browser {
             .then(|| SecretRules::standard() as &dyn SecretMask);
         let (template, now) = (None, settings::now());
         let export = Export { summary: &summary, reader, choices: &choices, mask, template, now };
-        // The line that tells how far it is would stand in the middle of the screen.
+        // The progress line would appear in the middle of the screen.
         let write = || {
             let mut file = File::create(Path::new(&name), ExistingFile::Kept)?;
             let written =
@@ -429,18 +429,18 @@ impl Browser {
     }
 }
 
-/// The turns of a part of a session around one of them.
+/// Returns the turns to read around a turn.
 fn around(turn: u64, last: u64) -> RangeInclusive<u64> {
     let from = turn.saturating_sub(PAGE / 2).max(1);
     from..=from.saturating_add(PAGE - 1).min(last.max(from))
 }
 
-/// Whether people are shown an entry: what programs keep for themselves is not, unless it was looked for.
+/// Returns whether an entry is shown: bookkeeping of programs is not, unless it is a hit.
 fn is_shown(entry: &Entry, found: Option<EntryPosition>) -> bool {
     !entry.kind.is_bookkeeping() || found.is_some_and(|at| at.seq == entry.seq)
 }
 
-/// An entry as lines, with so many characters of its text.
+/// Returns an entry as lines, with a limited number of characters of its text.
 fn lines(entry: &Entry, excerpt: Option<usize>) -> [PageLine; 2] {
     let time = entry.time.map_or_else(String::new, |time| format!("  {time}"));
     let heading = one_line(&format!("[{}] {}{time}", entry.turn, entry.speaker));
@@ -451,12 +451,12 @@ fn lines(entry: &Entry, excerpt: Option<usize>) -> [PageLine; 2] {
     [PageLine::Heading { at, words: heading }, PageLine::Text(format!("{cut}{more}"))]
 }
 
-/// What is wrong with a session, in words.
+/// Returns the message of a session error.
 fn words(error: &SessionError) -> String {
     error.to_string()
 }
 
-/// Text that somebody else wrote, on one line.
+/// Returns untrusted text on one line.
 fn one_line(text: &str) -> String {
     escape_controls(text).replace(['\n', '\t'], " ")
 }

@@ -1,4 +1,4 @@
-//! Campaigns, as the commands for them find and report them.
+//! Finds and opens campaigns for the commands that need one.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl From<CampaignError> for Error {
     }
 }
 
-/// The id of a session that must be a campaign.
+/// Returns the ID of a session that must be a campaign.
 fn campaign_id(found: &FoundSession) -> Result<SessionId, Error> {
     if found.layout.name() != "campaign" {
         let what = format!("{} is no campaign, but a {}", found.place.id, found.layout.name());
@@ -40,7 +40,7 @@ impl Context {
         Ok(campaign)
     }
 
-    /// Becomes the writer of a campaign.
+    /// Opens a campaign for writing.
     pub(crate) fn edit_campaign(
         &self,
         name: &str,
@@ -50,7 +50,7 @@ impl Context {
         Ok((found, campaign))
     }
 
-    /// Finds a campaign that somebody else may be writing to.
+    /// Finds a campaign that another process may be writing to.
     pub(crate) fn find_campaign(&self, name: &str) -> Result<FoundSession, Error> {
         let found = self.find_to_write(name)?;
         campaign_id(&found)?;
@@ -58,12 +58,12 @@ impl Context {
     }
 }
 
-/// Becomes the writer of a campaign that was found.
+/// Opens a campaign that was found for writing.
 fn open(found: &FoundSession) -> Result<CampaignWriter, Error> {
     Ok(try_open(found, &campaign_id(found)?)?)
 }
 
-/// As [`open`], with the error that the library gives.
+/// Same as [`open`], with the error of the library.
 pub(crate) fn try_open(
     found: &FoundSession,
     id: &SessionId,

@@ -1,4 +1,4 @@
-//! The catalog of everything that the user may mean: which sources there are, and how to name what is found.
+//! The catalog over all sources of the user ([`SourceCollection`]), and how sessions are named ([`SessionNames`]).
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -19,29 +19,28 @@ use crate::output::Output;
 use crate::sessions::{OpenRoot, RootAccess, quarantine_line};
 use crate::{agent_homes, settings, sources};
 
-/// The directory of the catalog below that of everything that can be made again.
+/// The catalog directory below the cache directory.
 const DIRECTORY: &str = "catalog";
 
 /// All sources, and the catalog over them.
 pub(crate) struct SourceCollection {
     pub(crate) catalog: Catalog,
     pub(crate) sources: Vec<SessionSource>,
-    /// The sources' names and roots, as the user writes them.
+    /// The names and roots of the sources, as the user writes them.
     roots: Vec<(String, OpenRoot)>,
     /// Whether a source could not be read.
     pub(crate) is_incomplete: bool,
 }
 
-/// Where the catalog is kept, if the user has a home.
+/// Returns the catalog directory, if the user has a home.
 fn directory() -> Option<PathBuf> {
     agent_homes::own_home().map(|home| home.dirs.cache_dir.join(DIRECTORY))
 }
 
-/// How long a command waits for another process that brings the index up to date.
+/// How long a command waits for another process that updates the index.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Lets the catalog forget everything, and keeps others from filling it until that is finished. Nothing, if there is
-/// no catalog.
+/// Clears the catalog, and keeps other processes from filling it until [`forgotten`]. `None` if there is no catalog.
 pub(crate) fn forget() -> Result<Option<ClearedCatalog>, Error> {
     let Some(dir) = directory().filter(|dir| dir.is_dir()) else { return Ok(None) };
     let failed = |error: CatalogError| {
@@ -61,7 +60,7 @@ pub(crate) fn forget() -> Result<Option<ClearedCatalog>, Error> {
     }
 }
 
-/// The same again, for what others noted meanwhile.
+/// Clears the catalog once more, to remove what other processes cached meanwhile.
 pub(crate) fn forgotten(forgotten: Option<ClearedCatalog>) -> Result<(), Error> {
     let done = forgotten.map_or(Ok(()), ClearedCatalog::finish);
     done.map_err(|error| {
@@ -89,8 +88,8 @@ impl Context {
 }
 
 impl SourceCollection {
-    /// The sessions, the last one to be changed first. A source that cannot be read is told about, unless it is the
-    /// only one.
+    /// Returns the sessions, most recently changed first. Warns about a source that cannot be read; if it is the only
+    /// one, that is an error.
     pub(crate) fn sessions(&mut self, detail: SummaryDetail) -> Result<CatalogListing, Error> {
         let mut sessions = self.catalog.sessions(&self.sources, detail, settings::clock());
         for (number, error) in sessions.failed.drain(..) {
@@ -105,39 +104,39 @@ impl SourceCollection {
         Ok(sessions)
     }
 
-    /// The same catalog for another thread.
+    /// Returns the same catalog for another thread.
     pub(crate) fn another_catalog(&self) -> Catalog {
         Catalog::new(directory().as_deref())
     }
 
-    /// Where a session is, as the user would write it.
+    /// Returns the path of a session as the user would write it.
     pub(crate) fn shown(&self, session: &CatalogSession) -> String {
         let root = self.roots.get(session.source);
         root.map(|(_, root)| root.shown(&session.summary.session.path)).unwrap_or_default()
     }
 
-    /// One line about what is in the quarantine of a session, if there is something.
+    /// Returns a line about the quarantine of a session, unless it is empty.
     pub(crate) fn quarantine_line(&self, session: &CatalogSession) -> Option<String> {
         let (_, root) = self.roots.get(session.source)?;
         let layout = format::find(session.summary.layout)?;
         quarantine_line(&root.store(), layout, &session.summary.session)
     }
 
-    /// The name of a source and where it is.
+    /// Returns the name and the path of a source.
     pub(crate) fn named(&self, source: usize) -> (&str, String) {
         self.roots
             .get(source)
             .map_or(("", String::new()), |(name, root)| (name, root.path.display().to_string()))
     }
 
-    /// The place that the user has named, for messages.
+    /// Returns the path that the user named, for messages.
     pub(crate) fn place(&self) -> String {
         let paths: Vec<String> =
             self.roots.iter().map(|(_, root)| root.path.display().to_string()).collect();
         paths.join(", ")
     }
 
-    /// Says what has to be said about the catalog.
+    /// Prints the problems of the catalog.
     pub(crate) fn mention_notes(&mut self) {
         for note in self.catalog.take_notes() {
             Output::status(&note);
@@ -145,18 +144,18 @@ impl SourceCollection {
     }
 }
 
-/// Names sessions as commands understand them: by id where that is enough, else by path.
+/// Names sessions as commands accept them: by ID if it is unique, else by path.
 pub(crate) struct SessionNames(HashSet<String>);
 
 impl SessionNames {
-    /// The ids that more than one session has.
+    /// Collects the IDs that several sessions share.
     pub(crate) fn new(sessions: &CatalogListing) -> SessionNames {
         let mut seen = HashSet::new();
         let ids = sessions.sessions.iter().map(|session| &session.summary.session.id);
         SessionNames(ids.filter(|id| !seen.insert(*id)).cloned().collect())
     }
 
-    /// Whether an id is not enough.
+    /// Returns whether several sessions share an ID.
     pub(crate) fn is_shared(&self, id: &str) -> bool {
         self.0.contains(id)
     }
@@ -170,7 +169,7 @@ impl SessionNames {
     }
 }
 
-/// A time that the user has written for a flag.
+/// Parses a time given as an option.
 pub(crate) fn date(
     text: &str,
     flag: &str,
@@ -182,7 +181,7 @@ pub(crate) fn date(
     })
 }
 
-/// How long ago a time was, in few letters.
+/// Formats how long ago a time was, in few characters.
 pub(crate) fn age(time: Option<Timestamp>, now: Timestamp) -> String {
     let Some(time) = time else { return "?".to_owned() };
     let seconds = now.as_second().saturating_sub(time.as_second());

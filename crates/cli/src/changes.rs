@@ -1,4 +1,4 @@
-//! Changes of a state, as people and programs read them.
+//! Formats state changes as text and as JSON.
 
 use everturn::delta::{Delta, DeltaOp};
 use everturn::model::StateChange;
@@ -7,10 +7,10 @@ use everturn::tree::JsonTree;
 use crate::json::JsonObject;
 use crate::output::escape_controls;
 
-/// How much of a value people are shown.
+/// How many characters of a value are shown.
 const SHOWN: usize = 100;
 
-/// A value, cut short if it is long.
+/// Returns a value, truncated if it is long.
 fn short(tree: &JsonTree) -> String {
     let text = tree.to_line();
     match text.char_indices().nth(SHOWN) {
@@ -19,7 +19,7 @@ fn short(tree: &JsonTree) -> String {
     }
 }
 
-/// A change in one line, for people.
+/// Formats a change as one line of text.
 pub(crate) fn line(change: &StateChange) -> String {
     let Delta { op, path, value, previous, .. } = &change.delta;
     let new = value.as_ref().map_or_else(String::new, short);
@@ -41,7 +41,7 @@ pub(crate) fn line(change: &StateChange) -> String {
     escape_controls(&format!("{place}: {what}")).replace(['\n', '\t'], " ")
 }
 
-/// A change as one JSON object, in which `op`, `path` and values are as files have them.
+/// Formats a change as one JSON object with `op`, `path` and values as stored.
 pub(crate) fn json(change: &StateChange) -> String {
     let delta = JsonTree::parse(change.delta.to_line());
     let members = delta.map(|delta| delta.children()).unwrap_or_default();

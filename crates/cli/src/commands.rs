@@ -1,4 +1,4 @@
-//! The commands, one file each and all of the same shape: `Args` has the arguments and the help, `run` the behaviour.
+//! The commands, one file each, all of the same form: `Args` has the arguments and the help, `run` the behaviour.
 //!
 //! A new command is a file, its `mod` line, and its line in the registry.
 
@@ -66,15 +66,15 @@ use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// What every command gets besides its own arguments.
+/// The context of a command, besides its own arguments.
 pub(crate) struct Context {
     /// The data root, if the user named one.
     pub(crate) root: Option<PathBuf>,
-    /// The only layout to look at, if the user named one.
+    /// The only format to use, if the user named one.
     pub(crate) layout: Option<String>,
     /// Whether data is printed as JSON.
     pub(crate) json: bool,
-    /// Where data goes.
+    /// The output for data.
     pub(crate) out: Output,
 }
 
@@ -100,7 +100,7 @@ macro_rules! registry {
     };
 }
 
-// The order is that of `--help`. Hidden commands are old spellings.
+// In the order of `--help`. Hidden commands are old spellings.
 registry! {
     "Play" {
         Play => play,

@@ -1,7 +1,7 @@
-//! What a shell offers while a command line is being written: commands, options, and the ids of sessions.
+//! Shell completion: commands, options, and session IDs.
 //!
-//! The script that a shell reads knows nothing itself: it runs `everturn` with a variable set, and the answer is made
-//! from the declaration of the command line and from the sessions that there are at that moment.
+//! The shell script contains no completions itself: it runs `everturn` with a variable set, and the candidates come
+//! from the definition of the command line and from the sessions that exist at that moment.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -21,10 +21,10 @@ use crate::output::{self, Output, escape_controls};
 use crate::settings;
 use crate::sources::{SourceLocation, SourceOrigin};
 
-/// The variable by which the script of a shell says that it asks.
+/// The variable by which the shell script requests completions.
 const ASKED: &str = "EVERTURN_COMPLETE";
 
-/// The script that a shell reads.
+/// Returns the completion script for a shell.
 pub(crate) fn script(shell: &str) -> Result<Vec<u8>, Error> {
     let shells = Shells::builtins();
     let missing = || Error::new(Exit::Request, format!("there is no script for {shell}"));
@@ -36,12 +36,12 @@ pub(crate) fn script(shell: &str) -> Result<Vec<u8>, Error> {
     Ok(script)
 }
 
-/// Answers a shell that asks what may come next; says whether one did.
+/// Prints completions if a shell requested them; returns whether one did.
 pub(crate) fn complete_line(words: &[OsString]) -> Result<bool, Error> {
     if settings::variable(ASKED).is_none() {
         return Ok(false);
     }
-    // Whatever is said now would stand in the middle of what the user is writing.
+    // Any other output would appear in the middle of the user's command line.
     output::be_silent();
     let completing = CompleteEnv::with_factory(|| command(words)).var(ASKED);
     completing
@@ -49,7 +49,7 @@ pub(crate) fn complete_line(words: &[OsString]) -> Result<bool, Error> {
         .map_err(|cause| Error::new(Exit::Request, "cannot complete the line").caused_by(cause))
 }
 
-/// The command line with the sessions that there are. The words tell where they are.
+/// Returns the command line with session candidates. The words determine the root and the format.
 fn command(words: &[OsString]) -> Command {
     let value = |option: &str| {
         args::values(words.iter().filter_map(|word| word.to_str()), option)
@@ -60,7 +60,7 @@ fn command(words: &[OsString]) -> Command {
     add_candidates(Arguments::command(), &CompletionScope { root, layout: value("--layout") })
 }
 
-/// Where is looked for what a shell asks about.
+/// Where to look for candidates.
 #[derive(Clone)]
 struct CompletionScope {
     root: Option<PathBuf>,
@@ -74,10 +74,10 @@ impl CompletionScope {
     }
 }
 
-/// What an argument stands for, and what of it there is.
+/// Lists the candidates for an argument.
 type CompletionSource = fn(&Context, &str) -> Vec<CompletionCandidate>;
 
-/// How arguments are called that stand for something that can be listed.
+/// The value names of arguments whose values can be listed.
 const OFFERS: [(&str, CompletionSource); 5] = [
     ("SESSION", |context, word| sessions(context, word, |_| true)),
     ("CAMPAIGN", |context, word| sessions(context, word, |one| one.summary.layout == "campaign")),
@@ -86,7 +86,7 @@ const OFFERS: [(&str, CompletionSource); 5] = [
     ("SOURCE", |context, _| sources(context)),
 ];
 
-/// A command whose arguments that stand for such things, and those of its commands, offer them.
+/// Adds candidates to the arguments of a command and its subcommands.
 fn add_candidates(command: Command, asked: &CompletionScope) -> Command {
     let offer = |arg: &Arg| {
         let names = arg.get_value_names().unwrap_or_default();
@@ -105,8 +105,8 @@ fn add_candidates(command: Command, asked: &CompletionScope) -> Command {
     command.mut_args(with).mut_subcommands(|command| add_candidates(command, asked))
 }
 
-/// The sessions that are wanted, each with its title, as commands understand them: by id, and with the layout before it
-/// where that is needed or was begun with. What cannot be read is not offered.
+/// Returns the selected sessions with their titles, named as commands accept them: by ID, and prefixed with the format
+/// if that is needed or was typed. Unreadable sessions are skipped.
 fn sessions(
     context: &Context,
     word: &str,
@@ -128,7 +128,7 @@ fn sessions(
     found.sessions.into_iter().filter(is_wanted).map(candidate).collect()
 }
 
-/// What is in the trash, as `everturn trash` names it.
+/// Returns the names in the trash, as `everturn trash` prints them.
 fn trashed(context: &Context) -> Vec<CompletionCandidate> {
     let Ok(root) = context.open_root() else { return Vec::new() };
     let of_layout =
@@ -137,7 +137,7 @@ fn trashed(context: &Context) -> Vec<CompletionCandidate> {
     all.map(|one| CompletionCandidate::new(one.name).help(Some(one.id.into()))).collect()
 }
 
-/// The sources that were added.
+/// Returns the sources that the user added.
 fn sources(context: &Context) -> Vec<CompletionCandidate> {
     let added = |source: &SourceLocation| source.origin == SourceOrigin::Added;
     let all = context.all_sources().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Asking before something that is hard to have back.
+//! Asks for confirmation before actions that are hard to undo.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Whether the user wants it: by `--yes`, or by saying so on a terminal. Nobody is asked who could not answer.
+/// Returns whether the user confirmed, by `--yes` or at the terminal. Without a terminal there is no prompt.
 pub(crate) fn confirm(yes: bool, question: &str, otherwise: &str) -> Result<bool, Error> {
     if yes {
         return Ok(true);

@@ -1,5 +1,4 @@
-//! What a command reports when it cannot go on: the fault, its causes, the next step, and who must
-//! act.
+//! [`Error`]: the error of a command, with its causes, a hint, and an exit code; [`EarlyExit`]: why a command stopped.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -13,9 +12,9 @@ use crate::output::drives_screen;
 /// Why a command stopped early.
 #[derive(Debug)]
 pub(crate) enum EarlyExit {
-    /// Whoever read our output has closed it, as `head` does: no fault, and nothing to say.
+    /// The reader of the output closed it, as `head` does: not an error, and nothing to report.
     ReaderGone,
-    /// Something is wrong that somebody must act on.
+    /// An error that requires action.
     Failed(Error),
 }
 
@@ -25,7 +24,7 @@ impl From<Error> for EarlyExit {
     }
 }
 
-/// A fault in the words of the user: what is wrong and where, why, and what to do next.
+/// An error as shown to the user: the problem and its location, the causes, and the next step.
 #[derive(Debug)]
 pub(crate) struct Error {
     exit: Exit,
@@ -35,41 +34,41 @@ pub(crate) struct Error {
 }
 
 impl Error {
-    /// `exit` says who must act; `message` is a lowercase fragment that names the place.
+    /// Creates an error. `exit` says who must act; `message` is a lower-case fragment that names the location.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Error {
         Error { exit, message: message.into(), cause: None, hint: None }
     }
 
-    /// Says what is wrong in words that fit the place better; causes, hint and exit code stay.
+    /// Replaces the message; causes, hint and exit code stay.
     pub(crate) fn saying(self, message: impl Into<String>) -> Error {
         Error { message: message.into(), ..self }
     }
 
-    /// Says where it happened, in front of what is wrong.
+    /// Prefixes the message with a location.
     pub(crate) fn at(self, place: &str) -> Error {
         Error { message: format!("{place}: {}", self.message), ..self }
     }
 
-    /// Adds the error that led to this one; its own causes are printed as well.
+    /// Adds the error that caused this one; its own causes are printed as well.
     pub(crate) fn caused_by(mut self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
         self.cause = Some(cause.into());
         self
     }
 
-    /// Adds the next step, best a command that can be run as it stands.
+    /// Adds the next step, ideally a command that can be run as it is.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Error {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The exit code that goes with the error.
+    /// Returns the exit code of the error.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// Writes `error: what: cause: cause`, then `Hint: next step` if there is one, a line each.
+    /// Writes `error: what: cause: cause`, then `Hint: next step` if there is one, each on its own line.
     pub(crate) fn write_to(&self, stream: &mut impl Write) -> io::Result<()> {
-        // The same looks as the usage errors that clap prints.
+        // The same styles as the usage errors of clap.
         let styles = Styles::styled();
         let (error, hint) = (styles.get_error(), styles.get_valid());
         writeln!(stream, "{error}error:{error:#} {}", one_line(self))?;
@@ -89,8 +88,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Escapes what drives the screen: a message may quote a file, which must neither break the line nor
-/// drive the terminal.
+/// Escapes control characters: a message may quote a file, which must neither break the line nor control the terminal.
 fn one_line(text: &impl ToString) -> String {
     let mut line = String::new();
     for character in text.to_string().chars() {

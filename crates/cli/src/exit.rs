@@ -1,28 +1,28 @@
-//! The exit codes: who must act next, as a number that scripts can rely on.
+//! [`Exit`]: the exit codes, which tell scripts who must act next.
 
 use std::process::ExitCode;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It did what it was asked.
+    /// The command succeeded.
     Success,
-    /// It was understood but cannot be done; the user asks for something else.
+    /// The request is valid but cannot be fulfilled; the user must change it.
     Request,
-    /// It was not understood; the user corrects the command line.
+    /// The command line is invalid; the user must correct it.
     Usage,
-    /// A check found something; the user looks at the findings.
+    /// A check has findings; the user must review them.
     Findings,
-    /// Stored data is damaged; the user repairs it.
+    /// Stored data is damaged; the user must repair it.
     Damaged,
-    /// Another process is at work on the same session; the user waits.
+    /// Another process is using the session; the user must wait.
     Busy,
-    /// Everturn itself is at fault; its authors act.
+    /// A bug in Everturn.
     Internal,
 }
 
 impl Exit {
-    /// Every way to end, in the order of the codes.
+    /// All variants, in the order of the codes.
     pub(crate) const ALL: [Exit; 7] = [
         Exit::Success,
         Exit::Request,
@@ -33,7 +33,7 @@ impl Exit {
         Exit::Internal,
     ];
 
-    /// The number that the calling process sees.
+    /// The numeric exit code.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Exit::Success => 0,
@@ -47,7 +47,7 @@ impl Exit {
         }
     }
 
-    /// The same in words, for the help text.
+    /// The description for the help text.
     const fn meaning(self) -> &'static str {
         match self {
             Exit::Success => "fine",
@@ -67,7 +67,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The codes and their meaning, a line each, for the help text and the manual page.
+/// Returns the codes and their meanings, one per line, for the help text and the manual page.
 pub(crate) fn table() -> String {
     let lines = Exit::ALL.map(|exit| format!("  {:<4}{}", exit.code(), exit.meaning()));
     format!("Exit status:\n{}", lines.join("\n"))

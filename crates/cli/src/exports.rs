@@ -1,4 +1,4 @@
-//! Sessions that become files for people: how that goes, and what went wrong, in the words of the user.
+//! Runs exports with progress and cancellation, and converts their errors.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -16,10 +16,10 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::progress::Progress;
 
-/// How many names a hint lists.
+/// The maximum number of names in a hint.
 const NAMES_IN_HINT: usize = 8;
 
-/// The format that a file's name says, if none is named.
+/// Returns the format for a file name.
 pub(crate) fn format_of(path: &Path) -> Result<ExportFormat, Error> {
     ExportFormat::from_path(path).ok_or_else(|| {
         let names: Vec<&str> = ExportFormat::ALL.iter().map(|format| format.as_str()).collect();
@@ -28,7 +28,7 @@ pub(crate) fn format_of(path: &Path) -> Result<ExportFormat, Error> {
     })
 }
 
-/// What went wrong with an export.
+/// Converts an export error.
 pub(crate) fn failed(error: ExportError, session: impl FnOnce(SessionError) -> Error) -> Error {
     match error {
         ExportError::Session(error) => session(error),
@@ -52,7 +52,7 @@ pub(crate) fn failed(error: ExportError, session: impl FnOnce(SessionError) -> E
     }
 }
 
-/// Notices the wish of the user to end the work, from when it is made until it is dropped.
+/// Detects an interrupt by the user, from creation until it is dropped.
 struct InterruptGuard {
     ended: Arc<AtomicBool>,
     signals: Vec<SigId>,
@@ -77,7 +77,7 @@ impl Drop for InterruptGuard {
     }
 }
 
-/// Writes an export, shows how far it has come, and ends it when the user wants that.
+/// Writes an export, shows the progress, and stops when the user interrupts it.
 pub(crate) fn write(
     export: &Export<'_>,
     format: ExportFormat,
@@ -107,7 +107,7 @@ fn write_interruptible(
     done
 }
 
-/// Writes an export to a file, which is there whole or not at all.
+/// Writes an export to a file, which appears completely or not at all.
 pub(crate) fn write_file(
     export: &Export<'_>,
     format: ExportFormat,
@@ -118,7 +118,7 @@ pub(crate) fn write_file(
     let cannot = |cause: io::Error| {
         Error::new(Exit::Request, format!("cannot write {}", path.display())).caused_by(cause)
     };
-    // From before there is half a file until it is whole or gone.
+    // Active from before a partial file exists until it is complete or removed.
     let wish = InterruptGuard::install().map_err(cannot)?;
     let mut target = AtomicFile::create(path, existing)?;
     let report =

@@ -1,4 +1,4 @@
-//! Game sessions, as the commands for them find and report them.
+//! Opens the store for commands that write game sessions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl From<GameError> for Error {
     }
 }
 
-/// Opens the store to write in it, and tells what had to be mended after a crash.
+/// Opens the store for writing, and reports the findings of recovery.
 pub(crate) fn open_game_store(root: Option<&Path>) -> Result<(FileStore, Arc<dyn Store>), Error> {
     let store = store_errors::open_store(&agent_homes::root(root, None)?)?;
     for finding in store.take_findings() {

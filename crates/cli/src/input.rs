@@ -1,4 +1,4 @@
-//! What a command is given on stdin.
+//! Reads the input of a command from stdin.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
@@ -14,7 +14,7 @@ fn unreadable(cause: io::Error) -> Error {
     Error::new(Exit::Request, "cannot read the input").caused_by(cause)
 }
 
-/// All of stdin, as text.
+/// Reads all of stdin as text.
 pub(crate) fn text() -> Result<String, Error> {
     if io::stdin().is_terminal() {
         Output::status("reading JSON from the terminal; Ctrl-D ends it");
@@ -29,7 +29,7 @@ pub(crate) fn text() -> Result<String, Error> {
     Ok(text)
 }
 
-/// All of stdin, as one JSON object.
+/// Reads all of stdin as one JSON object.
 pub(crate) fn object() -> Result<JsonTree, Error> {
     tree(&text()?, "the input").and_then(|tree| match tree.kind() {
         ValueKind::Object => Ok(tree),
@@ -38,7 +38,7 @@ pub(crate) fn object() -> Result<JsonTree, Error> {
     })
 }
 
-/// JSON that was given as `what`.
+/// Parses JSON; `what` names its origin in errors.
 pub(crate) fn tree(text: &str, what: &str) -> Result<JsonTree, Error> {
     JsonTree::parse(text).map_err(|bad| {
         Error::new(Exit::Request, format!("{what} is not JSON"))
@@ -47,7 +47,7 @@ pub(crate) fn tree(text: &str, what: &str) -> Result<JsonTree, Error> {
     })
 }
 
-/// The lines of stdin with their numbers, without those that are empty.
+/// Returns the non-empty lines of stdin with their numbers.
 pub(crate) fn lines() -> impl Iterator<Item = Result<(u64, String), Error>> {
     let lines = (1..).zip(io::stdin().lock().lines());
     lines
@@ -55,7 +55,7 @@ pub(crate) fn lines() -> impl Iterator<Item = Result<(u64, String), Error>> {
         .filter(|line| !line.as_ref().is_ok_and(|(_, line)| line.trim().is_empty()))
 }
 
-/// A secret: from the terminal, without showing what is typed, or all of stdin.
+/// Reads a secret: from the terminal without echo, or all of stdin.
 pub(crate) fn secret(name: &str) -> Result<String, Error> {
     if io::stdin().is_terminal() {
         return ask_secret(name).map_err(unreadable);
@@ -65,7 +65,7 @@ pub(crate) fn secret(name: &str) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The terminal while it shows nothing of what is typed.
+/// Disables the echo of the terminal until dropped.
 struct EchoGuard;
 
 impl EchoGuard {
@@ -77,7 +77,7 @@ impl EchoGuard {
 
 impl Drop for EchoGuard {
     fn drop(&mut self) {
-        // There is nothing that could be done about a terminal that is gone.
+        // A failure cannot be handled: the terminal is gone.
         disable_raw_mode().ok();
         Output::status("");
     }

@@ -1,9 +1,9 @@
-//! JSON that is printed: objects on one line, in which stored values keep their text.
+//! [`JsonObject`]: builds JSON objects on one line, in which stored values keep their text.
 
 use everturn::tree::JsonTree;
 use jiff::Timestamp;
 
-/// An object that is being put together.
+/// A JSON object under construction.
 pub(crate) struct JsonObject(String);
 
 impl JsonObject {
@@ -11,7 +11,7 @@ impl JsonObject {
         JsonObject("{".to_owned())
     }
 
-    /// Adds a member whose value is JSON already.
+    /// Adds a member whose value already is JSON.
     pub(crate) fn raw(mut self, key: &str, json: &str) -> JsonObject {
         if self.0.len() > 1 {
             self.0.push(',');
@@ -49,7 +49,7 @@ impl JsonObject {
 }
 
 fn quoted(text: &str) -> String {
-    // A string can always be written.
+    // Serializing a string cannot fail.
     serde_json::to_string(text).unwrap_or_default()
 }
 

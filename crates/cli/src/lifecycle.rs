@@ -1,4 +1,4 @@
-//! Sessions that are taken to another stage of their life.
+//! Lifecycle transitions of sessions.
 
 use everturn::archive::PackProgress as Bytes;
 use everturn::format::Transition;
@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::settings;
 
-/// A line that shows how many bytes of long work are done.
+/// Runs long work with a progress line in bytes.
 pub(crate) fn with_byte_progress<T>(
     doing: &'static str,
     work: impl FnOnce(&mut dyn FnMut(Bytes)) -> T,
@@ -22,7 +22,7 @@ pub(crate) fn with_byte_progress<T>(
     done
 }
 
-/// Takes the session that `name` means to a stage, and says where it is then.
+/// Applies a transition to the session `name`, and reports its new path.
 pub(crate) fn transition(
     context: &mut Context,
     name: &str,

@@ -1,4 +1,4 @@
-//! Linggen's home, as the commands for it find and report it.
+//! Opens Linggen's home and its projects for the commands that need them.
 
 pub(crate) mod config;
 pub(crate) mod runs;
@@ -38,14 +38,14 @@ impl Busy for LinggenError {
     }
 }
 
-/// Tries a change again while another process is at work there.
+/// Retries a change while another process is busy there.
 pub(crate) fn retry_linggen<T>(
     attempt: impl FnMut() -> Result<T, LinggenError>,
 ) -> Result<T, Error> {
     Ok(retry_while_busy(WAIT, attempt)?)
 }
 
-/// The path of a project as the user wrote it: seen from here, without links in it if it is there.
+/// Returns the path of a project as given by the user: absolute, and without links if it exists.
 pub(crate) fn project_path(named: Option<&Path>) -> Result<ProjectPath, Error> {
     let here = PathBuf::from(settings::project()?);
     let path = named.map_or_else(|| here.clone(), |named| here.join(named));
@@ -63,13 +63,13 @@ impl Context {
         self.open_root()
     }
 
-    /// Opens Linggen's home to change what is there already.
+    /// Opens Linggen's home to change existing files.
     pub(crate) fn linggen_to_change(&mut self) -> Result<OpenRoot, Error> {
         self.layout = Some("linggen".to_owned());
         self.root_to_write()
     }
 
-    /// Opens Linggen's home for writing; it is made if need be.
+    /// Opens Linggen's home for writing; creates it if necessary.
     pub(crate) fn linggen_to_write(&mut self) -> Result<OpenRoot, Error> {
         self.layout = Some("linggen".to_owned());
         let root = OpenRoot::create(&self.root_dir()?)?;
@@ -77,14 +77,14 @@ impl Context {
     }
 }
 
-/// The project that the user means, which must be there.
+/// Returns the project that the user named, which must exist.
 pub(crate) fn project(root: &OpenRoot, named: Option<&Path>) -> Result<Project, Error> {
     let path = project_path(named)?;
     let missing = || LinggenError::NoProject { path: path.to_string() };
     Ok(find_project(&root.store(), &path)?.ok_or_else(missing)?)
 }
 
-/// The project that the user means, which is made if need be.
+/// Returns the project that the user named; creates it if necessary.
 pub(crate) fn project_to_write(root: &OpenRoot, named: Option<&Path>) -> Result<Project, Error> {
     let path = project_path(named)?;
     retry_linggen(|| open_project(&root.store(), &path, settings::now()))

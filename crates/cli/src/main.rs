@@ -1,6 +1,6 @@
 //! The `everturn` command.
 //!
-//! `arguments -> args -> commands -> output`, and every way it can end is an `exit` code.
+//! `arguments -> args -> commands -> output`; every outcome is an exit code in `exit`.
 
 mod agent_homes;
 mod app;

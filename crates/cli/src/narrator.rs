@@ -1,4 +1,4 @@
-//! Who tells the story of a campaign: the embedded narrator, or a model behind any `chat/completions` endpoint.
+//! The narrator of a campaign: the embedded one, or a model behind any `chat/completions` endpoint.
 //!
 //! `arguments, environment -> NarratorArgs -> a Narrator`
 
@@ -20,26 +20,26 @@ use endpoint::{Endpoint, RetryPolicy};
 
 pub(crate) use config::NarratorArgs;
 
-/// What is known of an answer while it is being told.
+/// An event while an answer arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NarrationEvent<'a> {
-    /// More of the text. Control characters are escaped already.
+    /// More text. Control characters are already escaped.
     Text(&'a str),
-    /// What was shown of the text so far does not count; it is told again.
+    /// Discard the text shown so far; the answer starts again.
     Again,
-    /// Something that the player should know, such as that the endpoint is busy.
+    /// A remark for the player, such as that the endpoint is busy.
     Remark(&'a str),
 }
 
-/// Is told of an answer while it arrives.
+/// Receives events while an answer arrives.
 pub(crate) type NarrationListener = Box<dyn FnMut(NarrationEvent<'_>)>;
 
 impl NarratorArgs {
-    /// The narrator that was chosen; the embedded one, whose choices follow from `seed`, if none was.
+    /// Returns the selected narrator; by default the embedded one, whose choices follow from `seed`.
     ///
-    /// `listener` hears the text of an answer as it arrives: all of [`NarrationEvent::Text`] since the last
-    /// [`NarrationEvent::Again`] is the text of the answer that counts. The embedded narrator answers at once, and tells
-    /// the listener nothing.
+    /// `listener` receives the text of an answer as it arrives: the concatenation of [`NarrationEvent::Text`] since
+    /// the last [`NarrationEvent::Again`] is the text of the final answer. The embedded narrator answers at once, and
+    /// sends no events.
     pub(crate) fn build(
         &self,
         seed: u64,
@@ -53,7 +53,7 @@ impl NarratorArgs {
         })
     }
 
-    /// The embedded narrator, if it is the one that was chosen.
+    /// Returns the embedded narrator, if it is selected.
     pub(crate) fn embedded(&self, seed: u64) -> Option<EmbeddedNarrator> {
         match self.narrator.unwrap_or(NarratorKind::Embedded) {
             NarratorKind::Embedded => Some(EmbeddedNarrator::new(seed)),

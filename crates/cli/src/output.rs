@@ -1,4 +1,4 @@
-//! Where words go: data to stdout through one buffered writer; everything else goes to stderr.
+//! Output: data goes to stdout through one buffered writer ([`Output`]); everything else goes to stderr.
 
 use std::fmt;
 use std::io::{self, BufWriter, StdoutLock, Write};
@@ -9,29 +9,29 @@ use clap::ColorChoice;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 
-/// Whether nothing is said on stderr.
+/// Whether messages on stderr are suppressed.
 static SILENT: AtomicBool = AtomicBool::new(false);
 
-/// Says nothing from now on.
+/// Suppresses messages from now on.
 pub(crate) fn be_silent() {
     SILENT.store(true, Ordering::Relaxed);
 }
 
-/// The data a command prints, on stdout.
+/// The data output of a command, on stdout.
 ///
-/// The lock is held as long as this lives, so nothing else can come between its lines. `write!` and
-/// `writeln!` work on it and fail with a [`EarlyExit`].
+/// The lock is held as long as this lives, so no other output can come between its lines. `write!` and `writeln!` work
+/// on it and fail with an [`EarlyExit`].
 pub(crate) struct Output {
     stdout: BufWriter<StdoutLock<'static>>,
 }
 
 impl Output {
-    /// Takes stdout for this command.
+    /// Locks stdout for this command.
     pub(crate) fn stdout() -> Output {
         Output { stdout: BufWriter::new(io::stdout().lock()) }
     }
 
-    /// Prints bytes as they are.
+    /// Prints bytes unchanged.
     pub(crate) fn write_all(&mut self, bytes: &[u8]) -> Result<(), EarlyExit> {
         self.stdout.write_all(bytes).map_err(stdout_failed)
     }
@@ -41,16 +41,16 @@ impl Output {
         self.stdout.write_fmt(text).map_err(stdout_failed)
     }
 
-    /// Says on stderr what was done, for people; scripts go by the data and the exit code.
+    /// Prints a status message to stderr; scripts use the data and the exit code.
     pub(crate) fn status(text: &str) {
         if SILENT.load(Ordering::Relaxed) {
             return;
         }
-        // Nobody is helped by an error about a remark that nobody can read.
+        // A failure to print a message is not worth an error.
         writeln!(anstream::stderr(), "{text}").ok();
     }
 
-    /// Hands everything printed so far to the reader.
+    /// Flushes all output so far.
     pub(crate) fn flush(&mut self) -> Result<(), EarlyExit> {
         self.stdout.flush().map_err(stdout_failed)
     }
@@ -66,18 +66,18 @@ impl Write for Output {
     }
 }
 
-/// Whether a character does something to the screen other than being shown there: control characters drive the
-/// terminal, and some others turn the text around them the other way round.
+/// Returns whether a character affects the screen other than by being shown: control characters control the terminal,
+/// and bidirectional controls reorder the text around them.
 pub(crate) fn drives_screen(character: char) -> bool {
     character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A number of things, with the word for one or for many.
+/// Formats a count with its singular or plural noun.
 pub(crate) fn count_noun(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Text that somebody else wrote, for people: it must do nothing to the screen but be there.
+/// Escapes untrusted text, so that it cannot affect the screen.
 pub(crate) fn escape_controls(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -90,7 +90,7 @@ pub(crate) fn escape_controls(text: &str) -> String {
     shown
 }
 
-/// Sorts a failed write to stdout: a reader that has left is no fault.
+/// Converts a failed write to stdout: a closed pipe is not an error.
 pub(crate) fn stdout_failed(cause: io::Error) -> EarlyExit {
     if cause.kind() == io::ErrorKind::BrokenPipe {
         return EarlyExit::ReaderGone;
@@ -98,12 +98,12 @@ pub(crate) fn stdout_failed(cause: io::Error) -> EarlyExit {
     Error::new(Exit::Request, "cannot write to standard output").caused_by(cause).into()
 }
 
-/// Whether data on stdout may be coloured.
+/// Returns whether data on stdout may be coloured.
 pub(crate) fn coloured() -> bool {
     anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
 }
 
-/// Decides for the whole process, clap's messages included, when to colour.
+/// Sets the colour choice for the whole process, including clap's messages.
 ///
 /// `Auto` colours on a terminal unless `NO_COLOR` is set; an explicit choice beats `NO_COLOR`.
 pub(crate) fn choose_colour(choice: ColorChoice) {
@@ -132,7 +132,7 @@ mod tests {
         check("\u{1b}[31mred\u{7}", "\\u{1b}[31mred\\u{7}");
         check("user\u{202e}nimda", "user\\u{202e}nimda");
         check("\u{2066}isolated\u{2069}", "\\u{2066}isolated\\u{2069}");
-        // A mark that only says how its neighbours run is part of many texts.
+        // A mark that only sets the direction of its neighbours is part of many texts.
         check("שלום\u{200f}!", "שלום\u{200f}!");
     }
 }

@@ -1,4 +1,4 @@
-//! `everturn` alone: what there is, and what can be done next.
+//! `everturn` without a command: an overview of sessions and next steps.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -13,10 +13,10 @@ use crate::json::JsonObject;
 use crate::output::{Output, escape_controls};
 use crate::settings;
 
-/// How many sessions are shown.
+/// The number of sessions shown.
 const SHOWN: usize = 5;
 
-/// What somebody can do who has no sessions yet.
+/// The next steps for a user without sessions.
 const FIRST_STEPS: &str = "\
 There are no sessions yet. To begin:
   everturn new game --name Vex     make a session
@@ -32,7 +32,7 @@ Next:
   everturn browse                  go through them in the terminal
   everturn help                    see all commands";
 
-/// How many sessions of each layout a source has.
+/// The number of sessions of each format in a source.
 type SourceCounts<'a> = BTreeMap<(usize, &'a str), usize>;
 
 fn counts(sessions: &[CatalogSession]) -> SourceCounts<'_> {
@@ -44,7 +44,7 @@ fn counts(sessions: &[CatalogSession]) -> SourceCounts<'_> {
 }
 
 pub(crate) fn run(context: &mut Context) -> Result<Exit, EarlyExit> {
-    // Whoever has no home has no sessions, and that is no mistake here.
+    // A user without a home has no sessions, which is not an error here.
     let mut collection = match context.collection() {
         Ok(collection) => collection,
         Err(_) if context.root.is_none() => return nothing_yet(context),
@@ -83,13 +83,13 @@ fn nothing_yet(context: &mut Context) -> Result<Exit, EarlyExit> {
     Ok(Exit::Success)
 }
 
-/// Says what can be done by somebody who asks for sessions and has none.
+/// Prints the next steps for a user without sessions.
 pub(crate) fn first_steps() -> Exit {
     Output::status(FIRST_STEPS);
     Exit::Success
 }
 
-/// One line for each source and layout.
+/// Returns one line for each source and format.
 fn lines(collection: &SourceCollection, counts: &SourceCounts<'_>, json: bool) -> Vec<String> {
     let line = |(&(source, layout), &count): (&(usize, &str), &usize)| {
         let (name, path) = collection.named(source);

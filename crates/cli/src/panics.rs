@@ -1,4 +1,4 @@
-//! A panic is a fault of Everturn: it is reported like any other error and ends with its own code.
+//! Handles panics: a panic is a bug in Everturn, reported like any other error, with its own exit code.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ pub(crate) fn guard(body: impl FnOnce() -> Exit + UnwindSafe) -> Exit {
 }
 
 fn describe(info: &PanicHookInfo<'_>) {
-    // What follows is to be seen.
+    // Restores the screen, so that the message is visible.
     replay::restore();
     let message = info.payload_as_str().unwrap_or("panic without a message");
     let place = info.location().map_or_else(String::new, |location| format!(" at {location}"));
@@ -24,10 +24,10 @@ fn describe(info: &PanicHookInfo<'_>) {
         .hint("this is a fault in everturn; run it again with RUST_BACKTRACE=1 and report it");
     app::print_error(&error);
 
-    // Captured only if RUST_BACKTRACE asks for it.
+    // Captured only if RUST_BACKTRACE is set.
     let backtrace = Backtrace::capture();
     if backtrace.status() == BacktraceStatus::Captured {
-        // A hook must not panic; without a stderr there is no place for a backtrace.
+        // A hook must not panic; without stderr the backtrace is lost.
         write!(io::stderr(), "{backtrace}").ok();
     }
 }
@@ -38,7 +38,7 @@ mod tests {
 
     use super::*;
 
-    /// The child of the tests below: a hook belongs to its whole process, so it gets its own.
+    /// The child process of the tests below: a hook applies to its whole process.
     #[test]
     #[ignore = "the tests below run it"]
     fn child() {

@@ -1,7 +1,7 @@
-//! Playing a campaign.
+//! Plays a campaign.
 //!
-//! `console -> line -> Game -> Page -> console`: what a line leads to is decided without a terminal, and the
-//! terminal decides nothing.
+//! `console -> line -> PlaySession -> PlayPage -> console`: the game logic needs no terminal, and the terminal
+//! contains no game logic.
 
 mod console;
 mod game;
@@ -32,23 +32,23 @@ use crate::settings;
 
 pub(crate) use self::live_narrator::RemoteNarrator;
 
-/// Who tells the story.
+/// The narrator of the game.
 pub(crate) enum PlayNarrator<'n> {
     Embedded(&'n mut EmbeddedNarrator),
     Distant(&'n mut RemoteNarrator),
 }
 
-/// What is played, and by whom.
+/// A campaign and its narrator.
 pub(crate) struct PlaySetup<'n> {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) campaign: CampaignWriter,
     pub(crate) narrator: PlayNarrator<'n>,
-    /// The command that goes on with the campaign.
+    /// The command that continues the campaign.
     pub(crate) again: String,
 }
 
-/// A flag that Ctrl-C raises from now on, instead of ending the program: while a turn is under way on a terminal, it must
-/// not. In a pipe it ends the program as ever; a turn is stored whole or not at all.
+/// Returns a flag that Ctrl-C sets instead of ending the program, so that it cannot interrupt a turn at a terminal. In
+/// a pipe it ends the program as usual; a turn is stored completely or not at all.
 pub(crate) fn watch_ctrl_c() -> Result<Arc<AtomicBool>, Error> {
     let pressed = Arc::new(AtomicBool::new(false));
     if console::at_terminal() {
@@ -61,7 +61,7 @@ fn failed(cause: std::io::Error) -> Error {
     Error::new(Exit::Request, "the terminal failed").caused_by(cause)
 }
 
-/// Lets somebody play until it is enough.
+/// Plays until the user quits.
 pub(crate) fn play(table: PlaySetup<'_>, context: &mut Context) -> Result<Exit, EarlyExit> {
     let PlaySetup { store, campaign, narrator: teller, again } = table;
     let mut console = Console::open().map_err(failed)?;
@@ -99,11 +99,11 @@ pub(crate) fn play(table: PlaySetup<'_>, context: &mut Context) -> Result<Exit, 
 
 fn show(page: &PlayPage, console: &Console, context: &mut Context) -> Result<(), EarlyExit> {
     context.out.write_all(page.render(console.screen()).as_bytes())?;
-    // A player sees what has happened before anything else does.
+    // The player sees the result before anything else happens.
     context.out.flush()
 }
 
-/// The line above the prompt, and in a pipe also the line that was read, so that it reads like a game.
+/// Prints the status line, and in a pipe also the line that was read, so that the output reads like a game.
 fn echo(
     game: &PlaySession<'_>,
     line: Option<&str>,

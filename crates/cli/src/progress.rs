@@ -1,4 +1,4 @@
-//! How far long work has come: a line on stderr that is redrawn, if stderr is a terminal.
+//! [`Progress`]: a progress line on stderr, redrawn in place, if stderr is a terminal.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use everturn::store::RecoveryProgress;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How often the line moves although nothing happens.
+/// How often the line is redrawn without progress.
 const TICK: Duration = Duration::from_millis(120);
 
-/// What is shown of bytes, of which one knows how many there are.
+/// The template for a known number of bytes.
 const BYTES: &str = "{spinner} {prefix}  [{bar:30}]  {bytes} of {total_bytes}, {percent} %";
 
-/// How long a recovery may take before anything is shown of it.
+/// How long a recovery may take before its progress is shown.
 const SOON: Duration = Duration::from_millis(300);
 
-/// The line that is shown while commits of a process that died are recovered, if that takes a while.
+/// The progress line for the recovery of a dead process's commits, shown if it takes a while.
 #[derive(Clone)]
 pub(crate) struct Recovery {
     begun: Instant,
@@ -27,7 +27,7 @@ impl Recovery {
         Recovery { begun: Instant::now(), line: Arc::default() }
     }
 
-    /// What the store tells its progress.
+    /// Returns the progress callback for the store.
     pub(crate) fn progress(&self) -> RecoveryProgress {
         let Recovery { begun, line } = self.clone();
         RecoveryProgress::new(move |done, total| {
@@ -39,7 +39,7 @@ impl Recovery {
         })
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(crate) fn finish(&self) {
         if let Some(line) = self.line.get() {
             line.finish();
@@ -47,14 +47,14 @@ impl Recovery {
     }
 }
 
-/// The line. Its copies draw the same one.
+/// The progress line. Its clones draw the same line.
 #[derive(Clone)]
 pub(crate) struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// Starts the line with what is being done, such as `checking`.
+    /// Starts the line with the current activity, such as `checking`.
     pub(crate) fn new(doing: &'static str) -> Progress {
         let bar = ProgressBar::new_spinner();
         if let Ok(style) =
@@ -67,12 +67,12 @@ impl Progress {
         Progress { bar }
     }
 
-    /// Whether anybody sees it.
+    /// Returns whether the line is visible.
     pub(crate) fn is_shown(&self) -> bool {
         !self.bar.is_hidden()
     }
 
-    /// The next thing is being worked on.
+    /// Shows the next item of work.
     pub(crate) fn step(&self, name: &str) {
         if self.is_shown() {
             self.bar.inc(1);
@@ -80,7 +80,7 @@ impl Progress {
         }
     }
 
-    /// So many bytes of so many are done.
+    /// Shows the number of bytes done.
     pub(crate) fn bytes(&self, done: u64, total: u64) {
         if self.is_shown() {
             if self.bar.length() != Some(total) {
@@ -93,7 +93,7 @@ impl Progress {
         }
     }
 
-    /// So many files of so many are done.
+    /// Shows the number of files done.
     pub(crate) fn files(&self, done: usize, total: usize) {
         if self.is_shown() {
             self.bar.set_position(done as u64);
@@ -101,7 +101,7 @@ impl Progress {
         }
     }
 
-    /// So many entries of so many are done.
+    /// Shows the number of entries done.
     pub(crate) fn entries(&self, done: u64, total: u64) {
         if self.is_shown() {
             self.bar.set_position(done);
@@ -110,12 +110,12 @@ impl Progress {
         }
     }
 
-    /// Takes the line away while something else is printed, which must not touch the line.
+    /// Hides the line while something else is printed, which must not use the line.
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
     }
 
-    /// Takes the line away for good.
+    /// Removes the line for good.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }

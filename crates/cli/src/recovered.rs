@@ -1,5 +1,5 @@
-//! What recovery did while a command ran: every store that is opened for writing leaves it here, and it is reported
-//! where the command ends, whether it succeeded or not.
+//! Collects the findings of recovery while a command runs. Every store opened for writing adds to them, and they are
+//! reported when the command ends, whether it succeeded or not.
 
 use std::sync::LazyLock;
 
@@ -9,12 +9,12 @@ use crate::sessions;
 
 static FINDINGS: LazyLock<RecoveryFindings> = LazyLock::new(RecoveryFindings::default);
 
-/// Where a store leaves what recovery found.
+/// Returns the collector for the findings of recovery.
 pub(crate) fn findings() -> RecoveryFindings {
     FINDINGS.clone()
 }
 
-/// Says what had to be set aside or could not be completed after a crash, once.
+/// Reports once what recovery moved to quarantine or could not complete.
 pub(crate) fn report() {
     let mut told = Vec::new();
     for finding in FINDINGS.take() {

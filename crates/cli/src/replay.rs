@@ -1,6 +1,6 @@
-//! Stepping through a session on a terminal.
+//! Steps through a session on a terminal.
 //!
-//! `keys -> Player (pure) -> screen (pure) -> terminal`: what is shown after which key is decided without a
+//! `keys -> ReplayPlayer (pure) -> screen (pure) -> terminal`: the screen after each key is decided without a
 //! terminal, and the terminal decides nothing.
 
 mod player;
@@ -22,7 +22,7 @@ pub(crate) use terminal::{Terminal, TerminalInput, restore};
 use player::ReplayKey;
 use screen::{ReplayPage, screen};
 
-/// Lets the user step through the turns until it is enough.
+/// Steps through the turns until the user quits.
 pub(crate) fn play(
     mut player: ReplayPlayer,
     found: &FoundSession,
@@ -55,7 +55,7 @@ pub(crate) fn play(
     }
 }
 
-/// All there is to show about a turn.
+/// Reads the page of a turn.
 fn read_page(reader: &dyn SessionReader, turn: u64) -> Result<ReplayPage, SessionError> {
     let mut page = ReplayPage::default();
     let mut entries = reader.entries(turn..=turn)?;

@@ -1,4 +1,4 @@
-//! Answers to commands that write: what became of the session.
+//! Reports the result of commands that write to a session.
 
 use everturn::model::AppendOutcome;
 
@@ -8,7 +8,7 @@ use crate::json::JsonObject;
 use crate::output::Output;
 use crate::sessions::print_findings;
 
-/// Answers for something that is safe now; `what` is the kind of thing that was made, if it has an id.
+/// Reports an outcome that is durable now; `what` is the kind of item that was created, if it has an ID.
 pub(crate) fn report_outcome(
     context: &mut Context,
     session: &str,
@@ -25,7 +25,7 @@ pub(crate) fn report_outcome(
         let id = written.id.as_ref().map_or_else(String::new, |id| format!(" {id}"));
         writeln!(context.out, "{session} turn {}{id}", written.turn)?;
     }
-    // The answer is a promise, and a promise that stays in a buffer helps nobody.
+    // The output acknowledges a durable change, so it must not stay in a buffer.
     context.out.flush()?;
     print_findings(&written.findings);
     if let Some(deferred_error) = &written.deferred_error {

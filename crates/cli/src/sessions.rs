@@ -1,4 +1,4 @@
-//! The roots and sessions that the user means, open for reading or writing.
+//! Opens the roots and sessions that the user names: [`OpenRoot`] and [`FoundSession`].
 
 mod lookup;
 
@@ -25,19 +25,19 @@ use crate::{agent_homes, progress, recovered, settings, store_errors};
 
 pub(crate) use lookup::{Candidate, LookupResult};
 
-/// What a command wants to do with a root.
+/// The access that a command needs to a root.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RootAccess {
     /// Nothing is ever written.
     Read,
-    /// Commits that wait are replayed.
+    /// Pending commits are recovered.
     Write,
 }
 
-/// A root that is open.
+/// An open root.
 #[derive(Clone)]
 pub(crate) struct OpenRoot {
-    /// As the user would write it.
+    /// The path as the user would write it.
     pub(crate) path: PathBuf,
     files: Arc<FileStore>,
     access: RootAccess,
@@ -50,13 +50,13 @@ pub(crate) struct FoundSession {
     pub(crate) place: SessionRef,
 }
 
-/// How long a command waits between two attempts, at first and at most.
+/// The initial and maximum delay between two attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
 
-/// How often a session is looked for again that was moved before it could be opened.
+/// How often the lookup is repeated for a session that was moved before it could be opened.
 pub(crate) const MOVE_TRIES: usize = 10;
 
-/// Tries something again while another process is at work there, for so long.
+/// Retries an operation while another process is busy there, for a limited time.
 pub(crate) fn retry_while_busy<T, E: Busy>(
     wait: Duration,
     mut attempt: impl FnMut() -> Result<T, E>,
@@ -73,9 +73,9 @@ pub(crate) fn retry_while_busy<T, E: Busy>(
     }
 }
 
-/// An error that may go away by waiting.
+/// An error that may be resolved by waiting.
 pub(crate) trait Busy {
-    /// Whether another process is at work there.
+    /// Returns whether another process is using it.
     fn is_busy(&self) -> bool;
 }
 
@@ -91,10 +91,10 @@ impl Busy for SessionError {
     }
 }
 
-/// Tells people what was noticed.
+/// Prints findings.
 pub(crate) fn print_findings(findings: &[Finding]) {
     let is_certain = |finding: &&Finding| {
-        // What looks like damage may be a file that could not be opened, which is said at the end.
+        // Apparent damage may be a file that could not be opened, which is reported at the end.
         !ran_out_of_files() || finding.code == FindingCode::Unreadable
     };
     for finding in findings.iter().filter(is_certain) {
@@ -102,14 +102,14 @@ pub(crate) fn print_findings(findings: &[Finding]) {
     }
 }
 
-/// One line about what is in the quarantine of a session, if there is something that could be missed.
+/// Returns a line about the quarantine of a session, if it contains records.
 pub(crate) fn quarantine_line(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
     place: &SessionRef,
 ) -> Option<String> {
     let count = || -> Result<u64, SessionError> {
-        // Most roots have no quarantine, and then nothing else is looked at.
+        // Most roots have no quarantine, which avoids any further work.
         if layout.is_external() || store.stat(&quarantine_dir())?.is_none() {
             return Ok(0);
         }
@@ -130,7 +130,7 @@ pub(crate) fn quarantine_line(
     }
 }
 
-/// How a command ends that has read what there was to read: damage that took something away is said.
+/// Returns the exit code of a command that has read a session: damage that lost data is an error.
 pub(crate) fn exit_after(findings: &[Finding]) -> Exit {
     let is_loss = |finding: &Finding| {
         matches!(
@@ -149,7 +149,7 @@ pub(crate) fn exit_after(findings: &[Finding]) -> Exit {
     if findings.iter().any(is_loss) { Exit::Damaged } else { Exit::Success }
 }
 
-/// The turn that a user means: by its number, the id of an entry, or the id or name of a mark.
+/// Resolves a turn: its number, the ID of an entry, or the ID or name of a mark.
 pub(crate) fn resolve_turn(reader: &dyn SessionReader, name: &str) -> Result<u64, Error> {
     if let Ok(number) = name.parse::<u64>() {
         return Ok(number);
@@ -193,7 +193,7 @@ impl OpenRoot {
         Ok(OpenRoot { path: path.to_owned(), files: Arc::new(files), access })
     }
 
-    /// Opens a root for writing that is made if need be.
+    /// Opens a root for writing; creates it if necessary.
     pub(crate) fn create(path: &Path) -> Result<OpenRoot, Error> {
         let files = store_errors::open_store(path)?;
         Ok(OpenRoot { path: path.to_owned(), files: Arc::new(files), access: RootAccess::Write })
@@ -203,7 +203,7 @@ impl OpenRoot {
         Arc::clone(&self.files) as Arc<dyn Store>
     }
 
-    /// A path below the root as the user would write it.
+    /// Returns a path below the root as the user would write it.
     pub(crate) fn shown(&self, path: &FilePath) -> String {
         self.path.join(path.as_str()).to_string_lossy().into_owned()
     }
@@ -215,7 +215,7 @@ impl OpenRoot {
 }
 
 impl FoundSession {
-    /// The session with its root open for what is wanted. What belongs to other programs is never opened for writing.
+    /// Reopens the root of the session with the given access. Files of other programs are never opened for writing.
     fn with(self, access: RootAccess) -> Result<FoundSession, Error> {
         if access == RootAccess::Read || self.layout.is_external() || self.root.access == access {
             return Ok(self);
@@ -224,7 +224,7 @@ impl FoundSession {
         Ok(FoundSession { root, ..self })
     }
 
-    /// Says in one line that something of the session is in the quarantine, or will be when the root is recovered.
+    /// Reports in one line that the quarantine has parts of the session, or will have after recovery.
     fn mention_quarantine(&self) {
         let line = quarantine_line(&self.root.store(), self.layout, &self.place);
         if let Some(line) = line {
@@ -232,7 +232,7 @@ impl FoundSession {
         }
     }
 
-    /// Something that went wrong with the session, with the next command where data are damaged.
+    /// Converts an error of the session, with a hint if data is damaged.
     pub(crate) fn failed(&self, error: SessionError) -> Error {
         let damaged = matches!(error, SessionError::Damaged { .. });
         let error = Error::from(error);
@@ -242,7 +242,7 @@ impl FoundSession {
 }
 
 impl Context {
-    /// The layouts to look at.
+    /// Returns the formats to use.
     pub(crate) fn layouts(&self) -> Vec<&'static dyn SessionFormat> {
         match &self.layout {
             Some(name) => format::find(name).into_iter().collect(),
@@ -250,7 +250,7 @@ impl Context {
         }
     }
 
-    /// A command of ours that works on the same root.
+    /// Returns an Everturn command for the same root.
     pub(crate) fn next_command(&self, words: &str) -> String {
         match &self.root {
             Some(root) => format!("everturn {words} --root {}", root.display()),
@@ -258,7 +258,7 @@ impl Context {
         }
     }
 
-    /// The root: what the user named, what the settings say, or the home of the program whose layout was named.
+    /// Returns the root: the one the user named, the configured one, or the home of the format's program.
     pub(crate) fn root_dir(&self) -> Result<PathBuf, Error> {
         agent_homes::root(self.root.as_deref(), self.layout.as_deref())
     }
@@ -282,15 +282,15 @@ impl Context {
                     found.mention_quarantine();
                     return Ok((found, reader));
                 }
-                // Another process has paused or resumed it, so that it is somewhere else now.
+                // Another process has paused or resumed it, which moved it.
                 Err(_) if tries < MOVE_TRIES && store.stat(&found.place.path)?.is_none() => {}
                 Err(error) => return Err(found.failed(error)),
             }
         }
     }
 
-    /// A session, and the turn of it that is meant if the name says so: `SESSION#TURN`, as searches name what they
-    /// find. What is a session by its whole name has no turn in it.
+    /// Splits a reference of the form `SESSION#TURN`, as searches print it, into session and turn. A name that is a
+    /// session as a whole has no turn.
     pub(crate) fn reference<'n>(&self, name: &'n str) -> Result<(&'n str, Option<&'n str>), Error> {
         match name.rsplit_once('#') {
             Some((session, turn)) if !session.is_empty() && !turn.is_empty() => {
@@ -316,12 +316,12 @@ impl Context {
         Ok((found, along))
     }
 
-    /// Becomes the writer of a session.
+    /// Opens a session for writing.
     pub(crate) fn edit(&self, name: &str) -> Result<(FoundSession, Box<dyn SessionEditor>), Error> {
         self.edit_within(name, Duration::ZERO)
     }
 
-    /// Becomes the writer of a session, as soon as those who have it give it back.
+    /// Opens a session for writing, waiting for other writers to release it.
     pub(crate) fn edit_within(
         &self,
         name: &str,
@@ -344,13 +344,13 @@ impl Context {
         OpenRoot::open(&self.root_dir()?, RootAccess::Write)
     }
 
-    /// Finds a session that is to be read.
+    /// Finds a session for reading.
     pub(crate) fn find_to_read(&self, name: &str) -> Result<FoundSession, Error> {
         let found = self.find(name, RootAccess::Read)?;
         Ok(found)
     }
 
-    /// Finds a session of which something is to become, in a root that is open for writing.
+    /// Finds a session for a change, in a root that is open for writing.
     pub(crate) fn find_to_write(&self, name: &str) -> Result<FoundSession, Error> {
         self.find(name, RootAccess::Write)
     }

@@ -1,5 +1,4 @@
-//! Where sessions are looked for: roots that are named, Everturn's own, the homes of agents, and the folders of other
-//! programs.
+//! The sources of sessions: named roots, Everturn's own, the homes of agents, and the folders of other programs.
 //!
 //! [`KNOWN_LOCATIONS`] lists where each program keeps its sessions. Folders of other programs are only read.
 
@@ -18,19 +17,19 @@ use crate::output::Output;
 use crate::sessions::{OpenRoot, RootAccess};
 use crate::{agent_homes, settings};
 
-/// A place where sessions are looked for.
+/// A location of sessions.
 #[derive(Clone)]
 pub(crate) struct SourceLocation {
-    /// What it is called in lists and messages.
+    /// The name in lists and messages.
     pub(crate) name: String,
-    /// The directory, or a file that has sessions in it.
+    /// The directory, or a file that contains sessions.
     pub(crate) path: PathBuf,
-    /// The only layout that is looked for, if it is known.
+    /// The only format to look for, if known.
     pub(crate) layout: Option<&'static dyn SessionFormat>,
     pub(crate) origin: SourceOrigin,
 }
 
-/// How a source is known.
+/// Why a source is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SourceOrigin {
     /// The user named it as the root.
@@ -39,14 +38,14 @@ pub(crate) enum SourceOrigin {
     Own,
     /// It is where `play` keeps campaigns, in the current directory.
     Here,
-    /// It is where a program usually keeps its sessions.
+    /// It is the usual location of a program's sessions.
     Usual,
     /// The user added it.
     Added,
 }
 
 impl SourceOrigin {
-    /// The word that `--json` prints.
+    /// The value in `--json`.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             SourceOrigin::Named => "named",
@@ -58,25 +57,25 @@ impl SourceOrigin {
     }
 }
 
-/// Where campaigns are played, below the current directory.
+/// The directory of `play`'s campaigns, below the current directory.
 pub(crate) const STORAGE: &str = "storage";
 
-/// What a path in the table starts from.
+/// The base of a path in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BaseDir {
     Home,
-    /// `XDG_DATA_HOME`, or where it usually is.
+    /// `XDG_DATA_HOME`, or its default.
     Data,
-    /// `XDG_CONFIG_HOME`, or where it usually is.
+    /// `XDG_CONFIG_HOME`, or its default.
     Config,
-    /// The directory in which the process works.
+    /// The current directory.
     Here,
 }
 
-/// Where a program keeps its sessions.
+/// The usual locations of a program's sessions.
 struct KnownLocation {
     layout: &'static str,
-    /// A variable that names the place, and what is below it there. If it is set, nothing else counts.
+    /// A variable that overrides the location, and the path below it. If it is set, no other location is used.
     variable: Option<(&'static str, &'static str)>,
     places: &'static [(BaseDir, &'static str)],
 }
@@ -123,7 +122,7 @@ const KNOWN_LOCATIONS: &[KnownLocation] = &[
     },
 ];
 
-/// What the process was told from outside.
+/// The environment of the process.
 struct ProcessEnvironment<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
     here: PathBuf,
@@ -148,7 +147,7 @@ impl ProcessEnvironment<'_> {
         }
     }
 
-    /// Every place of the table, whether it is there or not, by the layout that it is for.
+    /// Returns all locations of the table, existing or not, with their formats.
     fn known_locations(&self) -> Vec<(&'static str, PathBuf)> {
         let mut found: Vec<(&'static str, PathBuf)> = Vec::new();
         for usual in KNOWN_LOCATIONS {
@@ -180,7 +179,7 @@ fn joined(base: &Path, below: &str) -> PathBuf {
 }
 
 impl SourceLocation {
-    /// A directory in which every layout of ours may be.
+    /// Returns a source for a directory that may contain any of Everturn's formats.
     pub(crate) fn own(path: &Path) -> SourceLocation {
         SourceLocation {
             name: "root".to_owned(),
@@ -190,19 +189,19 @@ impl SourceLocation {
         }
     }
 
-    /// The directory that is opened for it.
+    /// Returns the directory to open.
     pub(crate) fn dir(&self) -> &Path {
         let above = self.path.parent().filter(|_| self.path.is_file());
         above.unwrap_or(&self.path)
     }
 
-    /// Whether its sessions may be written to.
+    /// Returns whether its sessions may be written.
     pub(crate) fn is_own(&self) -> bool {
         matches!(self.origin, SourceOrigin::Own | SourceOrigin::Here | SourceOrigin::Named)
     }
 
-    /// Whether it may have sessions that another source has, too: one lies in the other, and nothing says that they are
-    /// looked at for different things.
+    /// Returns whether two sources may share sessions: one contains the other, and they are not used for different
+    /// formats.
     pub(crate) fn overlaps(&self, other: &SourceLocation) -> bool {
         let real = |source: &SourceLocation| {
             source.path.canonicalize().unwrap_or_else(|_| source.path.clone())
@@ -212,7 +211,7 @@ impl SourceLocation {
             |source: &SourceLocation| source.layout.is_some_and(|layout| layout.is_external());
         let is_apart = match (self.layout, other.layout) {
             (Some(one), Some(two)) => one.name() != two.name(),
-            // In Everturn's own root nothing of other programs is looked for.
+            // Formats of other programs are not looked for in Everturn's own root.
             _ => [(self, other), (other, self)]
                 .iter()
                 .any(|(own, that)| own.origin == SourceOrigin::Own && is_foreign(that)),
@@ -220,17 +219,17 @@ impl SourceLocation {
         !is_apart && (one.starts_with(&two) || two.starts_with(&one))
     }
 
-    /// The name of the file that has its sessions, if it is one.
+    /// Returns the file name, if the source is a file.
     pub(crate) fn file_name(&self) -> Option<&str> {
         self.path.file_name().filter(|_| self.path.is_file())?.to_str()
     }
 
-    /// Whether a session that was found in its directory belongs to it.
+    /// Returns whether a session in its directory belongs to it.
     pub(crate) fn covers(&self, place: &SessionRef) -> bool {
         self.file_name().is_none_or(|name| place.path.as_str().split('/').next() == Some(name))
     }
 
-    /// The layouts to look for, in groups: the next one counts if those before have nothing.
+    /// Returns the formats to look for, in groups: a group is used only if the groups before it found nothing.
     pub(crate) fn layouts(&self, context: &Context) -> Vec<Vec<&'static dyn SessionFormat>> {
         match (self.layout, &context.layout) {
             (Some(layout), _) => vec![vec![layout]],
@@ -240,7 +239,7 @@ impl SourceLocation {
         }
     }
 
-    /// Whether it may have sessions of the layout that was named.
+    /// Returns whether it may have sessions of the named format.
     fn is_wanted(&self, name: Option<&str>) -> bool {
         match (self.layout, name) {
             (_, None) => true,
@@ -253,7 +252,7 @@ impl SourceLocation {
     }
 }
 
-/// The sources that the user added, as the configuration has them.
+/// Returns the sources that the user added to the configuration.
 fn added(config: &Config) -> Vec<SourceLocation> {
     let Some(Value::Object(sources)) = config.get("sources") else { return Vec::new() };
     let source = |(name, value): (String, Value)| {
@@ -269,7 +268,7 @@ fn added(config: &Config) -> Vec<SourceLocation> {
     sources.into_iter().filter_map(source).collect()
 }
 
-/// The campaigns that are played in the current directory, if there are any.
+/// Returns the campaigns in the current directory, if there are any.
 fn played_here() -> Option<SourceLocation> {
     let (name, path) = (STORAGE.to_owned(), settings::current_dir().join(STORAGE));
     let source =
@@ -277,7 +276,7 @@ fn played_here() -> Option<SourceLocation> {
     source.path.join("campaigns").is_dir().then_some(source)
 }
 
-/// The places where other programs keep their sessions, if they are there.
+/// Returns the existing locations of other programs' sessions.
 pub(crate) fn known_sources() -> Vec<SourceLocation> {
     let outside =
         ProcessEnvironment { variable: &settings::variable, here: settings::current_dir() };
@@ -304,7 +303,7 @@ pub(crate) fn known_sources() -> Vec<SourceLocation> {
 }
 
 impl Context {
-    /// Every source that is known, wanted or not.
+    /// Returns all known sources, including unwanted ones.
     pub(crate) fn all_sources(&self) -> Result<Vec<SourceLocation>, Error> {
         let mut sources = vec![SourceLocation::own(&agent_homes::root(None, None)?)];
         sources.extend(played_here());
@@ -315,7 +314,7 @@ impl Context {
         Ok(sources)
     }
 
-    /// Where to look: in the root that was named, otherwise wherever sessions are known to be.
+    /// Returns the sources to use: the named root, otherwise all known sources.
     pub(crate) fn sources(&self) -> Result<Vec<SourceLocation>, Error> {
         let name = self.layout.as_deref();
         if let Some(root) = &self.root {
@@ -344,7 +343,7 @@ impl Context {
         Ok(sources)
     }
 
-    /// The roots of all sources, open, of which there must be one.
+    /// Opens the roots of all sources, of which there must be at least one.
     pub(crate) fn open_sources(
         &self,
         access: RootAccess,
@@ -357,8 +356,8 @@ impl Context {
         Ok(roots)
     }
 
-    /// The roots of the sources that there are, open. One that cannot be opened is told about, unless it is the only
-    /// one.
+    /// Opens the roots of the existing sources. Warns about a source that cannot be opened; if it is the only one,
+    /// that is an error.
     pub(crate) fn sources_there(
         &self,
         access: RootAccess,
@@ -370,7 +369,7 @@ impl Context {
             let access = if source.is_own() { access } else { RootAccess::Read };
             match OpenRoot::open(source.dir(), access) {
                 Ok(root) => roots.push((source, root)),
-                // Whoever has never made a session has no root of their own.
+                // Everturn's own root does not exist before the first session.
                 Err(_) if source.origin == SourceOrigin::Own && !source.path.exists() => {}
                 Err(error) if is_only => return Err(error),
                 Err(error) => {
@@ -382,7 +381,7 @@ impl Context {
     }
 }
 
-/// Adds a source to the configuration, or takes one away.
+/// Adds a source to the configuration, or removes one.
 pub(crate) fn change(name: &str, source: Option<&SourceLocation>) -> Result<bool, Error> {
     let Some(home) = agent_homes::own_home() else {
         return Err(Error::new(Exit::Request, "there is no home to keep the list of sources in")

@@ -1,4 +1,4 @@
-//! What the store reports, in the words of the user and with the exit code that goes with it.
+//! Converts store errors to errors for the user, with their exit codes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ impl From<SessionError> for Error {
     }
 }
 
-/// Opens the store at `root`, which is created if need be.
+/// Opens the store at `root`, which is created if necessary.
 pub(crate) fn open_store(root: &Path) -> Result<FileStore, Error> {
     let failed = |cause| {
         Error::new(Exit::Request, format!("cannot open the root {}", root.display()))

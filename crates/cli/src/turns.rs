@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// A range of turns, both ends included; an end that is missing is that of the session.
+/// A range of turns, both ends included; a missing end is that of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TurnRange {
     pub(crate) first: Option<u64>,
@@ -35,12 +35,12 @@ impl FromStr for TurnRange {
 }
 
 impl TurnRange {
-    /// The range in a session that has these turns.
+    /// Returns the range in a session that has these turns.
     pub(crate) fn within(&self, first: u64, last: u64) -> RangeInclusive<u64> {
         self.first.unwrap_or(first).max(first)..=self.last.unwrap_or(last).min(last)
     }
 
-    /// Whether it is less than everything.
+    /// Returns whether the range is restricted.
     pub(crate) fn is_bounded(&self) -> bool {
         self.first.is_some() || self.last.is_some()
     }

@@ -17,45 +17,45 @@ pub enum Error {
     Root {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
     /// No session has this name.
     #[error("no session {name:?}; known sessions: {}", list(known))]
     NoSession {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The ids of the sessions there are.
+        /// The IDs of the existing sessions.
         known: Vec<String>,
     },
-    /// Several sessions have this id; a path tells them apart.
+    /// Several sessions have this ID; a path is unambiguous.
     #[error("session {name:?} is ambiguous: {}", list(paths))]
     Ambiguous {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// Their paths below the root.
         paths: Vec<String>,
     },
-    /// The session has another format than the one that was asked for.
+    /// The session has another format than the requested one.
     #[error("session {id} is a {found} session, not a {wanted} session")]
     Format {
-        /// The id.
+        /// The ID.
         id: String,
         /// Its format.
         found: &'static str,
-        /// The format that was asked for.
+        /// The requested format.
         wanted: &'static str,
     },
-    /// A value is missing, or is not what the caller wants it to be.
+    /// A value is missing, or does not have the requested type.
     #[error("state at {path:?}: {reason}")]
     Value {
         /// The path in the state.
         path: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// The format or the store refused.
+    /// The format or the store failed.
     #[error(transparent)]
     Session(#[from] SessionError),
 }
@@ -72,7 +72,7 @@ impl From<StoreError> for Error {
 pub enum ErrorKind {
     /// Another process writes to the session: try again later.
     Busy,
-    /// There is no such session, turn or value: ask for another.
+    /// There is no such session, turn or value: request another.
     NotFound,
     /// The request itself is wrong: change it.
     Request,

@@ -1,4 +1,4 @@
-//! What is appended to sessions, put together without JSON by hand.
+//! Typed input for sessions: `Turn`, `ChatMessage`, and a type alias for the sessions of each format.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -57,9 +57,9 @@ formats! {
 pub struct Turn {
     fields: Map<String, Value>,
     events: Vec<Value>,
-    /// For each scope its changes.
+    /// The changes of each scope.
     changes: Vec<(String, Vec<Value>)>,
-    /// What could not be expressed as JSON.
+    /// Why a value could not be converted to JSON.
     failed: Option<String>,
 }
 
@@ -72,21 +72,21 @@ impl Turn {
         Turn { fields, ..Turn::default() }
     }
 
-    /// What is told to the player.
+    /// Sets the narration.
     #[must_use]
     pub fn narrate(mut self, text: &str) -> Turn {
         self.fields.insert("narration".to_owned(), Value::from(text));
         self
     }
 
-    /// Something that happened, such as `move`, with a sentence about it.
+    /// Adds an event, such as `move`, with a description.
     #[must_use]
     pub fn event(mut self, kind: &str, description: &str) -> Turn {
         self.events.push(json!({"type": kind, "description": description}));
         self
     }
 
-    /// Any other field of a turn.
+    /// Sets any other field of the turn.
     #[must_use]
     pub fn field(mut self, name: &str, value: impl Serialize) -> Turn {
         let value = self.convert_value(value);
@@ -168,7 +168,7 @@ impl Turn {
 
 #[cfg(feature = "game")]
 impl Session<GameFormat> {
-    /// Appends a turn: all of it, or nothing.
+    /// Appends a turn atomically.
     ///
     /// When this returns, the turn survives a crash of the program and a power cut.
     pub fn append(&mut self, turn: Turn) -> Result<AppendOutcome, Error> {
@@ -186,7 +186,7 @@ pub struct ChatMessage {
 
 #[cfg(feature = "chat")]
 impl ChatMessage {
-    /// A message of a type, such as `user`, `npc` or `narrator`, by someone.
+    /// A message of a type, such as `user`, `npc` or `narrator`, with the name of its sender.
     #[must_use]
     pub fn by(kind: &str, name: &str, text: &str) -> ChatMessage {
         let field = |name: &str, value: &str| (name.to_owned(), Value::from(value));
@@ -197,7 +197,7 @@ impl ChatMessage {
 
 #[cfg(feature = "chat")]
 impl Session<ChatFormat> {
-    /// Appends a message: all of it, or nothing.
+    /// Appends a message atomically.
     pub fn append(&mut self, message: ChatMessage) -> Result<AppendOutcome, Error> {
         self.append_json(&Value::Object(message.fields).to_string())
     }

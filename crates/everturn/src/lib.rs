@@ -21,12 +21,12 @@
 //! A [`Root`] is a directory of sessions. A [`Session`] is one of them: `game::Game`, `campaign::CampaignSession`,
 //! `chatlog::ChatSession`, `codelia::CodeliaSession` and `linggen::LinggenSession` are sessions of one format, and an
 //! [`AnySession`] is whatever [`Root::find`] finds. When [`append`](Session::append_json) returns, the turn survives a
-//! crash of the program and a power cut. An [`Error`] tells with [`Error::kind`] what a caller can do.
+//! crash of the program and a power cut. [`Error::kind`] says what a caller can do about an [`Error`].
 //!
 //! `input -> plan (pure) -> [Step] -> commit -> plain files -> scan -> records`
 //!
 //! This crate is the front door: it re-exports the crates below it, one for each layer.
-//! In the order of the layers:
+//! Its own modules are `root`, `session`, `inputs` (typed turns and messages) and `error`. The others, by layer:
 //!
 //! - `everturn-json`: [`names`], [`finding`], [`json`], [`jsonl`].
 //! - `everturn-value`: [`document`], [`tree`], [`delta`].
@@ -34,12 +34,12 @@
 //! - `everturn-settings`: [`home`], [`config`]; `everturn-secrets`: [`vault`], [`scan`].
 //! - `everturn-prompt`: `tokens`, `lorebook`, `card`, `context`, `markup`, with the feature `prompt` or `chat`.
 //! - `everturn-session`: [`model`], [`mod@format`], [`finding_sink`], [`repair`], [`session_files`], [`quarantine`].
-//! - The formats: `game`, `campaign`, `codelia` and `linggen` (feature `agents`), `chatlog` and `chatlog_import` (feature
-//!   `chat`), and the sessions of other programs (feature `external`), which are in [`format::EXTERNAL`].
-//! - `everturn-maintenance`: [`check`](mod@check), [`seal`], [`scan_files`], [`scrub`], [`retention`], and `convert`, which
-//!   needs every format.
+//! - The formats: `game`, `campaign`, `codelia` and `linggen` (feature `agents`), `chatlog` and `chatlog_import`
+//!   (feature `chat`), and the sessions of other programs (feature `external`), which are in [`format::EXTERNAL`].
+//! - `everturn-maintenance`: [`check`](mod@check), [`seal`], [`scan_files`], [`scrub`], [`retention`], and `convert`,
+//!   which needs every format.
 //!
-//! All formats are compiled in by default. A program that wants one of them turns the default features off.
+//! All formats are compiled in by default. A program that needs only some of them disables the default features.
 
 mod error;
 mod inputs;
@@ -120,7 +120,7 @@ pub mod linggen {
 pub use everturn_maintenance::convert;
 
 pub mod format {
-    //! The kinds of sessions there are: the traits, and the registry of those that are compiled in.
+    //! The traits of a format, and the registry of the formats that are compiled in.
     //!
     //! ```
     //! use std::sync::Arc;

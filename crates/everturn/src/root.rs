@@ -34,34 +34,34 @@ impl fmt::Debug for Root {
     }
 }
 
-/// Opens a [`Root`] with a clock and a process description other than those of the system.
+/// Opens a [`Root`] with a custom clock and a custom process description.
 pub struct RootBuilder {
     clock: Clock,
     owner: Option<(u32, String)>,
 }
 
 impl RootBuilder {
-    /// Takes the time from `clock` instead of the system.
+    /// Uses `clock` instead of the system time.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> RootBuilder {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Names the process in lock files: its id, and when it was started.
+    /// Sets the process description in lock files: the process ID and the start time.
     #[must_use]
     pub fn owner(mut self, pid: u32, started: impl Into<String>) -> RootBuilder {
         self.owner = Some((pid, started.into()));
         self
     }
 
-    /// Opens a directory that exists.
+    /// Opens an existing directory.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Root, Error> {
         let path = path.as_ref();
         self.open_on(path, RealDisk::open(path))
     }
 
-    /// Opens a directory, and creates it if there is none.
+    /// Opens a directory, and creates it if it does not exist.
     pub fn open_or_create(self, path: impl AsRef<Path>) -> Result<Root, Error> {
         let path = path.as_ref();
         self.open_on(path, RealDisk::create(path))
@@ -79,17 +79,17 @@ impl RootBuilder {
 }
 
 impl Root {
-    /// Opens a directory that exists. Commits of processes that died are recovered first.
+    /// Opens an existing directory. Commits of dead processes are recovered first.
     pub fn open(path: impl AsRef<Path>) -> Result<Root, Error> {
         Root::builder().open(path)
     }
 
-    /// Opens a directory, and creates it if there is none.
+    /// Opens a directory, and creates it if it does not exist.
     pub fn open_or_create(path: impl AsRef<Path>) -> Result<Root, Error> {
         Root::builder().open_or_create(path)
     }
 
-    /// Opens a root with another clock, for tests.
+    /// A builder for a root with another clock, for tests.
     #[must_use]
     pub fn builder() -> RootBuilder {
         RootBuilder { clock: Arc::new(Timestamp::now), owner: None }
@@ -101,7 +101,7 @@ impl Root {
         &self.path
     }
 
-    /// The store below, for what this type does not offer.
+    /// The underlying store, for operations that this type lacks.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
@@ -121,7 +121,7 @@ impl Root {
         Ok(sessions)
     }
 
-    /// Opens a session of any format by its id, its path below the root, or `latest`.
+    /// Opens a session of any format by its ID, its path below the root, or `latest`.
     pub fn find(&self, name: &str) -> Result<AnySession, Error> {
         AnySession::open(self, name)
     }
@@ -162,7 +162,7 @@ impl Root {
         Ok(latest.into_iter().collect())
     }
 
-    /// The sessions with this id, or at this path.
+    /// The sessions with this ID, or at this path.
     fn named(&self, name: &str) -> Result<Vec<(&'static dyn SessionFormat, SessionRef)>, Error> {
         let path = FilePath::parse(name).ok();
         let mut found = Vec::new();
@@ -176,7 +176,7 @@ impl Root {
         Ok(found)
     }
 
-    /// Closes the root. Dropping it does the same, and tells no errors.
+    /// Closes the root. Dropping it does the same, but ignores errors.
     pub fn close(self) -> Result<(), Error> {
         Ok(self.files.checkpoint()?)
     }

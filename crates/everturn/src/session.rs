@@ -18,13 +18,13 @@ use serde::de::DeserializeOwned;
 use crate::error::Error;
 use crate::root::Root;
 
-/// A kind of session, known to the compiler.
+/// A format at compile time.
 pub trait FormatTag {
     /// Its name; `None` stands for any format.
     const NAME: Option<&'static str>;
 }
 
-/// Sessions of any format, for programs that list or show what there is.
+/// Any format, for programs that list or show sessions.
 #[derive(Debug, Clone, Copy)]
 pub enum AnyFormat {}
 
@@ -32,19 +32,19 @@ impl FormatTag for AnyFormat {
     const NAME: Option<&'static str> = None;
 }
 
-/// A session whose format is not known to the compiler.
+/// A session whose format is not known at compile time.
 pub type AnySession = Session<AnyFormat>;
 
 /// A session of a [`Root`].
 ///
-/// Reading shows the session as it is between two commits. The first method that writes locks the session for this
+/// Reads see the session as of a point between two commits. The first method that writes locks the session for this
 /// process, until the session is closed or dropped.
 pub struct Session<F> {
     root: Root,
     format: &'static dyn SessionFormat,
     place: SessionRef,
     editor: Option<Box<dyn SessionEditor>>,
-    /// Open since the last change.
+    /// Opened after the last change.
     reader: OnceCell<Box<dyn SessionReader>>,
     kind: PhantomData<F>,
 }
@@ -58,7 +58,7 @@ impl<F> fmt::Debug for Session<F> {
 }
 
 impl<F: FormatTag> Session<F> {
-    /// Creates a session. Fails if the id is taken.
+    /// Creates a session. Fails if the ID is taken.
     pub fn create(root: &Root, id: &str) -> Result<Session<F>, Error> {
         Session::create_with(root, &NewSession::with_id(id))
     }
@@ -74,13 +74,13 @@ impl<F: FormatTag> Session<F> {
         Ok(session)
     }
 
-    /// Opens a session by its id, its path below the root, or `latest`.
+    /// Opens a session by its ID, its path below the root, or `latest`.
     pub fn open(root: &Root, name: &str) -> Result<Session<F>, Error> {
         let (format, place) = root.resolve(name, F::NAME)?;
         Ok(Session::at(root, format, place))
     }
 
-    /// Opens a session, and creates it if there is none.
+    /// Opens a session, and creates it if it does not exist.
     pub fn open_or_create(root: &Root, id: &str) -> Result<Session<F>, Error> {
         match Session::open(root, id) {
             Err(Error::NoSession { .. }) => Session::create(root, id),
@@ -101,7 +101,7 @@ impl<F> Session<F> {
         }
     }
 
-    /// Its id.
+    /// Its ID.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.place.id
@@ -121,7 +121,7 @@ impl<F> Session<F> {
     fn reader(&self) -> Result<&dyn SessionReader, Error> {
         if self.reader.get().is_none() {
             let reader = self.format.open(self.root.store(), &self.place)?;
-            // Another thread cannot have come first: the cell is not shared between threads.
+            // The cell is not shared between threads, so it cannot be set already.
             drop(self.reader.set(reader));
         }
         let missing = || SessionError::NoSession { id: self.place.id.clone() };
@@ -137,7 +137,7 @@ impl<F> Session<F> {
         Ok(&mut **self.editor.insert(editor))
     }
 
-    /// Gives the lock back, for changes of the session as a whole.
+    /// Releases the lock, for operations on the session as a whole.
     fn release(&mut self) -> Result<(), Error> {
         self.reader.take();
         if let Some(editor) = self.editor.take() {
@@ -161,7 +161,7 @@ impl<F> Session<F> {
         Ok(TypedState { state: self.reader()?.state(Some(turn))? })
     }
 
-    /// What changed between two turns.
+    /// The changes between two turns.
     pub fn diff(&self, from: u64, to: u64) -> Result<Vec<StateChange>, Error> {
         let reader = self.reader()?;
         let (before, after) = (reader.state(Some(from))?, reader.state(Some(to))?);
@@ -174,12 +174,12 @@ impl<F> Session<F> {
         Ok(self.reader()?.marks()?)
     }
 
-    /// The branches within a session whose records form a tree.
+    /// The branches in a session whose records form a tree.
     pub fn branches(&self) -> Result<Vec<SessionBranch>, Error> {
         Ok(self.reader()?.branches()?)
     }
 
-    /// Appends a turn or message that is given as a JSON object: all of it, or nothing.
+    /// Appends a turn or message, given as a JSON object, atomically.
     ///
     /// When this returns, the turn survives a crash of the program and a power cut.
     pub fn append_json(&mut self, turn: &str) -> Result<AppendOutcome, Error> {
@@ -199,20 +199,20 @@ impl<F> Session<F> {
         Ok(self.format.add_mark(self.root.store(), &self.place, mark, self.root.now())?)
     }
 
-    /// Removes a mark by its id.
+    /// Removes a mark by its ID.
     pub fn remove_mark(&mut self, id: &str) -> Result<Mark, Error> {
         self.release()?;
         Ok(self.format.remove_mark(self.root.store(), &self.place, id, self.root.now())?)
     }
 
-    /// Goes back to a turn. All that was there becomes a branch, which is returned.
+    /// Rewinds to a turn. Everything so far becomes a branch, which is returned.
     pub fn rewind(&mut self, turn: u64) -> Result<ForkOutcome, Error> {
         self.release()?;
         let (store, now) = (self.root.store(), self.root.now());
         Ok(self.format.rewind(store, &self.place, turn, now, &mut |_| {})?)
     }
 
-    /// Copies the session up to a turn, or all of it, into a new session.
+    /// Forks the session at a turn, or with all turns, into a new session.
     pub fn fork(&mut self, id: Option<&str>, turn: Option<u64>) -> Result<Session<F>, Error> {
         self.release()?;
         let options = ForkOptions { id: id.map(str::to_owned), turn };
@@ -221,7 +221,7 @@ impl<F> Session<F> {
         Ok(Session::at(&self.root, self.format, branch.session))
     }
 
-    /// Writes what is due and gives the lock back. Dropping the session does the same, and tells no errors.
+    /// Writes pending data and releases the lock. Dropping the session does the same, but ignores errors.
     pub fn close(mut self) -> Result<(), Error> {
         let now = self.root.now();
         match self.editor.take() {
@@ -231,7 +231,7 @@ impl<F> Session<F> {
     }
 }
 
-/// A range of turns in the form in which formats take it.
+/// Converts a range of turns to an inclusive one.
 fn inclusive(turns: impl RangeBounds<u64>) -> RangeInclusive<u64> {
     let first = match turns.start_bound() {
         Bound::Included(first) => *first,
@@ -248,7 +248,7 @@ fn inclusive(turns: impl RangeBounds<u64>) -> RangeInclusive<u64> {
     first..=last
 }
 
-/// Entries of a session, read one after the other.
+/// An iterator over the entries of a session.
 pub struct Entries<'s> {
     stream: Box<dyn RecordStream<Item = Entry> + 's>,
 }
@@ -261,7 +261,7 @@ impl Iterator for Entries<'_> {
     }
 }
 
-/// The state after a turn.
+/// The state after a turn, with typed access to its values.
 #[derive(Debug, Clone)]
 pub struct TypedState {
     state: SessionState,
@@ -274,8 +274,8 @@ impl TypedState {
         self.state.turn
     }
 
-    /// A value of the state. The path starts with the scope, such as `world.npcs.luna.trust`; elements of lists are
-    /// named by their index.
+    /// A value of the state. The path starts with the scope, such as `world.npcs.luna.trust`; list elements are
+    /// addressed by index.
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let failed = |reason: String| Error::Value { path: path.to_owned(), reason };
         let (scope, rest) = path.split_once('.').unwrap_or((path, ""));
@@ -286,7 +286,7 @@ impl TypedState {
         serde_json::from_value(value).map_err(|error| failed(error.to_string()))
     }
 
-    /// The whole state as the common view has it.
+    /// The whole state in the common model.
     #[must_use]
     pub fn as_view(&self) -> &SessionState {
         &self.state

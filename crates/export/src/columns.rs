@@ -1,19 +1,19 @@
-//! Text in lines of a given width, in whatever language.
+//! Wraps and aligns text by display width, in any language.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How many columns a text takes.
+/// Returns the number of columns of a text.
 #[must_use]
 pub fn display_width(text: &str) -> usize {
     text.width()
 }
 
-/// How many columns a character takes.
+/// Returns the number of columns of a character.
 fn columns(character: char) -> usize {
     character.width().unwrap_or(0)
 }
 
-/// The text in lines of at most `width` columns: broken at spaces, and within words that are longer.
+/// Wraps a text into lines of at most `width` columns: at spaces, and within words that are longer.
 pub fn wrap_text(text: &str, width: usize) -> Vec<String> {
     // The widest characters must fit.
     let width = width.max(2);
@@ -25,7 +25,7 @@ pub fn wrap_text(text: &str, width: usize) -> Vec<String> {
             let character = if character == '\t' { ' ' } else { character };
             let more = columns(character);
             if used + more > width {
-                // A space where the line is full is the break itself.
+                // A space at the end of a full line is the break itself.
                 let is_break = character == ' ';
                 let rest = if is_break { String::new() } else { split_at_space(&mut line) };
                 lines.push(line.trim_end().to_owned());
@@ -42,7 +42,7 @@ pub fn wrap_text(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Takes the last word off a line, unless the line is but one word.
+/// Splits off the last word of a line, unless the line is a single word.
 fn split_at_space(line: &mut String) -> String {
     match line.rfind(' ') {
         Some(at) if !line.get(..at).unwrap_or_default().trim().is_empty() => line.split_off(at + 1),
@@ -50,7 +50,7 @@ fn split_at_space(line: &mut String) -> String {
     }
 }
 
-/// As much of a line as fits into `width` columns.
+/// Returns the longest prefix of a line that fits into `width` columns.
 pub fn truncate_width(line: &str, width: usize) -> String {
     let mut used = 0;
     let fits = |character: &char| {
@@ -60,7 +60,7 @@ pub fn truncate_width(line: &str, width: usize) -> String {
     line.chars().take_while(fits).collect()
 }
 
-/// Two texts at both ends of a line of `width` columns; the second one gives way.
+/// Returns a line of `width` columns with one text at each end; the second is shortened if needed.
 pub fn spread_line(left: &str, right: &str, width: usize) -> String {
     let gap = width.saturating_sub(left.width() + right.width());
     if gap == 0 {
@@ -69,7 +69,7 @@ pub fn spread_line(left: &str, right: &str, width: usize) -> String {
     format!("{left}{}{right}", " ".repeat(gap))
 }
 
-/// A line filled up with spaces.
+/// Pads a line with spaces.
 pub fn pad_width(line: &str, width: usize) -> String {
     format!("{line}{}", " ".repeat(width.saturating_sub(line.width())))
 }

@@ -1,6 +1,6 @@
-//! Characters that would do something are shown instead.
+//! Makes control characters visible instead of letting them take effect.
 
-/// Whether a character changes the direction of the text around it.
+/// Returns whether a character changes the direction of the text around it.
 #[must_use]
 pub fn is_bidi_control(character: char) -> bool {
     matches!(
@@ -13,8 +13,8 @@ fn needs_escape(character: char) -> bool {
     (character.is_control() && !matches!(character, '\n' | '\t')) || is_bidi_control(character)
 }
 
-/// The text with every control character in a form that can be seen: nothing in it drives a terminal, or shows words in
-/// another order than they are in. Lines end as they do on Unix.
+/// Returns the text with every control character in a visible form, so that it can neither control a terminal nor
+/// reorder the displayed text. Line endings become Unix line endings.
 ///
 /// ```
 /// use everturn_export::controls::escape_controls;
@@ -38,7 +38,7 @@ pub fn escape_controls(text: &str) -> String {
     shown
 }
 
-/// The same on one line.
+/// Same as [`escape_controls`], on one line.
 #[must_use]
 pub fn escape_to_one_line(text: &str) -> String {
     escape_controls(text).replace(['\n', '\t'], " ").trim().to_owned()

@@ -1,4 +1,4 @@
-//! All of it put together: a session goes in, a file comes out.
+//! Runs an export: [`Export`] reads a session, formats its pieces, and returns an [`ExportReport`].
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -23,72 +23,72 @@ pub enum ExportError {
     /// The session cannot be read.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// What was made of it cannot be written.
+    /// The output cannot be written.
     #[error("cannot write the export: {0}")]
     Write(#[from] io::Error),
-    /// The user's template is wrong.
+    /// The user's template is invalid.
     #[error("the template cannot be used: {0}")]
     Template(String),
-    /// The pages cannot be made.
+    /// The pages cannot be typeset.
     #[error(transparent)]
     Pages(#[from] TypesetError),
-    /// Whoever watched its progress wanted no more of it.
+    /// The progress callback cancelled the export.
     #[error("the export was stopped")]
     Stopped,
-    /// There is nobody of that name.
+    /// No entry has this speaker.
     #[error("nobody called {name:?} speaks in what is exported")]
     NoSpeaker {
         /// The name.
         name: String,
-        /// Who does speak.
+        /// The speakers of the session.
         speakers: Vec<String>,
     },
 }
 
-/// How far an export has come.
+/// The progress of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportProgress {
-    /// The session is looked through; this turn was reached.
+    /// The session is being scanned; this turn was reached.
     Looking(u64),
-    /// So many entries of so many are written.
+    /// The entries are being written.
     Writing {
-        /// Those that are.
+        /// The number of entries written.
         done: u64,
-        /// All of them.
+        /// The number of all entries.
         total: u64,
     },
 }
 
-/// What became of an export.
+/// The result of an export.
 #[derive(Debug, Clone, Default)]
 pub struct ExportReport {
-    /// How many entries it has.
+    /// The number of entries.
     pub entries: u64,
-    /// How many turns they belong to.
+    /// The number of turns.
     pub turns: u64,
-    /// How many bytes it has.
+    /// The number of bytes.
     pub bytes: u64,
-    /// How many pages it has, if it has pages.
+    /// The number of pages, if the format has pages.
     pub pages: Option<usize>,
-    /// The characters that no font had, with how often each was needed.
+    /// The characters that no font contains, and how often each occurs.
     pub missing: Vec<(char, u64)>,
-    /// How many secrets of each family were masked.
+    /// The number of masked secrets of each family.
     pub masked: BTreeMap<String, u64>,
-    /// What was noticed while the session was read.
+    /// The findings from reading the session.
     pub findings: Vec<Finding>,
 }
 
-/// A session that is to be exported.
+/// A session to export.
 pub struct Export<'e> {
-    /// What is known of it at a glance.
+    /// The summary of the session.
     pub summary: &'e SessionSummary,
     /// The session, or one of its branches.
     pub reader: &'e dyn SessionReader,
-    /// What of it is wanted.
+    /// Which parts to export, and in which style.
     pub choices: &'e ExportOptions,
-    /// How secrets are found; none are masked without.
+    /// Finds secrets; without it none are masked.
     pub mask: Option<&'e dyn SecretMask>,
-    /// The user's own template, for the custom style: its name and its text.
+    /// The user's template for the custom style: its name and its text.
     pub template: Option<(&'e str, &'e str)>,
     /// The present time.
     pub now: Timestamp,
@@ -96,21 +96,21 @@ pub struct Export<'e> {
 
 /// A format that is written piece by piece.
 pub(crate) trait PieceWriter {
-    /// What stands before all pieces.
+    /// Returns the text before all pieces.
     fn begin(
         &mut self,
         cover: &SessionCover,
         outline: &SessionOutline,
     ) -> Result<String, ExportError>;
 
-    /// A piece.
+    /// Returns the text of a piece.
     fn piece(&mut self, piece: &ExportPiece) -> Result<String, ExportError>;
 
-    /// What stands after all pieces, with the last state, scope by scope.
+    /// Returns the text after all pieces, with the last state, scope by scope.
     fn end(&mut self, state: &[(String, String)]) -> Result<String, ExportError>;
 }
 
-/// Counts what it hands on.
+/// Counts the bytes that it writes.
 pub(crate) struct CountingWriter<'w> {
     sink: BufWriter<&'w mut dyn Write>,
     pub(crate) bytes: u64,
@@ -128,9 +128,9 @@ impl CountingWriter<'_> {
 }
 
 impl Export<'_> {
-    /// Writes the session in a format, while it is read. Whoever is told of the progress may end it.
+    /// Writes the session in a format while reading it. The progress callback can cancel the export.
     ///
-    /// After an error the sink has part of it.
+    /// After an error the sink contains a part of the output.
     pub fn write(
         &self,
         format: ExportFormat,
@@ -186,7 +186,7 @@ impl Export<'_> {
         Ok(report)
     }
 
-    /// Nothing at all is rarely what somebody wants who names a speaker.
+    /// Returns an error if no entry has the requested speaker, because an empty export is rarely wanted.
     fn check_speaker(
         &self,
         source: &ExportSource<'_>,
@@ -205,7 +205,7 @@ impl Export<'_> {
     }
 }
 
-/// Tells how far it has come to somebody who may want no more.
+/// Reports the progress to the callback, which may cancel the export.
 pub(crate) fn report_progress(
     progress: &mut dyn FnMut(ExportProgress) -> ControlFlow<()>,
     how_far: ExportProgress,
@@ -216,7 +216,7 @@ pub(crate) fn report_progress(
     }
 }
 
-/// Writes all pieces in a format; returns what was noticed.
+/// Writes all pieces in a format; returns the findings.
 fn write_pieces(
     shape: &mut dyn PieceWriter,
     source: &ExportSource<'_>,

@@ -1,34 +1,34 @@
-//! What is said about a session as a whole, and times as people read them.
+//! The metadata of a session in readable form, and the formatting of times.
 
 use jiff::Timestamp;
 
 use crate::piece::SpeakerRole;
 use crate::source::{SessionCover, SessionOutline, SpeakerStats};
 
-/// How many speakers are named.
+/// The maximum number of speakers that are named.
 const NAMED: usize = 12;
 
-/// A day and a minute, in UTC.
+/// Formats a time as a day and a minute, in UTC.
 pub(crate) fn format_minute(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// A day in words.
+/// Formats a day in words.
 pub(crate) fn format_day(time: Timestamp) -> String {
     time.strftime("%-d %B %Y").to_string()
 }
 
-/// The time of day, in UTC.
+/// Formats the time of day, in UTC.
 pub(crate) fn format_clock(time: Timestamp) -> String {
     time.strftime("%H:%M").to_string()
 }
 
-/// A number of things.
+/// Formats a count with its noun.
 pub(crate) fn format_count(number: u64, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
 }
 
-/// The names of those who speak, most busy ones first.
+/// Returns the names of the speakers, most active first.
 fn speaker_names(speakers: &[SpeakerStats]) -> Option<String> {
     let speaks =
         |speaker: &&SpeakerStats| !matches!(speaker.role, SpeakerRole::System | SpeakerRole::Event);
@@ -41,7 +41,7 @@ fn speaker_names(speakers: &[SpeakerStats]) -> Option<String> {
     (!names.is_empty()).then(|| format!("{}{more}", names.join(", ")))
 }
 
-/// What is known of a session, with what each thing is called.
+/// Returns the metadata of a session, with labels.
 pub(crate) fn session_facts(
     cover: &SessionCover,
     outline: &SessionOutline,

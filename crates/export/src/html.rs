@@ -1,7 +1,7 @@
-//! One HTML file that needs nothing else: no network, no scripts to be read, and nothing in the text ever runs.
+//! Writes one self-contained HTML file: no network, no external scripts, and nothing in the text ever runs.
 //!
-//! Texts go through `everturn::markup`, everything else is escaped, and a content security policy with the hashes of our own
-//! style and script keeps a browser from running or fetching anything else, whatever the text has in it.
+//! Texts go through `everturn::markup`, and everything else is escaped. A content security policy with the hashes of
+//! the page's own style and script keeps a browser from running or fetching anything else, whatever the text contains.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,10 +19,10 @@ use crate::source::{SessionCover, SessionOutline, SpeakerStats};
 const CSS: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 
-/// How many colours there are for speakers.
+/// The number of speaker colours.
 const COLOURS: usize = 8;
 
-/// How much of what a tool was given is seen before it is opened.
+/// How many characters of a tool's input are visible while it is collapsed.
 const PREVIEW_LENGTH: usize = 72;
 
 pub(crate) struct HtmlWriter<'c> {
@@ -32,7 +32,7 @@ pub(crate) struct HtmlWriter<'c> {
     day: Option<String>,
     /// Whether a chapter is open.
     in_chapter: bool,
-    /// How many headings there were.
+    /// The number of headings so far.
     headings: usize,
 }
 
@@ -44,12 +44,12 @@ fn time_element(time: Timestamp, words: &str) -> String {
     format!("<time datetime=\"{time}\">{words}</time>")
 }
 
-/// What a heading is called within the page.
+/// Returns the anchor of a heading.
 fn anchor(number: usize) -> String {
     format!("m-{number}")
 }
 
-/// The beginning of a text on one line.
+/// Returns the beginning of a text on one line.
 fn preview(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take(PREVIEW_LENGTH).collect();
     let line = words.join(" ");
@@ -59,7 +59,7 @@ fn preview(text: &str) -> String {
     }
 }
 
-/// Paragraphs of which each line stays a line, without any Markdown.
+/// Formats paragraphs without Markdown; every line break is kept.
 fn plain_paragraphs(text: &str) -> String {
     format!("<p>{}</p>", escape_html(text.trim()).replace('\n', "<br>\n"))
 }
@@ -73,7 +73,7 @@ impl<'c> HtmlWriter<'c> {
         self.choices.style != ExportStyle::Minimal
     }
 
-    /// What there is to jump to.
+    /// Returns the table of contents.
     fn contents(&self, outline: &SessionOutline) -> String {
         let rank = |mark: &Mark| match mark.kind {
             MarkKind::Chapter => "chapter",
@@ -134,7 +134,7 @@ impl<'c> HtmlWriter<'c> {
         }
     }
 
-    /// The day, when it is another one than before.
+    /// Returns a day separator if the day differs from that of the last entry.
     fn new_day(&mut self, time: Option<Timestamp>) -> String {
         let Some(time) = time.filter(|_| self.is_rich()) else { return String::new() };
         let words = format_day(time);
@@ -232,7 +232,7 @@ impl<'c> HtmlWriter<'c> {
     }
 }
 
-/// The controls: they work without scripts, or are not there.
+/// The controls. They work without scripts or are hidden.
 const BAR: &str = r#"<div class="bar">
 <form id="filter" role="search" hidden><input type="search" aria-label="Show only what contains these words" placeholder="Filter" autocomplete="off"><output aria-live="polite"></output></form>
 <fieldset class="theme" aria-label="Theme">

@@ -1,7 +1,7 @@
-//! A chat-log document, from whatever layout, which can be imported again.
+//! Writes a session of any format as a chat-log document, which can be imported again.
 //!
-//! A session that is a chat log keeps what it says of itself, its messages and its snapshots as they are stored. Of any
-//! other, each entry becomes a message; where its kind is none that chat logs have, `metadata.entry` says it.
+//! A chat log keeps its own metadata, messages and snapshots as stored. In other formats each entry becomes a message;
+//! if chat logs have no such kind, it is kept in `metadata.entry`.
 
 mod snapshots;
 
@@ -21,10 +21,10 @@ use crate::options::{ExportFormat, ExportOptions};
 use crate::piece::{ExportPiece, Message, SpeakerRole};
 use crate::source::{ExportSource, SessionCover, SessionOutline, TextMode};
 
-/// The layout whose records are messages already.
+/// The format whose records already are messages.
 const CHATLOG: &str = "chatlog";
 
-/// Writes the document; returns what was noticed.
+/// Writes the document; returns the findings.
 pub(crate) fn write(
     source: &ExportSource<'_>,
     cover: &SessionCover,
@@ -41,7 +41,7 @@ pub(crate) fn write(
     Ok(findings)
 }
 
-/// JSON in which nothing changes the direction of what is around it.
+/// Escapes bidirectional control characters in JSON.
 fn escape_bidi(json: &str) -> String {
     let odd = |c: char| is_bidi_control(c) || ('\u{7f}'..='\u{9f}').contains(&c);
     if !json.contains(odd) {
@@ -62,7 +62,7 @@ struct ChatLogWriter<'d, 's, 'w> {
     cover: &'d SessionCover,
     outline: &'d SessionOutline,
     out: &'d mut CountingWriter<'w>,
-    /// What a chat log says of itself.
+    /// The header of a chat log.
     about: JsonTree,
 }
 
@@ -71,7 +71,7 @@ impl ChatLogWriter<'_, '_, '_> {
         self.cover.layout == CHATLOG
     }
 
-    /// A value, spelled out at a depth. Its secrets are masked here if they were not before.
+    /// Formats a value at an indentation depth, and masks its secrets unless `masked` says that was done.
     fn spelled(&self, tree: &JsonTree, depth: usize, masked: bool) -> String {
         let text = tree.to_text(&Spelling::PRETTY_RAW);
         let text = if masked { text } else { self.source.masker.mask_json(text) };
@@ -165,7 +165,7 @@ impl ChatLogWriter<'_, '_, '_> {
     ) -> Result<Vec<Finding>, ExportError> {
         self.out.put(",\n  \"messages\": [")?;
         let choices = ExportOptions { snapshots: false, ..self.source.choices.clone() };
-        // The stored messages of a chat log are masked whole.
+        // The stored messages of a chat log are masked as a whole.
         let unmasked = TextMasker::new(None);
         let masker = if self.is_chat_log() { &unmasked } else { self.source.masker };
         let source = ExportSource { choices: &choices, masker, ..exact_source(self.source) };
@@ -205,7 +205,7 @@ impl ChatLogWriter<'_, '_, '_> {
                     self.element(&tree, &mut any)?;
                 }
             } else {
-                // The entries were masked and counted before.
+                // The entries are already masked and counted.
                 let unmasked = TextMasker::new(None);
                 let source = ExportSource { masker: &unmasked, ..exact_source(self.source) };
                 let mut states = snapshots::StateSnapshots::new(&source, self.cover.created)?;
@@ -262,7 +262,7 @@ impl ChatLogWriter<'_, '_, '_> {
         Ok(self.out.put("\n}\n")?)
     }
 
-    /// A mark as it is stored, or as a chat log would store it.
+    /// Returns a mark as stored, or as a chat log would store it.
     fn mark(&self, list: &str, mark: &Mark) -> Result<Value, ExportError> {
         let stored = self.about.value_at(&[list]).map(|list| list.children()).unwrap_or_default();
         let same = stored
@@ -300,7 +300,7 @@ fn tree(value: &Value) -> JsonTree {
     JsonTree::from_value(value).unwrap_or_else(|_| JsonTree::null())
 }
 
-/// A stored message, with or without what is known about it.
+/// Returns a stored message, with or without its metadata.
 fn without_metadata(message: &JsonTree, metadata: bool) -> JsonTree {
     if metadata || message.value_at(&["metadata"]).is_none() {
         return message.clone();
@@ -313,7 +313,7 @@ fn without_metadata(message: &JsonTree, metadata: bool) -> JsonTree {
     JsonTree::parse(text).unwrap_or_else(|_| message.clone())
 }
 
-/// The type of message that comes closest.
+/// Returns the closest message type.
 fn kind_of_message(kind: &EntryKind) -> &'static str {
     match (SpeakerRole::of(kind), kind) {
         (SpeakerRole::Player, _) => "protagonist",
@@ -331,7 +331,7 @@ fn kind_of_message(kind: &EntryKind) -> &'static str {
     }
 }
 
-/// An entry as a message.
+/// Returns an entry as a message.
 fn message(said: &Message, time: Timestamp) -> JsonTree {
     let kind = kind_of_message(&said.kind);
     let slug: String = said
@@ -354,7 +354,7 @@ fn message(said: &Message, time: Timestamp) -> JsonTree {
     }))
 }
 
-/// The same session, to be read in another way.
+/// Returns the same source with [`TextMode::Exact`].
 fn exact_source<'s>(source: &ExportSource<'s>) -> ExportSource<'s> {
     ExportSource {
         summary: source.summary,

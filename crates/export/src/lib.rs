@@ -2,6 +2,9 @@
 //!
 //! `session -> outline and pieces (options applied, secrets masked) -> format -> sink`
 //!
+//! An [`Export`] reads a session with [`ExportOptions`], masks secrets with a [`SecretMask`], writes the session in an
+//! [`ExportFormat`], and returns an [`ExportReport`].
+//!
 //! The modules, in reading order:
 //!
 //! - [`options`]: which parts of a session are exported, in which format and style.
@@ -14,8 +17,8 @@
 //! - `text`, `markdown`, `html`, `pdf`, `json`, `template`: the formats, one file each.
 //! - [`mod@export`]: runs an export.
 //!
-//! The crate reads only the common model, so every format can be exported. No format holds more than one turn in memory,
-//! except PDF, which keeps its pages until the end, and custom templates that collect entries themselves.
+//! The crate reads only the common model, so every format can be exported. No format holds more than one turn in
+//! memory, except PDF, which keeps its pages until the end, and custom templates that collect entries themselves.
 
 pub mod options;
 

@@ -1,6 +1,6 @@
-//! Markdown for code hosts and note programs, with front matter.
+//! Writes Markdown for code hosts and note-taking programs, with front matter.
 //!
-//! What was said keeps its own Markdown, as far as that cannot reach beyond it: see `contained`.
+//! Messages keep their own Markdown as far as it cannot affect the rest of the document: see `containment`.
 
 mod containment;
 
@@ -18,21 +18,21 @@ pub(crate) struct MarkdownWriter<'c> {
     choices: &'c ExportOptions,
 }
 
-/// Text that Markdown shows as it is, on one line.
+/// Escapes text so that Markdown shows it literally, on one line.
 fn escape_markdown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_ascii_punctuation()
             && !matches!(character, ',' | ';' | '/' | '%' | '"' | '\'')
         {
-            // Full stops matter only where a list could begin, and read better alone.
+            // These characters matter only where a list could begin, and read better unescaped.
             if !matches!(character, '.' | ':' | '?' | '(' | ')' | '-' | '+' | '=' | '{' | '}') {
                 shown.push('\\');
             }
         }
         shown.push(character);
     }
-    // What a line may begin with.
+    // Characters that have a meaning at the start of a line.
     match shown.chars().next() {
         Some('-' | '+' | '=') => format!("\\{shown}"),
         Some(digit) if digit.is_ascii_digit() => match shown.find(|c: char| !c.is_ascii_digit()) {
@@ -46,20 +46,20 @@ fn escape_markdown(text: &str) -> String {
     }
 }
 
-/// A fence that nothing in the text can close.
+/// Returns a code block whose fence nothing in the text can close.
 fn fence_code(text: &str, language: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
 }
 
-/// Code within a line.
+/// Returns inline code.
 fn code(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let ticks = "`".repeat(longest + 1);
     let odd = text.is_empty() || text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']);
     let gap = if odd { " " } else { "" };
-    // A bar would end a cell of a table, but there are none around.
+    // A vertical bar would end a table cell, but the code is never inside a table.
     format!("{ticks}{gap}{text}{gap}{ticks}")
 }
 
@@ -71,7 +71,7 @@ fn quote_lines(text: &str) -> String {
     text.trim_end().lines().map(line).collect()
 }
 
-/// Something that is opened by whoever wants to see it.
+/// Returns a collapsible section.
 fn details(summary: &str, inside: &str) -> String {
     format!(
         "\n<details>\n<summary>{}</summary>\n\n{inside}\n</details>\n",
@@ -79,7 +79,7 @@ fn details(summary: &str, inside: &str) -> String {
     )
 }
 
-/// A text of YAML, in quotes.
+/// Returns a quoted YAML string.
 fn yaml_string(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }

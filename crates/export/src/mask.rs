@@ -1,4 +1,4 @@
-//! Secrets, and what stands in their place.
+//! Masks secrets: a [`SecretMask`] finds them, [`MaskedText`] is the result.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -8,16 +8,16 @@ use everturn::scan::SecretRules;
 
 /// Finds secrets in texts.
 pub trait SecretMask {
-    /// The text with its secrets masked, and how many of which family there were.
+    /// Returns the text with its secrets masked, and their number by family.
     fn mask<'t>(&self, text: &'t str) -> MaskedText<'t>;
 }
 
-/// A text whose secrets are masked.
+/// A text with masked secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaskedText<'t> {
     /// The text.
     pub text: Cow<'t, str>,
-    /// How many secrets of each family were in it.
+    /// The number of secrets of each family.
     pub counts: BTreeMap<String, u64>,
 }
 
@@ -29,7 +29,7 @@ impl SecretMask for SecretRules {
     }
 }
 
-/// Masks texts, and counts what it masks.
+/// Masks texts, and counts the masked secrets.
 pub(crate) struct TextMasker<'m> {
     mask: Option<&'m dyn SecretMask>,
     counts: RefCell<BTreeMap<String, u64>>,
@@ -40,7 +40,7 @@ impl<'m> TextMasker<'m> {
         TextMasker { mask, counts: RefCell::default() }
     }
 
-    /// How often secrets of each family were masked.
+    /// Returns the number of masked secrets of each family.
     pub(crate) fn counts(&self) -> BTreeMap<String, u64> {
         self.counts.borrow().clone()
     }
@@ -57,7 +57,7 @@ impl<'m> TextMasker<'m> {
         }
     }
 
-    /// JSON whose texts are masked; everything else stays as it is spelled.
+    /// Masks the strings in JSON; everything else keeps its spelling.
     pub(crate) fn mask_json(&self, json: String) -> String {
         if self.mask.is_none() {
             return json;
@@ -76,7 +76,7 @@ impl<'m> TextMasker<'m> {
         out
     }
 
-    /// A JSON string, with its quotes. One that is not whole Unicode is looked at as it is spelled.
+    /// Masks a JSON string with its quotes. A string that is not valid Unicode is scanned as written.
     fn mask_json_string(&self, spelled: &str) -> String {
         let Ok(text) = serde_json::from_str::<String>(spelled) else {
             return self.mask_text(spelled.to_owned());
@@ -89,7 +89,7 @@ impl<'m> TextMasker<'m> {
     }
 }
 
-/// Where the string ends that begins at a quote.
+/// Returns the end of the string that begins at a quote.
 fn string_end(text: &str, start: usize) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(start + 1) {
@@ -107,7 +107,7 @@ fn string_end(text: &str, start: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Takes every `sk-…` for a secret.
+    /// Treats every `sk-…` as a secret.
     struct KeyMask;
 
     impl SecretMask for KeyMask {

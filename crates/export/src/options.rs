@@ -1,4 +1,4 @@
-//! What of a session is exported, in which format and style.
+//! What to export: [`ExportFormat`], [`ExportStyle`], [`ExportPart`] and [`ExportOptions`].
 
 use std::path::Path;
 use std::str::FromStr;
@@ -8,14 +8,14 @@ use everturn_typeset::Options as Pages;
 
 use crate::piece::SpeakerRole;
 
-/// How a session is written.
+/// An output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
     /// Plain text, 80 columns wide.
     Text,
     /// Markdown, with front matter.
     Markdown,
-    /// One HTML file that needs nothing else.
+    /// One self-contained HTML file.
     Html,
     /// Pages, typeset like a book.
     Pdf,
@@ -24,7 +24,7 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// Every format there is.
+    /// All formats.
     pub const ALL: &[ExportFormat] = &[
         ExportFormat::Text,
         ExportFormat::Markdown,
@@ -33,7 +33,7 @@ impl ExportFormat {
         ExportFormat::Json,
     ];
 
-    /// The name that users write, which is also how its files end.
+    /// The name on the command line, which is also the file extension.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl ExportFormat {
         }
     }
 
-    /// The format that the ending of a file's name stands for.
+    /// Returns the format for the extension of a file name.
     ///
     /// ```
     /// use std::path::Path;
@@ -60,7 +60,7 @@ impl ExportFormat {
         file.extension()?.to_str()?.parse().ok()
     }
 
-    /// Whether secrets are masked unless somebody says otherwise: in what is made to be shown to others.
+    /// Returns whether secrets are masked by default: in formats meant to be shown to others.
     #[must_use]
     pub fn masks_secrets(self) -> bool {
         matches!(self, ExportFormat::Markdown | ExportFormat::Html | ExportFormat::Pdf)
@@ -86,20 +86,20 @@ impl FromStr for ExportFormat {
     }
 }
 
-/// How much is said around the words.
+/// How much is shown around the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ExportStyle {
-    /// The words alone.
+    /// Only the text.
     Minimal,
-    /// Everything that helps to read them.
+    /// Everything that helps to read it.
     #[default]
     Rich,
-    /// Whatever the user's own template says.
+    /// Defined by the user's template.
     Custom,
 }
 
 impl ExportStyle {
-    /// The name that users write.
+    /// The name on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -120,23 +120,23 @@ impl FromStr for ExportStyle {
     }
 }
 
-/// A part of a session that may be left out.
+/// An optional part of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportPart {
-    /// What is known of the session, such as when it was made.
+    /// The metadata of the session, such as its creation time.
     Metadata,
-    /// States, and the changes of the state.
+    /// States and state changes.
     Snapshots,
-    /// What was said out of character.
+    /// Out-of-character messages.
     Ooc,
-    /// What a model thought before it spoke.
+    /// The thinking of a model.
     Thinking,
-    /// Calls of tools and their answers.
+    /// Tool calls and their results.
     Tools,
 }
 
 impl ExportPart {
-    /// Every part there is.
+    /// All parts.
     pub const ALL: &[ExportPart] = &[
         ExportPart::Metadata,
         ExportPart::Snapshots,
@@ -145,7 +145,7 @@ impl ExportPart {
         ExportPart::Tools,
     ];
 
-    /// The name that users write.
+    /// The name on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -170,36 +170,36 @@ impl FromStr for ExportPart {
     }
 }
 
-/// What of a session is exported.
+/// Which parts of a session are exported, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// How much is said around the words.
+    /// How much is shown around the text.
     pub style: ExportStyle,
-    /// What is known of the session.
+    /// The metadata of the session.
     pub metadata: bool,
-    /// States, and the changes of the state.
+    /// States and state changes.
     pub snapshots: bool,
-    /// What was said out of character.
+    /// Out-of-character messages.
     pub ooc: bool,
-    /// What a model thought before it spoke.
+    /// The thinking of a model.
     pub thinking: bool,
-    /// Calls of tools and their answers.
+    /// Tool calls and their results.
     pub tools: bool,
-    /// The only speaker whose words are wanted.
+    /// The only speaker to export.
     pub speaker: Option<String>,
     /// The first turn, if not that of the session.
     pub first: Option<u64>,
     /// The last turn, if not that of the session.
     pub last: Option<u64>,
-    /// The language of the words, as a BCP 47 tag, if it is known.
+    /// The language of the text as a BCP 47 tag, if known.
     pub language: Option<String>,
-    /// The size of pages, and where their fonts may come from.
+    /// Paper size and fonts.
     pub pages: Pages,
 }
 
 impl ExportOptions {
-    /// What is usual: everything in a document that can be imported again, the words in the minimal style, and in
-    /// the rich one what a reader wants to see.
+    /// Returns the defaults: everything in a document that can be imported again, only the text in the minimal style,
+    /// and the parts that are of interest to readers in the rich style.
     #[must_use]
     pub fn defaults_for(format: ExportFormat, style: ExportStyle) -> ExportOptions {
         let rich = style != ExportStyle::Minimal;
@@ -219,7 +219,7 @@ impl ExportOptions {
         }
     }
 
-    /// Takes a part in, or leaves it out.
+    /// Includes or excludes a part.
     pub fn set(&mut self, part: ExportPart, wanted: bool) {
         match part {
             ExportPart::Metadata => self.metadata = wanted,
@@ -230,7 +230,7 @@ impl ExportOptions {
         }
     }
 
-    /// Whether an entry is wanted.
+    /// Returns whether an entry is exported.
     #[must_use]
     pub fn includes(&self, entry: &Entry) -> bool {
         self.includes_kind(&entry.kind)
@@ -238,7 +238,7 @@ impl ExportOptions {
     }
 
     fn includes_kind(&self, kind: &EntryKind) -> bool {
-        // What a program keeps for itself is nothing to read; it goes where everything goes.
+        // Bookkeeping of a program is not meant to be read; it is included only together with thinking.
         if kind.is_bookkeeping() {
             return self.thinking;
         }

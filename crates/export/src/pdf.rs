@@ -1,4 +1,4 @@
-//! Pages, typeset like a book: the pieces become chapters and blocks, `everturn-typeset` makes the pages.
+//! Writes a PDF: turns pieces into chapters and blocks, which `everturn-typeset` sets like a book.
 
 mod blocks;
 
@@ -17,14 +17,14 @@ use crate::piece::{ExportPiece, Message, SpeakerRole, TurnChanges};
 use crate::source::{ExportSource, SessionCover, SessionOutline};
 use blocks::{markdown_blocks, plain_blocks};
 
-/// What became of the pages.
+/// The result of writing the pages.
 pub(crate) struct PdfOutcome {
     pub(crate) pages: usize,
     pub(crate) missing: Vec<(char, u64)>,
     pub(crate) findings: Vec<Finding>,
 }
 
-/// Makes the pages and writes them.
+/// Typesets the pages and writes them.
 pub(crate) fn write(
     source: &ExportSource<'_>,
     cover: &SessionCover,

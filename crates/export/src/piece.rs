@@ -1,4 +1,4 @@
-//! What a session consists of, for whoever writes it down.
+//! The parts of a session that a format writes: [`ExportPiece`], [`Message`], [`TurnChanges`] and [`ChangeLine`].
 
 use everturn::delta::{Delta, DeltaOp};
 use everturn::document::JsonStyle;
@@ -6,34 +6,34 @@ use everturn::model::{EntryKind, Mark, StateChange};
 use everturn::tree::JsonTree;
 use jiff::Timestamp;
 
-/// How much of a value is shown where it changes.
+/// How many characters of a changed value are shown.
 const SHOWN: usize = 160;
 
-/// What somebody does who says something.
+/// The role of a speaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpeakerRole {
-    /// Whoever plays or asks.
+    /// The player or user.
     Player,
-    /// Whoever tells the story.
+    /// The narrator.
     Narrator,
-    /// Anybody else who speaks: a character, a model.
+    /// Another speaker: a character or a model.
     Voice,
     /// The program.
     System,
-    /// Somebody who speaks out of character.
+    /// An out-of-character speaker.
     Aside,
     /// A model that thinks.
     Thought,
-    /// Somebody who calls a tool.
+    /// A tool call.
     Call,
-    /// A tool that answers.
+    /// A tool result.
     Answer,
-    /// Nobody: something happens.
+    /// An event without a speaker.
     Event,
 }
 
 impl SpeakerRole {
-    /// The role of an entry of this kind.
+    /// Returns the role for a kind of entry.
     #[must_use]
     pub fn of(kind: &EntryKind) -> SpeakerRole {
         match kind {
@@ -51,7 +51,7 @@ impl SpeakerRole {
         }
     }
 
-    /// Its name, for those who tell roles apart.
+    /// The name of the role in the output.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl SpeakerRole {
         }
     }
 
-    /// What is said of it after the name of the speaker, where the name does not tell.
+    /// Returns the note after the speaker's name, for roles that the name does not imply.
     #[must_use]
     pub fn note(self) -> Option<&'static str> {
         match self {
@@ -84,36 +84,36 @@ impl SpeakerRole {
     }
 }
 
-/// One thing that was said or done.
+/// A message or an action.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// Its place in the session, counted from 1.
+    /// Its position in the session, counted from 1.
     pub seq: u64,
     /// The turn it belongs to.
     pub turn: u64,
-    /// Its id.
+    /// The ID of the entry.
     pub id: String,
-    /// When it was.
+    /// The time.
     pub time: Option<Timestamp>,
-    /// Who spoke or acted.
+    /// The speaker or actor.
     pub speaker: String,
-    /// What kind of entry it is.
+    /// The kind of entry.
     pub kind: EntryKind,
-    /// What there is to read.
+    /// The readable text.
     pub text: String,
-    /// The record it was made from, with everything that is in it.
+    /// The complete record that it was made from.
     pub raw: JsonTree,
 }
 
 impl Message {
-    /// What its speaker does.
+    /// Returns the role of the speaker.
     #[must_use]
     pub fn role(&self) -> SpeakerRole {
         SpeakerRole::of(&self.kind)
     }
 
-    /// The name of a tool, and what it was given or answered, laid out so that it can be read. Not every text about a
-    /// tool begins with its name.
+    /// Returns the name of a tool, and its input or result in readable form. Not every text about a tool begins with
+    /// its name.
     #[must_use]
     pub fn tool(&self) -> (Option<String>, String) {
         let text = self.text.trim();
@@ -130,7 +130,7 @@ impl Message {
     }
 }
 
-/// JSON with a line for each of its values; any other text as it is.
+/// Formats JSON with one line per value; returns other text unchanged.
 fn pretty_json(text: &str) -> String {
     let is_json = text.starts_with(['{', '[']) && text.len() <= 1 << 20;
     match JsonTree::parse(text) {
@@ -139,32 +139,32 @@ fn pretty_json(text: &str) -> String {
     }
 }
 
-/// What changed with a turn.
+/// The changes of a turn.
 #[derive(Debug, Clone)]
 pub struct TurnChanges {
     /// The turn.
     pub turn: u64,
-    /// The changes, for people.
+    /// The changes in readable form.
     pub lines: Vec<ChangeLine>,
-    /// The changes themselves, with everything that is in them.
+    /// The complete changes.
     pub raw: Vec<StateChange>,
 }
 
-/// A change of the state, for people.
+/// A state change in readable form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeLine {
-    /// Where: the part of the state, and the way from there.
+    /// The scope and the path within it.
     pub place: String,
-    /// What was there, if it is known.
+    /// The old value, if known.
     pub before: Option<String>,
-    /// What is there now, or what was added or removed.
+    /// The new value, or the value that was added or removed.
     pub after: Option<String>,
-    /// What happened.
+    /// The operation.
     pub op: DeltaOp,
 }
 
 impl ChangeLine {
-    /// A change with values of a length that can be read.
+    /// Returns a change with its values shortened.
     #[must_use]
     pub fn of(change: &StateChange) -> ChangeLine {
         let Delta { op, path, value, previous, .. } = &change.delta;
@@ -177,7 +177,7 @@ impl ChangeLine {
         ChangeLine { place, before, after, op: *op }
     }
 
-    /// What became of the place, in words.
+    /// Describes the change in words.
     #[must_use]
     pub fn describe(&self) -> String {
         let after = self.after.as_deref().unwrap_or_default();
@@ -194,7 +194,7 @@ impl ChangeLine {
     }
 }
 
-/// A value, cut short if it is long; a text without its quotes.
+/// Returns a value, truncated if it is long; strings are unquoted.
 fn shorten_value(tree: &JsonTree) -> String {
     let text = tree.string_at::<&str>(&[]).unwrap_or_else(|| tree.to_line());
     match text.char_indices().nth(SHOWN) {
@@ -203,21 +203,21 @@ fn shorten_value(tree: &JsonTree) -> String {
     }
 }
 
-/// A part of a session, in the order in which they are read.
+/// A part of a session, in reading order.
 #[derive(Debug, Clone)]
 pub enum ExportPiece {
-    /// A mark: a chapter or a scene begins, something happened or was decided here, or somebody put a bookmark.
+    /// A mark: the start of a chapter or scene, an event, a decision, or a bookmark.
     Heading(Mark),
-    /// A turn begins.
+    /// The start of a turn.
     Turn {
-        /// Its number.
+        /// The turn number.
         number: u64,
-        /// When it was.
+        /// The time.
         time: Option<Timestamp>,
     },
-    /// Something was said or done.
+    /// A message or an action.
     Message(Box<Message>),
-    /// The state changed.
+    /// State changes.
     Changes(TurnChanges),
 }
 

@@ -1,4 +1,4 @@
-//! A session as an outline, and as pieces that are read one by one.
+//! Reads a session as a [`SessionOutline`], and as a [`PieceStream`].
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -16,16 +16,16 @@ use crate::mask::TextMasker;
 use crate::options::ExportOptions;
 use crate::piece::{ChangeLine, ExportPiece, Message, SpeakerRole, TurnChanges};
 
-/// How many speakers are listed.
+/// The maximum number of speakers that are listed.
 const SPEAKERS: usize = 256;
 
-/// How long the text of a state may be that is shown.
+/// The maximum length of a state that is shown as text.
 const LONGEST_STATE: usize = 64 << 10;
 
-/// The part of the state that a scene is.
+/// The state scope that holds the scene.
 const SCENE: &str = "scene";
 
-/// What is known of a session before it is read.
+/// The metadata of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionCover {
     pub(crate) title: String,
@@ -35,40 +35,40 @@ pub(crate) struct SessionCover {
     pub(crate) parent: Option<String>,
     pub(crate) created: Option<Timestamp>,
     pub(crate) updated: Option<Timestamp>,
-    /// When it is exported.
+    /// The time of the export.
     pub(crate) now: Timestamp,
 }
 
-/// Somebody who speaks.
+/// A speaker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SpeakerStats {
     pub(crate) name: String,
     pub(crate) role: SpeakerRole,
-    /// How often.
+    /// The number of entries.
     pub(crate) entries: u64,
 }
 
-/// What a first look at a session tells: how much there is, who speaks, and where chapters and scenes begin.
+/// The result of a first pass: the amount of text, the speakers, and the starts of chapters and scenes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionOutline {
-    /// The marks, in the order of their turns.
+    /// The marks, ordered by turn.
     pub(crate) headings: Vec<Mark>,
     pub(crate) entries: u64,
     pub(crate) turns: u64,
-    /// When the first and the last entry were.
+    /// The times of the first and the last entry.
     pub(crate) times: Option<(Timestamp, Timestamp)>,
-    /// Those who speak, in the order in which they do.
+    /// The speakers, in order of appearance.
     pub(crate) speakers: Vec<SpeakerStats>,
 }
 
-/// Whether texts are for people, or exactly what is stored.
+/// Whether texts are made readable or kept exactly as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextMode {
     Shown,
     Exact,
 }
 
-/// A session that is exported, as far as it was chosen.
+/// A session to be exported, restricted to the chosen parts.
 pub(crate) struct ExportSource<'s> {
     pub(crate) summary: &'s SessionSummary,
     pub(crate) reader: &'s dyn SessionReader,
@@ -92,7 +92,7 @@ impl<'s> ExportSource<'s> {
         Ok(ExportSource { summary, reader, choices, masker, turns, texts })
     }
 
-    /// A text that may have several lines.
+    /// Returns a text that may have several lines.
     pub(crate) fn display_text(&self, text: String) -> String {
         let masked = self.masker.mask_text(text);
         match self.texts {
@@ -101,7 +101,7 @@ impl<'s> ExportSource<'s> {
         }
     }
 
-    /// A name.
+    /// Returns a name.
     pub(crate) fn display_name(&self, name: String) -> String {
         let masked = self.masker.mask_text(name);
         match self.texts {
@@ -124,13 +124,13 @@ impl<'s> ExportSource<'s> {
         }
     }
 
-    /// Whether an entry is part of the export.
+    /// Returns whether an entry is part of the export.
     fn includes(&self, entry: &Entry) -> bool {
         let says_something = self.texts == TextMode::Exact || !entry.text.trim().is_empty();
         says_something && self.choices.includes(entry)
     }
 
-    /// Looks at the whole session once.
+    /// Scans the whole session once.
     pub(crate) fn outline(
         &self,
         mut step: impl FnMut(u64) -> Result<(), ExportError>,
@@ -162,7 +162,7 @@ impl<'s> ExportSource<'s> {
 
     fn note_speaker(&self, speakers: &mut Vec<SpeakerStats>, entry: &Entry) {
         let role = SpeakerRole::of(&entry.kind);
-        // A tool that answers is no speaker, nor is a thought another voice.
+        // Tools and thoughts are not speakers.
         if matches!(role, SpeakerRole::Answer | SpeakerRole::Call | SpeakerRole::Thought) {
             return;
         }
@@ -177,7 +177,7 @@ impl<'s> ExportSource<'s> {
         }
     }
 
-    /// The marks of the turns that are exported, and the scenes that the state tells of.
+    /// Returns the marks of the exported turns, and the scenes found in state changes.
     fn headings(&self) -> Result<Vec<Mark>, SessionError> {
         let mut headings = self.reader.marks()?;
         headings.retain(|mark| self.turns.contains(&mark.turn));
@@ -193,7 +193,7 @@ impl<'s> ExportSource<'s> {
             mark.name = self.display_name(std::mem::take(&mut mark.name));
             mark.description = self.display_text(std::mem::take(&mut mark.description));
         }
-        // Of those at the same turn, what is larger begins first.
+        // Of marks at the same turn, the larger unit comes first.
         let rank = |kind: &MarkKind| match kind {
             MarkKind::Chapter => 0,
             MarkKind::Scene => 1,
@@ -203,7 +203,7 @@ impl<'s> ExportSource<'s> {
         Ok(headings)
     }
 
-    /// The session piece by piece.
+    /// Returns the session piece by piece.
     pub(crate) fn pieces(&self, outline: &SessionOutline) -> Result<PieceStream<'_>, SessionError> {
         let wants_changes = self.choices.snapshots && self.choices.speaker.is_none();
         let changes = match wants_changes {
@@ -223,12 +223,12 @@ impl<'s> ExportSource<'s> {
         })
     }
 
-    /// The state after the last turn that is exported, scope by scope, as text.
+    /// Returns the state after the last exported turn, scope by scope, as text.
     pub(crate) fn last_state(&self) -> Vec<(String, String)> {
         if !self.choices.snapshots || self.choices.speaker.is_some() {
             return Vec::new();
         }
-        // Not every layout knows the state of every turn, and a story is one without it.
+        // Not every format has the state of every turn, and the export is useful without it.
         let Ok(state) = self.reader.state(Some(*self.turns.end())) else { return Vec::new() };
         let shown = state.scopes.into_iter().filter_map(|(name, tree)| {
             let text = tree.to_text(&Spelling::PRETTY_RAW);
@@ -243,7 +243,7 @@ impl<'s> ExportSource<'s> {
     }
 }
 
-/// The scene that begins with a change: the whole of it is new.
+/// Returns the scene that a change starts, if it replaces the whole scene.
 fn scene(change: &StateChange) -> Option<Mark> {
     let whole = change.delta.op == DeltaOp::Set && change.delta.path.segments().is_empty();
     let value = change.delta.value.as_ref().filter(|_| whole && change.scope == SCENE)?;
@@ -261,24 +261,24 @@ fn scene(change: &StateChange) -> Option<Mark> {
     })
 }
 
-/// The pieces of a session, one after the other.
+/// A stream of the pieces of a session.
 pub(crate) struct PieceStream<'s> {
     source: &'s ExportSource<'s>,
     entries: Box<dyn RecordStream<Item = Entry> + 's>,
     changes: Option<Box<dyn RecordStream<Item = StateChange> + 's>>,
-    /// A change that was read and belongs to a later turn.
+    /// A change that was read ahead and belongs to a later turn.
     next_change: Option<StateChange>,
-    /// The marks that were not reached yet.
+    /// The marks that are not reached yet.
     headings: VecDeque<Mark>,
     turn: Option<u64>,
     ready: VecDeque<ExportPiece>,
     is_over: bool,
-    /// What was noticed on the way.
+    /// The findings so far.
     pub(crate) findings: Vec<Finding>,
 }
 
 impl PieceStream<'_> {
-    /// The next piece.
+    /// Returns the next piece.
     pub(crate) fn next(&mut self) -> Option<Result<ExportPiece, SessionError>> {
         loop {
             if let Some(piece) = self.ready.pop_front() {
@@ -334,7 +334,7 @@ impl PieceStream<'_> {
         Ok(())
     }
 
-    /// The marks before an entry: those of earlier turns, of its turn, and its own.
+    /// Adds the marks before an entry: those of earlier turns, of its turn, and its own.
     fn headings_of(&mut self, entry: &Entry) {
         let mut later = Vec::new();
         while let Some(mark) = self.headings.pop_front_if(|mark| mark.turn <= entry.turn) {
@@ -351,7 +351,7 @@ impl PieceStream<'_> {
         }
     }
 
-    /// The changes up to and with a turn, a piece for each turn.
+    /// Adds the changes up to and including a turn, one piece per turn.
     fn changes_through(&mut self, last: u64) -> Result<(), SessionError> {
         let Some(changes) = &mut self.changes else { return Ok(()) };
         let mut group: Option<TurnChanges> = None;
@@ -376,7 +376,7 @@ impl PieceStream<'_> {
             line.place = self.source.display_name(line.place);
             line.before = line.before.map(|text| self.source.display_name(text));
             line.after = line.after.map(|text| self.source.display_name(text));
-            // A scene that begins is a heading, and what stays as it is needs no words.
+            // The start of a scene is a heading already, and an unchanged value is not shown.
             if scene(&change).is_none() && (line.op != DeltaOp::Set || line.before != line.after) {
                 group.lines.push(line);
             }

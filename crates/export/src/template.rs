@@ -1,8 +1,8 @@
-//! The user's own templates, for the custom style.
+//! User templates for the custom style.
 //!
-//! A template is a file of macros: `begin`, `heading`, `turn`, `entry`, `changes` and `end`. Each is called for what it is
-//! named after, with one value that tells about it; those that are missing write nothing. Templates reach neither files
-//! nor the network, and one that runs for too long is stopped.
+//! A template is a file of macros: `begin`, `heading`, `turn`, `entry`, `changes` and `end`. Each macro is called with
+//! one value that describes its piece; missing macros write nothing. Templates can access neither files nor the
+//! network, and a template that runs too long is stopped.
 
 use everturn::markup;
 use everturn::model::Mark;
@@ -16,10 +16,10 @@ use crate::options::{ExportOptions, ExportStyle};
 use crate::piece::{ExportPiece, Message, TurnChanges};
 use crate::source::{SessionCover, SessionOutline};
 
-/// How many steps a macro may take.
+/// The maximum number of steps of a macro.
 const FUEL: u64 = 2_000_000;
 
-/// What a template is called from within.
+/// The name of the template within itself.
 const NAME: &str = "template";
 
 pub(crate) struct TemplateWriter {
@@ -74,7 +74,7 @@ impl TemplateWriter {
         Ok(TemplateWriter { environment, name, language, session: Value::UNDEFINED })
     }
 
-    /// Calls a macro of the template, if it has it.
+    /// Calls a macro of the template, if it exists.
     fn call(&self, name: &str, value: Value) -> Result<String, ExportError> {
         let run = || -> Result<String, Error> {
             let template = self.environment.get_template(&self.name)?;

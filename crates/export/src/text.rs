@@ -1,4 +1,4 @@
-//! Plain text, 80 columns wide.
+//! Writes plain text, 80 columns wide.
 
 use everturn::model::{Mark, MarkKind};
 
@@ -12,14 +12,14 @@ use unicode_width::UnicodeWidthStr;
 
 const WIDTH: usize = 80;
 
-/// How wide what things are called may be.
+/// The maximum width of labels.
 const LABEL: usize = 11;
 
 pub(crate) struct PlainTextWriter<'c> {
     choices: &'c ExportOptions,
 }
 
-/// Lines with something before each; lines that are empty stay so.
+/// Prefixes each line; empty lines stay empty.
 fn indented(text: &str, before: &str) -> String {
     let lines = wrap_text(text.trim_end(), WIDTH - before.width());
     let line = |line: &String| match line.is_empty() {
@@ -29,7 +29,7 @@ fn indented(text: &str, before: &str) -> String {
     lines.iter().map(line).collect()
 }
 
-/// A title with a line below it.
+/// Returns a title with a line below it.
 fn underlined(title: &str, line: &str) -> String {
     let lines = wrap_text(title, WIDTH);
     let width = lines.iter().map(|line| line.width()).max().unwrap_or(0).max(1);

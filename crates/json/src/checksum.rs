@@ -1,8 +1,8 @@
-//! The one checksum of the code base: CRC-64/NVME, which finds every burst of errors up to 64 bits.
+//! The checksum that all crates use: CRC-64/NVME, which detects every burst error of up to 64 bits.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-/// A checksum that is fed piece by piece.
+/// An incremental checksum.
 #[derive(Debug)]
 pub struct Checksum(Digest);
 
@@ -13,23 +13,23 @@ impl Default for Checksum {
 }
 
 impl Checksum {
-    /// The checksum of nothing.
+    /// The checksum of no bytes.
     pub fn new() -> Checksum {
         Checksum(Digest::new(CrcAlgorithm::Crc64Nvme))
     }
 
-    /// Takes in the next bytes.
+    /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The checksum of what was added so far.
+    /// The checksum of all bytes so far.
     pub fn value(&self) -> u64 {
         self.0.finalize()
     }
 }
 
-/// The checksum over the parts, one after the other.
+/// The checksum of the concatenated parts.
 pub fn checksum(parts: &[&[u8]]) -> u64 {
     let mut sum = Checksum::new();
     parts.iter().for_each(|part| sum.update(part));

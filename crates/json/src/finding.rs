@@ -1,4 +1,4 @@
-//! What a reader noticed about a file: the place, what is wrong, in words.
+//! [`Finding`]: a problem in a file, with its position, its [`FindingCode`] and a message.
 
 mod remedy;
 
@@ -6,20 +6,20 @@ use std::fmt;
 
 use crate::names::FilePath;
 
-/// One thing that is wrong with a stored file.
+/// One problem in a stored file.
 ///
 /// A finding never stops a reader: everything else in the file still loads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The file, relative to the root that was read.
     pub file: FilePath,
-    /// The line, counted from 1, where the file has lines and the count is known.
+    /// The line, counted from 1, if the file has lines and the number is known.
     pub line: Option<u64>,
-    /// The byte at which the trouble starts, counted from 0.
+    /// The offset of the problem, counted from 0.
     pub offset: Option<u64>,
-    /// What kind of trouble it is.
+    /// The kind of problem.
     pub code: FindingCode,
-    /// The same in words, with the detail.
+    /// A description with details.
     pub message: String,
 }
 
@@ -33,7 +33,7 @@ macro_rules! codes {
         }
 
         impl $name {
-            /// Every code there is.
+            /// All codes.
             pub const ALL: &[$name] = &[$($name::$variant,)*];
 
             /// The text that `--json` prints and the documentation explains.
@@ -63,131 +63,131 @@ codes! {
     BadDocument = "bad-document",
     /// A document without any content, as after a power cut.
     EmptyDocument = "empty-document",
-    /// An object that has the same key twice; readers see the last one.
+    /// An object has the same key twice; readers use the last one.
     DuplicateKey = "duplicate-key",
     /// A name that Everturn refuses to use.
     BadName = "bad-name",
-    /// A symbolic link that leads out of the root.
+    /// A symbolic link that points out of the root.
     LinkOutside = "link-outside",
     /// A file or directory that could not be read.
     Unreadable = "unreadable",
-    /// Something is in the way of a commit that is in the log of a dead process only.
+    /// Something blocks the replay of a commit that is only in the log of a dead process.
     CannotReplay = "cannot-replay",
     /// A write-ahead log that cannot be read.
     BadLog = "bad-log",
-    /// Bytes that are no record and were moved to the quarantine.
+    /// Bytes that are not a record and were moved to the quarantine.
     SetAside = "set-aside",
-    /// Whole records or a document that left a file and are kept in the quarantine.
+    /// Whole records or a document that were removed from a file and are kept in the quarantine.
     Quarantined = "quarantined",
-    /// A record that its file should not have: fields are missing or make no sense.
+    /// A record that does not belong in its file: fields are missing or invalid.
     BadRecord = "bad-record",
-    /// The metadata of a session are missing or cannot be used.
+    /// The metadata of a session are missing or unusable.
     BadMetadata = "bad-metadata",
-    /// A snapshot that cannot be used; an older one is.
+    /// An unusable snapshot; an older one is used.
     BadSnapshot = "bad-snapshot",
-    /// A change that does not fit the state to which it should be applied.
+    /// A change that does not match the state that it should be applied to.
     BadChange = "bad-change",
     /// A file that another program changed after a commit that was replayed.
     ChangedByOthers = "changed-by-others",
-    /// A session has no metadata, as some programs leave it.
+    /// A session without metadata, as some programs leave it.
     NoMetadata = "no-metadata",
-    /// The metadata of a session say something that its files do not bear out.
+    /// The metadata of a session contradict its files.
     WrongMetadata = "wrong-metadata",
     /// A document belongs to another session, or to a directory of another status.
     WrongPlace = "wrong-place",
-    /// A session stands in more than one directory.
+    /// A session is in more than one directory.
     SessionTwice = "session-twice",
-    /// A file that should be there is not.
+    /// A required file is missing.
     MissingFile = "missing-file",
-    /// A file that has no place in a session.
+    /// A file that does not belong to a session.
     UnknownFile = "unknown-file",
-    /// A turn that is there more than once.
+    /// A turn occurs more than once.
     DuplicateTurn = "duplicate-turn",
-    /// Turns that are not there although later ones are.
+    /// Turns are missing although later ones exist.
     MissingTurns = "missing-turns",
-    /// Lines that are not in the order of their turns.
+    /// Lines are not in the order of their turns.
     TurnOrder = "turn-order",
-    /// A turn that was written again, with the same time; the later line counts.
+    /// A turn was written again, with the same time; the later line counts.
     SupersededTurn = "superseded-turn",
-    /// Turns whose numbers start again, as when a program resumes without knowing the last one.
+    /// Turn numbers start again, as when a program resumes without knowing the last one.
     RestartedTurns = "restarted-turns",
-    /// A line of a turn that its file should not have, going by the name of the file.
+    /// A line of a turn that is outside the range in the file's name.
     WrongRange = "wrong-range",
-    /// Two files of a log that are about the same turns, going by their names.
+    /// Two files of a log have names with overlapping ranges of turns.
     FileOverlap = "file-overlap",
-    /// The id of an event or a change that is there more than once.
+    /// The ID of an event or a change occurs more than once.
     DuplicateId = "duplicate-id",
-    /// The id of an event or a change that tells another turn.
+    /// The ID of an event or a change contradicts its turn.
     WrongId = "wrong-id",
     /// A change whose turn or event does not exist.
     DanglingChange = "dangling-change",
-    /// A snapshot says something about itself that is not so.
+    /// The metadata of a snapshot are wrong.
     SnapshotFacts = "snapshot-facts",
-    /// A snapshot does not follow from the one before it and the changes since then.
+    /// A snapshot does not follow from the previous one and the changes since then.
     SnapshotDiffers = "snapshot-differs",
     /// A state file does not follow from the changes.
     StateDiffers = "state-differs",
-    /// A character or an area that is named and does not exist.
+    /// A referenced character or area does not exist.
     UnknownReference = "unknown-reference",
-    /// The file of a scene that is over does not follow from the changes.
+    /// The file of an ended scene does not follow from the changes.
     SceneDiffers = "scene-differs",
-    /// The turns of a scene make no sense.
+    /// The turns of a scene are invalid.
     SceneRange = "scene-range",
     /// A turn belongs to a scene that does not exist.
     MissingScene = "missing-scene",
-    /// More than a hundred turns lie between two snapshots.
+    /// More than a hundred turns are between two snapshots.
     NoSnapshot = "no-snapshot",
-    /// An index that does not say what the logs say.
+    /// An index that does not match the logs.
     StaleIndex = "stale-index",
-    /// A file is larger than it should be.
+    /// A file is larger than its target size.
     SizeOverTarget = "size-over-target",
-    /// A file is larger than it may be.
+    /// A file is larger than its maximum size.
     SizeOverMax = "size-over-max",
-    /// The session from which this one was made is not there.
+    /// The parent of this session is missing.
     MissingParent = "missing-parent",
-    /// A session of a later version, which is not looked into.
+    /// A session of a newer version, which is not read.
     NewerVersion = "newer-version",
-    /// The index of a home's sessions cannot be used; the sessions are looked up by their files.
+    /// The index of a home's sessions is unusable; the sessions are found by their files.
     BadIndex = "bad-index",
-    /// A tool that was called and never answered, or an answer that nobody asked for.
+    /// A tool call without a result, or a result without a call.
     OrphanCall = "orphan-call",
-    /// A file with secrets that others may read.
+    /// A file with secrets that other users can read.
     OpenSecret = "open-secret",
-    /// A setting that is not what it may be.
+    /// A setting with an invalid value.
     BadSetting = "bad-setting",
     /// A tag that should change a tool and was not understood; it stays in the text.
     OddTag = "odd-tag",
-    /// A record that follows one that is not there; it is read after the one before it.
+    /// A record whose parent is missing; it is read after the previous record.
     DanglingParent = "dangling-parent",
-    /// A part of a message that is not there.
+    /// A part of a missing message.
     OrphanPart = "orphan-part",
-    /// A message does not say what the version of it that was chosen says.
+    /// The text of a message differs from its selected version.
     ChoiceDiffers = "choice-differs",
-    /// A record that is too long to be held.
+    /// A record that is too large for memory.
     TooLarge = "too-large",
-    /// Nothing says whose directory that of a project is, or what says so does not fit it.
+    /// The owner of a project directory is unknown, or the stored owner does not match it.
     NoProject = "no-project",
-    /// A change of a tool has set something off, as its definition says.
+    /// A change of a tool has fired a trigger in its definition.
     Triggered = "triggered",
-    /// A turn, or a part of it, was lost, and a repair has put something in its place that says so.
+    /// A turn, or a part of it, was lost, and a repair has inserted a placeholder.
     LostTurn = "lost-turn",
-    /// A turn of which there were two different records; a repair has put one into the other.
+    /// A turn had two different records, which a repair has merged.
     TwinTurn = "twin-turn",
-    /// The state has changed in a way that no change tells.
+    /// The state has changed without a recorded change.
     UnexplainedChange = "unexplained-change",
 }
 
-/// How much a [`Finding`] matters.
+/// The severity of a [`Finding`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// Nothing is lost; somebody may want to know.
+    /// Nothing is lost, but it may be of interest.
     Warning,
     /// Something is wrong.
     Finding,
 }
 
 impl Severity {
-    /// The word that `--json` prints.
+    /// The name that `--json` prints.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -198,7 +198,7 @@ impl Severity {
 }
 
 impl FindingCode {
-    /// How much it matters.
+    /// The severity of the code.
     #[must_use]
     pub fn severity(self) -> Severity {
         match self {

@@ -1,16 +1,16 @@
-//! The one JSON grammar of the code base: RFC 8259, strict, without recursion.
+//! The JSON grammar that all crates use: RFC 8259, strict, without recursion.
 //!
-//! [`Scanner`] is a state machine that is fed bytes as they come and says where a value ends, or where
-//! and why the text cannot be JSON. It keeps one bit per level of nesting, so neither a long value nor
-//! a deep one costs memory. The functions on slices ([`value_end`], [`entries`], [`duplicate_keys`])
-//! run the same machine and learn the places of keys and values from it.
+//! [`Scanner`] is an incremental state machine that reports where a value ends, or where and why the text is not JSON.
+//! It needs one bit per level of nesting, so neither long nor deep values cost memory. The functions on slices
+//! ([`value_end`], [`entries`], [`duplicate_keys`]) run the same machine and get the positions of keys and values from
+//! it.
 //!
-//! What the grammar leaves to others:
+//! The grammar does not check:
 //!
-//! - Bytes of 0x80 and above are let through inside strings; whoever needs UTF-8 checks it.
-//! - An escape such as `\ud800` is half a character, but correct by the grammar, and is kept as it is.
-//! - The same key may come twice in an object; [`duplicate_keys`] finds where.
-//! - Numbers may have any size and any number of digits.
+//! - UTF-8: bytes of 0x80 and above are accepted inside strings; a caller that needs UTF-8 checks it.
+//! - Surrogates: an escape such as `\ud800` is half a character, but valid by the grammar, and is preserved.
+//! - Duplicate keys in an object: [`duplicate_keys`] finds them.
+//! - Numbers: they may have any size and any number of digits.
 
 mod byte_search;
 mod containers;

@@ -1,6 +1,6 @@
 //! JSON and JSONL scanning, file names, and findings.
 //!
-//! - [`names`]: names, paths and ids, validated on construction: [`names::FilePath`], [`names::SessionId`].
+//! - [`names`]: names, paths and IDs, validated on construction: [`names::FilePath`], [`names::SessionId`].
 //! - [`finding`]: a problem that a reader reports about a file: [`finding::Finding`] and its [`finding::FindingCode`].
 //! - [`json`]: the JSON grammar, as an incremental [`json::Scanner`] without recursion.
 //! - [`jsonl`]: JSONL files: a [`jsonl::JsonlScan`] reads a [`jsonl::ByteSource`] forwards, backwards, and at its end.

@@ -1,7 +1,7 @@
-//! Names that are safe to put on a disk: checked once, when they are made.
+//! Names that are safe on disk, validated on construction.
 //!
-//! A [`Name`] is one component of a path, a [`FilePath`] a relative path below a root, and the ids are
-//! names with a meaning. Nothing below this module ever sees an unchecked name.
+//! A [`Name`] is one component of a path, a [`FilePath`] a relative path below a root, and the IDs are names with a
+//! meaning. All layers above use only validated names.
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -23,10 +23,10 @@ pub const MAX_PATH_BYTES: usize = 3072;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// There is nothing in it.
+    /// It is empty.
     #[error("a name must not be empty")]
     Empty,
-    /// It is `.` or `..`, or an id that contains `..`.
+    /// It is `.` or `..`, or an ID that contains `..`.
     #[error("name {name:?} could climb out of its directory")]
     Climbs {
         /// The name as given.
@@ -40,7 +40,7 @@ pub enum NameError {
         /// The first character that is not allowed.
         character: char,
     },
-    /// It is not text.
+    /// It is not UTF-8.
     #[error("name {name:?} is not UTF-8")]
     NotUtf8 {
         /// The name, as far as it can be shown.
@@ -55,14 +55,14 @@ pub enum NameError {
     /// It is too long.
     #[error("name of {bytes} bytes is too long, the most is {most}: {start:?}…")]
     TooLong {
-        /// How it begins.
+        /// Its first characters.
         start: String,
         /// Its length.
         bytes: usize,
-        /// The length that is allowed.
+        /// The maximum length.
         most: usize,
     },
-    /// It starts at the root of a file system.
+    /// It is an absolute path.
     #[error("path {path:?} is absolute; paths here are relative to the root")]
     Absolute {
         /// The path as given.
@@ -74,7 +74,7 @@ fn too_long(text: &str, most: usize) -> NameError {
     NameError::TooLong { start: text.chars().take(40).collect(), bytes: text.len(), most }
 }
 
-/// Device names that Windows reserves in every directory, whatever the extension.
+/// Whether Windows reserves a name for a device, in every directory and with any extension.
 fn is_reserved(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).trim_end();
     let is = |name: &&str, stem: &str| name.eq_ignore_ascii_case(stem);
@@ -120,7 +120,7 @@ fn check_name(name: &str) -> Result<(), NameError> {
 pub struct Name(String);
 
 impl Name {
-    /// Checks `text` and makes it a name.
+    /// Validates `text` as a name.
     pub fn parse(text: &str) -> Result<Name, NameError> {
         check_name(text)?;
         Ok(Name(text.to_owned()))
@@ -163,7 +163,7 @@ impl FilePath {
         FilePath::default()
     }
 
-    /// Checks every component of `text`; an empty text is the root.
+    /// Validates every component of `text`; an empty text is the root.
     pub fn parse(text: &str) -> Result<FilePath, NameError> {
         if text.is_empty() {
             return Ok(FilePath::root());
@@ -188,12 +188,12 @@ impl FilePath {
         }
     }
 
-    /// The path of `name`, which is known to be good, in this directory.
+    /// The path of `name`, which is known to be valid, in this directory.
     pub fn join_static(&self, name: &'static str) -> FilePath {
         Name::parse(name).map_or_else(|_| self.clone(), |name| self.join(&name))
     }
 
-    /// The directory that holds this path; the root has none.
+    /// The parent directory; the root has none.
     #[must_use]
     pub fn parent(&self) -> Option<FilePath> {
         parent_of(&self.0).map(|parent| FilePath(parent.into()))
@@ -210,7 +210,7 @@ impl FilePath {
         std::iter::successors(self.parent(), FilePath::parent)
     }
 
-    /// Whether this path is `scope` or lies below it.
+    /// Whether this path is `scope` or below it.
     #[must_use]
     pub fn is_within(&self, scope: &FilePath) -> bool {
         scope.is_root()
@@ -220,17 +220,17 @@ impl FilePath {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Where this path, if it lies within `from`, lies after `from` became `to`.
+    /// The path after `from` was renamed to `to`; `None` if it is not within `from`.
     #[must_use]
     pub fn rebased(&self, from: &FilePath, to: &FilePath) -> Option<FilePath> {
         let rest = self.is_within(from).then(|| self.0.get(from.0.len()..)).flatten()?;
         Some(FilePath(format!("{}{rest}", to.0).into()))
     }
 
-    /// A name that stands for the whole path in a single directory, and ends with `suffix`.
+    /// A name for the whole path within a single directory, with `suffix` at its end.
     ///
-    /// Different paths have different names; `/` and `%` are escaped, and of a long path the end is kept
-    /// beside a checksum of the whole.
+    /// Different paths have different names; `/` and `%` are escaped, and a long path is reduced to its end and a
+    /// checksum of the whole.
     #[must_use]
     pub fn flat_name(&self, suffix: &str) -> Name {
         const SUM_DIGITS: usize = 17;
@@ -268,12 +268,12 @@ impl Borrow<str> for FilePath {
     }
 }
 
-/// Paths, asked for what lies at, above and below another path.
+/// A set of paths that is queried for ancestors and descendants of a path.
 #[derive(Debug, Default)]
 pub struct PathSet(BTreeSet<FilePath>);
 
 impl PathSet {
-    /// Whether a path of the set is `path`, lies below it or above it.
+    /// Whether a path of the set is `path`, an ancestor or a descendant of it.
     pub fn overlaps(&self, path: &FilePath) -> bool {
         if self.0.is_empty() {
             return false;
@@ -283,7 +283,7 @@ impl PathSet {
         if above.any(|path| self.0.contains(path)) {
             return true;
         }
-        // What lies below follows in the order, perhaps after names that only begin in the same way.
+        // Descendants follow in the order, perhaps after names that only have the same prefix.
         let after = (Bound::Excluded(text), Bound::Unbounded);
         let mut following = self.0.range::<str, _>(after);
         following
@@ -292,7 +292,7 @@ impl PathSet {
             .any(|next| next.is_within(path))
     }
 
-    /// Forgets all paths.
+    /// Removes all paths.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -315,7 +315,7 @@ impl fmt::Display for FilePath {
     }
 }
 
-/// The path of names that are known to be good.
+/// The path of names that are known to be valid.
 #[must_use]
 pub fn join_names(dir: &FilePath, names: &[&str]) -> FilePath {
     names.iter().fold(dir.clone(), |dir, name| match Name::parse(name) {
@@ -324,7 +324,7 @@ pub fn join_names(dir: &FilePath, names: &[&str]) -> FilePath {
     })
 }
 
-/// Declares id types: names with a meaning, so that one kind is never taken for another.
+/// Declares ID types: names with a meaning, so that one kind is never used for another.
 macro_rules! ids {
     ($($(#[$doc:meta])* $id:ident,)*) => {$(
         $(#[$doc])*
@@ -332,7 +332,7 @@ macro_rules! ids {
         pub struct $id(Name);
 
         impl $id {
-            /// Checks `text` and makes it an id. Unlike a plain name, an id has no `..` anywhere.
+            /// Validates `text` as an ID. Unlike a plain name, an ID never contains `..`.
             pub fn parse(text: &str) -> Result<$id, NameError> {
                 if text.contains("..") {
                     return Err(NameError::Climbs { name: text.to_owned() });
@@ -340,13 +340,13 @@ macro_rules! ids {
                 Name::parse(text).map($id)
             }
 
-            /// The id as text.
+            /// The ID as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 self.0.as_str()
             }
 
-            /// The id as the name of a file or directory, which it always can be.
+            /// The ID as the name of a file or directory, which it always is.
             #[must_use]
             pub fn as_name(&self) -> &Name {
                 &self.0
@@ -368,9 +368,9 @@ macro_rules! ids {
 }
 
 ids! {
-    /// The id of a session, in whatever layout.
+    /// The ID of a session of any format.
     SessionId,
-    /// The id of a scene in a game session.
+    /// The ID of a scene in a game session.
     SceneId,
 }
 

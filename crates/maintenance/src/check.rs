@@ -1,10 +1,10 @@
-//! What is wrong with the files of a directory, whatever program they belong to.
+//! Checks the files of a directory, whatever program they belong to.
 //!
-//! Files named `*.jsonl` and `*.ndjson` are read as lines, files named `*.json` as documents; others are
-//! left alone. Where a directory is that of a session, a campaign, a project or plans, or a file is a chat log or a
-//! session of another program, what they say is looked at, too. Nothing is written, nothing stops at the first finding,
-//! and memory does not grow with the files, apart from their names and a few numbers for each record of another
-//! program. A session that is being written is looked at as it is between two commits.
+//! Files named `*.jsonl` and `*.ndjson` are read as lines, files named `*.json` as documents; others are ignored. Where
+//! a directory is a session, a campaign, a project or contains plans, or a file is a chat log or a session of another
+//! program, its contents are checked, too. Nothing is written, and a check does not stop at the first finding. Memory
+//! does not grow with the files, apart from their names and a few numbers for each record of another program. A session
+//! that is being written is checked as of a point between two commits.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -38,9 +38,9 @@ use everturn_value::document::Document;
 
 pub use everturn_session::finding_sink::{CheckStats, FindingSink};
 
-/// Checks a file, or a directory with all that is below it.
+/// Checks a file, or a directory with everything below it.
 ///
-/// What cannot be read is a finding, except for `start` itself.
+/// An unreadable file is a finding, except for `start` itself.
 pub fn check_path(
     disk: &Arc<dyn Disk>,
     start: &FilePath,
@@ -49,7 +49,7 @@ pub fn check_path(
     let stat = disk.stat(start).map_err(StoreError::io("look at", start))?;
     let Some(stat) = stat else { return Err(StoreError::Missing { path: start.clone() }) };
     let files = FileStore::open_read_only(Arc::clone(disk))?;
-    // With the commits that only the logs of dead processes have.
+    // Including the commits that exist only in the logs of dead processes.
     let (plain, disk) = (disk, files.read_disk()?);
     let recovery = files.take_findings();
     let store: Arc<dyn Store> = Arc::new(files);
@@ -74,7 +74,7 @@ pub fn check_path(
             }
             _ => checker.check_file(start),
         }
-        // A session that was moved meanwhile may not have been looked at where it is now.
+        // A session that was moved meanwhile may not have been checked at its new path.
         if !checker.moved {
             break;
         }
@@ -83,10 +83,10 @@ pub fn check_path(
     Ok(checker.checked)
 }
 
-/// How often everything is looked at again because sessions were moved meanwhile.
+/// How often the check is repeated because sessions were moved meanwhile.
 const MAX_TRIES: usize = 5;
 
-/// Whether a directory is Everturn's own, beside somebody's data; a root may have the same name.
+/// Whether a directory is Everturn's own, beside user data. A root may have the same name.
 fn is_own_dir(disk: &dyn Disk, dir: &FilePath) -> bool {
     let logs = FilePath::parse(&format!("{}/wal", dir.as_str()));
     let is_dir = |path: &FilePath| {
@@ -107,13 +107,13 @@ struct FileChecker<'a> {
     store: Arc<dyn Store>,
     watch: &'a mut dyn FindingSink,
     checked: CheckStats,
-    /// Files of the session at hand that were looked at with it.
+    /// Files of the current session that were checked with it.
     covered: BTreeSet<FilePath>,
-    /// Whether everything is looked at for the first time.
+    /// Whether this is the first pass.
     is_first: bool,
-    /// Whether something went away after it was listed.
+    /// Whether something was listed and then disappeared.
     moved: bool,
-    /// Files, and directories of sessions, that were looked at.
+    /// Files and session directories that were checked.
     done: HashSet<FilePath>,
 }
 
@@ -123,7 +123,7 @@ impl FileChecker<'_> {
         self.watch.finding(finding);
     }
 
-    /// Whether something that was listed is not there any more: another process has moved or removed it.
+    /// Whether a listed path no longer exists: another process has moved or removed it.
     fn is_gone(&mut self, path: &FilePath) -> bool {
         let is_gone = self.disk.stat(path).is_ok_and(|stat| stat.is_none());
         self.moved |= is_gone;
@@ -177,7 +177,7 @@ impl FileChecker<'_> {
         for entry in entries.filter(|entry| !is_unfinished_copy(&entry.name)) {
             let path = dir.join(&entry.name);
             match entry.kind {
-                // What a link leads to is looked at where it is.
+                // The target of a link is checked where it is.
                 FileKind::Dir if entry.linked => {}
                 FileKind::Dir if is_own_dir(self.disk, &path) => self.own_dir(dir, &path),
                 FileKind::Dir => self.check_dir(&path),
@@ -191,7 +191,7 @@ impl FileChecker<'_> {
         }
     }
 
-    /// Looks at a directory as a session, or a home of them, if it is one. Tells whether it is a session.
+    /// Checks a directory as a session, or as a home of sessions, if it is one. Returns whether it is a session.
     #[cfg_attr(
         not(any(feature = "agents", feature = "campaign", feature = "game")),
         expect(unused_variables, reason = "no format that is compiled in has directories")
@@ -247,21 +247,21 @@ impl FileChecker<'_> {
             self.moved = true;
             return;
         }
-        // What cannot be read as a session is looked at file by file, and says there why.
+        // If it cannot be read as a session, its files are checked one by one, which reports the reason.
         if let Ok(looked) = game::check_dir(&store, &place, self.watch) {
             self.checked.add(looked.checked);
             self.covered = looked.covered;
         }
     }
 
-    /// Some paths as they are between two commits, if that can be had.
+    /// A snapshot of some paths, if one can be taken.
     fn snapshot(&mut self, path: &FilePath, paths: &[FilePath]) -> Option<Arc<dyn Store>> {
         let taken = snapshot(&self.store, paths);
         taken.inspect_err(|error| self.report_unreadable(path, error)).ok()
     }
 
     #[cfg(feature = "campaign")]
-    /// Looks at a campaign: at its files, and at what they say about each other.
+    /// Checks a campaign: its files, and their references to each other.
     fn campaign(&mut self, id: &SessionId, dir: &FilePath) {
         let Some(store) = self.snapshot(dir, std::slice::from_ref(dir)) else { return };
         let checked = match campaign::check_dir(&store, id, dir, self.watch) {
@@ -275,7 +275,7 @@ impl FileChecker<'_> {
     }
 
     #[cfg(feature = "agents")]
-    /// Looks at a session of a home: at its metadata and its messages.
+    /// Checks a session of a home: its metadata and its messages.
     fn linggen(&mut self, dir: &FilePath) {
         let Some(store) = self.snapshot(dir, std::slice::from_ref(dir)) else { return };
         let checked = match linggen::check_dir(&store, dir, self.watch) {
@@ -289,7 +289,7 @@ impl FileChecker<'_> {
     }
 
     #[cfg(feature = "agents")]
-    /// Reports what was found in a directory.
+    /// Reports the findings of a directory.
     fn all(&mut self, dir: &FilePath, findings: Result<Vec<Finding>, linggen::LinggenError>) {
         match findings {
             Ok(findings) => findings.into_iter().for_each(|finding| self.report(finding)),
@@ -297,10 +297,10 @@ impl FileChecker<'_> {
         }
     }
 
-    /// Everturn's own directory is nobody's data; but its logs may hold some.
+    /// Everturn's own directory contains no user data, but its logs may.
     fn own_dir(&mut self, root: &FilePath, own: &FilePath) {
         if !root.is_root() {
-            // The logs of a root within the root speak of paths that are not ours.
+            // The logs of a nested root refer to paths of that root.
             return;
         }
         if let Err(error) = self.disk.list(own) {
@@ -332,7 +332,7 @@ impl FileChecker<'_> {
                 if let Some(findings) = game::check_archive(&self.store, path) {
                     self.watch.file(path);
                     self.checked.files += 1;
-                    // Of one that was unpacked meanwhile nothing is true.
+                    // The findings of an archive that was unpacked meanwhile are obsolete.
                     if !self.is_gone(path) {
                         findings.into_iter().for_each(|finding| self.report(finding));
                     }
@@ -352,7 +352,7 @@ impl FileChecker<'_> {
         }
     }
 
-    /// Whether a file is the journal of a chat log, which is looked at with it.
+    /// Whether a file is the journal of a chat log, which is checked with it.
     #[cfg(feature = "chat")]
     fn is_chat_journal(&self, path: &FilePath) -> bool {
         chatlog::journal_of_chat_log(&self.store, path)
@@ -363,13 +363,13 @@ impl FileChecker<'_> {
         false
     }
 
-    /// Looks at a document as a chat log, with its journal, if it is one that can be read.
+    /// Checks a document as a chat log, with its journal, if it is a readable one.
     #[cfg(feature = "chat")]
     fn chat_log(&mut self, path: &FilePath) -> bool {
         if !chatlog::is_document(&self.store, path).is_ok_and(|is| is) {
             return false;
         }
-        // What cannot be read as a chat log is looked at as a document, and says there why.
+        // If it cannot be read as a chat log, it is checked as a document, which reports the reason.
         let Ok((findings, records)) = chatlog::check_log(&self.store, path) else { return false };
         self.checked.records += records;
         findings.into_iter().for_each(|finding| self.report(finding));
@@ -381,10 +381,10 @@ impl FileChecker<'_> {
         false
     }
 
-    /// Looks at a file as a session of another program, if it is one.
+    /// Checks a file as a session of another program, if it is one.
     #[cfg(feature = "external")]
     fn foreign(&mut self, path: &FilePath) -> bool {
-        // What cannot be read as a session is looked at as whatever else it is, and says there why.
+        // If it cannot be read as a session, it is checked like any other file, which reports the reason.
         let Ok(Some(checked)) = foreign::check_file(&self.store, path) else { return false };
         self.checked.records += checked.records;
         checked.findings.into_iter().for_each(|finding| self.report(finding));

@@ -1,11 +1,11 @@
-//! Sessions of one layout made into sessions of another, with a report of what became of each entry.
+//! Converts sessions between formats, with a report of what happened to each entry.
 //!
-//! A session is read through the common view alone and built in memory; then it is read back there, compared, and
-//! written in one commit; then it is read back from where it was written and compared again. The original is never
-//! touched.
+//! A session is read through the common model only and built in memory, read back there and compared, then written in
+//! one commit, read back from disk and compared again. The original is never changed. [`Conversion`] makes a
+//! [`ConversionPlan`], which contains the [`ConversionReport`].
 //!
-//! What the records of the new layout cannot say they carry in a member `everturn`, which other programs pass over.
-//! Converted back, a session is what it was.
+//! Whatever the records of the new format cannot express is carried in a member `everturn`, which other programs
+//! ignore. A session that is converted back equals the original.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -70,27 +70,27 @@ use source_session::SourceSession;
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// The layout of either session said no.
+    /// The format of either session failed.
     #[error(transparent)]
     Layout(#[from] SessionError),
-    /// There is nothing by that name that a session could be made into.
+    /// No such target.
     #[error("nothing is converted to {name:?}")]
     NoTarget {
         /// The name.
         name: String,
     },
-    /// What was written does not read as what it was made of.
+    /// The new session does not read back as the original.
     #[error("the new session does not read as the old one: {what}")]
     Different {
-        /// The first thing that is different.
+        /// The first difference.
         what: String,
     },
-    /// The new session was written, and something is wrong with it.
+    /// The new session was written, but is faulty.
     #[error("the new session was written to {path} and is left there")]
     Left {
-        /// Where it is.
+        /// Its path.
         path: FilePath,
-        /// What is wrong.
+        /// The fault.
         #[source]
         source: Box<ConvertError>,
     },
@@ -102,26 +102,26 @@ impl From<StoreError> for ConvertError {
     }
 }
 
-/// What a session is to be made into.
+/// The parameters of a conversion.
 #[derive(Debug, Clone, Copy)]
 pub struct Conversion<'c> {
-    /// The name of the layout.
+    /// The name of the target format.
     pub to: &'c str,
-    /// The id of the new session; that of the old one, if nothing.
+    /// The ID of the new session; by default that of the original.
     pub id: Option<&'c str>,
-    /// The directory that the new session works on, where the layout wants one; that of the old one, if nothing.
+    /// The working directory of the new session, if the format has one; by default that of the original.
     pub project: Option<&'c str>,
-    /// The directory that it works on if the old one says none either.
+    /// The working directory if the original has none either.
     pub dir: Option<&'c str>,
-    /// Which branch is converted; the main line, if nothing.
+    /// The branch that is converted; by default the main line.
     pub branch: Option<&'c str>,
 }
 
-/// The names of everything that sessions can be made into.
+/// The names of all targets.
 pub const TARGETS: &[&str] =
     &["campaign", "game", "codelia", "linggen", "chatlog", "claude-code", "codex", "sillytavern"];
 
-/// Makes sessions of a layout of ours.
+/// Creates sessions in one of Everturn's own formats.
 trait OwnTarget {
     /// Writes the session to an empty store.
     fn write(
@@ -132,7 +132,7 @@ trait OwnTarget {
         report: &mut ConversionReport,
     ) -> Result<SessionRef, SessionError>;
 
-    /// Tells others of the new session, which is there.
+    /// Registers the new session in indexes after it was written.
     fn register(
         &self,
         store: &Arc<dyn Store>,
@@ -143,18 +143,18 @@ trait OwnTarget {
         Ok(())
     }
 
-    /// What a program makes of an entry that knows only the layout, where that is not what its record says.
+    /// How a program that knows only the format misreads an entry, if it does.
     fn misread_as(&self, entry: &Entry) -> Option<&'static str> {
         let _ = entry;
         None
     }
 
-    /// Whether the session itself carries what belongs to all of it, and not its first record.
+    /// Whether the session itself carries what belongs to the whole session, instead of its first record.
     fn carries_session(&self) -> bool {
         false
     }
 
-    /// Whether the states of a session can be those of the new one.
+    /// Whether the new session can have the states of the original.
     fn takes_states(&self, story: &SourceSession) -> bool {
         let _ = story;
         false
@@ -181,20 +181,20 @@ fn native_target(name: &str) -> Option<&'static dyn native::NativeTarget> {
     })
 }
 
-/// Where a session is being built.
+/// A session being built.
 struct SessionDraft {
     store: Arc<dyn Store>,
     id: String,
     project: Option<String>,
     now: Timestamp,
-    /// Whether states become those of the new session.
+    /// Whether the new session gets the states of the original.
     states: bool,
-    /// What the session itself carries, as JSON, once that is known.
+    /// The JSON that the session itself carries, once it is known.
     carried: Option<String>,
 }
 
 impl SessionDraft {
-    /// Writes the marks, given the turn that each entry has now.
+    /// Writes the marks, given the new turn of each entry.
     fn put_marks(
         &self,
         story: &SourceSession,
@@ -226,7 +226,7 @@ impl SessionDraft {
 }
 
 impl Conversion<'_> {
-    /// Reads a session and makes the new one of it in memory. Nothing is written.
+    /// Reads a session and builds the new one in memory. Nothing is written.
     pub fn plan(
         &self,
         store: &Arc<dyn Store>,
@@ -239,7 +239,7 @@ impl Conversion<'_> {
         let (own, native) = (own_target(self.to), native_target(self.to));
         let mut report = ConversionReport::default();
         let story = SourceSession::read(store, layout, place, self.branch, &mut report)?;
-        // Some sessions know only the name of a directory that was made from the path.
+        // Some sessions know only a directory name that was derived from the path.
         let told = story.facts.project.as_deref().filter(|path| ProjectPath::parse(path).is_ok());
         let project = self.project.or(told).or(self.dir).map(str::to_owned);
         let wanted = plan::ConversionRequest { id: self.id, project, now };

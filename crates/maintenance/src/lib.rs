@@ -1,5 +1,10 @@
 //! Operations on sessions of every format.
 //!
+//! Most operations take a store, a [`SessionFormat`](everturn_session::format::SessionFormat) and a
+//! [`SessionRef`](everturn_session::model::SessionRef). [`check::check_path`] reports to a [`check::FindingSink`], and
+//! [`scan_files::scan_files`] to a [`scan_files::SecretSink`]. A [`scrub::ScrubReport`] and a
+//! [`retention::RetentionPlan`] describe changes before they are applied.
+//!
 //! - [`registry`]: the formats that are compiled in: [`registry::ALL`], [`registry::EXTERNAL`], [`registry::find`].
 //! - [`check`](mod@check): checks the files of a directory and the sessions among them.
 //! - `convert`: converts sessions to another format or to files of other programs; it needs every format.
@@ -7,8 +12,8 @@
 //! - [`scan_files`], [`scrub`]: find secrets in files and archives, and remove them from a session and all its copies.
 //! - [`retention`]: which sessions have expired, and which are pinned.
 //!
-//! Features select the formats: `game`, `campaign`, `agents`, `chat` and `external`. The crate depends on those formats,
-//! on `everturn-session` and on `everturn-secrets`. Only the front door and the programs are above it.
+//! Features select the formats: `game`, `campaign`, `agents`, `chat` and `external`. The crate depends on those
+//! formats, on `everturn-session` and on `everturn-secrets`. Only the front door and the programs are above it.
 
 pub mod registry;
 

@@ -1,8 +1,8 @@
-//! The layouts there are, each on one line.
+//! The registry of formats: [`ALL`], [`EXTERNAL`] and [`find`].
 
 use everturn_session::format::SessionFormat;
 
-/// Every layout that is compiled in.
+/// Everturn's own formats that are compiled in.
 pub static ALL: &[&dyn SessionFormat] = &[
     #[cfg(feature = "game")]
     &everturn_game::GameFormat,
@@ -16,15 +16,15 @@ pub static ALL: &[&dyn SessionFormat] = &[
     &everturn_chatlog::ChatFormat,
 ];
 
-/// The layouts of other programs, whose sessions are only ever read.
+/// The formats of other programs, whose sessions are read only.
 #[cfg(feature = "external")]
 pub static EXTERNAL: &[&dyn SessionFormat] = everturn_external::FORMATS;
 
-/// The layouts of other programs: the feature `external` has them.
+/// The formats of other programs: none without the feature `external`.
 #[cfg(not(feature = "external"))]
 pub static EXTERNAL: &[&dyn SessionFormat] = &[];
 
-/// The layout of that name, Everturn's own or foreign.
+/// The format of that name, Everturn's own or of another program.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn SessionFormat> {
     ALL.iter().chain(EXTERNAL).copied().find(|layout| layout.name() == name)

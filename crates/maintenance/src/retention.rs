@@ -1,8 +1,8 @@
-//! Which sessions need not stay: by when they were last active, how many there are, and how much room they take.
+//! Retention: selects expired sessions by their last activity, their number, and their size.
 //!
-//! When a session was last active is what its records say; the times of files are never looked at, so a copy, a
-//! backup or another program that touches them changes nothing. A plan says why each session is chosen. Applying it moves
-//! them to the trash, from which they can be had back; nothing here removes anything.
+//! The last activity is taken from the records of a session, never from file times, so copies, backups and programs
+//! that touch files have no effect. [`plan_retention`] makes a [`RetentionPlan`] with the reason for each session, and
+//! [`apply_plan`] moves the expired sessions to the trash, from which they can be restored. Nothing is purged.
 
 mod pins;
 
@@ -18,60 +18,60 @@ use everturn_store::Store;
 
 pub use pins::{Pin, is_pinned, list_pins, pin_session, unpin_session};
 
-/// What may stay. A session goes if any of the rules says so.
+/// The limits of retention. A session expires if it exceeds any of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RetentionPolicy {
-    /// Sessions that were not active for more than so many days go.
+    /// The most days since the last activity.
     pub days: Option<u32>,
-    /// Only so many stay, the last active ones.
+    /// The most sessions; the most recently active ones stay.
     pub count: Option<usize>,
-    /// Only so many bytes stay; those that were not active for the longest time go first.
+    /// The most bytes; the least recently active sessions expire first.
     pub bytes: Option<u64>,
 }
 
 impl RetentionPolicy {
-    /// Whether it says anything.
+    /// Whether it has no limits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == RetentionPolicy::default()
     }
 }
 
-/// A session, as far as a policy looks at it.
+/// The properties of a session that a policy considers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionCandidate {
-    /// The name of its layout.
+    /// The name of its format.
     pub layout: &'static str,
-    /// Where it is.
+    /// The ref of the session.
     pub place: SessionRef,
-    /// When something last happened in it, as its records say.
+    /// Its last activity, according to its records.
     pub active: Option<Timestamp>,
-    /// How many bytes its files have.
+    /// The size of its files in bytes.
     pub bytes: u64,
-    /// Whether somebody said that it is to stay.
+    /// Whether it is pinned.
     pub pinned: bool,
 }
 
-/// What a plan says about a session.
+/// The decision about a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionChoice {
     /// The session.
     pub candidate: RetentionCandidate,
-    /// Why it goes; nothing if it stays because no rule says anything about it.
+    /// Why it expires, or why it cannot; empty if no limit applies.
     pub why: Vec<String>,
-    /// Whether it goes.
+    /// Whether it expires.
     pub goes: bool,
 }
 
-/// What would become of every session.
+/// The decisions about all sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RetentionPlan {
-    /// The sessions, the last active ones first.
+    /// The sessions, most recently active first.
     pub choices: Vec<RetentionChoice>,
 }
 
 impl RetentionPlan {
-    /// Those that go.
+    /// The expired sessions.
     pub fn chosen(&self) -> impl Iterator<Item = &RetentionChoice> {
         self.choices.iter().filter(|choice| choice.goes)
     }
@@ -79,7 +79,7 @@ impl RetentionPlan {
 
 const DAY: i64 = 86_400;
 
-/// Makes a plan. Nothing is looked at but what is given.
+/// Makes a plan from its arguments alone.
 #[must_use]
 pub fn plan_retention(
     policy: &RetentionPolicy,
@@ -87,7 +87,7 @@ pub fn plan_retention(
     now: Timestamp,
 ) -> RetentionPlan {
     candidates.sort_by(|a, b| (b.active, &a.place).cmp(&(a.active, &b.place)));
-    // What stays whatever the rules say takes its room first.
+    // Sessions that cannot expire count first.
     let fixed = |it: &&RetentionCandidate| it.pinned || it.active.is_none();
     let mut room: u64 = candidates.iter().filter(fixed).map(|it| it.bytes).sum();
     let mut count = 0;
@@ -128,7 +128,7 @@ pub fn plan_retention(
     RetentionPlan { choices: candidates.into_iter().map(choose).collect() }
 }
 
-/// Looks at every session of these layouts. One that cannot be read has no time, and stays.
+/// Finds all sessions of these formats. An unreadable session has no time, and stays.
 pub fn find_candidates(
     store: &Arc<dyn Store>,
     layouts: &[&'static dyn SessionFormat],
@@ -158,7 +158,7 @@ fn read_candidate(
     })
 }
 
-/// When something last happened in a session: what its last turn says, or, if that is later, its metadata.
+/// The last activity of a session: the time of its last turn or of its metadata, whichever is later.
 pub fn last_activity(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -177,24 +177,24 @@ pub fn last_activity(
     };
     match last() {
         Ok(last) => told.max(last),
-        // A session of which the end cannot be read may have been active a moment ago.
+        // A session whose end cannot be read may have been active just now.
         Err(_) => None,
     }
 }
 
-/// What became of a session that was chosen.
+/// What happened to an expired session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionOutcome {
     /// The session.
     pub candidate: RetentionCandidate,
-    /// Its name in the trash; nothing if it stayed.
+    /// Its name in the trash; `None` if it stayed.
     pub trashed: Option<String>,
     /// Why it stayed, or what is left to do.
     pub note: Option<String>,
 }
 
-/// Moves what a plan has chosen to the trash, one session after the other. One that has changed since the plan was made,
-/// or was pinned, stays.
+/// Moves the expired sessions of a plan to the trash, one by one. A session that was changed or pinned since the plan
+/// was made stays.
 pub fn apply_plan(
     store: &Arc<dyn Store>,
     plan: &RetentionPlan,
@@ -264,7 +264,7 @@ mod tests {
         check(RetentionPolicy { days: Some(89), ..none }, &["old"]);
         check(RetentionPolicy { count: Some(2), ..none }, &["middle", "old"]);
         check(RetentionPolicy { count: Some(0), ..none }, &["future", "new", "middle", "old"]);
-        // What is pinned, and what says nothing, have 47 bytes.
+        // The pinned and the undated session have 47 bytes.
         check(RetentionPolicy { bytes: Some(47 + 35), ..none }, &["middle", "old"]);
         check(RetentionPolicy { bytes: Some(47 + 55), ..none }, &["old"]);
         check(RetentionPolicy { bytes: Some(47 + 45), ..none }, &["middle"]);

@@ -1,4 +1,4 @@
-//! Secrets in files: every plain file is looked through, archives too, in bounded memory.
+//! Finds secrets in files and archives, in bounded memory. A [`SecretSink`] receives each [`SecretFinding`].
 
 use std::sync::Arc;
 
@@ -9,53 +9,53 @@ use everturn_secrets::scan::{Certainty, MAX_SECRET_SPAN, SecretRules};
 use everturn_session::format::error_chain;
 use everturn_store::{Store, StoreError};
 
-/// How much of a file is held at once, besides what lies around a place.
+/// The number of bytes that are read at once.
 const WINDOW: usize = 4 << 20;
 
-/// Files in which keys are kept on purpose, for their owner alone.
+/// Owner-only files in which keys are kept on purpose.
 const VAULTS: &[&str] = &["auth.json", "credentials.json"];
 
-/// A secret in a file. What it is, is not told: a placeholder stands for it.
+/// A secret in a file, with a placeholder instead of its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretFinding {
     /// The file.
     pub file: FilePath,
-    /// The file in the archive, if the file is one.
+    /// The file in the archive, if the file is an archive.
     pub inside: Option<FilePath>,
-    /// The line, counted from 1, if the file is a text.
+    /// The line, counted from 1, if the file is text.
     pub line: Option<u64>,
-    /// The byte at which it begins.
+    /// The offset of its first byte.
     pub offset: u64,
-    /// What kind of secret it is.
+    /// The family of the secret.
     pub family: &'static str,
-    /// How sure that is.
+    /// How certain the match is.
     pub certainty: Certainty,
-    /// What would stand in its place.
+    /// The placeholder that would replace it.
     pub placeholder: String,
 }
 
-/// Who wants to know what is found, while files are looked through.
+/// Receives findings while files are scanned.
 pub trait SecretSink {
-    /// A secret was found.
+    /// Reports a secret.
     fn secret(&mut self, found: SecretFinding);
 
-    /// A file could not be looked through.
+    /// Reports a file that could not be scanned.
     fn unreadable(&mut self, finding: Finding);
 
-    /// A file is about to be looked through.
+    /// Reports that a file is about to be scanned.
     fn file(&mut self, file: &FilePath);
 }
 
-/// What was looked through.
+/// The statistics of a scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScanStats {
-    /// How many files.
+    /// The number of files.
     pub files: u64,
-    /// How many bytes, of archives those that are in them.
+    /// The number of bytes, for archives after decompression.
     pub bytes: u64,
-    /// How many secrets were found.
+    /// The number of secrets.
     pub secrets: u64,
-    /// How many files could not be looked through.
+    /// The number of files that could not be scanned.
     pub unreadable: u64,
 }
 
@@ -65,12 +65,12 @@ pub fn is_vault(file: &FilePath) -> bool {
     file.name().is_some_and(|name| VAULTS.contains(&name.as_str()))
 }
 
-/// The name of the directory in an archive, if the file is one.
+/// The name of the top directory in an archive; `None` if the file is not an archive.
 pub(crate) fn archive_top(file: &FilePath) -> Option<Name> {
     Name::parse(file.name()?.as_str().strip_suffix(".tar.gz")?).ok()
 }
 
-/// Looks through files. One that cannot be read is told, and does not hide the others.
+/// Scans files. An unreadable file is reported and does not hide the others.
 pub fn scan_files(
     store: &Arc<dyn Store>,
     files: &[FilePath],
@@ -117,8 +117,8 @@ impl FileScanner<'_> {
         Ok(())
     }
 
-    /// Looks through a file piece by piece. Of each window the middle counts, so that what stands around a place is
-    /// always seen.
+    /// Scans a file in overlapping windows. Only matches in the middle of a window count, so that the context of a
+    /// match is always visible.
     fn scan_plain(&mut self, file: &FilePath) -> Result<(), StoreError> {
         let mut place = ScanPosition::new(file, None);
         let mut held: Vec<u8> = Vec::new();
@@ -144,7 +144,7 @@ impl FileScanner<'_> {
         }
     }
 
-    /// Looks for secrets that begin in a part of what is held.
+    /// Finds the secrets that begin in a part of the held bytes.
     fn scan_window(&mut self, place: &mut ScanPosition, held: &[u8], part: std::ops::Range<usize>) {
         let mut counted = part.start;
         for hit in self.rules.find_bytes(held) {
@@ -169,14 +169,14 @@ impl FileScanner<'_> {
     }
 }
 
-/// How far a file was looked through.
+/// The position of a scan in a file.
 struct ScanPosition {
     file: FilePath,
     inside: Option<FilePath>,
-    /// The byte at which what is held begins.
+    /// The offset of the held bytes.
     start: u64,
     line: u64,
-    /// Whether no byte was seen that no text has.
+    /// Whether no NUL byte was seen.
     is_text: bool,
 }
 
@@ -222,7 +222,7 @@ mod tests {
         (store, file)
     }
 
-    /// A token that no code host would take for one.
+    /// A token that no code host recognises as one.
     fn token() -> String {
         format!("gsk_{}", "aB3dE5gH7jK9".repeat(5).get(..52).unwrap())
     }

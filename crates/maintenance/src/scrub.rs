@@ -1,9 +1,9 @@
-//! Secrets taken out of sessions: out of logs, snapshots, checkpoints, archives, indexes, the trash and the quarantine,
-//! as one operation that keeps every original until somebody purges them.
+//! Scrubbing: removes secrets from sessions: from logs, snapshots, checkpoints, archives, indexes, the trash and the
+//! quarantine, as one operation that keeps every original until it is purged.
 //!
-//! Placeholders stand in their place (see [`scan`](everturn_secrets::scan)), and everything else stays byte for byte: signatures,
-//! what was signed, the order and spelling of records. What follows from the contents, such as checksums of
-//! snapshots, is made true again by the layout. An audit record says what was done, without the secrets.
+//! Placeholders replace the secrets (see [`scan`](everturn_secrets::scan)), and everything else stays the same byte for
+//! byte: signatures, signed values, the order and spelling of records. The format recomputes derived data, such as the
+//! checksums of snapshots. An audit record describes the operation, without the secrets.
 
 mod contents;
 mod protected;
@@ -28,60 +28,60 @@ use everturn_store::{AppendAt, Durability, Step, Store, StoreError, audit_dir};
 
 use contents::{ScrubChanges, mask_files};
 
-/// What the trash calls the originals.
+/// The name of the operation in the trash.
 const DONE: &str = "scrub";
 
-/// Why secrets could not be taken out. Nothing was changed.
+/// Why secrets could not be removed. Nothing was changed.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum ScrubError {
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A name that cannot be used.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The layout said no.
+    /// The format failed.
     #[error(transparent)]
     Layout(#[from] SessionError),
-    /// It cannot be taken back.
+    /// The scrub cannot be undone.
     #[error(transparent)]
     Revert(#[from] RepairError),
 }
 
-/// A file in which secrets are.
+/// A file that contains secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScrubbedFile {
     /// The file.
     pub file: FilePath,
-    /// How many secrets of which families.
+    /// The number of secrets by family.
     pub counts: FamilyCounts,
-    /// What stands in their places, each once.
+    /// The distinct placeholders.
     pub placeholders: Vec<String>,
 }
 
-/// What a scrub does, or has done.
+/// The result of a scrub, or its plan.
 #[derive(Debug, Clone, Default)]
 pub struct ScrubReport {
-    /// The files in which secrets are.
+    /// The files that contain secrets.
     pub changed: Vec<ScrubbedFile>,
-    /// Files that follow from those, and are made true again or go until they are made anew.
+    /// Derived files that are recomputed, or removed until they are rebuilt.
     pub derived: Vec<FilePath>,
-    /// Files with secrets that stay, because they are signed, or stand where no text may stand.
+    /// Files with secrets that stay, because they are signed or replacing them would break the JSON.
     pub left: Vec<(FilePath, usize)>,
-    /// Where the originals are, once it is done.
+    /// The directory of the originals, once it is done.
     pub originals: Option<FilePath>,
-    /// The heads of the seal before and after, if the session has one that is whole.
+    /// The heads of the seal before and after, if the session has an intact one.
     pub seals: Option<(String, String)>,
 }
 
-/// The file in which it is noted what was scrubbed.
+/// The audit log of scrubs.
 #[must_use]
 pub fn audit_file() -> FilePath {
     audit_dir().join_static("scrubs.jsonl")
 }
 
-/// Whether a place in the trash holds originals of a scrub.
+/// Whether a directory in the trash contains originals of a scrub.
 fn is_originals(place: &FilePath) -> bool {
     place.name().is_some_and(|name| {
         let name = name.as_str().trim_end_matches(|c: char| c.is_ascii_digit());
@@ -89,7 +89,7 @@ fn is_originals(place: &FilePath) -> bool {
     })
 }
 
-/// A session with all that belongs to it.
+/// A session with all its files.
 struct ScrubTarget<'a> {
     store: &'a Arc<dyn Store>,
     layout: &'a dyn SessionFormat,
@@ -114,12 +114,12 @@ impl<'a> ScrubTarget<'a> {
         Ok(ScrubTarget { store, layout, place, session_files, copies, originals, quarantined })
     }
 
-    /// The name by which the trash knows what is done to the session.
+    /// The name of the session in the trash.
     fn id(&self) -> Result<SessionId, NameError> {
         SessionId::parse(self.session_files.names.last().unwrap_or(&self.place.id))
     }
 
-    /// Everything that is locked while it is changed.
+    /// All paths that are locked for the change.
     fn scopes(&self) -> Result<Vec<FilePath>, SessionError> {
         let mut scopes = self.session_files.scopes.clone();
         scopes.extend(self.session_files.paths.iter().cloned());
@@ -128,13 +128,13 @@ impl<'a> ScrubTarget<'a> {
         scopes.push(seal::seal_file(self.layout, self.place)?);
         scopes.sort();
         scopes.dedup();
-        // A place within another is locked with it.
+        // A path within another is locked with it.
         let all = scopes.clone();
         scopes.retain(|it| !all.iter().any(|other| other != it && it.is_within(other)));
         Ok(scopes)
     }
 
-    /// The places from which the session's own files can be told: it itself, and its copies in the trash.
+    /// The directories that have the structure of the session: its own, and its copies in the trash.
     fn roots(&self) -> Result<Vec<FilePath>, StoreError> {
         let mut roots = vec![self.place.path.clone()];
         for copy in &self.copies {
@@ -166,7 +166,7 @@ impl<'a> ScrubTarget<'a> {
     }
 }
 
-/// Says what a scrub of a session would do, and does nothing.
+/// Plans a scrub of a session without changing anything.
 pub fn plan_scrub(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -196,7 +196,7 @@ pub fn scrub_session(
     let mut done = ScrubReport { changed, derived: followed, left, originals: None, seals: None };
     if changes.is_empty() {
         writer.release()?;
-        // A crash may have come between the files and the index.
+        // A crash may have occurred between writing the files and the index.
         layout.refresh_index(store, place)?;
         return Ok(done);
     }
@@ -229,7 +229,7 @@ pub fn scrub_session(
     Ok(done)
 }
 
-/// The line that says what was done, without the secrets.
+/// The audit record, without the secrets.
 fn audit_line(
     layout: &dyn SessionFormat,
     place: &SessionRef,
@@ -258,7 +258,7 @@ fn audit_line(
     format!("{line}\n").into_bytes()
 }
 
-/// Takes back the newest scrub of a session: every file is again, byte for byte, what it was.
+/// Undoes the newest scrub of a session: every file is restored byte for byte.
 pub fn revert(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -272,7 +272,7 @@ pub fn revert(
     Ok(done.actions)
 }
 
-/// The originals that scrubs of a session have kept, each with its bytes.
+/// The originals of a session's scrubs, with their sizes in bytes.
 pub fn list_originals(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -284,9 +284,9 @@ pub fn list_originals(
     target.originals.into_iter().map(size).collect()
 }
 
-/// Originals of a session's scrubs that are to go, each with its bytes, as [`list_originals`] returned them.
+/// Originals of a session's scrubs to be purged, with their sizes, as [`list_originals`] returned them.
 pub struct PurgeTarget<'a> {
-    /// The layout of the session.
+    /// The format of the session.
     pub layout: &'a dyn SessionFormat,
     /// The session.
     pub place: &'a SessionRef,
@@ -294,7 +294,7 @@ pub struct PurgeTarget<'a> {
     pub originals: Vec<(FilePath, u64)>,
 }
 
-/// Removes originals for good, and whatever the store and the indexes remember of them.
+/// Permanently removes originals, and their traces in the store and the indexes.
 pub fn purge_originals(
     store: &Arc<dyn Store>,
     condemned: &[PurgeTarget<'_>],
@@ -322,7 +322,7 @@ pub fn purge_originals(
     Ok(store.wipe_logs()?)
 }
 
-/// A session and its branches: those that came from it, and from those.
+/// A session and its branches, directly or indirectly forked from it.
 pub fn with_branches(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -331,7 +331,7 @@ pub fn with_branches(
     let mut rest = Vec::new();
     for other in layout.locate(store)?.sessions {
         if other != *place {
-            // What cannot be read is of nobody.
+            // An unreadable session has no known parent.
             let parent = layout.summary(store, &other).ok().and_then(|summary| summary.parent);
             rest.push((other, parent));
         }

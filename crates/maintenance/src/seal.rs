@@ -1,13 +1,12 @@
-//! Seals: a chain of hashes over the records of a session, kept beside it, by which any later change is found.
+//! Seals: a hash chain over the records of a session, stored beside it, which reveals any later change.
 //!
-//! The records are those of the common view: what each entry was made from, and each change of the state. Which file
-//! a record stands in, and how that file spells it, is not part of the chain. So a log that is rotated, a session
-//! that moves to another directory or into an archive, and a journal that is folded into its document leave the seal
-//! whole; and what is appended later does not break it. A scrub that was declared renews it, and the audit record
-//! names both chains.
+//! The records are those of the common model: the raw record of each entry, and each change of the state. The file of a
+//! record and its spelling there are not part of the chain. So the seal stays valid if a log is rotated, a session
+//! moves to another directory or into an archive, or a journal is folded into its document; and later appends do not
+//! break it. A scrub renews the seal, and the audit record names both chains.
 //!
-//! A seal has no key: whoever can change the session and the seal can make a new one. The head of the chain, kept
-//! elsewhere, shows that too.
+//! A seal has no key: anyone who can change the session and the seal can create a new one. A copy of the chain's head,
+//! kept elsewhere, reveals that too.
 
 mod chain;
 mod file;
@@ -30,18 +29,18 @@ use file::SealLine;
 pub use chain::ChainKind;
 pub use verify::{DamageKind, SealDamage, SealVerdict};
 
-/// What was sealed.
+/// The result of sealing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealOutcome {
-    /// The head of the chain, to be kept elsewhere by those who want to.
+    /// The head of the chain, which may be kept elsewhere.
     pub head: String,
-    /// How many entries are sealed now.
+    /// The number of sealed entries.
     pub entries: u64,
-    /// How many changes of the state are sealed now.
+    /// The number of sealed changes of the state.
     pub changes: u64,
-    /// How many records were sealed that were not sealed before.
+    /// The number of newly sealed records.
     pub added: u64,
-    /// Where the seal is.
+    /// The file of the seal.
     pub file: FilePath,
 }
 
@@ -59,7 +58,7 @@ fn read_records(
     SessionDigests::read(&*archived::open_reader(store, layout, place)?)
 }
 
-/// Seals a session as it is. What was sealed before must be as it was: otherwise nothing is done.
+/// Seals a session in its present state. If a sealed record has changed, nothing is done.
 pub fn seal_session(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -96,7 +95,7 @@ pub fn seal_session(
     Ok(sealed)
 }
 
-/// Looks whether a session is still what was sealed; nothing if it never was.
+/// Verifies a session against its seal; `None` if it has none.
 pub fn verify_session(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -125,8 +124,8 @@ pub(crate) struct SealRenewal {
     pub(crate) after: String,
 }
 
-/// Renews the seal of a session for the changes that are about to be made; nothing if it has none, or if it is
-/// broken already, which a renewal would hide.
+/// Renews the seal of a session for changes that are about to be made. Returns `None` if it has none, or if it is
+/// already broken, which a renewal would hide.
 pub(crate) fn renew_seal(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -141,7 +140,7 @@ pub(crate) fn renew_seal(
     }
     let after: Arc<dyn Store> = Arc::new(OverlayStore::new(store, changes.clone()));
     let new = read_records(&after, layout, place)?;
-    // What was appended since stays unsealed.
+    // Records that were appended since stay unsealed.
     let new = new.first(sealed.chains.entries.len(), sealed.chains.changes.len());
     let chains = SealChains::default().extended(&new);
     let (before, head) = (sealed.chains.head(), chains.head());

@@ -1,4 +1,4 @@
-//! The bench that a disk is tested on: FUSE file, loop device, file system. Dropping it takes it apart.
+//! [`Bench`]: the setup that a disk is tested on: FUSE file, loop device, file system. Dropping it tears it down.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,16 +15,16 @@ use crate::filesystem::FileSystem;
 use crate::program;
 use crate::recorder::{Disk, DiskServer, FILE_NAME};
 
-/// Which of the two loop devices the disk is mounted from. They have different device numbers.
+/// The loop device that the disk is mounted from. The two have different device numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Device {
-    /// The one that was recorded on.
+    /// The device used for recording.
     Recorded,
-    /// Another one, as after a disk was moved or copied.
+    /// Another device, as after a disk was moved or copied.
     Other,
 }
 
-/// How often something that is busy is tried again, and how long the pauses are.
+/// How often an operation that fails as busy is retried, and the pause between attempts.
 const ATTEMPTS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -36,16 +36,16 @@ pub(crate) struct Bench {
     mount: PathBuf,
     /// Serves the disk; taken when the bench is dropped.
     session: Option<BackgroundSession>,
-    /// The loop devices; the kernel forgets what it has read of one when it is unmounted.
+    /// The loop devices; the kernel drops the cache of a device when it is unmounted.
     devices: Vec<String>,
-    /// A mount that takes the next device number, for file systems that have no device's number.
+    /// A mount that takes the next device number, for file systems without the number of a real device.
     spacer: PathBuf,
     has_spacer: bool,
     is_mounted: bool,
 }
 
 impl Bench {
-    /// A bench below `directory` with an empty disk for `system`.
+    /// Creates a bench below `directory` with an empty disk for `system`.
     pub(crate) fn new(
         directory: &Path,
         system: &'static FileSystem,
@@ -85,12 +85,12 @@ impl Bench {
         &self.disk
     }
 
-    /// Where the file system is mounted.
+    /// Returns the mount point of the file system.
     pub(crate) fn path(&self) -> &Path {
         &self.mount
     }
 
-    /// Makes a new file system on an empty disk, and returns the content.
+    /// Creates a file system on an empty disk, and returns the content.
     pub(crate) fn format(&mut self) -> Result<Blocks, PowercutError> {
         self.disk.set(Blocks::default());
         let device = self.device(Device::Recorded);
@@ -102,13 +102,13 @@ impl Bench {
         Ok(self.disk.blocks())
     }
 
-    /// Gives the disk this content and mounts it.
+    /// Sets the content of the disk and mounts it.
     pub(crate) fn mount(&mut self, blocks: Blocks, device: Device) -> Result<(), PowercutError> {
         self.disk.set(blocks);
         if self.system.kind == "btrfs" {
-            // It remembers disks by what is written on them, and prefers the newer of two that look alike.
+            // btrfs remembers disks by their contents, and prefers the newer of two that look alike.
             program::run("btrfs", &["device", "scan", "--forget"])?;
-            // Its files get the next number that is free, whatever it lies on.
+            // Its files get the next free device number, whatever disk it is on.
             self.set_spacer(device == Device::Other)?;
         }
         let device = self.device(device);
@@ -120,14 +120,14 @@ impl Bench {
         Ok(())
     }
 
-    /// The device number that files of the mounted file system have.
+    /// Returns the device number of files in the mounted file system.
     pub(crate) fn device_number(&self) -> Result<u64, PowercutError> {
         let metadata =
             fs::metadata(&self.mount).map_err(cannot("look at the mounted directory"))?;
         Ok(metadata.dev())
     }
 
-    /// Unmounts the file system; what was recorded stays.
+    /// Unmounts the file system; the recording stays.
     pub(crate) fn unmount(&mut self) -> Result<(), PowercutError> {
         if self.is_mounted {
             let target = self.mount.display().to_string();
@@ -167,7 +167,7 @@ fn repeat(
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        // The next run looks for what could not be taken apart, and says so.
+        // The next run finds and reports what could not be torn down.
         if self.unmount().is_err() {
             program::run("umount", &["--lazy", &self.mount.display().to_string()]).ok();
         }

@@ -1,9 +1,9 @@
-//! The content of a disk: blocks that are shared between copies until they are written.
+//! [`Blocks`]: the content of a disk, in blocks that are shared between copies until they are written.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Bytes in a block.
+/// The size of a block in bytes.
 pub(crate) const BLOCK: usize = 4096;
 
 /// A sparse disk. Blocks that were never written read as zeros, and a copy costs one pointer per block.
@@ -31,7 +31,7 @@ fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize
 }
 
 impl Blocks {
-    /// The bytes at `offset`.
+    /// Returns the bytes at `offset`.
     pub(crate) fn read(&self, offset: u64, length: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(length);
         for (block, start, count) in pieces(offset, length) {
@@ -56,7 +56,7 @@ impl Blocks {
         }
     }
 
-    /// The blocks that were written, in order, for saving them.
+    /// Returns the written blocks, in order, for saving them.
     pub(crate) fn written(&self) -> Vec<(u64, &[u8; BLOCK])> {
         let mut blocks: Vec<_> = self.blocks.iter().map(|(at, block)| (*at, &**block)).collect();
         blocks.sort_unstable_by_key(|(at, _)| *at);

@@ -70,13 +70,13 @@ pub(crate) struct Cli {
     only: Option<String>,
 }
 
-/// A round has at most so many points: a recording has only so many different places.
+/// The maximum number of points of a round: a recording has only so many different positions.
 const POINTS_PER_ROUND: usize = 205;
 
-/// How many failures are told of each round.
+/// The maximum number of failures reported for each round.
 const MOST_LINES: usize = 12;
 
-/// A round that is still to be done.
+/// A round that is still to be run.
 struct Job {
     system: &'static FileSystem,
     number: usize,
@@ -85,7 +85,7 @@ struct Job {
     recording: Option<Recording>,
 }
 
-/// What all rounds share.
+/// The state that all rounds share.
 struct Shared<'a> {
     binary: PathBuf,
     work: &'a Path,
@@ -95,7 +95,7 @@ struct Shared<'a> {
 }
 
 impl Cli {
-    /// Does what was asked; whether everything was there.
+    /// Runs the test; returns whether nothing was lost.
     pub(crate) fn execute(&self, out: &mut dyn Write) -> Result<bool, PowercutError> {
         let (only_system, only) = self.only()?;
         let (systems, jobs) = self.jobs(only_system)?;
@@ -140,7 +140,7 @@ impl Cli {
         Ok((Some(system.to_owned()), Some(point.parse().map_err(|_| wrong())?)))
     }
 
-    /// The file systems and the rounds on them.
+    /// Returns the file systems and the rounds on them.
     fn jobs(
         &self,
         only: Option<String>,
@@ -176,7 +176,7 @@ impl Cli {
         Ok((systems, jobs))
     }
 
-    /// Takes rounds until there are none.
+    /// Runs rounds until the queue is empty.
     fn work(
         &self,
         shared: &Shared<'_>,

@@ -1,19 +1,19 @@
-//! Why the test could not go on. A finding about Everturn is no error; it is counted.
+//! [`PowercutError`]: why the test could not continue. A finding about Everturn is not an error; it is counted.
 
 use std::io;
 
 use thiserror::Error;
 
-/// Why the test could not go on.
+/// Why the test could not continue.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum PowercutError {
-    /// The system refused something.
+    /// A system call failed.
     #[error("cannot {action}")]
     Io {
         /// What was attempted.
         action: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A program of the system failed.
@@ -21,13 +21,13 @@ pub(crate) enum PowercutError {
     Program {
         /// The command line.
         program: String,
-        /// What it said.
+        /// Its error output.
         message: String,
     },
-    /// This machine has not what the test needs.
+    /// This machine lacks something the test needs.
     #[error("the power-cut test cannot run here: {0}")]
     Unavailable(String),
-    /// What was asked for makes no sense.
+    /// The arguments are invalid.
     #[error("{0}")]
     Usage(String),
     /// A writer could not be driven, so that there is nothing to compare with.
@@ -38,7 +38,7 @@ pub(crate) enum PowercutError {
     Interrupted,
 }
 
-/// Says what was attempted when an I/O error came up.
+/// Adds the attempted action to an I/O error, for `map_err`.
 pub(crate) fn cannot(action: impl Into<String>) -> impl FnOnce(io::Error) -> PowercutError {
     let action = action.into();
     move |source| PowercutError::Io { action, source }

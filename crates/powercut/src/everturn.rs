@@ -1,4 +1,4 @@
-//! Real `everturn` processes: one-shot commands, writers that are fed line by line, and their violent ends.
+//! Real `everturn` processes: one-shot commands, writers that are fed line by line, and killed ones.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,14 +17,14 @@ use serde_json::Value;
 use crate::error::{PowercutError, cannot};
 use crate::program;
 
-/// A command that takes longer hangs.
+/// The time after which a command counts as hanging.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// System calls at which a writer is killed, and how many of them it may get through.
+/// System calls at which a writer is killed, and the maximum number of them before that.
 const AIMS: &[(&str, u32)] =
     &[("fdatasync", 6), ("fdatasync", 6), ("pwrite64", 40), ("/^rename", 12), ("/^unlink", 6)];
 
-/// The binary under test, with a home directory of its own.
+/// The binary under test, with its own home directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Everturn {
     binary: PathBuf,
@@ -32,19 +32,19 @@ pub(crate) struct Everturn {
     has_strace: bool,
 }
 
-/// What a command left behind.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// The exit status; none if a signal ended it.
+    /// The exit status; `None` if a signal ended it.
     pub(crate) code: Option<i32>,
-    /// What it printed.
+    /// The standard output.
     pub(crate) stdout: String,
-    /// What it complained about.
+    /// The standard error output.
     pub(crate) stderr: String,
 }
 
 impl Outcome {
-    /// The documents that were printed, one per line.
+    /// Parses the printed documents, one per line.
     pub(crate) fn lines(&self) -> Result<Vec<Value>, String> {
         let parse = |line: &str| {
             serde_json::from_str(line)
@@ -53,13 +53,13 @@ impl Outcome {
         self.stdout.lines().filter(|line| !line.is_empty()).map(parse).collect()
     }
 
-    /// The one document that was printed.
+    /// Parses the printed document.
     pub(crate) fn document(&self) -> Result<Value, String> {
         let text = &self.stdout;
         serde_json::from_str(text).map_err(|error| format!("no JSON ({error}): {}", short(text)))
     }
 
-    /// Nothing, if the command succeeded.
+    /// Returns an error unless the command succeeded.
     pub(crate) fn success(&self) -> Result<(), String> {
         match self.code {
             Some(0) => Ok(()),
@@ -69,7 +69,7 @@ impl Outcome {
     }
 }
 
-/// The first letters of a text, on one line.
+/// Returns the first characters of a text, on one line.
 pub(crate) fn short(text: &str) -> String {
     let flat: String =
         text.trim().chars().map(|c| if c == '\n' { ' ' } else { c }).take(300).collect();
@@ -77,19 +77,19 @@ pub(crate) fn short(text: &str) -> String {
 }
 
 impl Everturn {
-    /// The binary at `binary`, whose home will be `home`.
+    /// Returns the binary at `binary`, with the home directory `home`.
     pub(crate) fn new(binary: &Path, home: &Path) -> Result<Everturn, PowercutError> {
         fs::create_dir_all(home).map_err(cannot(format!("create {}", home.display())))?;
         let has_strace = program::is_installed("strace");
         Ok(Everturn { binary: binary.to_owned(), home: home.to_owned(), has_strace })
     }
 
-    /// The home directory.
+    /// Returns the home directory.
     pub(crate) fn home(&self) -> &Path {
         &self.home
     }
 
-    /// A home without caches, so that nothing is known from before the power cut.
+    /// Removes the caches from the home directory, so that nothing is known from before the power cut.
     pub(crate) fn forget(&self) -> Result<(), PowercutError> {
         let cache = self.home.join(".everturn");
         if cache.exists() {
@@ -123,12 +123,12 @@ impl Everturn {
         finish(self.spawn(arguments)?, input)
     }
 
-    /// Opens a root for writing and changes nothing, so that what a dead process left is carried out.
+    /// Opens a root for writing without changing it, so that the log of a dead process is recovered.
     pub(crate) fn recover(&self, root: &Path, scope: &str) -> Result<Outcome, PowercutError> {
         self.run(&["--root".as_ref(), root.as_os_str(), "commit".as_ref(), scope.as_ref()], "")
     }
 
-    /// Starts a process that takes lines; with `aim`, one that will be killed at some system call.
+    /// Starts a process that takes lines; with `aim`, it will be killed at some system call.
     pub(crate) fn start<S: AsRef<OsStr>>(
         &self,
         arguments: &[S],
@@ -172,7 +172,7 @@ impl Everturn {
     }
 }
 
-/// Where a process is killed: at the entry to the `count`th `call`.
+/// The point at which a process is killed: at the entry to the `count`th `call`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Aim {
     call: &'static str,
@@ -180,7 +180,7 @@ pub(crate) struct Aim {
 }
 
 impl Aim {
-    /// Some aim.
+    /// Chooses an aim.
     pub(crate) fn choose(rng: &mut Rng) -> Aim {
         let (call, most) = AIMS.get(rng.usize(..AIMS.len())).copied().unwrap_or(("fdatasync", 2));
         Aim { call, count: rng.u32(1..=most) }
@@ -213,14 +213,14 @@ impl LineWriter {
         Ok(LineWriter { child, stdin, stdout, stderr: receiver, _watchdog: watchdog })
     }
 
-    /// Writes to the process. One that is dead takes nothing, and says so by not answering.
+    /// Writes to the process. Errors are ignored: a dead process shows by not answering.
     fn write(&mut self, text: &str) {
         if let Some(stdin) = &mut self.stdin {
             stdin.write_all(text.as_bytes()).and_then(|()| stdin.flush()).ok();
         }
     }
 
-    /// Sends a line and waits for the answer; none if the process is dead.
+    /// Sends a line and waits for the answer; `None` if the process is dead.
     pub(crate) fn send(&mut self, line: &str) -> Option<String> {
         self.write(&format!("{line}\n"));
         let mut answer = String::new();
@@ -237,12 +237,12 @@ impl LineWriter {
         Some(answer)
     }
 
-    /// The process, for another thread to kill it.
+    /// Returns the process ID, for another thread to kill the process.
     pub(crate) fn pid(&self) -> Option<Pid> {
         i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
     }
 
-    /// Ends the input and waits for the end of the process.
+    /// Closes the input and waits for the end of the process.
     pub(crate) fn finish(mut self) -> Result<(ExitStatus, String), PowercutError> {
         drop(self.stdin.take());
         let status = self.child.wait().map_err(cannot("wait for everturn"))?;
@@ -279,7 +279,7 @@ pub(crate) fn kill_later(pid: Pid, after: Duration) -> thread::JoinHandle<()> {
     })
 }
 
-/// Feeds `input` to a process and collects what it says.
+/// Feeds `input` to a process and collects its output.
 fn finish(mut child: Child, input: &str) -> Result<Outcome, PowercutError> {
     if let Some(mut stdin) = child.stdin.take() {
         // A process may end without reading all of it.

@@ -1,4 +1,4 @@
-//! The file systems under test: how each is made and mounted.
+//! [`FileSystem`]: the file systems under test, and how each is created and mounted.
 
 use crate::error::PowercutError;
 
@@ -7,13 +7,13 @@ use crate::error::PowercutError;
 pub(crate) struct FileSystem {
     /// The name on the command line and in the report.
     pub(crate) name: &'static str,
-    /// What `mount -t` calls it.
+    /// The type for `mount -t`.
     pub(crate) kind: &'static str,
-    /// The command that makes one, without the device.
+    /// The command that creates one, without the device.
     pub(crate) make: &'static [&'static str],
-    /// Options of `mount -o`.
+    /// The options for `mount -o`.
     pub(crate) options: &'static str,
-    /// The size of the disk in MiB; memory is used for what is written only.
+    /// The size of the disk in MiB; only written blocks take memory.
     pub(crate) megabytes: u64,
 }
 
@@ -27,7 +27,7 @@ const MAKE_EXT4: &[&str] = &[
     "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
 ];
 
-/// All of them, in the order of the report.
+/// All file systems, in the order of the report.
 pub(crate) const FILE_SYSTEMS: &[FileSystem] = &[
     FileSystem { name: "ext4", kind: "ext4", make: MAKE_EXT4, options: "rw", megabytes: 128 },
     FileSystem {
@@ -60,7 +60,7 @@ pub(crate) const FILE_SYSTEMS: &[FileSystem] = &[
     },
 ];
 
-/// The file systems of these names; all of them if there are none.
+/// Returns the file systems of these names; all of them if `names` is empty.
 pub(crate) fn choose(names: &[String]) -> Result<Vec<&'static FileSystem>, PowercutError> {
     if names.is_empty() {
         return Ok(FILE_SYSTEMS.iter().collect());

@@ -1,4 +1,4 @@
-//! Whether this machine can run the test, and what an earlier run has left on it.
+//! Checks whether this machine can run the test, and cleans up after earlier runs.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -8,13 +8,13 @@ use crate::error::{PowercutError, cannot};
 use crate::filesystem::FileSystem;
 use crate::program;
 
-/// Working directories are called this, with the number of the process behind it.
+/// The prefix of working directories, followed by the process ID.
 const PREFIX: &str = "everturn-powercut.";
 
-/// Where working directories are, the best place first: in memory, nothing waits for a disk.
+/// The parents of working directories, in order of preference: in memory, nothing waits for a disk.
 const PLACES: &[&str] = &["/dev/shm", "/tmp"];
 
-/// Says what is missing to run the test.
+/// Fails if something that the test needs is missing.
 pub(crate) fn require(systems: &[&FileSystem]) -> Result<(), PowercutError> {
     let missing = |text: String| Err(PowercutError::Unavailable(text));
     if !rustix::process::geteuid().is_root() {
@@ -55,7 +55,7 @@ pub(crate) struct WorkingDirectory {
 }
 
 impl WorkingDirectory {
-    /// A new one.
+    /// Creates a working directory.
     pub(crate) fn new() -> Result<WorkingDirectory, PowercutError> {
         let place = PLACES.iter().find(|place| Path::new(place).is_dir()).unwrap_or(&"/tmp");
         let path = Path::new(place).join(format!("{PREFIX}{}", std::process::id()));
@@ -63,7 +63,7 @@ impl WorkingDirectory {
         Ok(WorkingDirectory { path })
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -71,12 +71,12 @@ impl WorkingDirectory {
 
 impl Drop for WorkingDirectory {
     fn drop(&mut self) {
-        // What cannot be removed is found by the next run.
+        // The next run finds what cannot be removed.
         fs::remove_dir_all(&self.path).ok();
     }
 }
 
-/// Takes apart what runs that were killed have left: mounts, loop devices, directories.
+/// Cleans up after runs that were killed: mounts, loop devices, directories.
 pub(crate) fn clear_leftovers(log: &mut dyn Write) -> Result<(), PowercutError> {
     for place in PLACES {
         let Ok(entries) = fs::read_dir(place) else { continue };
@@ -97,11 +97,11 @@ pub(crate) fn clear_leftovers(log: &mut dyn Write) -> Result<(), PowercutError> 
 fn clear(directory: &Path) -> Result<(), PowercutError> {
     let path = directory.display().to_string();
     let prefix = format!("{path}/");
-    // Asked before anything is unmounted: afterwards the files have lost their paths.
+    // Listed before anything is unmounted: afterwards the files have lost their paths.
     let loops = program::run("losetup", &["--list", "--noheadings", "--output", "NAME,BACK-FILE"])?;
     let mounts = fs::read_to_string("/proc/self/mounts").map_err(cannot("read the mounts"))?;
     let targets: Vec<&str> = mounts.lines().filter_map(|line| line.split(' ').nth(1)).collect();
-    // What was mounted last lies on what was mounted first; a FUSE server that is dead needs `--lazy`.
+    // Later mounts lie on earlier ones; a dead FUSE server needs `--lazy`.
     for target in targets.iter().rev().filter(|target| target.starts_with(&prefix)) {
         program::run("umount", &["--lazy", target])?;
     }

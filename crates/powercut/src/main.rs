@@ -1,9 +1,19 @@
-//! Cuts the power under real `everturn` processes on real file systems, and compares with what was
-//! acknowledged.
+//! Cuts the power under real `everturn` processes on real file systems, and compares with what was acknowledged.
 //!
 //! `writers -> file system -> loop device -> recorder (FUSE) -> crash image -> readers, recovery, compare`
 //!
+//! A `Round` makes a `Recording` of a disk and its writers. Each writer keeps a `Model` of what was acknowledged. At
+//! each chosen point the round makes a crash image, and an `Examination` compares it with the models.
+//!
 //! The modules, in reading order:
+//!
+//! - `blocks`, `recorder`: the content of a disk, and a disk that records writes and flushes.
+//! - `bench`, `filesystem`, `machine`, `program`: mounts the disk; the file systems; checks and cleans the machine.
+//! - `everturn`, `formats`, `model`, `streams`, `trees`: the processes, the formats, what was acknowledged, the
+//!   writers.
+//! - `recording`, `round`, `verify`: crash points and images, one round, the comparison.
+//! - `report`, `saved`: the counts, and recordings in files.
+//! - `cli`, `error`: the command line and the errors.
 #![expect(
     clippy::disallowed_methods,
     reason = "the test looks at disks from the outside, and its own files are no stored data"
@@ -49,7 +59,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            // Nothing is left to tell anyone if standard error is gone as well.
+            // If standard error is gone as well, the error cannot be reported.
             writeln!(io::stderr(), "error: {}", with_causes(&error)).ok();
             match error {
                 PowercutError::Unavailable(_) => ExitCode::from(SKIPPED),
@@ -61,7 +71,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The message of `error`, followed by what caused it, on one line.
+/// Returns the message of `error`, followed by its causes, on one line.
 fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,7 +1,7 @@
-//! What the writers were told: which items were sent and acknowledged, and when, in positions of the recording.
+//! [`Model`]: which items each writer sent, which were acknowledged, and when, in positions of the recording.
 //!
-//! A cut at position `p` may take no item whose acknowledgement came at or before `p`, and may show at most
-//! the one that was begun before `p`. [`Bounds`] says how many items there must and may be.
+//! A cut at position `p` may lose no item that was acknowledged at or before `p`, and may show at most the one that was
+//! begun before `p`. [`Bounds`] is how many items there must and may be.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ pub(crate) enum Model {
     Session(SessionModel),
     /// Batches of `everturn commit`.
     Files(FilesModel),
-    /// Commands of a session's life.
+    /// Lifecycle commands.
     Lifecycle(LifecycleModel),
 }
 
 impl Model {
-    /// Since when there is something to compare.
+    /// Returns the position from which on there is something to compare.
     pub(crate) fn ready(&self) -> usize {
         match self {
             Model::Session(model) => model.ready,
@@ -28,7 +28,7 @@ impl Model {
         }
     }
 
-    /// What went wrong while the power was on.
+    /// Returns the failures while the power was on.
     pub(crate) fn failures(&self) -> &[String] {
         match self {
             Model::Session(model) => &model.failures,
@@ -37,7 +37,7 @@ impl Model {
         }
     }
 
-    /// The positions of all acknowledgements.
+    /// Returns the positions of all acknowledgements.
     pub(crate) fn acknowledgements(&self) -> Vec<usize> {
         let spans: Vec<Span> = match self {
             Model::Session(model) => model.items.iter().map(|item| item.span).collect(),
@@ -53,21 +53,21 @@ impl Model {
 pub(crate) struct Span {
     /// The position before it was sent.
     pub(crate) begun: usize,
-    /// The position after the answer; none if it was never acknowledged and is there all the same.
+    /// The position after the answer; `None` if it was found although it was never acknowledged.
     pub(crate) acknowledged: Option<usize>,
 }
 
-/// How many items there are at least and at most.
+/// The minimum and maximum number of items.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Bounds {
-    /// Those that were acknowledged.
+    /// The number of acknowledged items.
     pub(crate) least: usize,
-    /// Those that were begun.
+    /// The number of items begun.
     pub(crate) most: usize,
 }
 
 impl Bounds {
-    /// The bounds at a position.
+    /// Returns the bounds at a position.
     pub(crate) fn at(position: usize, spans: impl Iterator<Item = Span>) -> Bounds {
         let mut bounds = Bounds { least: 0, most: 0 };
         for (index, span) in spans.enumerate() {
@@ -90,31 +90,31 @@ pub(crate) struct SessionModel {
     pub(crate) format: String,
     /// The root, below the mounted directory.
     pub(crate) root: String,
-    /// The session.
+    /// The session ID.
     pub(crate) id: String,
-    /// The position after the session was made.
+    /// The position after the session was created.
     pub(crate) ready: usize,
-    /// The items that are there, in order.
+    /// The stored items, in order.
     pub(crate) items: Vec<Item>,
-    /// When another program saved the session's document.
+    /// The saves of the session's document by another program.
     pub(crate) foreign_saves: Vec<ForeignSave>,
-    /// What went wrong while the power was on.
+    /// The failures while the power was on.
     pub(crate) failures: Vec<String>,
 }
 
 impl SessionModel {
-    /// The bounds at a position.
+    /// Returns the bounds at a position.
     pub(crate) fn bounds(&self, position: usize) -> Bounds {
         Bounds::at(position, self.items.iter().map(|item| item.span))
     }
 
-    /// The words of the first `count` items.
+    /// Returns the words of the first `count` items.
     pub(crate) fn words(&self, count: usize) -> impl Iterator<Item = &String> {
         self.items.iter().take(count).flat_map(|item| &item.words)
     }
 
-    /// The save of another program that is the last change at `position`. It flushed nothing, and what it
-    /// overwrote is its own affair.
+    /// Returns the save of another program that is the last change at `position`. It flushed nothing, and Everturn is
+    /// not responsible for what it overwrote.
     pub(crate) fn last_foreign_save(&self, position: usize) -> Option<&ForeignSave> {
         let save = self.foreign_saves.iter().rev().find(|save| save.begun < position)?;
         let is_later = |item: &Item| {
@@ -131,16 +131,16 @@ pub(crate) struct ForeignSave {
     pub(crate) begun: usize,
     /// The position after it.
     pub(crate) ended: usize,
-    /// How many of the session's messages are in the document that was saved.
+    /// The number of the session's messages in the saved document.
     pub(crate) messages: usize,
 }
 
-/// What is appended at once.
+/// The messages of one append.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Item {
     /// The first word of each of its messages.
     pub(crate) words: Vec<String>,
-    /// When.
+    /// When it was sent and acknowledged.
     pub(crate) span: Span,
 }
 
@@ -154,38 +154,38 @@ pub(crate) struct FilesModel {
     pub(crate) root: String,
     /// The directory that the batches change.
     pub(crate) scope: String,
-    /// The position after the beginning.
+    /// The position after the stream started.
     pub(crate) ready: usize,
-    /// The batches that happened, in order.
+    /// The committed batches, in order.
     pub(crate) batches: Vec<Batch>,
-    /// What went wrong while the power was on.
+    /// The failures while the power was on.
     pub(crate) failures: Vec<String>,
 }
 
-/// A batch and what it made.
+/// A batch and its result.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Batch {
     /// All files after it.
     pub(crate) tree: Tree,
-    /// When.
+    /// When it was sent and acknowledged.
     pub(crate) span: Span,
 }
 
-/// Sessions as `ls` and `show` tell of them.
+/// Sessions as `ls` and `show` report them.
 pub(crate) type Listing = BTreeMap<String, ListedSession>;
 
 /// A session in a listing.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct ListedSession {
-    /// Active, paused and so on.
+    /// The status, such as active or paused.
     pub(crate) status: String,
     /// The number of turns.
     pub(crate) turns: u64,
-    /// A checksum of what `show` prints.
+    /// A checksum of the output of `show`.
     pub(crate) shown: u64,
 }
 
-/// Commands of sessions' lives.
+/// Lifecycle commands of sessions.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct LifecycleModel {
     /// The format.
@@ -194,13 +194,13 @@ pub(crate) struct LifecycleModel {
     pub(crate) root: String,
     /// The position after the first command.
     pub(crate) ready: usize,
-    /// The commands, in order; the first makes the first session.
+    /// The commands, in order; the first creates the first session.
     pub(crate) commands: Vec<CommandRun>,
-    /// What went wrong while the power was on.
+    /// The failures while the power was on.
     pub(crate) failures: Vec<String>,
 }
 
-/// A command and what it made.
+/// A command and its result.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct CommandRun {
     /// The arguments.
@@ -211,7 +211,7 @@ pub(crate) struct CommandRun {
     pub(crate) tree: Tree,
     /// All sessions after it.
     pub(crate) listing: Listing,
-    /// When.
+    /// When it was sent and acknowledged.
     pub(crate) span: Span,
 }
 

@@ -1,10 +1,10 @@
-//! Programs of the system: `mount`, `losetup`, `mkfs` and the like.
+//! Runs programs of the system: `mount`, `losetup`, `mkfs` and the like.
 
 use std::process::{Command, Stdio};
 
 use crate::error::{PowercutError, cannot};
 
-/// Runs a program and returns what it printed; its failure is an error.
+/// Runs a program and returns its output; its failure is an error.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String, PowercutError> {
     let output = Command::new(program)
         .args(arguments)
@@ -18,7 +18,7 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String, PowercutE
     Err(PowercutError::Program { program: format!("{program} {}", arguments.join(" ")), message })
 }
 
-/// Whether a program is installed.
+/// Returns whether a program is installed.
 pub(crate) fn is_installed(program: &str) -> bool {
     let directories =
         ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"];

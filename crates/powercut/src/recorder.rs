@@ -1,7 +1,7 @@
-//! A disk that records: one file of a FUSE file system, for a loop device to lie on.
+//! A disk that records: one file of a FUSE file system, as the backing file of a loop device.
 //!
-//! [`Disk`] is the content and the list of writes and flushes since it was last set. [`DiskServer`] serves
-//! it to the kernel. The file is opened for direct I/O, so that no cache stands between the two.
+//! [`Disk`] is the content and the list of writes and flushes since it was last set. [`DiskServer`] serves it to the
+//! kernel. The file is opened for direct I/O, so that there is no cache between the two.
 
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,20 +15,20 @@ use fuser::{
 
 use crate::blocks::{BLOCK, Blocks};
 
-/// The only file.
+/// The name of the only file.
 pub(crate) const FILE_NAME: &str = "disk.img";
 
 const FILE: INodeNo = INodeNo(2);
 
-/// Nothing about the file ever changes.
+/// The attributes of the file never change.
 const TTL: Duration = Duration::from_secs(3600);
 
-/// What arrived at the disk.
+/// An operation on the disk.
 #[derive(Clone, Debug)]
 pub(crate) enum Record {
-    /// Bytes that a power cut may still take.
+    /// Bytes that a power cut may still discard.
     Write {
-        /// Where they go.
+        /// Their offset.
         offset: u64,
         /// The bytes.
         bytes: Arc<[u8]>,
@@ -43,7 +43,7 @@ struct Content {
     records: Vec<Record>,
 }
 
-/// The content of a disk, and what happened to it.
+/// The content of a disk, and the operations on it.
 #[derive(Debug)]
 pub(crate) struct Disk {
     size: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// An empty disk.
+    /// Creates an empty disk.
     pub(crate) fn new(size: u64) -> Disk {
         Disk { size, content: Mutex::default() }
     }
@@ -60,22 +60,22 @@ impl Disk {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the disk another content and forgets what was recorded. No device may lie on it meanwhile.
+    /// Replaces the content and drops the records. No device may use the disk meanwhile.
     pub(crate) fn set(&self, blocks: Blocks) {
         *self.content() = Content { blocks, records: Vec::new() };
     }
 
-    /// How much was recorded.
+    /// Returns the number of records.
     pub(crate) fn position(&self) -> usize {
         self.content().records.len()
     }
 
-    /// The content as it is.
+    /// Returns the current content.
     pub(crate) fn blocks(&self) -> Blocks {
         self.content().blocks.clone()
     }
 
-    /// What was recorded from the beginning up to `end`.
+    /// Returns the records from the beginning up to `end`.
     pub(crate) fn records(&self, end: usize) -> Vec<Record> {
         self.content().records.iter().take(end).cloned().collect()
     }
@@ -97,7 +97,7 @@ pub(crate) struct DiskServer {
 }
 
 impl DiskServer {
-    /// A server of `disk`.
+    /// Creates a server of `disk`.
     pub(crate) fn new(disk: Arc<Disk>) -> DiskServer {
         DiskServer { disk }
     }
@@ -178,7 +178,7 @@ impl Filesystem for DiskServer {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        // Sent when the file is closed; it says nothing about the disk.
+        // Sent when the file is closed; it does not flush the disk.
         reply.ok();
     }
 

@@ -1,4 +1,4 @@
-//! A recording, the points at which its power is cut, and the images that remain.
+//! [`Recording`], the [`Point`]s at which its power is cut, and the images that remain.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use crate::blocks::Blocks;
 use crate::model::Model;
 use crate::recorder::Record;
 
-/// What a disk and the writers on it did.
+/// The operations of a disk and of the writers on it.
 #[derive(Debug)]
 pub(crate) struct Recording {
     /// The disk before the first record.
     pub(crate) first: Blocks,
     /// All writes and flushes.
     pub(crate) records: Vec<Record>,
-    /// What was acknowledged.
+    /// The models of the writers.
     pub(crate) models: Vec<Model>,
-    /// Where recoveries went on.
+    /// The positions before and after each recovery.
     pub(crate) recoveries: Vec<(usize, usize)>,
-    /// The device number that the file system had.
+    /// The device number of the file system.
     pub(crate) device_number: u64,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Survivors {
     Most,
     Prefix,
     Suffix,
-    /// Each sector of 512 bytes by itself.
+    /// Each sector of 512 bytes separately.
     Torn,
 }
 
@@ -62,16 +62,15 @@ impl Survivors {
 /// A point at which the power is cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point {
-    /// How many records had been issued.
+    /// The number of records issued before it.
     pub(crate) position: usize,
-    /// What reaches the disk of those that were not flushed.
+    /// Which of the unflushed writes reach the disk.
     pub(crate) survivors: Survivors,
-    /// Decides everything else about the point.
+    /// Determines everything else about the point.
     pub(crate) seed: u64,
 }
 
-/// Chooses points over a recording, in ascending order: right after acknowledgements, in recoveries, and
-/// anywhere.
+/// Chooses points in a recording, in ascending order: right after acknowledgements, in recoveries, and anywhere.
 pub(crate) fn choose_points(recording: &Recording, count: usize, rng: &mut Rng) -> Vec<Point> {
     let first = recording.models.iter().map(Model::ready).max().unwrap_or_default();
     let last = recording.records.len();
@@ -123,12 +122,12 @@ pub(crate) struct ImageMaker<'a> {
 }
 
 impl<'a> ImageMaker<'a> {
-    /// A maker of images of these records upon a disk.
+    /// Starts with the disk before these records.
     pub(crate) fn new(first: Blocks, records: &'a [Record]) -> ImageMaker<'a> {
         ImageMaker { records, flushed: first, applied: 0 }
     }
 
-    /// The disk after a power cut at `position`, which must not be before an earlier one.
+    /// Returns the disk after a power cut at `position`, which must not be before an earlier one.
     pub(crate) fn image(&mut self, position: usize, survivors: Survivors, rng: &mut Rng) -> Blocks {
         let issued = self.records.get(..position).unwrap_or(self.records);
         let is_flush = |record: &Record| matches!(record, Record::Flush);
@@ -176,7 +175,7 @@ fn apply(blocks: &mut Blocks, record: &Record) {
     }
 }
 
-/// Writes none, all or some sectors.
+/// Writes none, all or some of the sectors.
 fn tear(image: &mut Blocks, offset: u64, bytes: &[u8], rng: &mut Rng) {
     const SECTOR: usize = 512;
     let chance = rng.choice([0, 50, 100]).unwrap_or(50);

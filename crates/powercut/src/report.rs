@@ -1,46 +1,46 @@
-//! Counting, and the table at the end.
+//! [`Tally`]: the counts, and the table at the end.
 
 use std::io::{self, Write};
 
 use crate::error::PowercutError;
 use crate::verify::{Fault, Problem};
 
-/// What is wrong at a point.
+/// The problems at a point.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// The number of the point in its round.
     pub(crate) point: usize,
-    /// How it was cut.
+    /// A description of the cut.
     pub(crate) words: String,
-    /// What was found.
+    /// The problems.
     pub(crate) problems: Vec<Problem>,
 }
 
 /// The counts of a file system.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Points, without second cuts.
+    /// The number of points, without second cuts.
     pub(crate) points: usize,
-    /// Second cuts, during recovery.
+    /// The number of second cuts, during recovery.
     pub(crate) second: usize,
     /// How many of them were mounted with another device number.
     pub(crate) other_device: usize,
     /// How many images the file system itself could not mount.
     pub(crate) unmountable: usize,
-    /// How many acknowledged commits were looked for.
+    /// How many acknowledged commits were checked.
     pub(crate) acknowledged: usize,
-    /// How many points have something wrong.
+    /// How many points have problems.
     pub(crate) failed: usize,
     counts: [usize; 4],
     lines: Vec<Line>,
 }
 
-/// Something to tell about a point, the worst first.
+/// A message about a point, sorted by severity.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Line {
-    /// Faults in the order of the table; notes come last.
+    /// The position of the fault in the table; notes come last.
     rank: usize,
-    /// None while recording.
+    /// `None` while recording.
     point: Option<usize>,
     text: String,
 }
@@ -76,7 +76,7 @@ impl Tally {
         }
     }
 
-    /// Counts something that went wrong while the power was on.
+    /// Counts a failure while the power was on.
     pub(crate) fn add_live(&mut self, text: &str) {
         self.failed += 1;
         if let Some(count) = self.counts.get_mut(slot(Fault::Other)) {
@@ -95,7 +95,7 @@ impl Tally {
         }
     }
 
-    /// Takes over the counts of another round; the lines stay with it.
+    /// Adds the counts of another round, without its lines.
     pub(crate) fn merge(&mut self, other: &Tally) {
         self.points += other.points;
         self.second += other.second;
@@ -108,7 +108,7 @@ impl Tally {
         }
     }
 
-    /// The first lines about points of a file system, the worst faults first.
+    /// Returns the first lines about points of a file system, the worst faults first.
     pub(crate) fn worst(&mut self, system: &str, most: usize) -> String {
         self.lines.sort();
         let tell = |line: &Line| {
@@ -118,13 +118,13 @@ impl Tally {
         self.lines.iter().take(most).map(tell).collect()
     }
 
-    /// How many points were looked at.
+    /// Returns the number of points that were examined.
     pub(crate) fn all(&self) -> usize {
         self.points + self.second
     }
 }
 
-/// Prints the counts by file system, and the sum of it.
+/// Prints the counts by file system, and their sum.
 pub(crate) fn print(out: &mut dyn Write, tallies: &[(&str, Tally)]) -> io::Result<()> {
     writeln!(
         out,

@@ -1,4 +1,4 @@
-//! One round: a recording on a new file system, and the cuts in it.
+//! [`Round`]: a recording on a new file system, and the cuts in it.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,22 +28,22 @@ const SHARED: &str = "all";
 /// The root that another program writes to as well.
 const FOREIGN: &str = "foreign";
 
-/// A recording stops when the file system has no more room than this.
+/// A recording stops when the file system has no more space than this.
 const LEAST_ROOM: u64 = 24 << 20;
 
-/// One point of so many is cut a second time, during its recovery.
+/// One of this many points is cut a second time, during its recovery.
 const SECOND_CUT: usize = 5;
 
 /// A thread that drives a writer.
 type Handle<'scope> = ScopedJoinHandle<'scope, Result<Model, PowercutError>>;
 
-/// What a round needs.
+/// One round of the test.
 pub(crate) struct Round<'a> {
     /// The disk and its file system.
     pub(crate) bench: Bench,
-    /// The binary.
+    /// The binary under test.
     pub(crate) everturn: &'a Everturn,
-    /// Decides everything that is left to chance, except when threads run.
+    /// Determines all random choices; the scheduling of threads still varies.
     pub(crate) seed: u64,
     /// Set by a signal.
     pub(crate) interrupted: &'a AtomicBool,
@@ -143,7 +143,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Mounts an image, lets everything look at it, and perhaps cuts the recovery.
+    /// Mounts an image, examines it, and perhaps cuts the recovery.
     fn examine(
         &mut self,
         mut cut: Cut<'_>,
@@ -176,7 +176,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Goes through all phases of an examination; returns where recovery was in the records.
+    /// Runs all phases of an examination; returns the window of the recovery in the records.
     fn look(
         &mut self,
         cut: &mut Cut<'_>,
@@ -188,7 +188,7 @@ impl Round<'_> {
             return Err(PowercutError::Interrupted);
         }
         if let Err(error) = self.bench.mount(image, cut.device) {
-            // The file system itself did not survive; nothing can be said about what was on it.
+            // The file system itself did not survive; its contents cannot be judged.
             tally.add_unmountable(cut.number, &error);
             return Ok(None);
         }
@@ -231,7 +231,7 @@ impl Cut<'_> {
     }
 }
 
-/// Where recovery was in the records.
+/// The window of a recovery in the records.
 struct Window {
     begun: usize,
     ended: usize,
@@ -242,7 +242,7 @@ fn join(handle: Handle<'_>) -> Result<Model, PowercutError> {
     handle.join().unwrap_or_else(|_| Err(died()))
 }
 
-/// Waits until the time is over, and lets the kernel write back once in a while, as it does by itself.
+/// Waits until the time is over; triggers writeback once in a while, as the kernel does by itself.
 fn wait(
     stage: &Stage<'_>,
     duration: Duration,

@@ -1,4 +1,4 @@
-//! Recordings in files, so that a failure can be looked at again: threads never run twice alike.
+//! Recordings in files, so that a failure can be examined again: threads never run the same way twice.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -12,14 +12,14 @@ use crate::model::Model;
 use crate::recorder::Record;
 use crate::recording::Recording;
 
-/// The first line of the file. Blocks and records follow, with little-endian numbers before each.
+/// The first line of the file. Blocks and records follow, each preceded by little-endian numbers.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Header {
     /// The file system.
     pub(crate) system: String,
     /// The seed of the round.
     pub(crate) seed: u64,
-    /// How many points were chosen.
+    /// The number of points chosen.
     pub(crate) points: usize,
     device_number: u64,
     recoveries: Vec<(usize, usize)>,

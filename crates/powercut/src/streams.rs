@@ -1,5 +1,5 @@
-//! The writers that run while the disk records. Each is a thread that drives real processes, writes down
-//! what was acknowledged, and kills some of the processes.
+//! The writers that run while the disk records. Each is a thread that drives real processes, records what was
+//! acknowledged, and kills some of the processes.
 
 pub(crate) mod files;
 pub(crate) mod lifecycle;
@@ -16,45 +16,45 @@ use crate::error::PowercutError;
 use crate::everturn::{Everturn, Outcome};
 use crate::recorder::Disk;
 
-/// How many of a hundred processes are killed.
+/// The percentage of processes that are killed.
 const KILLED: u8 = 25;
 
-/// How often a recovery that brought something back is noted again.
+/// How many more times a recovery that restored something is listed.
 const PREFERENCE: usize = 4;
 
-/// The exit status of a command that waits for another process, and how often it is tried again.
+/// The exit status of a command that finds the root busy, and how often it is retried.
 const BUSY: i32 = 5;
 const ATTEMPTS: u32 = 20;
 
 /// The positions before and after a recovery.
 pub(crate) type Window = (usize, usize);
 
-/// What all writers of a recording share.
+/// The state that all writers of a recording share.
 pub(crate) struct Stage<'a> {
-    /// The binary.
+    /// The binary under test.
     pub(crate) everturn: &'a Everturn,
     /// The disk that records.
     pub(crate) disk: &'a Disk,
-    /// Where it is mounted.
+    /// The mount point.
     pub(crate) top: &'a Path,
     /// Set when it is time to stop.
     pub(crate) stop: &'a AtomicBool,
-    /// Where a recovery went on: between a kill and the end of the next process.
+    /// The windows of recoveries: between a kill and the end of the next process.
     pub(crate) recoveries: &'a Mutex<Vec<Window>>,
 }
 
 impl Stage<'_> {
-    /// The position of the recording.
+    /// Returns the position of the recording.
     pub(crate) fn position(&self) -> usize {
         self.disk.position()
     }
 
-    /// Whether to go on.
+    /// Returns whether to continue.
     pub(crate) fn goes_on(&self) -> bool {
         !self.stop.load(Ordering::Relaxed)
     }
 
-    /// A root, as an absolute path.
+    /// Returns the absolute path of a root.
     pub(crate) fn root(&self, name: &str) -> PathBuf {
         self.top.join(name)
     }
@@ -69,21 +69,21 @@ impl Stage<'_> {
         self.everturn.run(&self.arguments(root, arguments), input)
     }
 
-    /// The arguments of a command on a root.
+    /// Returns the arguments of a command on a root.
     pub(crate) fn arguments(&self, root: &str, arguments: &[String]) -> Vec<String> {
         let mut all = vec!["--root".to_owned(), self.root(root).display().to_string()];
         all.extend_from_slice(arguments);
         all
     }
 
-    /// Notes a recovery again: it has brought back something that was never flushed, and a cut there
-    /// finds what a cut elsewhere does not.
+    /// Lists a recovery several more times: it has restored something that was never flushed, and a cut there finds
+    /// what a cut elsewhere does not.
     pub(crate) fn prefer_recovery(&self, window: Window) {
         let mut recoveries = self.recoveries.lock().unwrap_or_else(PoisonError::into_inner);
         recoveries.extend([window; PREFERENCE]);
     }
 
-    /// Lets a process recover what a killed one left, and notes when that was.
+    /// Runs a process that recovers the log of a killed one, and returns the window of the recovery.
     pub(crate) fn recover(
         &self,
         root: &str,
@@ -102,7 +102,7 @@ impl Stage<'_> {
     }
 }
 
-/// A text: mostly short, sometimes longer than a page of the disk.
+/// Returns a text: mostly short, sometimes longer than a page of the disk.
 pub(crate) fn filler(rng: &mut Rng) -> String {
     let most = match rng.u8(..100) {
         0..=49 => 40,

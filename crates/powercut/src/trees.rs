@@ -7,8 +7,8 @@ use std::path::Path;
 use crate::error::{PowercutError, cannot};
 use crate::model::Tree;
 
-/// What is of no account below a root: Everturn's own bookkeeping, and the databases of an agent's home,
-/// which say nothing that the logs do not.
+/// Directories below a root that are ignored: Everturn's own bookkeeping. Databases of an agent's home are ignored too,
+/// since they contain nothing that the logs do not.
 const OUTSIDE: &[&str] = &[
     ".everturn/wal",
     ".everturn/locks",
@@ -17,14 +17,14 @@ const OUTSIDE: &[&str] = &[
     ".everturn/staging",
 ];
 
-/// A checksum of a content.
+/// Returns the checksum of a content.
 pub(crate) fn sum(content: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     content.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Visits all files below `directory` with their paths from there.
+/// Visits all files below `directory`, with their relative paths.
 fn visit(
     directory: &Path,
     prefix: &str,
@@ -46,7 +46,7 @@ fn visit(
     Ok(())
 }
 
-/// The files below `directory`; none if there is no such directory.
+/// Returns the files below `directory`; empty if there is no such directory.
 pub(crate) fn tree(directory: &Path) -> Result<Tree, PowercutError> {
     let mut tree = Tree::new();
     if directory.exists() {
@@ -62,7 +62,7 @@ pub(crate) fn tree(directory: &Path) -> Result<Tree, PowercutError> {
     Ok(tree)
 }
 
-/// Whether each of `words` stands in some file below `directory`, whatever program put it there.
+/// Returns whether each of `words` is in some file below `directory`, whatever program wrote it.
 pub(crate) fn all_stand_somewhere(
     directory: &Path,
     words: &[&String],

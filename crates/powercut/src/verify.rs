@@ -1,7 +1,7 @@
-//! Compares a disk that has lost its power with what was acknowledged.
+//! [`Examination`]: compares a disk after a power cut with what was acknowledged.
 //!
-//! [`Examination`] goes through four phases: readers before anything is written, recovery, the files after
-//! it, and one more item for each session. Each phase adds [`Problem`]s.
+//! An examination has four phases: readers before anything is written, recovery, the files after it, and one more item
+//! for each session. Each phase adds [`Problem`]s.
 
 mod files;
 mod lifecycle;
@@ -17,14 +17,14 @@ use crate::error::PowercutError;
 use crate::everturn::{Everturn, Outcome};
 use crate::model::Model;
 
-/// What is wrong.
+/// The kind of a problem.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fault {
-    /// Something acknowledged is not there.
+    /// Something acknowledged is missing.
     Lost,
-    /// Something is there in part, twice, or too early.
+    /// Something exists in part, twice, or too early.
     Half,
-    /// A reader did not tell what is there.
+    /// A reader did not show what exists.
     Reader,
     /// A command failed, or a check found damage.
     Other,
@@ -33,42 +33,42 @@ pub(crate) enum Fault {
 /// A difference between the disk and what was acknowledged.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
-    /// What is wrong.
+    /// The kind.
     pub(crate) fault: Fault,
-    /// In words.
+    /// A description.
     pub(crate) text: String,
 }
 
-/// At one point some things are done for a few sessions or roots only, as a thousand points take long enough.
-/// Before anything is written, `show`, `state`, `ls`, `search` and `check` are asked about all of them.
+/// The number of sessions or roots for which some steps are run at one point, since a thousand points take long enough.
+/// Before anything is written, `show`, `state`, `ls`, `search` and `check` are run on all of them.
 const LIFECYCLES: usize = 1;
 const EXPORTS: usize = 2;
 const RECOVERED_STATES: usize = 3;
 const APPENDS: usize = 2;
 
-/// At one point of so many, a second search asks for what was not there yet.
+/// At one of this many points, a second search looks for items that did not exist yet.
 const FUTURE_SEARCHES: u8 = 4;
 
-/// Where bytes are kept that could not be put where they belong.
+/// The directory for bytes that could not be put where they belong.
 const QUARANTINE: &str = ".everturn/quarantine";
 
-/// One look at a disk after a power cut.
+/// One examination of a disk after a power cut.
 pub(crate) struct Examination<'a> {
     everturn: &'a Everturn,
     top: &'a Path,
     position: usize,
     models: Vec<&'a Model>,
-    /// The differences that were found.
+    /// The differences found.
     pub(crate) problems: Vec<Problem>,
-    /// How many acknowledged commits were looked for.
+    /// How many acknowledged commits were checked.
     pub(crate) acknowledged: usize,
-    /// How many messages `show` showed of each session before anything was written.
+    /// How many messages `show` printed of each session before anything was written.
     shown: BTreeMap<String, usize>,
     asks_for_future: bool,
 }
 
 impl<'a> Examination<'a> {
-    /// Looks at the disk mounted at `top`, which was cut at `position`.
+    /// Creates an examination of the disk mounted at `top`, which was cut at `position`.
     pub(crate) fn new(
         everturn: &'a Everturn,
         top: &'a Path,
@@ -94,14 +94,14 @@ impl<'a> Examination<'a> {
         }
     }
 
-    /// What readers tell before anything is written.
+    /// Runs the readers before anything is written.
     pub(crate) fn read(&mut self) -> Result<(), PowercutError> {
         let mut exports = 0..EXPORTS;
         for model in self.models.clone() {
             match model {
                 Model::Session(model) => self.read_session(model, exports.next().is_some())?,
                 Model::Lifecycle(model) => self.read_lifecycle(model),
-                // Plain files have no reader but the one that recovers.
+                // Plain files have no reader except the process that recovers.
                 Model::Files(_) => {}
             }
         }
@@ -113,7 +113,7 @@ impl<'a> Examination<'a> {
         Ok(())
     }
 
-    /// Lets a writer recover each root. Another process may be cut in the middle of this.
+    /// Runs a writer that recovers each root. The power may be cut again in the middle of this.
     pub(crate) fn recover(&mut self) -> Result<(), PowercutError> {
         for root in self.roots() {
             let before = self.quarantine(&root);
@@ -130,7 +130,7 @@ impl<'a> Examination<'a> {
         Ok(())
     }
 
-    /// What is there after recovery.
+    /// Compares the disk after recovery.
     pub(crate) fn compare(&mut self) -> Result<(), PowercutError> {
         let mut states = 0..RECOVERED_STATES;
         for model in self.models.clone() {
@@ -146,7 +146,7 @@ impl<'a> Examination<'a> {
         Ok(())
     }
 
-    /// Some sessions take one more item.
+    /// Appends one more item to some sessions.
     pub(crate) fn go_on(&mut self) -> Result<(), PowercutError> {
         let is_session = |model: &&&Model| matches!(model, Model::Session(_));
         let sessions: Vec<&Model> =
@@ -163,7 +163,7 @@ impl<'a> Examination<'a> {
         self.problems.push(Problem { fault, text: text.into() });
     }
 
-    /// The roots, each once.
+    /// Returns the roots, each once.
     fn roots(&self) -> Vec<String> {
         let mut roots: Vec<String> = self
             .models
@@ -179,7 +179,7 @@ impl<'a> Examination<'a> {
         roots
     }
 
-    /// The names in the quarantine of a root.
+    /// Returns the names in the quarantine of a root.
     fn quarantine(&self, root: &str) -> Vec<String> {
         let entries = self.path(root).join(QUARANTINE).read_dir();
         let entries = entries.into_iter().flatten().flatten();

@@ -1,8 +1,8 @@
-//! Character cards: what a narrator is told about a character.
+//! Character cards: the description of a character for a narrator.
 //!
 //! Three families of cards are read: the format beside chat logs (`"type": "character"`), Character Card V2 and V3, and
-//! the flat cards before them; as JSON, or inside a PNG picture. Whatever the family, a [`CharacterCard`] has the same few
-//! fields, and the document it came from stays in `raw` with everything that has no field.
+//! the flat cards before them; as JSON, or inside a PNG picture. A [`CharacterCard`] has the same few fields for all
+//! families, and its `raw` document preserves everything that has no field.
 
 mod error;
 mod png;
@@ -27,42 +27,42 @@ pub enum CardFormat {
 /// A character.
 #[derive(Debug, Clone)]
 pub struct CharacterCard {
-    /// What the character is called in references.
+    /// The ID of the character in references.
     pub id: String,
     /// The family of the card.
     pub form: CardFormat,
     /// The name.
     pub name: String,
-    /// The name that stands for `{{char}}`, if it is another.
+    /// The name that replaces `{{char}}`, if it differs.
     pub nickname: Option<String>,
-    /// Who the character is.
+    /// A description of the character.
     pub description: String,
-    /// What the character is like.
+    /// The personality of the character.
     pub personality: String,
-    /// Where and how the story begins.
+    /// The setting in which the story begins.
     pub scenario: String,
-    /// What the character says first.
+    /// The first message of the character.
     pub first_message: String,
-    /// Other things that the character may say first.
+    /// Alternative first messages.
     pub greetings: Vec<String>,
-    /// How the character talks, in examples.
+    /// Example dialogue.
     pub examples: String,
-    /// What the narrator is told about its work.
+    /// Instructions for the narrator.
     pub system_prompt: String,
-    /// What the narrator is told after everything that was said.
+    /// Instructions for the narrator after the whole conversation.
     pub closing_prompt: String,
     /// Attributes, skills, relationships and the like, in lines.
     pub details: String,
     /// The lorebook inside the card.
     pub book: Option<Lorebook>,
-    /// What is odd about the card, in words.
+    /// Irregularities of the card.
     pub notes: Vec<String>,
-    /// The document, as it was read.
+    /// The original document.
     pub raw: JsonTree,
 }
 
 impl CharacterCard {
-    /// Reads a card; `id` is what it is called if it does not say so itself.
+    /// Reads a card; `id` is its ID if it has none of its own.
     ///
     /// ```
     /// use everturn_prompt::card::CharacterCard;
@@ -83,13 +83,13 @@ impl CharacterCard {
         read::json_card(bytes, id)
     }
 
-    /// The name that stands for `{{char}}`.
+    /// The name that replaces `{{char}}`.
     #[must_use]
     pub fn display_name(&self) -> &str {
         self.nickname.as_deref().unwrap_or(&self.name)
     }
 
-    /// What a narrator is told about the character, with the names of the character and the user put in.
+    /// The prompt text for the character, with the names of the character and the user inserted.
     #[must_use]
     pub fn prompt(&self, user: &str) -> String {
         let parts = [
@@ -108,9 +108,9 @@ impl CharacterCard {
     }
 }
 
-/// A text with names in the places of `{{char}}`, `{{user}}`, `<BOT>` and `<USER>`, in capitals or not.
+/// Replaces `{{char}}`, `{{user}}`, `<BOT>` and `<USER>` in a text with names, regardless of case.
 ///
-/// What the names hold is not looked at again.
+/// Inserted names are not searched again.
 #[must_use]
 pub fn substitute_names(text: &str, character: &str, user: &str) -> String {
     let places =

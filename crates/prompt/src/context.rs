@@ -1,11 +1,11 @@
-//! What of a conversation fits into the window of a language model.
+//! Selects what fits into the context window of a language model.
 //!
-//! Everything that could be told is an [`ContextItem`]: messages, and behind them the characters, the lore and the states of
-//! tools. [`select`] takes them in an order that does not depend on the room there is, and stops at the first one
-//! that does not fit. So more room never takes anything away, and the same input gives the same selection.
+//! Every candidate is a [`ContextItem`]: messages, and as background the characters, the lore and the states of tools.
+//! [`select_items`] takes them in an order that does not depend on the size of the window, and stops at the first one
+//! that does not fit. So a larger window never loses an item, and the same input gives the same [`ContextSelection`].
 //!
-//! Messages and background have half of the room each. If all of one side fits into its half, the other side gets what
-//! is left.
+//! Messages and background have half of the budget each. If all of one side fits into its half, the other side gets the
+//! rest.
 
 mod item;
 mod render;
@@ -22,7 +22,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Which messages come first.
+/// Which messages are selected first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ContextStrategy {
     /// The newest.
@@ -30,16 +30,16 @@ pub enum ContextStrategy {
     Sliding,
     /// The pinned ones, then the newest.
     Fixed,
-    /// Those that are pinned, marked or referred to, then the newest.
+    /// The pinned, marked or referenced ones, then the newest.
     Adaptive,
 }
 
 impl ContextStrategy {
-    /// Every strategy there is.
+    /// All strategies.
     pub const ALL: &[ContextStrategy] =
         &[ContextStrategy::Sliding, ContextStrategy::Fixed, ContextStrategy::Adaptive];
 
-    /// The word by which it is called.
+    /// The name of the strategy.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -65,27 +65,27 @@ impl FromStr for ContextStrategy {
     }
 }
 
-/// Why there is nothing to select.
+/// Why nothing can be selected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ContextError {
     /// There is no such strategy.
     #[error("there is no strategy {word:?}; it is sliding, fixed or adaptive")]
     Strategy {
-        /// What was asked for.
+        /// The requested name.
         word: String,
     },
-    /// The answer needs all the room.
+    /// The reserve for the answer is the whole window.
     #[error("of {size} tokens, {reserve} are kept for the answer, which leaves no room")]
     NoRoom {
         /// The size of the window.
         size: usize,
-        /// What is kept for the answer.
+        /// The tokens reserved for the answer.
         reserve: usize,
     },
 }
 
-/// How much room there is.
+/// The size of a context window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextWindow {
     size: usize,
@@ -93,7 +93,7 @@ pub struct ContextWindow {
 }
 
 impl ContextWindow {
-    /// A window of `size` tokens, of which `reserve` are kept for the answer.
+    /// A window of `size` tokens, of which `reserve` are reserved for the answer.
     pub fn new(size: usize, reserve: usize) -> Result<ContextWindow, ContextError> {
         if reserve >= size {
             return Err(ContextError::NoRoom { size, reserve });
@@ -107,13 +107,13 @@ impl ContextWindow {
         self.size
     }
 
-    /// What is kept for the answer.
+    /// The tokens reserved for the answer.
     #[must_use]
     pub fn reserve(self) -> usize {
         self.reserve
     }
 
-    /// What may be told.
+    /// The tokens available for the prompt.
     #[must_use]
     pub fn budget(self) -> usize {
         self.size - self.reserve

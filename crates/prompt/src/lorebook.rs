@@ -1,10 +1,10 @@
-//! Lorebooks: what a narrator is told about the world when the talk comes to it.
+//! Lorebooks: knowledge about a world that is added to a prompt when it is mentioned.
 //!
-//! A lorebook has entries, and an entry has keys. When a key turns up in what was said last, the entry is
-//! activated ([`activate_entries`]) and can be put into a prompt. Three families are read: the format beside chat logs
-//! (`"type": "lorebook"`), the books inside character cards, and world info files of SillyTavern.
+//! A lorebook has entries, and an entry has keys. If a key occurs in the newest texts, the entry is activated
+//! ([`activate_entries`]) and can be added to a prompt. Three families are read: the format beside chat logs (`"type":
+//! "lorebook"`), the books inside character cards, and world info files of SillyTavern.
 //!
-//! Nothing here is random, so an entry that should turn up now and then always does; it has a note.
+//! Nothing here is random, so an entry with a probability is always activated; it has a note.
 
 mod activate;
 mod keys;
@@ -23,84 +23,84 @@ pub(crate) use read::from_card;
 /// A collection of entries.
 #[derive(Debug, Clone)]
 pub struct Lorebook {
-    /// What the lorebook is called in references.
+    /// The ID of the lorebook in references.
     pub id: String,
     /// The title.
     pub name: String,
-    /// How many of the newest texts are searched for keys, if the book says so.
+    /// The number of newest texts that are searched for keys, if the book defines it.
     pub scan_depth: Option<usize>,
-    /// How many tokens its entries may cost together, if the book says so.
+    /// The most tokens of its entries together, if the book defines it.
     pub token_budget: Option<usize>,
     /// Whether activated entries are searched for keys of others.
     pub recursive: bool,
-    /// The entries, in the order of the document.
+    /// The entries, in document order.
     pub entries: Vec<LorebookEntry>,
-    /// What is odd about the lorebook, in words.
+    /// Irregularities of the lorebook.
     pub notes: Vec<String>,
-    /// The document, as it was read.
+    /// The original document.
     pub raw: JsonTree,
 }
 
-/// One piece of knowledge.
+/// An entry of a lorebook.
 #[derive(Debug, Clone)]
 pub struct LorebookEntry {
-    /// What the entry is called in references; no other entry of the book has it.
+    /// The ID of the entry in references, unique in the book.
     pub id: String,
-    /// What it is about.
+    /// Its title.
     pub name: String,
-    /// Words of which one must turn up.
+    /// Keys of which one must occur.
     pub keys: Vec<LorebookKey>,
-    /// More words, of which [`LorebookEntry::logic`] says what they do.
+    /// Further keys, whose meaning is defined by [`LorebookEntry::logic`].
     pub secondary: Vec<LorebookKey>,
-    /// What the secondary keys must do, if there are any.
+    /// The condition on the secondary keys, if there are any.
     pub logic: KeyLogic,
-    /// What is told.
+    /// The text for the prompt.
     pub content: String,
-    /// Whether the entry is used at all.
+    /// Whether the entry is enabled.
     pub enabled: bool,
-    /// Whether it is told always, without a key.
+    /// Whether it is always active, without a key.
     pub constant: bool,
-    /// Where entries stand among others: lower numbers first.
+    /// The order among entries: lower numbers first.
     pub order: i64,
-    /// What stays when there is no room for all: higher numbers longer.
+    /// The priority within the token budget: higher numbers stay longer.
     pub priority: i64,
-    /// Where in a prompt it belongs.
+    /// Its position in a prompt.
     pub place: PromptPosition,
-    /// How many of the newest texts are searched, if not as many as for others.
+    /// The number of newest texts that are searched, if it differs from that of the book.
     pub scan_depth: Option<usize>,
-    /// Which part it takes in activation by other entries.
+    /// Its part in recursive activation.
     pub recursion: RecursionRules,
-    /// Of the entries of a group only the one with the highest order is told.
+    /// Of the entries of a group only the one with the highest order is used.
     pub groups: Vec<String>,
 }
 
-/// What the secondary keys of an entry must do.
+/// The condition on the secondary keys of an entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum KeyLogic {
-    /// One must turn up.
+    /// At least one must occur.
     #[default]
     AnyOf,
-    /// All must turn up.
+    /// All must occur.
     AllOf,
-    /// None may turn up.
+    /// None may occur.
     NoneOf,
-    /// Not all may turn up.
+    /// Not all may occur.
     NotAllOf,
 }
 
-/// Where in a prompt an entry belongs.
+/// The position of an entry in a prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PromptPosition {
     /// Before the characters.
     Before,
-    /// Behind the characters.
+    /// After the characters.
     #[default]
     After,
-    /// So many messages before the end.
+    /// This many messages before the end.
     Depth(usize),
 }
 
-/// Which part an entry takes in activation by other entries.
+/// The part of an entry in recursive activation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecursionRules {
     /// Other entries do not activate it.

@@ -1,16 +1,16 @@
-//! Markdown as HTML, and HTML that is safe to show.
+//! Renders Markdown as HTML, and sanitizes HTML.
 //!
-//! Whatever a model or another program wrote is distrusted: scripts, styles, event handlers, frames and links to
-//! anything but the web and mail are taken out, whether the HTML was stored or made here.
+//! The output of models and other programs is not trusted: scripts, styles, event handlers, frames and links to
+//! anything but the web and mail are removed, from stored and from generated HTML.
 
 use std::sync::LazyLock;
 
 use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
 
-/// How deeply quotes and lists may stand in each other before a text counts as no Markdown.
+/// The maximum nesting of quotes and lists; a deeper text is not rendered as Markdown.
 const DEEPEST: usize = 48;
 
-/// How long a text may be that is looked through for Markdown.
+/// The maximum length of a text that is rendered as Markdown.
 const LONGEST: usize = 1 << 20;
 
 static CLEANER: LazyLock<ammonia::Builder<'static>> = LazyLock::new(|| {
@@ -20,7 +20,7 @@ static CLEANER: LazyLock<ammonia::Builder<'static>> = LazyLock::new(|| {
     builder
 });
 
-/// The HTML of a Markdown text, safe to show.
+/// Renders Markdown as safe HTML.
 ///
 /// ```
 /// use everturn_prompt::markup;
@@ -36,7 +36,7 @@ pub fn markdown_to_html(markdown: &str) -> String {
     sanitize_html(&out)
 }
 
-/// HTML without what could do harm.
+/// Removes everything harmful from HTML.
 ///
 /// ```
 /// use everturn_prompt::markup;
@@ -48,8 +48,8 @@ pub fn sanitize_html(html: &str) -> String {
     CLEANER.clean(html).to_string()
 }
 
-/// The HTML of a Markdown text, safe to show, with all of its words: HTML that stands in it is shown as text, a
-/// picture is a link, and a line ends where it ended. Nothing in it is fetched.
+/// Renders Markdown as safe HTML without losing words: HTML in it is shown as text, a picture becomes a link, and line
+/// breaks are kept. Nothing in it is fetched.
 ///
 /// ```
 /// use everturn_prompt::markup;
@@ -69,7 +69,7 @@ pub fn markdown_to_inert_html(markdown: &str) -> String {
     sanitize_html(&out)
 }
 
-/// Text that HTML shows as it is, between tags and in quoted attributes.
+/// Escapes text for HTML, between tags and in quoted attributes.
 ///
 /// ```
 /// use everturn_prompt::markup;
@@ -107,7 +107,7 @@ fn is_too_deep(events: Parser<'_>) -> bool {
     false
 }
 
-/// What is shown in place of HTML, pictures and ends of lines.
+/// Replaces HTML, pictures and line breaks.
 fn as_text(event: Event<'_>) -> Event<'_> {
     match event {
         Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),

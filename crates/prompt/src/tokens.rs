@@ -1,23 +1,22 @@
-//! How many tokens a text costs a language model, counted offline.
+//! Counts the tokens of a text, offline.
 //!
-//! Every model has a vocabulary of its own, and few are published. This one is `o200k_base`, which the larger
-//! hosted models of today and some open ones use; for others the count is a good estimate, in all scripts.
+//! Every model has a vocabulary of its own, and few are published. This one is `o200k_base`, which the larger hosted
+//! models of today and some open ones use; for others the count is a good estimate, in all scripts.
 //!
-//! A text is counted in pieces of bounded size, because the rules by which words are split go back and forth
-//! in long runs of white space, and because a caller often only wants to know whether a text fits. The pieces end where
-//! the rules always split. Where there is no such place for 16 KiB, as in a row of a million equal
-//! letters, they end somewhere, and the count may be off by a token or two for each piece.
+//! A text is counted in pieces of bounded size, because the rules for splitting words backtrack in long runs of white
+//! space, and because a caller often only needs to know whether a text fits. Pieces end where the rules always split.
+//! If there is no such position for 16 KiB, as in a run of a million equal letters, they end anywhere, and the count
+//! may be off by a token or two for each piece.
 
-/// The name of the vocabulary by which tokens are counted.
+/// The name of the vocabulary.
 pub const VOCABULARY: &str = "o200k_base";
 
-/// The most bytes that are looked at as a whole.
+/// The maximum size of a piece in bytes.
 const PIECE: usize = 16 * 1024;
 
 /// The number of tokens in `text`.
 ///
-/// What looks like a control token of a model is text like any other. The first call takes a moment, in which
-/// the vocabulary is unpacked.
+/// Control tokens of models are counted as ordinary text. The first call takes a moment, to unpack the vocabulary.
 ///
 /// ```
 /// assert_eq!(everturn_prompt::tokens::count_tokens("What do you do, Subaru?"), 7);
@@ -28,9 +27,9 @@ pub fn count_tokens(text: &str) -> usize {
     split_pieces(text).map(count_piece).sum()
 }
 
-/// The number of tokens in `text`, unless it has more than `limit` tokens.
+/// The number of tokens in `text`; `None` if there are more than `limit`.
 ///
-/// Only as much of the text is looked at as it takes to know.
+/// Reads only as much of the text as necessary.
 ///
 /// ```
 /// use everturn_prompt::tokens::count_tokens_up_to;
@@ -54,7 +53,7 @@ fn count_piece(piece: &str) -> usize {
     tiktoken_rs::o200k_base_singleton().count_ordinary(piece)
 }
 
-/// The parts of a text, in order, each at most [`PIECE`] bytes long.
+/// The pieces of a text, in order, each at most [`PIECE`] bytes long.
 fn split_pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -64,7 +63,7 @@ fn split_pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the first piece of `text` ends: behind the last place in it at which a split is certain.
+/// The end of the first piece of `text`: after the last position at which a split is certain.
 fn piece_end(text: &str) -> usize {
     if text.len() <= PIECE {
         return text.len();
@@ -81,10 +80,10 @@ fn piece_end(text: &str) -> usize {
     longest
 }
 
-/// Whether no token of the vocabulary holds these two one after the other, whatever stands around them.
+/// Whether no token of the vocabulary contains these two characters in sequence, whatever the context.
 ///
-/// Spaces belong to the word behind them, and line ends to the punctuation or the space before them. A slash may follow
-/// a line end in the same token.
+/// Spaces belong to the word after them, and line endings to the punctuation or space before them. A slash may follow a
+/// line ending in the same token.
 fn always_splits(before: char, after: char) -> bool {
     let ends_line = |letter: char| letter == '\n' || letter == '\r';
     if ends_line(before) {
@@ -101,7 +100,7 @@ mod tests {
 
     use super::{PIECE, count_tokens, count_tokens_up_to, split_pieces};
 
-    /// The count of a text that is looked at as a whole.
+    /// The count of a text as one piece.
     fn count_whole(text: &str) -> usize {
         tiktoken_rs::o200k_base_singleton().count_ordinary(text)
     }
@@ -175,7 +174,7 @@ mod tests {
         assert_eq!(count_tokens(&line.repeat(lines)), lines * 13 + 1);
     }
 
-    /// Texts of the letters that the rules treat differently, long enough to be cut, with a place to cut at.
+    /// Texts of the characters that the rules treat differently, long enough to be split at some position.
     fn odd_texts() -> impl Strategy<Value = String> {
         let units = [
             " ",

@@ -1,8 +1,8 @@
-//! Keys, tokens and passwords in text: found by what they look like, and replaced by placeholders.
+//! Finds keys, tokens and passwords in text by their form, and replaces them with placeholders.
 //!
-//! A search for a few hundred beginnings (`ghp_`, `-----BEGIN `, `password`) goes through the text once; only where one
-//! stands does the check of its family run. How random a text looks decides nothing alone: it is asked second, where
-//! a name such as `password` has already said that a secret follows.
+//! One pass searches the text for a few hundred prefixes (`ghp_`, `-----BEGIN `, `password`); only at a match does the
+//! check of its family run. Randomness alone decides nothing: it is tested second, after a name such as `password` has
+//! announced a secret.
 //!
 //! ```
 //! use everturn_secrets::scan::SecretRules;
@@ -36,19 +36,19 @@ use sha2::{Digest, Sha256};
 
 use families::TOKENS;
 
-/// How sure it is that something is a secret.
+/// How certain it is that a match is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
-    /// A name says that a secret follows, and what follows looks like one.
+    /// A name announces a secret, and the value looks like one.
     Possible,
-    /// It has the form of its family, and nothing else has it.
+    /// It has the form of its family, which nothing else has.
     Likely,
-    /// Its checksum or its structure is right.
+    /// Its checksum or its structure is valid.
     Certain,
 }
 
 impl Certainty {
-    /// The word for it.
+    /// The word for it in messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -59,25 +59,25 @@ impl Certainty {
     }
 }
 
-/// How a secret stands in the text.
+/// How a secret is encoded in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretEncoding {
-    /// As it is.
+    /// Not encoded.
     Plain,
-    /// Somewhere in a run of base64, which is what the range covers.
+    /// Inside a run of base64, which is the range of the match.
     Base64,
 }
 
-/// A secret that was found.
+/// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretMatch {
-    /// Its bytes.
+    /// Its range in bytes.
     pub range: Range<usize>,
-    /// What kind of secret it is, such as `github-token`.
+    /// The family of the secret, such as `github-token`.
     pub family: &'static str,
-    /// How sure that is.
+    /// How certain the match is.
     pub certainty: Certainty,
-    /// How it stands there.
+    /// How it is encoded.
     pub form: SecretEncoding,
 }
 
@@ -87,24 +87,24 @@ impl SecretMatch {
     }
 }
 
-/// How many secrets of each family.
+/// The number of secrets by family.
 pub type FamilyCounts = BTreeMap<&'static str, usize>;
 
-/// Looks at a text around a beginning that was found in it.
+/// Checks the text around a matched prefix.
 type CheckFn = fn(&[u8], Range<usize>) -> Option<SecretMatch>;
 
-/// What stands behind a beginning.
+/// The check for a matched prefix.
 #[derive(Debug, Clone, Copy)]
 enum SearchAnchor {
-    /// The token of this place in the table.
+    /// The token at this index of the table.
     Token(usize),
-    /// A check of its own.
+    /// A check function.
     Check(CheckFn),
-    /// A beginning in base64: how many bytes after a multiple of three it stands, and how many digits are left out.
+    /// A prefix in base64: its byte offset modulo three, and the number of digits that are omitted.
     Base64 { shift: usize, skipped: usize },
 }
 
-/// Families and the search for them.
+/// The families of secrets, and the search for their prefixes.
 #[derive(Debug)]
 pub struct SecretRules {
     search: Option<AhoCorasick>,
@@ -112,11 +112,11 @@ pub struct SecretRules {
     key: Option<[u8; 32]>,
 }
 
-/// The longest secret that is looked for, with what stands around it. Whoever looks through a text in pieces lets them
-/// overlap by this much.
+/// The maximum length of a match, with the context that its check needs. A caller that scans a text in pieces must let
+/// them overlap by this much.
 pub const MAX_SECRET_SPAN: usize = 64 << 10;
 
-/// The beginnings of checks, and the checks.
+/// Prefixes with their check functions.
 const CHECKS: &[(&[&str], CheckFn)] = &[
     (&["-----BEGIN "], key_block::check_key_block),
     (&["eyJ"], headers::jwt),
@@ -132,17 +132,17 @@ const CHECKS: &[(&[&str], CheckFn)] = &[
     (assignment::NAMES, assignment::check_assignment),
 ];
 
-/// How many bytes a beginning must have to be looked for in base64, where shorter ones stand by chance.
+/// The minimum length of a prefix to be searched in base64, where shorter ones occur by chance.
 const LEAST_ENCODED: usize = 3;
 
 impl SecretRules {
-    /// All families. They are put together once.
+    /// All families. Built once.
     pub fn standard() -> &'static SecretRules {
         static RULES: OnceLock<SecretRules> = OnceLock::new();
         RULES.get_or_init(|| SecretRules::build(None))
     }
 
-    /// All families, with placeholders that only somebody with this key can tell to belong to a secret.
+    /// All families, with placeholders that can be linked to a secret only with this key.
     #[must_use]
     pub fn with_key(key: [u8; 32]) -> SecretRules {
         SecretRules::build(Some(key))
@@ -177,11 +177,11 @@ impl SecretRules {
             .kind(Some(AhoCorasickKind::DFA))
             .match_kind(MatchKind::Standard)
             .build(&patterns);
-        // Building fails for more patterns than there are numbers only.
+        // Building fails only for too many patterns.
         SecretRules { search: search.ok(), anchors, key }
     }
 
-    /// The families there are, in the order of their names.
+    /// All families, sorted by name.
     #[must_use]
     pub fn families() -> Vec<&'static str> {
         let mut all: Vec<&str> = TOKENS.iter().map(|token| token.family).collect();
@@ -193,7 +193,7 @@ impl SecretRules {
         all
     }
 
-    /// The secrets in a text, in order; no two of them overlap.
+    /// The secrets in a text, in order and without overlaps.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<SecretMatch> {
         self.find_bytes(text.as_bytes())
@@ -227,7 +227,7 @@ impl SecretRules {
         }
     }
 
-    /// The secrets that stand in bytes as they are.
+    /// The secrets that are not encoded.
     fn find_plain(&self, bytes: &[u8]) -> Vec<SecretMatch> {
         let mut hits = Vec::new();
         self.search(bytes, |anchor, range| {
@@ -250,7 +250,7 @@ impl SecretRules {
         skipped: usize,
     ) -> Option<SecretMatch> {
         let run = encoded::base64_run(bytes, at, shift, skipped)?;
-        // Most beginnings stand there by chance, in pictures: those are not decoded whole.
+        // Most prefixes occur by chance, in pictures, which are not decoded completely.
         let near = encoded::decode(bytes.get(encoded::nearby_part(&run, at))?)?;
         if self.find_plain(&near).is_empty() {
             return None;
@@ -266,10 +266,10 @@ impl SecretRules {
         })
     }
 
-    /// The text with placeholders in the place of its secrets, and how many there are.
+    /// Replaces the secrets in a text with placeholders, and counts them.
     ///
-    /// The same secret has the same placeholder everywhere, for example `[secret:github-token:1a2b3c4d]`. What stands
-    /// in base64 is replaced there, and the rest is encoded again.
+    /// The same secret has the same placeholder everywhere, for example `[secret:github-token:1a2b3c4d]`. A secret in
+    /// base64 is replaced inside it, and the rest is encoded again.
     #[must_use]
     pub fn mask<'t>(&self, text: &'t str) -> (Cow<'t, str>, FamilyCounts) {
         let hits = self.find(text);
@@ -279,14 +279,14 @@ impl SecretRules {
         let (masked, counts) = self.replace(text.as_bytes(), &hits);
         match String::from_utf8(masked) {
             Ok(masked) => (Cow::Owned(masked), counts),
-            // Secrets begin and end between characters, and placeholders are text.
+            // Secrets begin and end at character boundaries, and placeholders are text.
             Err(error) => {
                 (Cow::Owned(String::from_utf8_lossy(error.as_bytes()).into_owned()), counts)
             }
         }
     }
 
-    /// The same for bytes that need not be text.
+    /// Like [`SecretRules::mask`], for bytes that need not be text.
     #[must_use]
     pub fn mask_bytes<'t>(&self, bytes: &'t [u8]) -> (Cow<'t, [u8]>, FamilyCounts) {
         let hits = self.find_bytes(bytes);
@@ -297,13 +297,13 @@ impl SecretRules {
         (Cow::Owned(masked), counts)
     }
 
-    /// The bytes with placeholders in the place of these secrets, which [`SecretRules::find_bytes`] found in them.
+    /// Replaces these secrets, which [`SecretRules::find_bytes`] found in the bytes, with placeholders.
     #[must_use]
     pub fn replace(&self, bytes: &[u8], hits: &[SecretMatch]) -> (Vec<u8>, FamilyCounts) {
         self.replace_with(bytes, hits, |placeholder| placeholder)
     }
 
-    /// The same, with placeholders that are dressed for where they stand.
+    /// Like [`SecretRules::replace`], with placeholders that `dress` adapts to their context.
     pub fn replace_with(
         &self,
         bytes: &[u8],
@@ -338,11 +338,11 @@ impl SecretRules {
         (out, counts)
     }
 
-    /// What stands in the place of a secret.
+    /// The placeholder of a secret.
     ///
-    /// A long random key cannot be found by trying, so eight digits of its SHA-256 give nothing away. A password can:
-    /// whoever has a list of likely ones would find the one with these digits. So passwords get two digits, which
-    /// one in 256 wrong guesses has, too. With a key of one's own, both have eight.
+    /// A long random key cannot be guessed, so eight digits of its SHA-256 reveal nothing. A password can: with a list
+    /// of likely passwords, the one with these digits could be found. So passwords get two digits, which one in 256
+    /// wrong guesses has, too. With a key, both have eight.
     #[must_use]
     pub fn placeholder(&self, family: &str, secret: &[u8]) -> String {
         let mut hash = Sha256::new();
@@ -360,12 +360,12 @@ impl SecretRules {
     }
 }
 
-/// Whether people make up the secrets of this family.
+/// Whether secrets of this family are chosen by people.
 fn is_guessable(family: &str) -> bool {
     assignment::FAMILIES.contains(&family) || headers::GUESSABLE.contains(&family)
 }
 
-/// Brings hits into order. Of two that overlap, the surer one counts if it lies in the other; else both are one.
+/// Sorts matches. Of two that overlap, the more certain one counts if it is inside the other; else they are merged.
 fn merge_overlaps(mut hits: Vec<SecretMatch>) -> Vec<SecretMatch> {
     hits.sort_by(|a, b| (a.range.start, b.range.end).cmp(&(b.range.start, a.range.end)));
     let mut settled: Vec<SecretMatch> = Vec::with_capacity(hits.len());

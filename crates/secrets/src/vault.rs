@@ -1,7 +1,7 @@
-//! Keys and tokens: in files that only their owner may read, and never shown.
+//! Stores keys and tokens in owner-only files, and never shows them.
 //!
-//! A [`Vault`] is such a file; its [`VaultFormat`] says what it looks like, so that every program's own file is read and
-//! written by the same code. Values are [`Secret`]s, which no message, list or log shows.
+//! A [`Vault`] is such a file; its [`VaultFormat`] defines its form, so that the files of different programs are read
+//! and written by the same code. Values are [`Secret`]s, which no message, list or log shows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use everturn_store::{Durability, FileMode, Fingerprint, Precondition, Step, Stor
 use everturn_value::document::{Document, EditError, JsonStyle, PathSegment};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// A key or a token. What is printed of it is a mask.
+/// A key or a token. It is printed as a mask.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// How many characters at the end of a long secret are shown, so that its owner knows it again.
+/// The number of characters at the end of a long secret that are shown, so that its owner recognises it.
 const SHOWN: usize = 4;
 
-/// How long a secret must be for that.
+/// The minimum length of a secret for that.
 const LONG: usize = 20;
 
 impl Secret {
-    /// Takes a secret as somebody typed it: white space around it is not part of it.
+    /// Parses a secret as typed: surrounding white space is removed.
     ///
     /// ```
     /// use everturn_secrets::vault::Secret;
@@ -50,7 +50,7 @@ impl Secret {
         }
     }
 
-    /// The secret itself, for whoever has to use it.
+    /// The secret itself.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -74,54 +74,54 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Why secrets could not be read or kept. No variant ever holds one.
+/// Why secrets could not be read or stored. No variant ever contains a secret.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum SecretsError {
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The name of the file cannot be used.
+    /// The file name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// What was given is no secret.
+    /// The input is not a valid secret.
     #[error("the secret cannot be used: {reason}")]
     Refused {
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
-    /// What was given is no name for one.
+    /// The ID is invalid.
     #[error("{id:?} cannot be the name of a secret")]
     BadId {
-        /// What was given.
+        /// The ID.
         id: String,
     },
-    /// The file is not what it should be. It is left as it is.
+    /// The file is invalid. It is not changed.
     #[error("{file} cannot be used: {reason}")]
     Damaged {
         /// The file.
         file: FilePath,
-        /// What is wrong with it, without anything that it holds.
+        /// The problem, without any content of the file.
         reason: String,
     },
 }
 
-/// What a file of secrets looks like.
+/// The form of a file of secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VaultFormat {
     /// Its name.
     pub file: &'static str,
     /// Its version, if it has one.
     pub version: Option<u64>,
-    /// The key below which the entries are; without one, the file itself is the entries.
+    /// The key of the entries; without one, the file itself is the entries.
     pub entries: Option<&'static str>,
-    /// Fields that an entry has besides its secret.
+    /// The fields of an entry besides its secret.
     pub fixed: &'static [(&'static str, &'static str)],
-    /// The field of an entry that holds its secret.
+    /// The field of an entry that contains its secret.
     pub secret: &'static str,
 }
 
-/// What Everturn itself knows.
+/// The format of Everturn's own file.
 pub const EVERTURN: VaultFormat = VaultFormat {
     file: "auth.json",
     version: Some(1),
@@ -133,11 +133,11 @@ pub const EVERTURN: VaultFormat = VaultFormat {
 /// One secret of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VaultEntry {
-    /// Whose it is.
+    /// The ID of the secret, such as a provider.
     pub id: String,
-    /// How it is used, such as `api_key` or `oauth`; the name of its field, if the file does not say.
+    /// How it is used, such as `api_key` or `oauth`; the name of its field, if the file does not contain it.
     pub method: String,
-    /// The secret; none, if the entry has one that is not known, or none at all.
+    /// The secret; `None` if the entry has none, or none in a known field.
     pub secret: Option<Secret>,
 }
 
@@ -148,17 +148,17 @@ pub struct Vault {
     file: FilePath,
 }
 
-/// Fields in which tokens stand that are not the one of the shape.
+/// Other fields that contain tokens.
 const TOKENS: [&[&str]; 2] = [&["oauth", "access_token"], &["access_token"]];
 
 impl Vault {
-    /// The file of this shape at the root of a store.
+    /// The file of this format at the root of a store.
     pub fn new(store: Arc<dyn Store>, shape: VaultFormat) -> Result<Vault, SecretsError> {
         let file = FilePath::parse(shape.file)?;
         Ok(Vault { store, shape, file })
     }
 
-    /// A file of this shape anywhere in a store.
+    /// A file of this format anywhere in a store.
     #[must_use]
     pub fn at(store: Arc<dyn Store>, shape: VaultFormat, file: FilePath) -> Vault {
         Vault { store, shape, file }
@@ -168,7 +168,7 @@ impl Vault {
         SecretsError::Damaged { file: self.file.clone(), reason: reason.into() }
     }
 
-    /// Whether others than the owner may read the file.
+    /// Whether users other than the owner can read the file.
     pub fn is_readable_by_others(&self) -> Result<bool, SecretsError> {
         let stat = match self.store.stat(&self.file) {
             Err(StoreError::Missing { .. }) => None,
@@ -177,7 +177,7 @@ impl Vault {
         Ok(stat.is_some_and(|stat| stat.mode & 0o077 != 0))
     }
 
-    /// The document, which must be of the version that is understood.
+    /// Reads the document, which must have the supported version.
     fn read(&self) -> Result<Option<Document>, SecretsError> {
         let Some(bytes) = read_optional(&self.store, &self.file)? else { return Ok(None) };
         let document = Document::parse(&bytes).map_err(|error| self.damaged(error.to_string()))?;
@@ -211,7 +211,7 @@ impl Vault {
         JsonTree::parse(text).map_err(|error| self.damaged(error.to_string()))
     }
 
-    /// All entries, in the order of the file.
+    /// All entries, in file order.
     pub fn list(&self) -> Result<Vec<VaultEntry>, SecretsError> {
         let Some(document) = self.read()? else { return Ok(Vec::new()) };
         let tree = self.tree(&document)?;
@@ -233,7 +233,7 @@ impl Vault {
         Ok(entries.children().into_iter().map(entry).collect())
     }
 
-    /// The secret of that name.
+    /// The secret with this ID.
     pub fn get(&self, id: &str) -> Result<Option<Secret>, SecretsError> {
         Ok(self.list()?.into_iter().find(|entry| entry.id == id).and_then(|entry| entry.secret))
     }
@@ -242,7 +242,7 @@ impl Vault {
         self.shape.entries.iter().chain(rest).map(|key| PathSegment::Key(key)).collect()
     }
 
-    /// Keeps a secret, in the place of the one that has its name. Everything else in the file stays.
+    /// Stores a secret, and replaces the one with the same ID. Everything else in the file is preserved.
     pub fn set(&self, id: &str, secret: &Secret) -> Result<(), SecretsError> {
         if id.trim().is_empty() || id.contains(char::is_control) {
             return Err(SecretsError::BadId { id: id.to_owned() });
@@ -270,12 +270,12 @@ impl Vault {
         .map(drop)
     }
 
-    /// Removes a secret; says whether there was one.
+    /// Removes a secret; returns whether there was one.
     pub fn remove(&self, id: &str) -> Result<bool, SecretsError> {
         self.change(|document| document.remove(&self.path(&[id])))
     }
 
-    /// Changes the file in one commit, and keeps it to its owner.
+    /// Changes the file in one commit, and makes it owner-only.
     fn change(
         &self,
         edit: impl FnOnce(&mut Document) -> Result<bool, EditError>,
@@ -295,7 +295,7 @@ impl Vault {
                 (new.map_err(|_| self.damaged("it cannot be made"))?, Precondition::Absent)
             }
         };
-        // What the editor says may quote what it has found, so it is not passed on.
+        // The error of the editor may quote values, so it is not passed on.
         let changed =
             edit(&mut document).map_err(|_| self.damaged("its entries are not objects"))?;
         if changed {
@@ -308,14 +308,14 @@ impl Vault {
     }
 }
 
-/// Words that say, in the name of a setting, that its value is a secret.
+/// Words in the name of a setting that mark its value as secret.
 const SECRET_NAMES: [&str; 6] =
     ["api_key", "apikey", "token", "secret", "password", "authorization"];
 
-/// Settings whose values often are secrets, whatever they are called.
+/// Groups of settings whose values are often secrets, whatever their names.
 const SECRET_GROUPS: [&str; 2] = ["headers", "env"];
 
-/// A value as it may be shown: texts that are, or may be, secrets are masked.
+/// Masks the strings in a value that are, or may be, secrets.
 ///
 /// ```
 /// use everturn_secrets::vault::mask_setting;

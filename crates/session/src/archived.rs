@@ -1,4 +1,4 @@
-//! Sessions in archives, opened without being taken out: in memory, and for reading only.
+//! Reads sessions in archives: in memory, without unpacking them to disk.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use everturn_archive::{ArchiveLimits, StoreFileReader, Unpacker, check};
 use everturn_json::names::{FilePath, Name};
 use everturn_store::{Durability, FileMode, MemoryStore, Precondition, Step, Store};
 
-/// The files of an archive in a store of their own, at `dir`. All of it is checked before anything is unpacked.
+/// Unpacks an archive into a new memory store, at `dir`. The whole archive is checked before anything is unpacked.
 pub fn unpack_to_memory(
     store: &Arc<dyn Store>,
     file: &FilePath,
@@ -35,7 +35,7 @@ pub fn unpack_to_memory(
     Ok(held)
 }
 
-/// Opens a session for reading, wherever it is.
+/// Opens a session for reading, also if it is archived.
 pub fn open_reader(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,

@@ -1,4 +1,4 @@
-//! Sessions that are packed into one file each, and taken out again; for every layout whose sessions are directories.
+//! Packs sessions into one file each and unpacks them, for every format whose sessions are directories.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use everturn_archive::{
 use everturn_json::names::{FilePath, NameError, SessionId};
 use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError, Writer};
 
-/// A session that became an archive, or came out of one.
+/// The result of packing or unpacking a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveOutcome {
     /// The archive.
     pub file: FilePath,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// What was put into the trash: the directory that was packed, or the archive that was unpacked.
+    /// The item that was moved to the trash: the packed directory, or the unpacked archive.
     pub trashed: TrashEntry,
 }
 
-/// How archives are made and unpacked.
+/// Options for packing and unpacking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchiveOptions {
-    /// How much an archive may be and hold.
+    /// The limits of an archive and its contents.
     pub limits: ArchiveLimits,
-    /// How many bytes one commit may carry while an archive is unpacked, unless a single file has more.
+    /// The most bytes in one commit while an archive is unpacked, unless a single file is larger.
     pub batch: u64,
 }
 
@@ -36,7 +36,7 @@ impl Default for ArchiveOptions {
     }
 }
 
-/// A session that is locked: its directory, its archive, and the place in the trash for the one that goes.
+/// A locked session: its directory, its archive, and the trash entry for whichever of them is replaced.
 pub struct Archiver<'s> {
     /// The store.
     pub store: &'s Arc<dyn Store>,
@@ -48,9 +48,9 @@ pub struct Archiver<'s> {
     pub dir: &'s FilePath,
     /// Its archive.
     pub file: &'s FilePath,
-    /// The place in the trash.
+    /// The name in the trash.
     pub trash: &'s TrashName,
-    /// How it is packed.
+    /// The options.
     pub options: &'s ArchiveOptions,
 }
 
@@ -72,8 +72,8 @@ impl Archiver<'_> {
         Ok(ArchiveOutcome { file, bytes, trashed })
     }
 
-    /// Unpacks the archive. All of it is checked before anything is unpacked; one commit puts the directory in its place,
-    /// with what `last` makes of it, and moves the archive to the trash. Nothing, if there is not a file in it.
+    /// Unpacks the archive after checking all of it. One commit moves the directory into place, applies the steps of
+    /// `last` and moves the archive to the trash. Returns `None` if the archive contains no file.
     pub fn unpack<E>(
         &self,
         last: impl FnOnce(&FilePath) -> Result<Vec<Step>, E>,

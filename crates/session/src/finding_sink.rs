@@ -1,27 +1,27 @@
-//! What a check reports while it is running, and what it has looked at.
+//! [`FindingSink`] receives the findings of a running check, [`CheckStats`] counts what it has read.
 
 use everturn_json::finding::{Finding, Severity};
 use everturn_json::names::FilePath;
 
-/// Who wants to know what a check finds, while it is running.
+/// Receives findings while a check runs.
 pub trait FindingSink {
-    /// Something is wrong.
+    /// Reports a problem.
     fn finding(&mut self, finding: Finding);
 
-    /// A file is about to be read.
+    /// Reports that a file is about to be read.
     fn file(&mut self, file: &FilePath);
 }
 
-/// What a check has looked at.
+/// The statistics of a check.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CheckStats {
     /// Files that were read.
     pub files: u64,
-    /// Records of JSONL files that are good.
+    /// Valid records in JSONL files.
     pub records: u64,
-    /// Findings that were reported, without warnings.
+    /// Reported findings, without warnings.
     pub findings: u64,
-    /// Warnings that were reported.
+    /// Reported warnings.
     pub warnings: u64,
 }
 
@@ -34,7 +34,7 @@ impl CheckStats {
         }
     }
 
-    /// Adds what another check has looked at.
+    /// Adds the statistics of another check.
     pub fn add(&mut self, other: CheckStats) {
         let CheckStats { files, records, findings, warnings } = other;
         self.files += files;

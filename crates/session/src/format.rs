@@ -31,21 +31,21 @@ pub use error::SessionError;
 pub use error::error_chain;
 pub use settled::list_settled;
 
-/// How often a list is made again because sessions were moved meanwhile.
+/// How often a list is retried if sessions are moved meanwhile.
 pub const MAX_LIST_TRIES: usize = 10;
 
-/// One kind of session on the disk.
+/// One kind of session on disk.
 pub trait SessionFormat: Send + Sync {
     /// Its name, as users write it.
     fn name(&self) -> &'static str;
 
-    /// Whether its sessions belong to another program, and are only ever read.
+    /// Whether its sessions belong to another program, and are read only.
     fn is_external(&self) -> bool {
         false
     }
 
-    /// The sessions of one file that another program wrote, going by its name and by how it begins; none, if it is no
-    /// such file.
+    /// The sessions of a file that another program wrote, recognised by its name and its first bytes; empty if the file
+    /// is not of this format.
     fn sniff(
         &self,
         store: &Arc<dyn Store>,
@@ -55,27 +55,27 @@ pub trait SessionFormat: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Whether it counts its sessions, and finds the id of a new one that is given none.
+    /// Whether the format numbers its sessions and assigns an ID to a new session that has none.
     fn assigns_ids(&self) -> bool {
         false
     }
 
-    /// Whether [`SessionFormat::list`] tells only what names tell, so that a long list opens no files. What
-    /// [`SessionFormat::summary`] says about a session is more then.
+    /// Whether [`SessionFormat::list`] reports only what file names contain, so that a long list opens no files.
+    /// [`SessionFormat::summary`] returns more in that case.
     fn lists_names_only(&self) -> bool {
         false
     }
 
-    /// Where its sessions are. Only directories are looked at, as far as they tell; a store that has none of
-    /// this kind has no places.
+    /// Locates its sessions. Reads directories only, as far as that is sufficient. The listing is empty if the store
+    /// has no sessions of this format.
     fn locate(&self, store: &Arc<dyn Store>) -> Result<SessionListing, SessionError>;
 
-    /// The files and directories that are read together with a session, as they are between two commits.
+    /// The files and directories of the snapshot from which a session is read.
     fn snapshot_paths(&self, place: &SessionRef) -> Result<Vec<FilePath>, SessionError> {
         Ok(vec![place.path.clone()])
     }
 
-    /// What can be said of a session at a glance, from its metadata.
+    /// Reads the summary of a session from its metadata.
     fn summary(
         &self,
         store: &Arc<dyn Store>,
@@ -85,15 +85,15 @@ pub trait SessionFormat: Send + Sync {
         read_consistently(store, &paths, |store| self.read_summary(store, place))
     }
 
-    /// The same from files that do not change meanwhile.
+    /// Like [`SessionFormat::summary`], from files that do not change meanwhile.
     fn read_summary(
         &self,
         store: &Arc<dyn Store>,
         place: &SessionRef,
     ) -> Result<SessionSummary, SessionError>;
 
-    /// All sessions with their summaries. One that cannot be read does not hide the others: it is there, with
-    /// a finding.
+    /// Lists all sessions with their summaries. An unreadable session does not hide the others: it is listed with a
+    /// finding.
     fn list(
         &self,
         store: &Arc<dyn Store>,
@@ -107,20 +107,20 @@ pub trait SessionFormat: Send + Sync {
             tries += 1;
             let SessionListing { sessions: places, findings } = self.locate(store)?;
             let summaries = places.iter().map(summary).collect();
-            // A session that was paused or resumed meanwhile is somewhere else now.
+            // A session that was paused or resumed meanwhile has moved.
             if tries == MAX_LIST_TRIES || !self.any_moved(store, &mut places.iter())? {
                 return Ok((summaries, findings));
             }
         }
     }
 
-    /// Whether a session is no longer where it was found.
+    /// Whether a session is no longer where it was located.
     fn any_moved(
         &self,
         store: &Arc<dyn Store>,
         places: &mut dyn Iterator<Item = &SessionRef>,
     ) -> Result<bool, SessionError> {
-        // Other programs keep sessions within a file, where nothing can be looked for.
+        // Other programs keep several sessions in one file, where a path cannot be checked.
         for place in places.filter(|_| !self.is_external()) {
             if store.stat(&place.path)?.is_none() {
                 return Ok(true);
@@ -129,7 +129,7 @@ pub trait SessionFormat: Send + Sync {
         Ok(false)
     }
 
-    /// The summary of a session about which nothing can be found out.
+    /// The summary of a session that cannot be read.
     fn unreadable_summary(&self, place: &SessionRef, error: &SessionError) -> SessionSummary {
         let finding = Finding {
             file: place.path.clone(),
@@ -151,7 +151,7 @@ pub trait SessionFormat: Send + Sync {
         }
     }
 
-    /// The directory on which the agent of a session works, as its data say.
+    /// The directory in which the agent of a session works, according to its data.
     fn project(
         &self,
         store: &Arc<dyn Store>,
@@ -161,8 +161,7 @@ pub trait SessionFormat: Send + Sync {
         Ok(None)
     }
 
-    /// By which files one can tell that a session has changed. Unless a layout knows better, everything at its
-    /// place.
+    /// The files whose changes indicate that a session has changed. By default everything at its path.
     fn dependencies(
         &self,
         store: &Arc<dyn Store>,
@@ -172,7 +171,7 @@ pub trait SessionFormat: Send + Sync {
         Ok(Dependencies { summary: files.clone(), entries: files, log: None })
     }
 
-    /// Opens a session for reading, as it is between two commits. What is committed later does not show.
+    /// Opens a session for reading, as of a point between two commits. Later commits are not visible.
     fn open(
         &self,
         store: &Arc<dyn Store>,
@@ -181,14 +180,14 @@ pub trait SessionFormat: Send + Sync {
         self.open_reader(&snapshot(store, &self.snapshot_paths(place)?)?, place)
     }
 
-    /// The same from files that do not change meanwhile.
+    /// Like [`SessionFormat::open`], from files that do not change meanwhile.
     fn open_reader(
         &self,
         store: &Arc<dyn Store>,
         place: &SessionRef,
     ) -> Result<Box<dyn SessionReader>, SessionError>;
 
-    /// Makes a new session and becomes its one writer.
+    /// Creates a session and locks it for writing.
     fn create(
         &self,
         store: &Arc<dyn Store>,
@@ -199,7 +198,7 @@ pub trait SessionFormat: Send + Sync {
         Err(self.unsupported("making new sessions"))
     }
 
-    /// Becomes the one writer of a session.
+    /// Locks a session for writing.
     fn edit(
         &self,
         store: &Arc<dyn Store>,
@@ -209,7 +208,7 @@ pub trait SessionFormat: Send + Sync {
         Err(self.unsupported("writing to sessions"))
     }
 
-    /// Makes a new session, called `id`, of the turns up to and with `turn`, or of all of them.
+    /// Creates a session from the turns of another, up to and including the turn in the options, or from all of them.
     fn fork(
         &self,
         store: &Arc<dyn Store>,
@@ -222,7 +221,7 @@ pub trait SessionFormat: Send + Sync {
         Err(self.unsupported("forks"))
     }
 
-    /// Goes back to `turn`; all that was there becomes a branch, which is returned.
+    /// Rewinds to `turn`. Everything so far becomes a branch, which is returned.
     fn rewind(
         &self,
         store: &Arc<dyn Store>,
@@ -235,7 +234,7 @@ pub trait SessionFormat: Send + Sync {
         Err(self.unsupported("rewinding"))
     }
 
-    /// Makes a mark in a session, in whatever stage of its life it is.
+    /// Adds a mark to a session, whatever its status.
     fn add_mark(
         &self,
         store: &Arc<dyn Store>,
@@ -249,7 +248,7 @@ pub trait SessionFormat: Send + Sync {
         Ok(mark)
     }
 
-    /// Removes a mark by its id, and tells what it was.
+    /// Removes a mark by its ID and returns it.
     fn remove_mark(
         &self,
         store: &Arc<dyn Store>,
@@ -263,7 +262,7 @@ pub trait SessionFormat: Send + Sync {
         Ok(mark)
     }
 
-    /// Takes a session to another stage of its life; returns where it is then.
+    /// Applies a transition to a session; returns where it is afterwards.
     fn transition(
         &self,
         store: &Arc<dyn Store>,
@@ -276,7 +275,7 @@ pub trait SessionFormat: Send + Sync {
         Err(self.unsupported(stage.verb()))
     }
 
-    /// What belongs to a session on the disk.
+    /// The files that belong to a session.
     fn session_files(
         &self,
         store: &Arc<dyn Store>,
@@ -286,19 +285,18 @@ pub trait SessionFormat: Send + Sync {
         Ok(SessionFiles::for_ref(place))
     }
 
-    /// Where a session would be that is in an archive, if `place` is one.
+    /// The ref that an archived session would have unpacked; `None` if `place` is not an archive.
     fn archived(&self, place: &SessionRef) -> Option<SessionRef> {
         let _ = place;
         None
     }
 
-    /// A name of a session that it keeps when it is paused, completed or archived, and that no other has.
+    /// A unique key of a session that stays the same when it is paused, completed or archived.
     fn stable_key(&self, place: &SessionRef) -> String {
         place.path.to_string()
     }
 
-    /// Makes true again what follows from files of the session at `root` that are about to get new contents:
-    /// checksums, indexes.
+    /// Recomputes derived data (checksums, indexes) of the session at `root` for files that are about to change.
     fn update_derived(
         &self,
         store: &Arc<dyn Store>,
@@ -309,7 +307,7 @@ pub trait SessionFormat: Send + Sync {
         Ok(())
     }
 
-    /// Tells an index that no commit writes what the files of a session say by now.
+    /// Updates an index that is not part of a commit from the files of a session.
     fn refresh_index(
         &self,
         store: &Arc<dyn Store>,
@@ -319,25 +317,25 @@ pub trait SessionFormat: Send + Sync {
         Ok(())
     }
 
-    /// Overwrites what such an index remembers of what it was told before.
+    /// Overwrites deleted data in an index that is not part of a commit.
     fn vacuum_index(&self, store: &Arc<dyn Store>, place: &SessionRef) -> Result<(), SessionError> {
         let _ = (store, place);
         Ok(())
     }
 
-    /// What sessions of this kind are in the trash.
+    /// Lists the sessions of this format in the trash.
     fn list_trash(&self, store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
         let _ = store;
         Ok(Vec::new())
     }
 
-    /// Takes something out of the trash, by the name that it has there.
+    /// Restores a session from the trash, by its name there.
     fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
         let _ = (store, name);
         Err(self.unsupported("taking sessions out of the trash"))
     }
 
-    /// Removes something from the trash for good, as it was when somebody looked at it.
+    /// Permanently removes sessions from the trash, if they are still as they were listed.
     fn purge(
         &self,
         store: &Arc<dyn Store>,
@@ -347,7 +345,7 @@ pub trait SessionFormat: Send + Sync {
         Err(self.unsupported("emptying the trash"))
     }
 
-    /// Mends what is wrong with a session and keeps every original; or says what that would do, or takes it back.
+    /// Repairs a session and keeps every original; or returns the plan, or undoes the last repair.
     fn repair(
         &self,
         store: &Arc<dyn Store>,
@@ -359,7 +357,7 @@ pub trait SessionFormat: Send + Sync {
         Err(self.unsupported("repairs"))
     }
 
-    /// A mended copy of the file of a session that belongs to another program, ready to be written somewhere else.
+    /// A repaired copy of the file of another program's session, to be written elsewhere.
     fn repaired_copy(
         &self,
         store: &Arc<dyn Store>,
@@ -369,12 +367,12 @@ pub trait SessionFormat: Send + Sync {
         Err(self.unsupported("mended copies"))
     }
 
-    /// Whether sessions of this kind note that they were exported.
+    /// Whether sessions of this format record their exports.
     fn records_exports(&self) -> bool {
         false
     }
 
-    /// Notes in a session that it was exported.
+    /// Records an export in a session.
     fn record_export(
         &self,
         store: &Arc<dyn Store>,
@@ -386,7 +384,7 @@ pub trait SessionFormat: Send + Sync {
         Err(self.unsupported("notes of exports"))
     }
 
-    /// An error, if the session belongs to another program: its files are never changed, and nothing is put beside them.
+    /// Returns an error if the session belongs to another program: nothing is written to its files or beside them.
     fn require_writable(&self, place: &SessionRef) -> Result<(), SessionError> {
         if !self.is_external() {
             return Ok(());
@@ -397,14 +395,14 @@ pub trait SessionFormat: Send + Sync {
         Err(SessionError::request(format!("{what}; everturn convert makes a copy")))
     }
 
-    /// The error for what the layout does not offer.
+    /// The error for an operation that the format lacks.
     fn unsupported(&self, what: &'static str) -> SessionError {
         SessionError::Unsupported { layout: self.name(), what }
     }
 }
 
-/// A file, or a directory with everything in it. A session that is a row of a database has that one, which lies above
-/// it, with the files that SQLite keeps beside it.
+/// A file, or a directory with its contents. For a session that is a row of a database: the database file, which is an
+/// ancestor of the path, and the write-ahead log of SQLite beside it.
 fn everything_at(store: &Arc<dyn Store>, path: &FilePath) -> Result<Vec<FilePath>, SessionError> {
     for above in path.ancestors().filter(|above| !above.is_root()) {
         let is_file = store.stat(&above)?.is_some_and(|stat| stat.kind == FileKind::File);
@@ -428,36 +426,36 @@ fn everything_at(store: &Arc<dyn Store>, path: &FilePath) -> Result<Vec<FilePath
     Ok(found)
 }
 
-/// What is to be done about a repair.
+/// What to do about a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepairMode {
-    /// Nothing is changed: what would be done is told.
+    /// Only return the plan.
     Plan,
-    /// It is done.
+    /// Apply the repair.
     Apply,
-    /// The newest one that was not taken back yet is taken back.
+    /// Undo the newest repair that was not undone yet.
     Undo,
 }
 
-/// What may become of a session as a whole.
+/// A transition in the lifecycle of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transition {
-    /// It waits to be resumed.
+    /// Pause the session.
     Pause,
-    /// It goes on.
+    /// Resume it.
     Resume,
-    /// It is over.
+    /// Complete it.
     Complete,
-    /// It is packed into one file.
+    /// Pack it into one file.
     Archive,
-    /// It is taken out of its archive.
+    /// Unpack its archive.
     Unarchive,
-    /// It is thrown away, and can be had back.
+    /// Move it to the trash.
     Trash,
 }
 
 impl Transition {
-    /// What taking a session there is called.
+    /// The name of the transition in messages.
     #[must_use]
     pub fn verb(self) -> &'static str {
         match self {
@@ -471,21 +469,21 @@ impl Transition {
     }
 }
 
-/// A session that is read. It never writes, and never waits for whoever does.
+/// Reads a session. It never writes and never waits for a writer.
 pub trait SessionReader: Send {
-    /// The turns whose state can be asked for: the first and the last.
+    /// The first and the last turn whose state is available.
     fn turns(&self) -> Result<RangeInclusive<u64>, SessionError>;
 
-    /// What was noticed when the session was opened.
+    /// The findings from opening the session.
     fn findings(&self) -> Vec<Finding>;
 
-    /// The entries of a range of turns, in order, while they are read. It may reach beyond the last turn.
+    /// Streams the entries of a range of turns, in order. The range may extend beyond the last turn.
     fn entries(
         &self,
         turns: RangeInclusive<u64>,
     ) -> Result<Box<dyn RecordStream<Item = Entry> + '_>, SessionError>;
 
-    /// The changes of a range of turns, in order, while they are read.
+    /// Streams the changes of a range of turns, in order.
     fn changes(
         &self,
         turns: RangeInclusive<u64>,
@@ -494,7 +492,7 @@ pub trait SessionReader: Send {
     /// The state after a turn, or after the last one.
     fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError>;
 
-    /// The turn of the entry with this id, if there is one.
+    /// The turn of the entry with this ID.
     fn turn_of(&self, entry: &str) -> Result<Option<u64>, SessionError> {
         let mut entries = self.entries(self.turns()?)?;
         while let Some(found) = entries.next() {
@@ -506,18 +504,18 @@ pub trait SessionReader: Send {
         Ok(None)
     }
 
-    /// The marks, in the order of their turns. A layout that has no marks has none.
+    /// The marks, ordered by turn; empty if the format has no marks.
     fn marks(&self) -> Result<Vec<Mark>, SessionError> {
         Ok(Vec::new())
     }
 
-    /// What the session says of itself besides its entries, as one object, in the words of its layout.
+    /// The metadata of the session as one object, in the terms of its format.
     fn metadata(&self) -> Result<JsonTree, SessionError> {
         Ok(JsonTree::object())
     }
 
-    /// The states that were stored with a range of turns, as they are stored, each with its turn. Nothing, if the
-    /// layout does not keep them with the turns.
+    /// Streams the states that were stored with a range of turns, unchanged, each with its turn. `None` if the format
+    /// does not store states with turns.
     fn snapshots(
         &self,
         turns: RangeInclusive<u64>,
@@ -526,49 +524,48 @@ pub trait SessionReader: Send {
         Ok(None)
     }
 
-    /// The other ways through a session whose records form a tree. Everything else of the reader tells its main
-    /// line.
+    /// The branches of a session whose records form a tree. All other methods read its main line.
     fn branches(&self) -> Result<Vec<SessionBranch>, SessionError> {
         Ok(Vec::new())
     }
 
-    /// What became of the records that the session was read from, where it was read from records of others.
+    /// Counts of the records that the session was read from, for sessions of other programs.
     fn record_counts(&self) -> Option<RecordCounts> {
         None
     }
 
-    /// What the session cost, where its records say so.
+    /// The token usage of the session, if its records contain it.
     fn usage(&self) -> Option<SessionUsage> {
         None
     }
 
-    /// What else is odd about the session, without which it reads as well.
+    /// Irregularities that do not affect reading.
     fn warnings(&self) -> Vec<Finding> {
         Vec::new()
     }
 
-    /// The session along one of its strands, from its first turn on.
+    /// Opens a branch of the session, from its first turn on.
     fn open_branch(&self, branch: &str) -> Result<Box<dyn SessionReader>, SessionError> {
         Err(SessionError::request(format!("there is no branch {branch:?} in the session")))
     }
 }
 
-/// States as they are stored, each with its turn, while they are read.
+/// A stream of stored states, each with its turn.
 pub type SnapshotStream<'r> = Box<dyn RecordStream<Item = (u64, JsonTree)> + 'r>;
 
-/// Things that are read one after the other, with what was noticed on the way.
+/// A stream of items with the findings of reading them.
 pub trait RecordStream {
-    /// What is read.
+    /// The type of the items.
     type Item;
 
-    /// The next one.
+    /// The next item.
     fn next(&mut self) -> Option<Result<Self::Item, SessionError>>;
 
-    /// What was noticed since the last call.
+    /// The findings since the last call.
     fn take_findings(&mut self) -> Vec<Finding>;
 }
 
-/// The changes of a session whose records are only ever added.
+/// The empty changes of an append-only session.
 pub struct EmptyChanges;
 
 impl RecordStream for EmptyChanges {
@@ -583,34 +580,34 @@ impl RecordStream for EmptyChanges {
     }
 }
 
-/// Why marks cannot be made.
+/// Why marks are not supported.
 const NO_MARKS: &str = "marks: there is no place for them where the sessions are kept";
 
-/// A session in the hands of its one writer.
+/// A session locked for writing.
 pub trait SessionEditor: Send {
-    /// The name of the layout.
+    /// The name of the format.
     fn format_name(&self) -> &'static str;
 
-    /// Where the session is.
+    /// The ref of the session.
     fn session_ref(&self) -> SessionRef;
 
     /// The last turn.
     fn last_turn(&self) -> u64;
 
-    /// What was noticed when the session was opened.
+    /// The findings from opening the session.
     fn findings(&self) -> Vec<Finding>;
 
-    /// Stores a turn or message that is given as one JSON object: all of it, or nothing.
+    /// Appends a turn or message, given as one JSON object, atomically.
     fn append(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError>;
 
-    /// Stores the whole state as it is now.
+    /// Stores the present state as a snapshot.
     fn snapshot(&mut self, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let _ = now;
         let what = "snapshots: their files hold the whole state as it is now already";
         Err(SessionError::Unsupported { layout: self.format_name(), what })
     }
 
-    /// Takes back the last turns, in a new one.
+    /// Undoes the last turns, with a new turn.
     fn undo(&mut self, turns: u64, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let _ = (turns, now);
         let what = "undoing turns: they keep messages, not changes that could be taken back; \
@@ -618,42 +615,42 @@ pub trait SessionEditor: Send {
         Err(SessionError::Unsupported { layout: self.format_name(), what })
     }
 
-    /// Begins a scene that is given as one JSON object.
+    /// Starts a scene, given as one JSON object.
     fn start_scene(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let _ = (text, now);
         let what = "scenes: their records are not parted into scenes";
         Err(SessionError::Unsupported { layout: self.format_name(), what })
     }
 
-    /// Ends the scene that goes on; how it ends is given as one JSON object.
+    /// Ends the open scene; its ending is given as one JSON object.
     fn end_scene(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let _ = (text, now);
         let what = "scenes: their records are not parted into scenes";
         Err(SessionError::Unsupported { layout: self.format_name(), what })
     }
 
-    /// Does something to what was said before; what was there is kept.
+    /// Revises an earlier turn; the previous version is kept.
     fn revise(&mut self, how: &Revision, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let _ = (how, now);
         let what = "changing what was said: their records are only ever added to";
         Err(SessionError::Unsupported { layout: self.format_name(), what })
     }
 
-    /// Makes a mark.
+    /// Adds a mark.
     fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
         let _ = (new, now);
         Err(SessionError::Unsupported { layout: self.format_name(), what: NO_MARKS })
     }
 
-    /// Removes a mark by its id, and tells what it was.
+    /// Removes a mark by its ID and returns it.
     fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<Mark, SessionError> {
         let _ = (id, now);
         Err(SessionError::Unsupported { layout: self.format_name(), what: NO_MARKS })
     }
 
-    /// Gives the session back as it is: what is due is written by whoever comes next.
+    /// Unlocks the session without writing pending derived data, which the next writer does.
     fn release(self: Box<Self>) -> Result<(), SessionError>;
 
-    /// Writes what is due and gives the session back.
+    /// Writes pending derived data and unlocks the session.
     fn close(self: Box<Self>, now: Timestamp) -> Result<(), SessionError>;
 }

@@ -1,18 +1,19 @@
-//! What all session formats share.
+//! The basis of all session formats: the common model, the traits of a format, and operations on session files.
 //!
 //! A [`format::SessionFormat`] finds its sessions in a store and opens them as a [`format::SessionReader`] or a
 //! [`format::SessionEditor`]. Sessions are shown in the types of [`model`]: a [`model::SessionSummary`],
 //! [`model::Entry`] values and a [`model::SessionState`].
 //!
-//! - [`model`]: sessions, entries, changes and states in the form that every format shows.
+//! - [`model`]: sessions, entries, changes and states, common to all formats.
 //! - [`mod@format`]: the traits of a format, and [`format::SessionError`].
 //! - [`finding_sink`]: receives findings while a check runs.
 //! - [`repair`]: changes that keep every original and can be undone.
 //! - [`trash`], [`session_files`], [`marks`], [`quarantine`]: the trash, all files of a session, marks of turns,
 //!   displaced bytes.
-//! - [`staging`], [`archiver`], [`archived`]: directories built out of sight, archives, archived sessions read in memory.
+//! - [`staging`], [`archiver`], [`archived`]: directories built out of sight, archives, archived sessions read in
+//!   memory.
 //!
-//! It depends on `everturn-store`, `everturn-archive` and `everturn-value`. It knows no format.
+//! It depends on `everturn-store`, `everturn-archive` and `everturn-value`, and on no format.
 
 pub mod model;
 

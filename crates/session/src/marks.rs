@@ -1,7 +1,7 @@
-//! Marks of sessions whose layout has no place for them: one document in the directory of the session.
+//! Marks of sessions whose format cannot store them: one document in the directory of the session.
 //!
-//! `everturn.marks.json`: `{"marks": [{"id", "kind", "name", "description", "turn", "entry", "time"}]}`.
-//! What the document holds besides stays as it is.
+//! `everturn.marks.json`: `{"marks": [{"id", "kind", "name", "description", "turn", "entry", "time"}]}`. Other members
+//! of the document are preserved.
 
 use std::sync::Arc;
 
@@ -18,26 +18,26 @@ use everturn_value::document::{Document, JsonStyle, PathSegment};
 /// The name of the document.
 pub const FILE: &str = "everturn.marks.json";
 
-/// The member of the document that has the marks.
+/// The member of the document that contains the marks.
 const MARKS: PathSegment<'static> = PathSegment::Key("marks");
 
-/// How many bytes the name of a mark and its description may have.
+/// The maximum length in bytes of a mark's name and of its description.
 const LONGEST: usize = 10_000;
 
-/// The document in a session's directory.
+/// The path of the document in a session's directory.
 pub fn marks_file(dir: &FilePath) -> FilePath {
     Name::parse(FILE).map_or_else(|_| dir.clone(), |name| dir.join(&name))
 }
 
-/// The marks of a session, in the order of their turns.
+/// The marks of a session, ordered by turn.
 pub fn read_marks(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Mark>, SessionError> {
     let mut marks = MarkDocument::open(store, dir)?.list()?;
     marks.sort_by_key(|mark| mark.turn);
     Ok(marks)
 }
 
-/// The document with the marks up to a turn only; nothing, if it stays as it is. A document that makes no sense
-/// stays as it is.
+/// Returns the document with only the marks up to a turn; `None` if nothing changes. An invalid document is not
+/// changed.
 pub fn truncate_marks(bytes: &[u8], turn: u64) -> Option<Vec<u8>> {
     let mut document = Document::parse_like(bytes, &JsonStyle::PRETTY_RAW_LINE).ok()?;
     let list = document.value(&[MARKS]).ok()??;
@@ -50,7 +50,7 @@ pub fn truncate_marks(bytes: &[u8], turn: u64) -> Option<Vec<u8>> {
     changed.then(|| document.into_bytes())
 }
 
-/// As [`truncate_marks`], for the document of a session, if it has one.
+/// Like [`truncate_marks`], for the document of a session, if it has one.
 pub fn truncated_marks(
     store: &Arc<dyn Store>,
     dir: &FilePath,
@@ -63,7 +63,7 @@ pub fn truncated_marks(
     }
 }
 
-/// What is wrong with the marks of a session whose last turn is `last`.
+/// Checks the marks of a session whose last turn is `last`.
 pub fn check_marks(
     store: &Arc<dyn Store>,
     dir: &FilePath,
@@ -104,7 +104,7 @@ pub fn marks_document(marks: &[Value]) -> Result<Vec<u8>, everturn_value::docume
     Ok(document.into_bytes())
 }
 
-/// The document, as it is and as it will be.
+/// The document of marks, and the content that it must still have when it is written.
 pub struct MarkDocument {
     file: FilePath,
     document: Document,
@@ -112,7 +112,7 @@ pub struct MarkDocument {
 }
 
 impl MarkDocument {
-    /// Opens the marks of the session in `dir`; there may be none yet.
+    /// Opens the marks of the session in `dir`, which may have none yet.
     pub fn open(store: &Arc<dyn Store>, dir: &FilePath) -> Result<MarkDocument, SessionError> {
         let file = marks_file(dir);
         let damaged =
@@ -136,7 +136,7 @@ impl MarkDocument {
         SessionError::damaged(format!("{}: {reason}", self.file))
     }
 
-    /// The marks in the order in which they were made.
+    /// The marks in the order in which they were added.
     pub(crate) fn list(&self) -> Result<Vec<Mark>, SessionError> {
         let list = self.document.value(&[MARKS]).map_err(|error| self.damaged(error))?;
         let Some(Value::Array(list)) = list else {
@@ -150,7 +150,7 @@ impl MarkDocument {
         list.iter().enumerate().map(mark).collect()
     }
 
-    /// A mark in a session whose last turn is `last`, and the step that makes it.
+    /// Adds a mark to a session whose last turn is `last`; returns it with the step that stores it.
     pub fn add(
         mut self,
         new: &NewMark,
@@ -194,7 +194,7 @@ impl MarkDocument {
         Ok((mark, self.into_step()))
     }
 
-    /// The mark that has this id, and the step that removes it.
+    /// Removes the mark with this ID; returns it with the step that removes it.
     pub fn remove(mut self, id: &str) -> Result<(Mark, Step), SessionError> {
         let marks = self.list()?;
         let found = marks.into_iter().enumerate().find(|(_, mark)| mark.id == id);

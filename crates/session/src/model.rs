@@ -1,7 +1,7 @@
-//! The common view: sessions, entries, states and marks as every layout shows them.
+//! The common model: sessions, entries, states and marks of all formats.
 //!
-//! Each layout decodes what it has on the disk into these few types, so that whatever lists, shows, compares or
-//! replays sessions is written once. [`format`](mod@crate::format) has the traits that produce them.
+//! Each format decodes its files into these few types, so that code that lists, shows, compares or replays sessions is
+//! written once. [`format`](mod@crate::format) has the traits that produce them.
 
 pub mod carried;
 mod kind;
@@ -21,80 +21,80 @@ pub use kind::EntryKind;
 pub use mark::{Mark, MarkKind, NewMark};
 pub use usage::{RecordCounts, SessionUsage, TokenUsage};
 
-/// Where a session is: enough to open it, known without reading it.
+/// A reference to a session: enough to open it, known without reading it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionRef {
-    /// The session's id. Other sessions of the same root may have it too.
+    /// The session's ID. Other sessions of the same root may have the same ID.
     pub id: String,
-    /// Its directory or file below the root, which no other session has.
+    /// Its directory or file below the root, unique to the session.
     pub path: FilePath,
 }
 
-/// All places of a layout, and what could not be looked at.
+/// All sessions of a format, and the paths that could not be read.
 #[derive(Debug, Clone, Default)]
 pub struct SessionListing {
-    /// The places, in no particular order.
+    /// The sessions, in no particular order.
     pub sessions: Vec<SessionRef>,
-    /// Names that were refused, directories that could not be read.
+    /// Refused names and unreadable directories.
     pub findings: Vec<Finding>,
 }
 
-/// What can be said of a session at a glance.
+/// A summary of a session.
 #[derive(Debug, Clone)]
 pub struct SessionSummary {
-    /// Where it is.
+    /// The ref of the session.
     pub session: SessionRef,
-    /// The name of its layout.
+    /// The name of its format.
     pub layout: &'static str,
-    /// What people call it.
+    /// Its title.
     pub title: String,
-    /// When it was made, as its data say.
+    /// When it was created, according to its data.
     pub created: Option<Timestamp>,
-    /// When it was last changed, as its data say.
+    /// When it was last changed, according to its data.
     pub updated: Option<Timestamp>,
-    /// Whether it goes on, in the words of the layout, such as `active`.
+    /// Its status in the terms of the format, such as `active`.
     pub status: String,
-    /// How many turns it has, unless that could not be found out.
+    /// The number of turns, if it could be determined.
     pub turns: Option<u64>,
     /// The session it is a branch of.
     pub parent: Option<String>,
-    /// What is wrong with it, as far as a glance can tell.
+    /// Its problems, as far as a summary detects them.
     pub findings: Vec<Finding>,
 }
 
-/// The files and directories by which one can tell that a session has changed, for whoever keeps what was read.
+/// The files and directories on which cached data of a session depend.
 ///
-/// If none of them has changed, the session says what it said; names of files that are not there count as well,
-/// because they may come to be.
+/// If none of them has changed, the session has not changed. Paths that do not exist count as well, because they may be
+/// created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dependencies {
-    /// Where its [`SessionSummary`] comes from.
+    /// The sources of its [`SessionSummary`].
     pub summary: Vec<FilePath>,
-    /// Where its entries come from.
+    /// The sources of its entries.
     pub entries: Vec<FilePath>,
-    /// The one of these to which new entries are only ever added, if there is such a one: while it becomes longer and
-    /// the others stay, the entries that were there stay what they are.
+    /// The file among these that is only appended to, if there is one: while it grows and the others stay the same, the
+    /// existing entries stay the same.
     pub log: Option<FilePath>,
 }
 
-/// One thing that was said or done.
+/// One utterance or action.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Its place in the session, counted from 1.
+    /// Its position in the session, counted from 1.
     pub seq: u64,
     /// The turn it belongs to.
     pub turn: u64,
-    /// Its id.
+    /// Its ID.
     pub id: String,
-    /// When it was.
+    /// Its time.
     pub time: Option<Timestamp>,
-    /// Who spoke or acted.
+    /// The speaker or actor.
     pub speaker: String,
-    /// What kind of entry it is.
+    /// Its kind.
     pub kind: EntryKind,
-    /// What there is to read.
+    /// Its readable text.
     pub text: String,
-    /// The record it was made from.
+    /// The record that it was decoded from.
     pub raw: JsonTree,
 }
 
@@ -105,22 +105,22 @@ pub struct StateChange {
     pub turn: u64,
     /// The part of the state that it changes.
     pub scope: String,
-    /// What changes there.
+    /// The change.
     pub delta: Delta,
-    /// When it was made, if that is known.
+    /// When it was made, if known.
     pub time: Option<Timestamp>,
 }
 
 impl Entry {
-    /// Whether it comes before a change, or belongs to the same turn; `last` is the turn that came before both.
+    /// Whether it precedes a change, or belongs to the same turn. `last` is the turn before both.
     #[must_use]
     pub fn comes_before(&self, change: &StateChange, last: u64) -> bool {
         turn_precedes((self.turn, self.time), (change.turn, change.time), last)
     }
 }
 
-/// Whether a turn comes before a change, or is its own. Numbers of turns start again in some sessions; then
-/// the times tell what came first. `last` is the turn that came before both.
+/// Whether a turn precedes a change, or contains it. In some sessions turn numbers start again; then the times decide.
+/// `last` is the turn before both.
 pub fn turn_precedes<T: PartialOrd>(
     (turn, time): (u64, Option<T>),
     (of, made): (u64, Option<T>),
@@ -135,7 +135,7 @@ pub fn turn_precedes<T: PartialOrd>(
 }
 
 impl StateChange {
-    /// Whether both are the same, however their values are spelled.
+    /// Whether both changes are equal, regardless of how their values are spelled.
     pub fn is_same(&self, other: &StateChange) -> bool {
         let delta = |change: &StateChange| JsonTree::parse(change.delta.to_line()).ok();
         let same = delta(self).zip(delta(other)).is_some_and(|(one, two)| one.is_same(&two));
@@ -148,9 +148,9 @@ impl StateChange {
 pub struct SessionState {
     /// The turn.
     pub turn: u64,
-    /// The values by the names of their scopes, in the order of the layout.
+    /// The values with the names of their scopes, in the order of the format.
     pub scopes: Vec<(String, JsonTree)>,
-    /// What was noticed while it was worked out.
+    /// The findings from computing it.
     pub findings: Vec<Finding>,
 }
 
@@ -161,7 +161,7 @@ impl SessionState {
         self.scopes.iter().find(|(name, _)| name == scope).map(|(_, tree)| tree)
     }
 
-    /// What changes from this state to `later`, scope by scope, with what was there before.
+    /// The changes from this state to `later`, scope by scope, with the previous values.
     ///
     /// ```
     /// use everturn_value::tree::JsonTree;
@@ -188,7 +188,7 @@ impl SessionState {
                 |state: &SessionState| state.get(scope).cloned().unwrap_or_else(JsonTree::null);
             let (mut before, after) = (value(self), value(later));
             let mut deltas = diff(&before, &after);
-            // Making the changes notes what was there before.
+            // Applying the deltas records the previous values in them.
             apply_group(&mut deltas, &mut before).map_err(|(_, error)| error)?;
             let change = |delta| StateChange {
                 turn: later.turn,
@@ -202,149 +202,149 @@ impl SessionState {
     }
 }
 
-/// What a new session starts with.
+/// The parameters of a new session.
 #[derive(Debug, Clone)]
 pub struct NewSession {
-    /// Its id.
+    /// Its ID.
     pub id: String,
-    /// What people call it, or whoever plays it.
+    /// The title of the session, or the name of its player.
     pub name: Option<String>,
     /// Its settings.
     pub config: Option<JsonTree>,
-    /// Whatever else the layout understands, as one object; fields that it does not know are kept.
+    /// Further fields that the format understands, as one object; unknown fields are preserved.
     pub fields: JsonTree,
 }
 
 impl NewSession {
-    /// A session about which nothing else is known.
+    /// A session with an ID and nothing else.
     #[must_use]
     pub fn with_id(id: &str) -> NewSession {
         NewSession { id: id.to_owned(), name: None, config: None, fields: JsonTree::object() }
     }
 }
 
-/// What became of something that was written.
+/// The result of a write.
 #[derive(Debug, Clone)]
 pub struct AppendOutcome {
     /// The session's last turn afterwards.
     pub turn: u64,
-    /// The id of what was made, such as a scene or a snapshot, where it has one.
+    /// The ID of the created item, such as a scene or a snapshot, if it has one.
     pub id: Option<String>,
-    /// What was noticed on the way.
+    /// The findings from writing it.
     pub findings: Vec<Finding>,
-    /// Why something that follows from the turn could not be written although it was due. The turn is safe,
-    /// and the rest is tried again with the next one.
+    /// Why derived data that were due could not be written. The turn is durable, and the rest is retried with the next
+    /// one.
     pub deferred_error: Option<String>,
 }
 
-/// Something that is done to what was said before.
+/// A change of an earlier turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Revision {
-    /// The turn gets another text; the one it had is kept with it.
+    /// Replaces the text of a turn; the previous text is kept with it.
     Edit {
         /// The turn.
         turn: u64,
         /// Its new text.
         text: String,
     },
-    /// The turn is told anew; what it told is kept with it, to choose from.
+    /// Regenerates a turn; the previous versions are kept with it, to choose from.
     Regenerate {
         /// The turn.
         turn: u64,
-        /// What it tells now.
+        /// Its new text.
         text: String,
     },
-    /// An earlier telling of the turn is taken back.
+    /// Switches a turn to an earlier version.
     Choose {
         /// The turn.
         turn: u64,
-        /// Which of the earlier tellings, counted from 1, oldest first.
+        /// The number of the version, counted from 1, oldest first.
         which: u64,
     },
-    /// The turn is thrown away, and can be had back.
+    /// Moves a turn to the trash.
     Delete {
         /// The turn.
         turn: u64,
     },
-    /// A turn that was thrown away is taken back.
+    /// Restores a turn from the trash.
     Restore {
-        /// The name that it has in the trash.
+        /// Its name in the trash.
         name: String,
     },
 }
 
-/// What a new session takes over from another.
+/// The options of a fork.
 #[derive(Debug, Clone, Default)]
 pub struct ForkOptions {
-    /// Its id; without one, the layout finds one that is free.
+    /// The ID of the new session; by default the format assigns a free one.
     pub id: Option<String>,
-    /// The last turn it takes over; without one, all of them.
+    /// The last turn that it contains; by default all of them.
     pub turn: Option<u64>,
 }
 
-/// A session that branched off another.
+/// The result of a fork or a rewind.
 #[derive(Debug, Clone)]
 pub struct ForkOutcome {
-    /// Where the branch is.
+    /// The ref of the branch.
     pub session: SessionRef,
-    /// The last turn: of a fork, its own; after a rewind, that of the session that went back.
+    /// The last turn: of a fork, its own; after a rewind, that of the session that was rewound.
     pub turn: u64,
-    /// What was noticed on the way.
+    /// The findings from making it.
     pub findings: Vec<Finding>,
 }
 
-/// One way through a session whose records form a tree, other than its main line.
+/// A branch of a session whose records form a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionBranch {
-    /// Its id, which no other strand of the session has.
+    /// Its ID, unique in the session.
     pub id: String,
-    /// The last turn that it has in common with the main line; none if it starts by itself.
+    /// The last turn that it shares with the main line; `None` if it shares none.
     pub from: Option<u64>,
-    /// How many turns it has of its own.
+    /// The number of its own turns.
     pub turns: u64,
     /// When its last record was written.
     pub updated: Option<Timestamp>,
-    /// What it is: the beginning of its first text, or what the records call it.
+    /// Its title: the beginning of its first text, or its name in the records.
     pub title: String,
 }
 
-/// How a session was exported.
+/// The options of an export that a session records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportRecord {
     /// The format, such as `html`.
     pub format: String,
     /// The style: `minimal`, `rich` or `custom`.
     pub style: String,
-    /// Whether what is known of the session is part of it.
+    /// Whether it includes metadata.
     pub metadata: bool,
-    /// Whether states and their changes are part of it.
+    /// Whether it includes states and their changes.
     pub snapshots: bool,
-    /// Whether what was said out of character is part of it.
+    /// Whether it includes out-of-character messages.
     pub ooc: bool,
 }
 
-/// A session that was taken to another stage of its life.
+/// The result of a transition.
 #[derive(Debug, Clone)]
 pub struct TransitionOutcome {
-    /// Where it is now.
+    /// The ref of the session afterwards.
     pub session: SessionRef,
-    /// The name under which something is in the trash now, if anything is.
+    /// The name of the item that was moved to the trash, if any.
     pub trashed: Option<String>,
-    /// Why something that goes with it could not be done; it can be done later.
+    /// Why a dependent operation failed; it can be done later.
     pub deferred_error: Option<String>,
 }
 
-/// Something in the trash.
+/// A session in the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrashedSession {
-    /// The name that it has there.
+    /// Its name there.
     pub name: String,
     /// The session.
     pub id: String,
-    /// Where it belongs.
+    /// The path that it is restored to.
     pub path: FilePath,
-    /// When it was thrown away.
+    /// When it was moved to the trash.
     pub time: Timestamp,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub bytes: u64,
 }

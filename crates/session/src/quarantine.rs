@@ -1,7 +1,8 @@
-//! What the quarantine holds: which file each piece left, and whether it has anything in it that could be missed.
+//! The contents of the quarantine: which file each piece came from, and whether it contains records.
 //!
-//! [`quarantined`] lists the [`QuarantinedPiece`]s of a root. [`Belongings::quarantined`](crate::belongings::Belongings)
-//! tells which of them are those of a session.
+//! [`quarantined`] lists the [`QuarantinedPiece`]s of a root.
+//! [`SessionFiles::quarantined_files`](crate::session_files::SessionFiles::quarantined_files) returns those of a
+//! session.
 
 use std::sync::Arc;
 
@@ -12,26 +13,26 @@ use everturn_value::tree::JsonTree;
 
 use crate::trash::list_dir;
 
-/// How much of a piece is looked at. A longer one is taken for something that could be missed.
+/// The most bytes of a piece that are examined. A longer piece is assumed to contain records.
 const MAX_LOOK: u64 = 1 << 20;
 
-/// Bytes that left a file.
+/// Bytes that were removed from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantinedPiece {
     /// Where they are kept.
     pub kept: FilePath,
-    /// The file that they left, as far as the name of the piece tells it.
+    /// The file that they came from, according to the name of the piece.
     pub file: FilePath,
-    /// Where they stood in that file.
+    /// Their offset in that file.
     pub start: u64,
-    /// How many there are.
+    /// Their number.
     pub len: u64,
-    /// Whether a whole record or document is among them, and not only the rest of a torn line.
+    /// Whether they contain a whole record or document, not only the rest of a torn line.
     pub has_records: bool,
 }
 
 impl QuarantinedPiece {
-    /// What a check says of the piece.
+    /// The finding for the piece.
     #[must_use]
     pub fn finding(&self) -> Finding {
         let QuarantinedPiece { kept, file, start, len, has_records } = self;
@@ -45,7 +46,7 @@ impl QuarantinedPiece {
         Finding { file: file.clone(), line: None, offset: Some(*start), code, message }
     }
 
-    /// What a check says of a piece that is not there before the root is recovered.
+    /// The finding for a piece that recovery of the root will create.
     #[must_use]
     pub fn coming(&self) -> Finding {
         let message = "another program has changed this file since a commit of a process that is gone; \
@@ -69,7 +70,7 @@ pub fn quarantined(store: &Arc<dyn Store>) -> Result<Vec<QuarantinedPiece>, Stor
     Ok(pieces)
 }
 
-/// A piece by the name that it has in the quarantine; `None` if it is gone, or is no piece.
+/// A piece by its path in the quarantine; `None` if it is gone, or is not a piece.
 pub fn piece(
     store: &Arc<dyn Store>,
     kept: FilePath,
@@ -89,7 +90,7 @@ pub fn piece(
     Ok(Some(QuarantinedPiece { kept, file, start, len: stat.len, has_records }))
 }
 
-/// The file and the offset that the name of a piece tells: `<file>@<offset>.<sum>`.
+/// The file and the offset in the name of a piece: `<file>@<offset>.<sum>`.
 fn origin(name: &str) -> Option<(FilePath, u64)> {
     let (file, rest) = name.rsplit_once('@')?;
     let (start, _) = rest.split_once('.')?;
@@ -97,7 +98,7 @@ fn origin(name: &str) -> Option<(FilePath, u64)> {
     Some((file, start.parse().ok()?))
 }
 
-/// Whether bytes are a document, or have a line that is a record.
+/// Whether the bytes are a document, or have a line that is a record.
 fn holds_records(bytes: &[u8]) -> bool {
     let is_json = |bytes: &[u8]| {
         let text = std::str::from_utf8(bytes).unwrap_or_default().trim();

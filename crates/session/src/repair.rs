@@ -1,5 +1,5 @@
-//! Repairs, whatever the layout: changes to the files of a session, each with its original in the trash, from
-//! which they can be put back.
+//! Repairs of all formats: changes to the files of a session, each with its original in the trash, from which they can
+//! be undone.
 
 mod fragments;
 pub mod numbering;
@@ -32,7 +32,7 @@ pub use fragments::{
 pub use repair_copy::{CopyRepair, RepairedCopy};
 pub use undo::{revert, revert_operation};
 
-/// One thing that a repair does.
+/// One action of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairAction {
     /// The file or directory.
@@ -41,80 +41,80 @@ pub struct RepairAction {
     pub what: String,
 }
 
-/// What a repair has done, or would do.
+/// The result of a repair, or its plan.
 #[derive(Debug, Clone, Default)]
 pub struct RepairReport {
-    /// What is done, in order.
+    /// The actions, in order.
     pub actions: Vec<RepairAction>,
-    /// What is wrong, before the repair or after it.
+    /// The problems before the repair, or those that remain after it.
     pub findings: Vec<Finding>,
-    /// Where the originals are kept, if anything was changed.
+    /// The directory of the originals, if anything was changed.
     pub originals: Option<FilePath>,
 }
 
-/// Why a repair could not be made or taken back. Nothing was changed.
+/// Why a repair could not be made or undone. Nothing was changed.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum RepairError {
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A name that cannot be used.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// No repair of this session is left to be taken back.
+    /// No repair of this session is left to undo.
     #[error("there is no repair of session {id} that could be taken back")]
     NoRepair {
         /// The session.
         id: SessionId,
     },
-    /// What was written after the repair would be lost.
+    /// Changes made after the repair would be lost.
     #[error("{file} was changed after the repair, which can therefore not be taken back")]
     Changed {
         /// The file.
         file: FilePath,
     },
-    /// What the trash holds cannot be used.
+    /// The data in the trash are damaged.
     #[error("{file} is damaged: {reason}")]
     Damaged {
         /// The file.
         file: FilePath,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 }
 
-/// What a tool answers that was interrupted.
+/// The result of an interrupted tool call.
 pub const INTERRUPTED: &str = "[interrupted: the tool did not answer]";
 
-/// How many bytes are changed with one commit.
+/// The most bytes that one commit changes.
 const BATCH: usize = 64 << 20;
 
-/// What a repair has done, as the trash tells it.
+/// The record of a repair in the trash.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct RepairRecord {
     session: String,
     time: String,
-    /// When it was taken back, if it was.
+    /// When it was undone, if it was.
     undone: Option<String>,
     actions: Vec<String>,
     files: BTreeMap<String, RepairedFile>,
 }
 
 impl RepairRecord {
-    /// The step that notes it in the trash.
+    /// The step that stores the record in the trash.
     fn step(&self, trash: &FilePath) -> Step {
-        // Texts and maps of texts can always be written.
+        // Strings and maps of strings can always be serialized.
         let document = Document::new(self, JsonStyle::PRETTY_RAW_LINE).map(Document::into_bytes);
         write_step(child_path(trash, RECORD), Precondition::Anything, document.unwrap_or_default())
     }
 }
 
-/// What became of one file.
+/// What was done with one file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct RepairedFile {
     how: FileAction,
-    /// The content before, which the trash has, and after: length and checksum.
+    /// Length and checksum of the content before, which is in the trash, and after.
     before: Option<String>,
     after: Option<String>,
 }
@@ -129,13 +129,13 @@ enum FileAction {
 
 const RECORD: &str = "repair.json";
 
-/// A content in few digits.
+/// A content as a short string: length and checksum.
 pub fn content_mark(bytes: &[u8]) -> String {
     let Fingerprint { len, sum } = Fingerprint::of(bytes);
     format!("{len}:crc64:{sum:016x}")
 }
 
-/// A place in the trash that nobody has used, for what a repair of a session takes away.
+/// An unused directory in the trash for the originals of a repair.
 pub fn allocate_originals(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -144,7 +144,7 @@ pub fn allocate_originals(
     allocate_originals_for(store, id, "repair", now)
 }
 
-/// A place in the trash that nobody has used, for what is `done` to a session.
+/// An unused directory in the trash for the originals of the operation `done`.
 pub fn allocate_originals_for(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -164,12 +164,12 @@ pub fn allocate_originals_for(
     }
 }
 
-/// Where the trash keeps a file.
+/// The path of a file's original in the trash.
 pub fn original_path(trash: &FilePath, file: &FilePath) -> FilePath {
     file.as_str().split('/').fold(trash.clone(), |dir, name| child_path(&dir, name))
 }
 
-/// The path of a name that is known to be good.
+/// The path of a name that is known to be valid.
 fn child_path(dir: &FilePath, name: &str) -> FilePath {
     Name::parse(name).map_or_else(|_| dir.clone(), |name| dir.join(&name))
 }
@@ -184,11 +184,11 @@ pub struct OriginalsBackup<'a> {
     writer: &'a dyn Writer,
     trash: &'a FilePath,
     record: RepairRecord,
-    /// What is to be written, and what is to be moved away, in the next commit.
+    /// The contents to write in the next commit; `moves` are the files to move away.
     writes: BTreeMap<FilePath, Vec<u8>>,
     moves: Vec<FilePath>,
     size: usize,
-    /// What goes with the next commit, and has no original.
+    /// Steps of the next commit that have no original.
     also: Vec<Step>,
 }
 
@@ -214,7 +214,7 @@ impl<'a> OriginalsBackup<'a> {
         OriginalsBackup { store, writer, trash, record, writes, moves, size: 0, also }
     }
 
-    /// Gives a file a new content.
+    /// Replaces the content of a file.
     pub fn write(&mut self, file: &FilePath, bytes: Vec<u8>) -> Result<(), StoreError> {
         self.size += bytes.len();
         self.moves.retain(|moved| moved != file);
@@ -222,25 +222,25 @@ impl<'a> OriginalsBackup<'a> {
         if self.size > BATCH { self.flush() } else { Ok(()) }
     }
 
-    /// Moves a file out of the session.
+    /// Moves a file to the trash.
     pub fn move_away(&mut self, file: &FilePath) {
         if !self.moves.contains(file) && !self.writes.contains_key(file) {
             self.moves.push(file.clone());
         }
     }
 
-    /// Adds a step that stays when the rest is taken back.
+    /// Adds a step that is not undone with the rest.
     pub fn add_step(&mut self, step: Step) {
         self.also.push(step);
     }
 
-    /// What the next commit would change.
+    /// The changes of the next commit.
     pub fn pending(&self) -> FileChanges {
         let written = self.writes.iter().map(|(file, bytes)| (file.clone(), Some(bytes.clone())));
         written.chain(self.moves.iter().map(|file| (file.clone(), None))).collect()
     }
 
-    /// Commits what was collected.
+    /// Commits the collected changes.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         self.size = 0;
         let (writes, moves) = (std::mem::take(&mut self.writes), std::mem::take(&mut self.moves));
@@ -249,7 +249,7 @@ impl<'a> OriginalsBackup<'a> {
             self.write_steps(&file, bytes, &mut steps)?;
         }
         for file in moves {
-            // What is there no longer need not be moved away.
+            // The file is gone already.
             let Some(before) = read_optional(self.store, &file)? else { continue };
             let entry = RepairedFile {
                 how: FileAction::Moved,
@@ -283,7 +283,7 @@ impl<'a> OriginalsBackup<'a> {
             .as_ref()
             .map_or(Precondition::Absent, |before| Precondition::Content(Fingerprint::of(before)));
         match self.record.files.get_mut(file.as_str()) {
-            // The original is kept already.
+            // The original is stored already.
             Some(entry) => entry.after = after,
             None => {
                 let how = if before.is_some() { FileAction::Replaced } else { FileAction::Created };
@@ -302,14 +302,14 @@ impl<'a> OriginalsBackup<'a> {
     }
 }
 
-/// How the lines of a log end: like the first of them.
+/// The line ending of a log: that of its first line.
 pub fn line_end(bytes: &[u8]) -> &'static str {
     let first = bytes.iter().position(|byte| *byte == b'\n');
     let before = first.and_then(|at| bytes.get(at.checked_sub(1)?));
     if before == Some(&b'\r') { "\r\n" } else { "\n" }
 }
 
-/// The records of a log, each on its own line, byte for byte as they were.
+/// The records of a log, each on its own line, byte for byte.
 pub fn one_record_per_line(path: &FilePath, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
     let end = line_end(bytes).as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

@@ -1,4 +1,4 @@
-//! What belongs to a session on the disk: its own files, and copies of them in the trash and in the quarantine.
+//! [`SessionFiles`]: the files of a session, with their copies in the trash and in the quarantine.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use everturn_json::names::FilePath;
 use everturn_store::disk::FileKind;
 use everturn_store::{Store, StoreError, quarantine_dir, trash_dir};
 
-/// What belongs to a session, and what its one writer locks.
+/// The files of a session, and the paths that its writer locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFiles {
-    /// Where the session can be; whoever changes it has the locks of all of these.
+    /// The possible paths of the session; a writer holds the locks of all of them.
     pub scopes: Vec<FilePath>,
-    /// The files and directories that it has now, whether each of them is there or not.
+    /// Its files and directories, existing or not.
     pub paths: Vec<FilePath>,
-    /// The names by which the trash knows it.
+    /// Its names in the trash.
     pub names: Vec<String>,
 }
 
 impl SessionFiles {
-    /// Those of a session that is one file or directory.
+    /// The files of a session that is one file or directory.
     #[must_use]
     pub fn for_ref(place: &SessionRef) -> SessionFiles {
         let path = place.path.clone();
@@ -31,7 +31,7 @@ impl SessionFiles {
         }
     }
 
-    /// All files of the session, with those in the trash and in the quarantine.
+    /// All files of the session, including those in the trash and in the quarantine.
     pub fn all_files(&self, store: &Arc<dyn Store>) -> Result<Vec<FilePath>, StoreError> {
         let mut files = Vec::new();
         for path in &self.paths {
@@ -46,7 +46,7 @@ impl SessionFiles {
         Ok(files)
     }
 
-    /// How many bytes its own files have, without copies.
+    /// The size of its own files in bytes, without copies.
     pub fn total_bytes(&self, store: &Arc<dyn Store>) -> Result<u64, StoreError> {
         let mut bytes = 0;
         for path in &self.paths {
@@ -55,7 +55,7 @@ impl SessionFiles {
         Ok(bytes)
     }
 
-    /// The places in the trash that hold something of the session: what was thrown away, and originals of repairs.
+    /// The directories in the trash with copies of the session: trashed sessions, and originals of repairs.
     pub fn trash_copies(&self, store: &Arc<dyn Store>) -> Result<Vec<FilePath>, StoreError> {
         let mut places = Vec::new();
         for place in list_dir(store, &trash_dir())? {
@@ -67,7 +67,7 @@ impl SessionFiles {
         Ok(places)
     }
 
-    /// What was cut off its files.
+    /// The bytes that were cut from its files.
     pub fn quarantined_files(&self, store: &Arc<dyn Store>) -> Result<Vec<FilePath>, StoreError> {
         let starts: Vec<String> =
             self.scopes.iter().chain(&self.paths).map(quarantine_prefix).collect();
@@ -83,12 +83,12 @@ impl SessionFiles {
     }
 }
 
-/// A path as the names of the quarantine begin.
+/// The prefix of the names in the quarantine for a path.
 fn quarantine_prefix(path: &FilePath) -> String {
     path.flat_name("").as_str().to_owned()
 }
 
-/// Whether the trash calls something of the session `id` so: `<stamp>-<id>`, or with what was done behind it.
+/// Whether a name in the trash is of session `id`: `<stamp>-<id>`, optionally with the name of an operation.
 fn is_trash_copy(name: &str, id: &str) -> bool {
     let Some((stamp, rest)) = name.split_once('-') else { return false };
     let is_stamp = TrashName::parse(&format!("{stamp}-x")).is_some();
@@ -104,7 +104,7 @@ fn is_trash_copy(name: &str, id: &str) -> bool {
         })
 }
 
-/// The files at and below a path, in order; none if nothing is there. Links are not followed.
+/// The files at and below a path, sorted; empty if it does not exist. Links are not followed.
 pub fn files_below(store: &Arc<dyn Store>, path: &FilePath) -> Result<Vec<FilePath>, StoreError> {
     let stat = match store.stat(path) {
         Err(StoreError::Missing { .. }) => None,

@@ -1,4 +1,4 @@
-//! A directory that is built unseen, over several commits, before it is put in its place by the last one.
+//! Builds a directory out of sight, over several commits; the last one moves it into place.
 
 use std::sync::Arc;
 
@@ -8,26 +8,26 @@ use everturn_store::{
     AppendAt, Durability, FileMode, Precondition, Step, Store, StoreError, Writer, staging_dir,
 };
 
-/// How many bytes go into one commit, unless a single file or line has more.
+/// The most bytes in one commit, unless a single file or line is longer.
 pub const BATCH_BYTES: u64 = 32 << 20;
 
-/// Where a session of this name is built.
+/// The staging directory of a session.
 pub fn staging_path(id: &SessionId) -> FilePath {
     staging_dir().join(id.as_name())
 }
 
-/// How the content of a file may be divided.
+/// How the content of a file may be split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SplitMode {
     /// Not at all.
     Whole,
-    /// Between its lines; the last of them may have no newline.
+    /// Between lines; the last one may lack a newline.
     Log,
-    /// Between its lines; the last of them gets a newline if it has none.
+    /// Between lines; a newline is added to the last one if it lacks it.
     Lines,
 }
 
-/// A session that is being built, of which a crash leaves nothing that anybody sees.
+/// A session that is being built. After a crash nothing of it is visible.
 pub struct StagingDir<'a> {
     store: &'a Arc<dyn Store>,
     writer: &'a dyn Writer,
@@ -40,7 +40,7 @@ pub struct StagingDir<'a> {
 }
 
 impl<'a> StagingDir<'a> {
-    /// Begins, after clearing away what an attempt that died has left.
+    /// Starts, after clearing the remains of a failed attempt.
     pub fn begin(
         store: &'a Arc<dyn Store>,
         writer: &'a dyn Writer,
@@ -79,8 +79,8 @@ impl<'a> StagingDir<'a> {
         Ok(())
     }
 
-    /// Copies the first `len` bytes of a file. Of a log that does not fit into one commit, an incomplete
-    /// last line gets a newline in the copy, because only whole lines are appended.
+    /// Copies the first `len` bytes of a file. If a log does not fit into one commit, an incomplete last line gets a
+    /// newline in the copy, because only whole lines are appended.
     pub fn copy(
         &mut self,
         from: &FilePath,
@@ -109,7 +109,7 @@ impl<'a> StagingDir<'a> {
         Ok(())
     }
 
-    /// Lines of a file, as many as fit into one commit, at least one.
+    /// As many lines of a file as fit into one commit, at least one.
     fn read_lines(&self, from: &FilePath, at: u64, len: u64) -> Result<Vec<u8>, StoreError> {
         let mut bytes = Vec::new();
         loop {
@@ -135,14 +135,12 @@ impl<'a> StagingDir<'a> {
         Ok(bytes)
     }
 
-    /// Commits what was added so far, so that it can be read.
+    /// Commits the files added so far, so that they can be read.
     pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
         if self.steps.is_empty() { Ok(()) } else { self.commit() }
     }
 
-    /// Puts the directory in its place, with everything that was added, for good.
-    ///
-    /// `last` are steps that go into the same commit.
+    /// Moves the directory into place, durably. The steps in `last` go into the same commit.
     pub fn finish(mut self, to: FilePath, last: Vec<Step>) -> Result<(), StoreError> {
         self.flush()?;
         let mut steps = last;
@@ -152,7 +150,7 @@ impl<'a> StagingDir<'a> {
     }
 }
 
-/// Removes what stands in a staging place that is locked.
+/// Clears a locked staging directory.
 pub(crate) fn clear_staging(
     store: &Arc<dyn Store>,
     writer: &dyn Writer,
@@ -164,7 +162,7 @@ pub(crate) fn clear_staging(
     Ok(())
 }
 
-/// Does what builds a session; if it fails, what was built is cleared away.
+/// Runs `work`, which builds a session; if it fails, clears the staging directory.
 pub fn build_staged<T, E>(
     store: &Arc<dyn Store>,
     writer: &dyn Writer,
@@ -173,7 +171,7 @@ pub fn build_staged<T, E>(
 ) -> Result<T, E> {
     let done = work();
     if done.is_err() {
-        // What cannot be cleared away now is cleared away by the next attempt; nobody sees it.
+        // If clearing fails, the next attempt does it; the directory is not visible.
         drop(clear_staging(store, writer, &staging_path(id)));
     }
     done

@@ -1,7 +1,7 @@
-//! What was thrown away, until somebody wants it back, or gone; for every layout whose sessions are directories.
+//! The trash: trashed sessions until they are restored or purged, for every format whose sessions are directories.
 //!
-//! `.everturn/trash/<stamp>-<id>/` holds the directory or the archive of a session under its path below the
-//! root, so that everybody can see where it belongs.
+//! `.everturn/trash/<stamp>-<id>/` contains the directory or the archive of a session under its path below the root, so
+//! that its origin is visible.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,33 +14,33 @@ use everturn_json::names::{FilePath, Name, NameError, SessionId};
 use everturn_store::disk::FileKind;
 use everturn_store::{Durability, Step, Store, StoreError, trash_dir};
 
-/// How the name of something in the trash begins.
+/// The timestamp format at the start of a name in the trash.
 const STAMP: &str = "%Y%m%dT%H%M%SZ";
 
-/// The paths where a session of an id may be; the layout knows them.
+/// The possible paths of a session, by its ID; defined by the format.
 pub type CandidatePaths = fn(&SessionId) -> Result<Vec<FilePath>, NameError>;
 
-/// Why something cannot be thrown away, taken out or removed.
+/// Why something cannot be trashed, restored or purged.
 #[derive(Debug, Clone, Error)]
 pub enum TrashError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A name cannot be used.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] NameError),
     /// It is not in the trash.
     #[error("there is no {name} in the trash")]
     NotInTrash {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// Its place is taken.
+    /// The path is taken.
     #[error("there is a session {id} already, in {place}")]
     Taken {
         /// The session.
         id: SessionId,
-        /// Where another one is.
+        /// The path of the other session.
         place: FilePath,
     },
     /// A file cannot be read.
@@ -48,28 +48,28 @@ pub enum TrashError {
     Damaged {
         /// The file.
         file: FilePath,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// The request makes no sense.
+    /// The request is invalid.
     #[error("{what}")]
     Refused {
-        /// Why.
+        /// The reason.
         what: String,
     },
 }
 
-/// The name of something in the trash: when it was thrown away, and which session it is.
+/// The name of an item in the trash: when it was trashed, and which session it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TrashName {
-    /// When it was thrown away, to the second.
+    /// When it was trashed, to the second.
     pub time: Timestamp,
     /// The session.
     pub id: SessionId,
 }
 
 impl TrashName {
-    /// Reads a name such as `20260101T100000Z-session-abc123`.
+    /// Parses a name such as `20260101T100000Z-session-abc123`.
     #[must_use]
     pub fn parse(name: &str) -> Option<TrashName> {
         let (time, id) = name.split_once('-')?;
@@ -91,31 +91,31 @@ impl fmt::Display for TrashName {
     }
 }
 
-/// Something in the trash.
+/// An item in the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrashEntry {
     /// Its name.
     pub name: TrashName,
-    /// Where it belongs.
+    /// The path that it is restored to.
     pub path: FilePath,
 }
 
 impl TrashEntry {
-    /// The same as people see it.
+    /// Converts it to the common model.
     pub fn into_trashed_session(self, bytes: u64) -> model::TrashedSession {
         let TrashEntry { name, path } = self;
         let (id, time) = (name.id.to_string(), name.time);
         model::TrashedSession { name: name.to_string(), id, path, time, bytes }
     }
 
-    /// Where it is now.
+    /// Its present path.
     fn trash_path(&self) -> Result<FilePath, NameError> {
         let at = format!("{}/{}", self.name.trash_path()?.as_str(), self.path.as_str());
         FilePath::parse(&at)
     }
 }
 
-/// What a directory holds; one that is missing holds nothing.
+/// The paths in a directory; empty if it is missing.
 pub fn list_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, StoreError> {
     match store.list(dir) {
         Ok(listing) => Ok(listing.entries.iter().map(|entry| dir.join(&entry.name)).collect()),
@@ -124,14 +124,14 @@ pub fn list_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>,
     }
 }
 
-/// Everything in the trash that has a name, whatever layout it is of.
+/// All valid names in the trash, of any format.
 pub fn list_trash_names(store: &Arc<dyn Store>) -> Result<Vec<TrashName>, StoreError> {
     let names = list_dir(store, &trash_dir())?;
     let parsed = names.iter().filter_map(|place| TrashName::parse(place.name()?.as_str()));
     Ok(parsed.collect())
 }
 
-/// A place in the trash that is free. Two that are thrown away in the same second get different seconds.
+/// A free name in the trash. Items that are trashed in the same second get different seconds.
 pub fn allocate(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -145,16 +145,16 @@ pub fn allocate(
     Ok(name)
 }
 
-/// The step that throws away what is at `path`, and what it becomes there.
+/// The step that moves `path` to the trash, and the resulting item.
 pub fn move_to_trash(place: &TrashName, path: &FilePath) -> Result<(TrashEntry, Step), NameError> {
-    // Read back as it was written, so that it is the same as one that is listed.
+    // Round-tripped through its text, so that it equals a listed name.
     let name = TrashName::parse(&place.to_string()).unwrap_or_else(|| place.clone());
     let trashed = TrashEntry { name, path: path.clone() };
     let step = Step::Rename { from: path.clone(), to: trashed.trash_path()? };
     Ok((trashed, step))
 }
 
-/// What is in the trash, oldest first.
+/// The items in the trash, oldest first.
 pub fn list_entries(
     store: &Arc<dyn Store>,
     homes: CandidatePaths,
@@ -167,7 +167,7 @@ pub fn list_entries(
     Ok(found)
 }
 
-/// What is in the trash, oldest first, as people see it.
+/// The sessions in the trash, oldest first, in the common model.
 pub fn list_sessions(
     store: &Arc<dyn Store>,
     homes: CandidatePaths,
@@ -179,8 +179,8 @@ pub fn list_sessions(
     list_entries(store, homes)?.into_iter().map(shown).collect()
 }
 
-/// What a place in the trash holds; nothing if it is of another layout, or was restored by a process that died
-/// before it could tidy up.
+/// Reads an item of the trash; `None` if it is of another format, or was restored by a process that died before it
+/// could clean up.
 fn read_entry(
     store: &Arc<dyn Store>,
     name: &TrashName,
@@ -203,7 +203,7 @@ fn read_entry(
     Ok(None)
 }
 
-/// Puts something back where it belongs. Its session must not exist anywhere else meanwhile.
+/// Restores an item to its path. Its session must not exist at any of its possible paths.
 pub fn restore(
     store: &Arc<dyn Store>,
     name: &TrashName,
@@ -212,8 +212,8 @@ pub fn restore(
     restore_with(store, name, homes, |_| Ok(Vec::new()))
 }
 
-/// The same with files that may be in the trash beside it: `companions` are their paths below the root, for one of
-/// the paths where the session may be.
+/// Like [`restore`], with companion files that may be in the trash beside it: `companions` returns their paths below
+/// the root for a possible path of the session.
 pub fn restore_with(
     store: &Arc<dyn Store>,
     name: &TrashName,
@@ -242,13 +242,13 @@ pub fn restore_with(
         }
     }
     writer.commit(back, Durability::Synced)?;
-    // Only empty directories are left of it, which nobody takes for anything.
+    // Only empty directories are left, which have no meaning.
     writer.commit(vec![Step::Remove { path: place }], Durability::Buffered)?;
     writer.release()?;
     Ok(trashed)
 }
 
-/// What is in the trash under these names, with its bytes.
+/// The items in the trash with these names, and their sizes in bytes.
 pub fn entry_sizes(
     store: &Arc<dyn Store>,
     names: &[TrashName],
@@ -264,7 +264,7 @@ pub fn entry_sizes(
     Ok(entries)
 }
 
-/// The bytes of a file, or of all files in a directory.
+/// The size of a file, or of all files in a directory.
 pub fn total_bytes(store: &Arc<dyn Store>, path: FilePath) -> Result<u64, StoreError> {
     let (mut waiting, mut bytes) = (vec![path], 0);
     while let Some(path) = waiting.pop() {
@@ -277,8 +277,8 @@ pub fn total_bytes(store: &Arc<dyn Store>, path: FilePath) -> Result<u64, StoreE
     Ok(bytes)
 }
 
-/// Removes for good what somebody has looked at, in one commit. What has changed since then is not removed, and
-/// neither is anything else.
+/// Permanently removes items that were listed before, in one commit. If one of them has changed since, nothing is
+/// removed.
 pub fn purge(
     store: &Arc<dyn Store>,
     entries: &[(TrashEntry, u64)],

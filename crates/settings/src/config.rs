@@ -1,8 +1,8 @@
-//! Settings in layers: what a flag says counts before the environment, that before the project, that before the
-//! global file, and that before the defaults.
+//! Layered settings: a flag overrides the environment, which overrides the project, which overrides the global file,
+//! which overrides the defaults.
 //!
-//! Layers are merged field by field, so a project that sets one field of a group keeps the others. Which groups are
-//! merged otherwise, what their fields may be, and where a change of them is written, is a table: a [`ConfigSchema`].
+//! Layers are merged field by field, so a project that sets one field of a group keeps the others. A [`ConfigSchema`]
+//! is a table of the groups with other merge rules, the types of fields, and the layer to which a change is written.
 //!
 //! ```
 //! use everturn_settings::config::{Config, FieldType, ConfigLayer, ConfigSchema};
@@ -44,20 +44,20 @@ use everturn_value::document::{Document, EditError, ParseError, ReadError};
 pub use edit::{layer_for, remove_value, set_value};
 pub use fields::FieldType;
 
-/// Where a setting comes from, the strongest first.
+/// The source of a setting, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConfigLayer {
     /// The command line.
     Flag,
-    /// A variable of the environment.
+    /// An environment variable.
     Environment,
-    /// What was changed while a program ran, where it keeps that apart.
+    /// Changes at run time, for programs that store them separately.
     Runtime,
-    /// The file of the project.
+    /// The project file.
     Project,
-    /// The file of the user.
+    /// The user's file.
     Global,
-    /// The program itself.
+    /// The defaults of the program.
     Default,
 }
 
@@ -74,36 +74,36 @@ impl fmt::Display for ConfigLayer {
     }
 }
 
-/// How the values of two layers become one, where it is not field by field.
+/// How the values of two layers are merged, if not field by field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MergeRule {
     /// The elements of the weaker layer, then those of the stronger.
     Concatenate,
-    /// The same, if the stronger layer has a certain word somewhere; otherwise its own elements alone.
+    /// The same, if the stronger layer has a certain value at a key; otherwise its own elements alone.
     ConcatenateIf {
-        /// Where.
+        /// The key.
         key: &'static str,
-        /// The word.
+        /// The value.
         is: &'static str,
     },
-    /// By key, and the stronger layer has the whole of an entry.
+    /// By key; the stronger layer replaces whole entries.
     ByKey,
 }
 
-/// What a configuration may hold.
+/// The schema of a configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct ConfigSchema {
-    /// The version that is understood.
+    /// The supported version.
     pub version: u64,
     /// The defaults, as JSON.
     pub defaults: &'static str,
-    /// Variables, and the keys that they set.
+    /// Environment variables, and the keys that they set.
     pub environment: &'static [(&'static str, &'static str)],
-    /// What is not merged field by field.
+    /// The merge rules of keys that are not merged field by field.
     pub merge: &'static [(&'static str, MergeRule)],
-    /// Groups whose changes belong to the project; those of others belong to the user.
+    /// Groups whose changes are written to the project; others are written to the user's file.
     pub project_groups: &'static [&'static str],
-    /// What fields may be; others are kept as they are.
+    /// The types of fields; unknown fields are preserved.
     pub fields: &'static [(&'static str, FieldType)],
 }
 
@@ -130,25 +130,25 @@ pub enum ConfigError {
     Parse {
         /// The file.
         place: String,
-        /// What is wrong.
+        /// The error.
         #[source]
         source: ParseError,
     },
-    /// It cannot be taken apart.
+    /// Its values cannot be read.
     #[error("{place} cannot be read")]
     Read {
         /// The file.
         place: String,
-        /// What is wrong.
+        /// The error.
         #[source]
         source: ReadError,
     },
-    /// It is not what a configuration is.
+    /// It is not a configuration.
     #[error("{place}: {reason}")]
     Shape {
         /// The file.
         place: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// A setting cannot be changed like this.
@@ -156,36 +156,36 @@ pub enum ConfigError {
     Edit {
         /// The setting.
         key: String,
-        /// What is in the way.
+        /// The error.
         #[source]
         source: EditError,
     },
     /// A setting cannot have this value.
     #[error("{reason}")]
     Value {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// One layer of a configuration.
+/// The value of one layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerValue {
-    /// Which one.
+    /// The layer.
     pub layer: ConfigLayer,
     /// The file, the variable or the flag.
     pub place: String,
-    /// What it says.
+    /// The value.
     pub value: Value,
 }
 
-/// A configuration, with all its layers.
+/// A configuration with all its layers.
 #[derive(Debug, Clone)]
 pub struct Config {
     schema: &'static ConfigSchema,
-    /// The weakest first.
+    /// The layers, weakest first.
     layers: Vec<LayerValue>,
-    /// What is wrong with the values, with the place; such values are left out.
+    /// The problems of values, with their files; such values are ignored.
     pub problems: Vec<String>,
 }
 
@@ -199,7 +199,7 @@ fn value_at<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
 }
 
 impl Config {
-    /// The defaults alone.
+    /// A configuration with only the defaults.
     #[must_use]
     pub fn new(schema: &'static ConfigSchema) -> Config {
         let value = serde_json::from_str(schema.defaults).unwrap_or_else(|_| Map::new().into());
@@ -208,7 +208,7 @@ impl Config {
         Config { schema, layers, problems: Vec::new() }
     }
 
-    /// Adds the content of a file, which must have a version that is understood.
+    /// Adds the content of a file, which must have the supported version.
     pub fn add_file(
         &mut self,
         layer: ConfigLayer,
@@ -247,18 +247,18 @@ impl Config {
         Ok(())
     }
 
-    /// Adds what a file says that is no JSON document and has no version.
+    /// Adds the content of a file that is not JSON and has no version.
     pub fn add_settings(&mut self, layer: ConfigLayer, place: &str, value: Value) {
         self.add(layer, place, value);
     }
 
     fn add(&mut self, layer: ConfigLayer, place: &str, value: Value) {
         self.layers.push(LayerValue { layer, place: place.to_owned(), value });
-        // Stable, so that of two flags the later one counts.
+        // Stable, so that the later of two flags counts.
         self.layers.sort_by_key(|origin| std::cmp::Reverse(origin.layer));
     }
 
-    /// What is wrong with a file, all of it.
+    /// All problems of a file.
     #[must_use]
     pub fn find_problems(schema: &'static ConfigSchema, bytes: &[u8]) -> Vec<String> {
         let mut config = Config::new(schema);
@@ -269,7 +269,7 @@ impl Config {
                 .map(|problem| problem.trim_start_matches(": ").to_owned())
                 .collect(),
             Err(ConfigError::Shape { reason, .. }) => vec![reason],
-            // What is no document says so by itself.
+            // An invalid document is reported elsewhere.
             Err(_) => Vec::new(),
         }
     }
@@ -284,13 +284,13 @@ impl Config {
         merged
     }
 
-    /// A setting, or a group of them, merged.
+    /// A setting or a group of settings, merged.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Value> {
         value_at(&self.merged(), key).cloned()
     }
 
-    /// Every layer that says something about a setting, the strongest first.
+    /// All layers that define a setting, strongest first.
     #[must_use]
     pub fn explain(&self, key: &str) -> Vec<LayerValue> {
         let layers = self.layers.iter().rev();
@@ -301,7 +301,7 @@ impl Config {
     }
 }
 
-/// Reads a file as an object.
+/// Parses a file as an object.
 fn parse_object(place: &str, bytes: &[u8]) -> Result<Value, ConfigError> {
     let place = place.to_owned();
     let document = match Document::parse(bytes) {
@@ -315,7 +315,7 @@ fn parse_object(place: &str, bytes: &[u8]) -> Result<Value, ConfigError> {
     }
 }
 
-/// Puts a stronger layer over a weaker one. Documents are at most 127 levels deep, so the recursion is bounded.
+/// Merges a stronger layer over a weaker one. Documents are at most 127 levels deep, so the recursion is bounded.
 fn merge_layer(schema: &ConfigSchema, under: &mut Value, over: &Value, path: &str, layer: &Value) {
     let rule = schema.merge.iter().find(|(key, _)| *key == path).map(|(_, rule)| *rule);
     let joins = match rule {

@@ -1,11 +1,11 @@
-//! Where a program keeps its files: a home directory of its own, or the directories of the XDG convention.
+//! The directories of a program: a home directory of its own, or the directories of the XDG convention.
 //!
-//! The rules are the same for every program; a [`ProgramDirs`] has the names. Nothing is read here: whoever asks
-//! brings the [`Environment`], so that the same environment always means the same paths, and no directory is made
+//! The rules are the same for every program; a [`ProgramDirs`] has the names. Nothing is read here: the caller passes
+//! the [`Environment`], so that the same environment always gives the same [`HomeDirs`], and no directory is created
 //! before something is written to it.
 //!
-//! The XDG convention is ten lines of joining, and the answer must be the same for paths of another platform, so no
-//! crate is used for it.
+//! The XDG convention is ten lines of path joining, and must also work for paths of another platform, so no crate is
+//! used for it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,18 +15,18 @@ use thiserror::Error;
 #[cfg(test)]
 mod tests;
 
-/// A program, as the names of its directories and variables tell it.
+/// The names of a program's directories and variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramDirs {
     /// The directory below the user's home.
     pub dir: &'static str,
     /// The directory below those of the XDG convention.
     pub xdg_dir: &'static str,
-    /// The variable that chooses between the two: `xdg`, in any case, or anything else.
+    /// The variable that selects between the two: `xdg`, in any case, or anything else.
     pub layout: &'static str,
-    /// The variable that names another global configuration.
+    /// The variable with the path of another global configuration.
     pub config: &'static str,
-    /// The variable that names another root, if there is one.
+    /// The variable with the path of another root, if there is one.
     pub root: Option<&'static str>,
 }
 
@@ -39,7 +39,7 @@ pub const CODELIA: ProgramDirs = ProgramDirs {
     root: None,
 };
 
-/// Linggen, which has one directory; no variable chooses another arrangement.
+/// Linggen, which has one directory; no variable selects another layout.
 pub const LINGGEN: ProgramDirs = ProgramDirs {
     dir: ".linggen",
     xdg_dir: "linggen",
@@ -57,7 +57,7 @@ pub const EVERTURN: ProgramDirs = ProgramDirs {
     root: Some("EVERTURN_ROOT"),
 };
 
-/// Whose rules paths follow.
+/// The platform whose path rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
     /// `/` between names, the home in `HOME`.
@@ -85,7 +85,7 @@ impl Platform {
         character == '/' || character == self.separator()
     }
 
-    /// Whether a path says by itself where it begins.
+    /// Whether a path is absolute.
     fn is_absolute(self, path: &str) -> bool {
         match self {
             Platform::Unix => path.starts_with('/'),
@@ -99,7 +99,7 @@ impl Platform {
         }
     }
 
-    /// A path below another.
+    /// Joins names to a path.
     fn join(self, base: &str, names: &[&str]) -> String {
         let mut path = base.to_owned();
         for name in names {
@@ -112,18 +112,18 @@ impl Platform {
     }
 }
 
-/// What the process was told from outside.
+/// The environment of the process.
 pub struct Environment<'a> {
     /// The value of a variable.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
-    /// The directory in which the process works.
+    /// The working directory of the process.
     pub current_dir: PathBuf,
-    /// Whose rules apply.
+    /// The platform whose rules apply.
     pub platform: Platform,
 }
 
 impl Environment<'_> {
-    /// A variable as text; one that is not Unicode cannot be used.
+    /// A variable as text; a value that is not Unicode is an error.
     fn text_variable(&self, name: &'static str) -> Result<Option<String>, HomeError> {
         match (self.variable)(name).map(OsString::into_string).transpose() {
             Ok(value) => Ok(value),
@@ -131,7 +131,7 @@ impl Environment<'_> {
         }
     }
 
-    /// A variable of the XDG convention, which says that values that are empty or relative are to be ignored.
+    /// A variable of the XDG convention, which requires that empty and relative values are ignored.
     fn absolute_variable(&self, name: &'static str) -> Result<Option<String>, HomeError> {
         Ok(self.text_variable(name)?.filter(|path| self.platform.is_absolute(path)))
     }
@@ -142,17 +142,17 @@ impl Environment<'_> {
     }
 }
 
-/// Why it is not known where files are.
+/// Why the directories are unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum HomeError {
-    /// Nobody said where the home of the user is.
+    /// The home directory of the user is unknown.
     #[error("{variable} is not set to an absolute path")]
     NoHome {
-        /// The variable that should say so.
+        /// The variable that should contain it.
         variable: &'static str,
     },
-    /// A variable is not text.
+    /// A variable is not Unicode.
     #[error("{name} is not Unicode")]
     NotUnicode {
         /// The variable.
@@ -160,7 +160,7 @@ pub enum HomeError {
     },
 }
 
-/// How the directories are laid out.
+/// The layout of the directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HomeLayout {
     /// All in one directory.
@@ -172,22 +172,22 @@ pub enum HomeLayout {
 /// The directories of a program. They need not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HomeDirs {
-    /// How they are laid out.
+    /// Their layout.
     pub arrangement: HomeLayout,
     /// Configuration and secrets.
     pub config_dir: PathBuf,
-    /// What can be made again.
+    /// Data that can be rebuilt.
     pub cache_dir: PathBuf,
-    /// Sessions, and everything else that belongs to the user.
+    /// Sessions, and all other data of the user.
     pub state_dir: PathBuf,
     /// The global configuration.
     pub config_file: PathBuf,
-    /// The configuration of the project in which the process works.
+    /// The configuration of the project in the working directory.
     pub project_config_file: PathBuf,
 }
 
 impl HomeDirs {
-    /// The directories of `program`. A root that is named, and is not empty, has all of them below it.
+    /// The directories of `program`. A non-empty root contains all of them.
     pub fn resolve(
         program: &ProgramDirs,
         environment: &Environment<'_>,
@@ -243,7 +243,7 @@ impl HomeDirs {
 }
 
 impl Environment<'_> {
-    /// A path as it is seen from the directory in which the process works.
+    /// Resolves a path against the working directory.
     fn absolute_path(&self, path: &str) -> String {
         if self.platform.is_absolute(path) {
             return path.to_owned();

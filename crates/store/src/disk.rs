@@ -1,9 +1,9 @@
-//! The few things Everturn asks of a disk, each with what a crash does to it.
+//! The operations that Everturn needs of a disk, each with what a crash does to it.
 //!
-//! [`RealDisk`] is the files of the operating system below one root. [`OverlayDisk`] keeps changes in memory
-//! and reads everything else from another disk. With the feature `sim` there is a simulated disk that can
-//! crash at any operation, lose what was not flushed, run out of space and fail. All paths are relative to
-//! the root, and no path leads out of it.
+//! [`Disk`] is the trait, [`DiskFile`] an open file. [`RealDisk`] is the operating system's files below one root.
+//! [`OverlayDisk`] keeps changes in memory and reads everything else from another disk. The feature `sim` adds a
+//! simulated disk that can crash at any operation, lose unflushed data, run out of space and fail. All paths are
+//! relative to the root, and no path leads out of it.
 
 use std::fmt;
 use std::io;
@@ -24,12 +24,12 @@ pub use mounts::{WeakMount, Weakness};
 pub use overlay::OverlayDisk;
 pub use real::RealDisk;
 
-/// A place for files.
+/// A root directory with files.
 ///
-/// Every change is seen at once by every process, and survives the end of the process that made it. What
-/// survives a power cut is said at each method.
+/// Every change is visible to every process at once, and survives the end of the process that made it. Each method
+/// states what survives a power cut.
 pub trait Disk: Send + Sync {
-    /// Opens a file that exists.
+    /// Opens an existing file.
     fn open(&self, path: &FilePath, access: FileAccess) -> io::Result<Box<dyn DiskFile>>;
 
     /// Creates an empty file for [`FileAccess::Append`]; fails if the name is taken.
@@ -37,58 +37,58 @@ pub trait Disk: Send + Sync {
     /// The name survives a power cut once its directory is flushed with [`Disk::sync_dir`].
     fn create(&self, path: &FilePath, mode: FilePermissions) -> io::Result<Box<dyn DiskFile>>;
 
-    /// What stands at `path`; `None` if nothing does.
+    /// Returns the metadata of `path`; `None` if nothing exists there.
     fn stat(&self, path: &FilePath) -> io::Result<Option<FileStat>>;
 
-    /// What a directory holds, sorted by name.
+    /// Lists a directory, sorted by name.
     fn list(&self, dir: &FilePath) -> io::Result<DirListing>;
 
-    /// Creates a directory in one that exists.
+    /// Creates a directory in an existing one.
     ///
-    /// It survives a power cut once the directory above it is flushed.
+    /// It survives a power cut once its parent directory is flushed.
     fn create_dir(&self, path: &FilePath) -> io::Result<()>;
 
-    /// Gives a file or directory another name; a file that has the name `to` is replaced.
+    /// Renames a file or directory; an existing file at `to` is replaced.
     ///
-    /// Atomic: after a crash either the old name or the new one is there. The new name survives a power
-    /// cut once the directory of `to` is flushed; the old one stays away once that of `from` is.
+    /// Atomic: after a crash either the old name or the new one exists. The new name survives a power cut once the
+    /// directory of `to` is flushed; the old one stays away once that of `from` is.
     fn rename(&self, from: &FilePath, to: &FilePath) -> io::Result<()>;
 
-    /// Gives a file a second name, which must be free.
+    /// Creates a hard link to a file; the new name must be free.
     ///
     /// The name survives a power cut once its directory is flushed.
     fn link(&self, file: &FilePath, to: &FilePath) -> io::Result<()>;
 
-    /// Removes a file or an empty directory; it stays away once the directory above is flushed.
+    /// Removes a file or an empty directory; it stays away once its parent directory is flushed.
     fn remove(&self, path: &FilePath) -> io::Result<()>;
 
-    /// Flushes a directory: names created, renamed and removed in it before now survive a power cut.
+    /// Flushes a directory: earlier creations, renames and removals of names in it survive a power cut.
     fn sync_dir(&self, dir: &FilePath, why: Flush) -> io::Result<()>;
 
-    /// Takes a lock that ends with the process, whatever ends it. `None` if another holds it.
+    /// Takes a lock that ends with the process, however it ends. `None` if another owner holds it.
     ///
-    /// The lock is a file, created if need be. It excludes others that ask by the same path, also within
-    /// one process, and nobody else.
+    /// The lock is a file, created if necessary. It only excludes lock requests for the same path, including those
+    /// within the same process.
     fn lock(&self, path: &FilePath, sharing: LockMode) -> io::Result<Option<Box<dyn DiskLock>>>;
 
-    /// Whether another holds an exclusive lock. Creates nothing; a lock that has no file is free.
+    /// Returns whether another owner holds an exclusive lock. Creates nothing; a lock without a file is free.
     fn is_locked(&self, path: &FilePath) -> io::Result<bool>;
 
-    /// Asks the process that writes to `file` to make a pause, until the result is dropped. Writes nothing.
+    /// Asks the process that writes to `file` to pause until the result is dropped. Writes nothing.
     ///
-    /// It asks for a short time only: the other process goes on after a while, whatever happens.
+    /// The request holds for a short time only: the other process continues after a while in any case.
     fn request_pause(&self, file: &FilePath) -> io::Result<Option<Box<dyn PauseRequest>>> {
         let _ = file;
         Ok(None)
     }
 
-    /// How many files this process may have open at once.
+    /// The number of files this process may have open at once.
     fn max_open_files(&self) -> usize {
         usize::MAX
     }
 
-    /// The path by which other libraries of this process can open `path`, on a disk that has such paths: no link is
-    /// on the way, and the directory is there.
+    /// Returns the path by which other libraries of this process can open `path`, on a disk that has such paths: no
+    /// component is a link, and the directory exists.
     fn local_path(&self, path: &FilePath) -> io::Result<Option<PathBuf>> {
         let _ = path;
         Ok(None)
@@ -103,94 +103,92 @@ pub trait DiskFile: Send + Sync {
     /// Reads at most `buf.len()` bytes; 0 only at the end of the file.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize>;
 
-    /// The same for the room that `bytes` has left, which need not be filled with anything before.
+    /// As [`DiskFile::read_at`], into the spare capacity of `bytes`, which need not be initialised first.
     fn read_more(&self, offset: u64, bytes: &mut Vec<u8>) -> io::Result<usize> {
         read_through(bytes, |buf| self.read_at(offset, buf))
     }
 
-    /// Writes at a place, for [`FileAccess::Write`]; may write less than asked.
+    /// Writes at an offset, for [`FileAccess::Write`]; may write less than asked.
     ///
-    /// After a power cut any part of what was written since the last flush may be missing, and bytes
-    /// that lie beyond the old end of the file may read as NUL.
+    /// After a power cut any part of what was written since the last flush may be missing, and bytes beyond the old end
+    /// of the file may read as NUL.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Writes at the end in one call, for [`FileAccess::Append`]; may write less than asked.
+    /// Appends in one call, for [`FileAccess::Append`]; may write less than asked.
     ///
-    /// Never overwrites what another process appended meanwhile. A power cut does the same as to
+    /// Never overwrites what another process appended meanwhile. A power cut has the same effects as for
     /// [`DiskFile::write_at`].
     fn append(&self, bytes: &[u8]) -> io::Result<AppendResult>;
 
-    /// Cuts or extends the file; the extension reads as NUL.
+    /// Truncates or extends the file; the extension reads as NUL.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
-    /// Makes the file, which ends at `start`, end at `end`, for [`FileAccess::Write`], and makes sure that
-    /// writing there will not fail for want of room. If there is none, the file stays as it was.
+    /// Extends the file from its end `start` to `end`, for [`FileAccess::Write`], and ensures that writing there will
+    /// not fail for lack of space. If there is no space, the file stays unchanged.
     fn reserve(&self, start: u64, end: u64) -> io::Result<()>;
 
-    /// Flushes the file: all written to it before now survives a power cut, provided its name does.
+    /// Flushes the file: everything written to it so far survives a power cut, provided its name does.
     ///
-    /// After an error nothing is known of what survives, and a second flush proves nothing.
+    /// After an error it is unknown what survives, and a second flush proves nothing.
     fn sync(&self, why: Flush) -> io::Result<()>;
 
-    /// Whether another process asks for a pause in writing: see [`Disk::request_pause`].
+    /// Returns whether another process asks the writer to pause: see [`Disk::request_pause`].
     fn is_pause_requested(&self) -> bool {
         false
     }
 
-    /// Forgets cached pages that are already written, so that the next read comes from the device. After a
-    /// background write error some file systems keep a cached page that the device does not have, and never
-    /// write it again.
+    /// Drops cached pages that are already written, so that the next read comes from the device. After a background
+    /// write error some file systems keep a cached page that the device does not have, and never write it again.
     fn drop_cache(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// A wish that holds until it is dropped: see [`Disk::request_pause`].
+/// A request that holds until it is dropped: see [`Disk::request_pause`].
 pub trait PauseRequest: Send + Sync {}
 
 /// A lock that is held until it is dropped or released.
 pub trait DiskLock: Send + Sync {
-    /// Says in the lock file who holds it, for others to read.
+    /// Writes the lock owner into the lock file, for others to read.
     ///
-    /// The text informs, and only its length is relied on. So a full disk is no error: where there is no room
-    /// for the text, the file gets its length and reads as NUL.
+    /// The text is informative; only its length is relied on. So a full disk is no error: if there is no space for the
+    /// text, the file gets its length and reads as NUL.
     fn describe(&self, text: &[u8]) -> io::Result<()>;
 
-    /// Overwrites a part of that text. It means nothing once the holder is gone, so it is never flushed, and
-    /// does not count as a change of the disk.
+    /// Overwrites a part of that text. It is meaningless once the lock owner is gone, so it is never flushed, and does
+    /// not count as a change of the disk.
     fn update(&self, offset: u64, text: &[u8]) -> io::Result<()>;
 
-    /// Removes the file of an exclusive lock, so that nothing stale is left. The lock itself ends when it is
-    /// dropped.
+    /// Removes the file of an exclusive lock, so that no stale file is left. The lock itself ends when it is dropped.
     fn release(&self) -> io::Result<()>;
 }
 
-/// What an open file is for.
+/// The access mode of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAccess {
     /// Reading only.
     Read,
     /// Reading, and appending in one call.
     Append,
-    /// Reading, and writing at given places.
+    /// Reading, and writing at given offsets.
     Write,
 }
 
 /// Whether a lock excludes all others, or only exclusive ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockMode {
-    /// Any number of holders at once.
+    /// Any number of owners at once.
     Shared,
-    /// One holder.
+    /// One owner.
     Exclusive,
 }
 
 /// Who may read a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilePermissions {
-    /// Whoever the system's settings say.
+    /// The system's default.
     Default,
-    /// The owner alone (0600), for secrets.
+    /// Only the owner (0600), for secrets.
     OwnerOnly,
     /// The permission bits of the file that it replaces.
     Exact(u32),
@@ -199,36 +197,35 @@ pub enum FilePermissions {
 /// The permission bits of a private file.
 pub(crate) const PRIVATE_BITS: u32 = 0o600;
 
-/// What stands at a path.
+/// The metadata of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStat {
     /// File, directory or something else.
     pub kind: FileKind,
     /// The length in bytes.
     pub len: u64,
-    /// Tells whether two names mean the same file.
+    /// Identifies the file, whatever its name.
     pub id: FileId,
     /// The permission bits, where the system has them.
     pub mode: u32,
-    /// Tells whether the content was written since an earlier look: the time of that, in some unit. Zero if
-    /// there is nothing to tell it by.
+    /// The modification time, in some unit, for comparison with an earlier one. Zero if it is unknown.
     pub modified: u64,
 }
 
-/// Tells one file from another, whatever their names: its device, its number there, and when it was made,
-/// because numbers are used again. All zero if there is nothing to tell them by.
+/// Identifies a file, whatever its name: device, inode number and creation time, because inode numbers are reused. All
+/// zero if unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct FileId(pub(crate) u64, pub(crate) u64, pub(crate) u64);
 
 impl FileId {
-    /// Whether device and number are the same, which is enough while one of the files is open: its number
-    /// is not used again before it is closed.
+    /// Returns whether device and inode number are the same, which is enough while one of the files is open: its number
+    /// is not reused before it is closed.
     pub(crate) fn is_same_inode(self, other: FileId) -> bool {
         (self.0, self.1) == (other.0, other.1)
     }
 }
 
-/// File or directory.
+/// The kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A regular file.
@@ -237,16 +234,16 @@ pub enum FileKind {
     Dir,
     /// A symbolic link that leads out of the root.
     LinkOutside,
-    /// A socket, a pipe, a device, a link to nothing.
+    /// A socket, a pipe, a device or a dangling link.
     Other,
 }
 
-/// What a directory holds.
+/// The contents of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DirListing {
     /// The entries, sorted by name.
     pub entries: Vec<DirEntry>,
-    /// Names that cannot be used here, with the reason.
+    /// Names that are not supported, with the reason.
     pub refused: Vec<(String, NameError)>,
 }
 
@@ -255,67 +252,67 @@ pub struct DirListing {
 pub struct DirEntry {
     /// The name.
     pub name: Name,
-    /// What it names.
+    /// The kind of the file, or of the link's target.
     pub kind: FileKind,
-    /// Whether it is a symbolic link to that.
+    /// Whether it is a symbolic link.
     pub linked: bool,
 }
 
-/// Where an append went.
+/// The position and length of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppendResult {
     /// The offset of the first byte.
     pub at: u64,
-    /// How many bytes were written.
+    /// The number of bytes written.
     pub written: usize,
 }
 
 macro_rules! flushes {
     ($($(#[$doc:meta])* $variant:ident,)*) => {
-        /// Why something is flushed. Each flush in the code has its own reason, so that the simulated
-        /// disk can leave out one of them and a test can show that it is needed.
+        /// The reason for a flush. Each flush in the code has its own reason, so that the simulated disk can leave one
+        /// out and a test can show that it is needed.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Flush {
             $($(#[$doc])* $variant,)*
         }
 
         impl Flush {
-            /// Every reason there is.
+            /// All reasons.
             pub const ALL: &[Flush] = &[$(Flush::$variant,)*];
         }
     };
 }
 
 flushes! {
-    /// The records of a group of commits: the one flush that a commit waits for.
+    /// The records of a group of commits: the only flush that a commit waits for.
     Commit,
-    /// The record that takes back a commit whose steps could not be applied.
+    /// The record that aborts a commit whose steps could not be applied.
     Abort,
-    /// The record which says that a scope is safe, before another process may have it.
+    /// The record that marks a scope as safe, before another process may lock it.
     Release,
-    /// The header that starts the log anew.
+    /// The header that starts a new epoch of the log.
     Recycle,
     /// The directories that hold a new log.
     LogName,
-    /// A large new content, in a file beside the log, before a record names it.
+    /// A large new content, staged beside the log, before a record refers to it.
     StagedFile,
-    /// The directory of such files.
+    /// The directory of staged files.
     StagedDir,
-    /// A file that commits have changed, before the log starts anew.
+    /// A file that commits have changed, before the log is recycled.
     CheckpointFile,
-    /// A directory in which commits have changed names, before the log starts anew.
+    /// A directory in which commits have changed names, before the log is recycled.
     CheckpointDir,
     /// A file that commits have changed, before it is closed because too many are open.
     CloseFile,
-    /// A file whose name is about to begin another life.
+    /// A file whose name is about to be used in another way.
     BarrierFile,
     /// The directory of such a name.
     BarrierDir,
-    /// A file to which a commit that failed was undone.
+    /// A file in which a failed commit was undone.
     UndoFile,
-    /// A directory in which a commit that failed was undone.
+    /// A directory in which a failed commit was undone.
     UndoDir,
-    /// The log of a process that is gone, before anything in it is acted on.
+    /// The log of a dead process, before anything in it is acted on.
     RecoverLog,
     /// A file that is about to be replaced or removed, and that another program may have written.
     ExistingFile,
@@ -327,8 +324,8 @@ flushes! {
     RecoverFile,
     /// A directory in which recovery has changed names.
     RecoverDir,
-    /// A file of another program that recovery leaves as it is, before the log no longer has the commit that it
-    /// takes the place of.
+    /// A file of another program that recovery leaves as it is, before the log drops the commit that the file
+    /// supersedes.
     KeptFile,
     /// A directory of such files.
     KeptDir,
@@ -354,18 +351,18 @@ impl ByteSource for dyn DiskFile + '_ {
     }
 }
 
-/// Whether an error means that there is no room for what was to be written.
+/// Returns whether an error means that there is no space for the data to be written.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// Whether an error says that this process, or all of them together, have too many files open.
+/// Returns whether an error means that this process, or the system, has too many files open.
 pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
     matches!(code, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
 }
 
-/// Reads from `offset` until `buf` is full or the file ends; returns how much was read.
+/// Reads from `offset` until `buf` is full or the file ends; returns the number of bytes read.
 pub fn read_full(file: &dyn DiskFile, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
@@ -397,12 +394,12 @@ pub(crate) fn read_range(file: &dyn DiskFile, start: u64, end: u64) -> io::Resul
             Err(error) => return Err(error),
         }
     }
-    // There may have been more room than was asked for.
+    // The capacity may exceed what was asked for.
     bytes.truncate(len);
     Ok(bytes)
 }
 
-/// Reads into the room that `bytes` has left by way of a slice.
+/// Reads into the spare capacity of `bytes` through a slice.
 fn read_through(
     bytes: &mut Vec<u8>,
     read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
@@ -428,7 +425,7 @@ pub(crate) fn write_full(file: &dyn DiskFile, offset: u64, bytes: &[u8]) -> io::
     Ok(())
 }
 
-/// Appends all of `bytes` to a file that nobody else writes.
+/// Appends all of `bytes` to a file that has no other writer.
 pub(crate) fn append_full(file: &dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
     let mut done = 0;
     while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {

@@ -1,9 +1,10 @@
-//! Batches of changes to files that happen whole or not at all, and survive power cuts.
+//! Atomic, durable batches of changes to plain files.
 //!
 //! `[Step] -> Writer::commit -> plan -> log -> flush -> apply -> plain files`
 //!
-//! A [`Store`] gives a [`Writer`] for some scopes to one process at a time. A writer commits lists of [`Step`]s. A
-//! [`FileStore`] keeps the files on a [`disk::Disk`], a [`MemoryStore`] in memory. Readers see what was committed.
+//! A [`Store`] reads files and locks scopes: each scope has one [`Writer`] at a time, across all processes. A writer
+//! commits lists of [`Step`]s. A [`FileStore`] keeps the files on a [`disk::Disk`], a [`MemoryStore`] in memory.
+//! Readers see committed data.
 //!
 //! ```
 //! use everturn_store::names::FilePath;
@@ -24,11 +25,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! - [`disk`]: what is asked of a disk; the real one, and with the feature `sim` one that crashes on request.
+//! - [`disk`]: the disk trait; the real disk, and with the feature `sim` a simulated one that crashes on request.
 //! - `store`: the traits and their two implementations, re-exported here.
-//! - [`overlay`]: a store as it would be after changes.
+//! - [`overlay`]: a store with uncommitted changes on top.
 //!
-//! It depends on `everturn-json`, for the tails of JSONL files, and for [`names`] and [`finding`], which stand here too.
+//! It depends on `everturn-json`, for the tails of JSONL files and for [`names`] and [`finding`], re-exported here.
 
 #[cfg(not(unix))]
 compile_error!("everturn needs a Unix system: it relies on O_APPEND, flock and directory flushes");

@@ -1,4 +1,4 @@
-//! A store as it would be after changes that nobody has committed: to look at before they are made.
+//! [`OverlayStore`]: a store as it would be after uncommitted changes, for previews.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,20 +8,20 @@ use crate::disk::{DirEntry, DirListing, FileId, FileKind, FileStat};
 use crate::store::{Store, StoreError, Writer};
 use everturn_json::names::FilePath;
 
-/// New contents by file; none for a file that goes.
+/// New contents by file; `None` for a file that is removed.
 pub type FileChanges = BTreeMap<FilePath, Option<Vec<u8>>>;
 
-/// The bits that a file is shown with that is not there yet.
+/// The permission bits reported for a file that does not exist yet.
 const USUAL_BITS: u32 = 0o644;
 
-/// The store with the changes over it. It cannot be written to.
+/// A store with changes on top. It cannot be written to.
 pub struct OverlayStore {
     store: Arc<dyn Store>,
     changes: FileChanges,
 }
 
 impl OverlayStore {
-    /// The store with changes over it.
+    /// Puts changes on top of a store.
     pub fn new(store: &Arc<dyn Store>, changes: FileChanges) -> OverlayStore {
         OverlayStore { store: Arc::clone(store), changes }
     }

@@ -1,7 +1,7 @@
-//! Makes a sample book with every kind of block: `cargo run --example sample > sample.pdf`.
+//! Typesets a sample book with every kind of block: `cargo run --example sample > sample.pdf`.
 //!
-//! `sample system` uses the fonts of the system, too; `sample PATH...` those of directories; `a4` and
-//! `letter` are for larger pages. A number makes a long book of that many messages instead.
+//! `sample system` also uses system fonts; `sample PATH...` uses those of directories; `a4` and `letter` select larger
+//! pages. A number typesets a long book of that many messages instead.
 
 use std::io::Write;
 
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A book of one long chapter per hundred messages, without holding any of it here.
+/// Typesets a book with one chapter per hundred messages, without keeping them in memory.
 fn long_book(messages: usize) -> Result<(), Box<dyn std::error::Error>> {
     let front =
         FrontMatter { title: "A Long Log".into(), language: "en".into(), ..FrontMatter::default() };

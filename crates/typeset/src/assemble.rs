@@ -1,4 +1,4 @@
-//! From a line of the layout to glyphs with places: justification, direction, hyphens, missing letters.
+//! Turns a line of the text layout into positioned glyphs: justification, direction, hyphens, missing characters.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use crate::fonts::FontTable;
 use crate::line::{Glyph, GlyphRun, TextLine};
 use crate::styled_text::Ink;
 
-/// A space that would grow by more than this part of the size of its type leaves a hole: then the line
-/// stays short instead.
+/// The maximum growth of a space, relative to the font size. A line that needs more stays short instead of showing
+/// holes.
 const MOST_GROWTH: f32 = 0.7;
 
 /// How a line ends.
@@ -22,7 +22,7 @@ pub(crate) enum LineEnding<'a> {
     Hyphen(&'a TextLine),
 }
 
-/// Where a line goes.
+/// The position of a line.
 pub(crate) struct LinePlacement<'a> {
     /// The text of the layout, and the part of it that is the line.
     pub(crate) text: &'a str,
@@ -33,9 +33,9 @@ pub(crate) struct LinePlacement<'a> {
     pub(crate) ending: LineEnding<'a>,
 }
 
-/// What a line measures before it is placed.
+/// The measurements of a line before it is placed.
 struct LineMeasure {
-    /// The byte where trailing spaces start.
+    /// The byte offset at which trailing spaces start.
     end: usize,
     width: f32,
     spaces: f32,
@@ -63,7 +63,7 @@ impl LineMeasure {
     }
 }
 
-/// Makes a line with places of what parley laid out. `backwards` is the direction of the paragraph.
+/// Builds a positioned line from a line that parley laid out. `backwards` is the direction of the paragraph.
 pub(crate) fn assemble_line(
     line: &LaidLine<'_, Ink>,
     backwards: bool,
@@ -97,7 +97,7 @@ pub(crate) fn assemble_line(
         let font = table.font_number(&run);
         let drawable = table.font(font).is_some();
         for cluster in run.visual_clusters() {
-            // Trailing spaces have no width, wherever the direction puts them.
+            // Trailing spaces have no width, on whichever side the direction puts them.
             let stretch = match cluster.is_space_or_nbsp() {
                 _ if cluster.text_range().start >= measure.end => ClusterStretch::Flat,
                 true => ClusterStretch::By(growth),
@@ -116,14 +116,14 @@ pub(crate) fn assemble_line(
     made
 }
 
-/// What happens to the width of a cluster.
+/// How the width of a cluster changes.
 #[derive(Clone, Copy, PartialEq)]
 enum ClusterStretch {
     By(f32),
     Flat,
 }
 
-/// Draws clusters from left to right, and joins what has the same font, size and colour.
+/// Draws clusters from left to right, and merges neighbours of the same font, size and colour into one run.
 struct GlyphPen<'a> {
     text: &'a str,
     line: TextLine,
@@ -131,14 +131,14 @@ struct GlyphPen<'a> {
     open: Option<OpenPiece>,
 }
 
-/// A piece that is being drawn.
+/// A run that is being drawn.
 struct OpenPiece {
     piece: GlyphRun,
     text: Range<usize>,
     first_glyph: usize,
-    /// The glyph that stands for the text of its letter.
+    /// The glyph that carries the text of its cluster.
     head: Option<usize>,
-    /// Text that waits for a glyph to stand for it.
+    /// The number of text bytes that no glyph carries yet.
     waiting: usize,
 }
 
@@ -185,7 +185,7 @@ impl GlyphPen<'_> {
                 self.x += growth;
             }
         }
-        // The later part of a ligature belongs to the glyph before it; read backwards, it comes first.
+        // The later part of a ligature belongs to the glyph before it; in right-to-left text it comes first.
         if self.line.glyphs.len() > before || !backwards {
             open.assign_text(&mut self.line.glyphs);
         }
@@ -204,7 +204,7 @@ impl GlyphPen<'_> {
 }
 
 impl OpenPiece {
-    /// Lets the glyph of the letter stand for the text that waits.
+    /// Assigns the pending text to the glyph of the cluster.
     fn assign_text(&mut self, glyphs: &mut [Glyph]) {
         if let Some(glyph) = self.head.and_then(|head| glyphs.get_mut(head)) {
             let waiting = u16::try_from(self.waiting).unwrap_or(u16::MAX);
@@ -220,7 +220,7 @@ fn thousandths(part: f32) -> i16 {
     whole
 }
 
-/// Counts the characters of a letter that no font had.
+/// Counts the characters of a cluster that no font contains.
 fn count_missing(
     cluster: &Cluster<'_, Ink>,
     drawable: bool,
@@ -233,7 +233,7 @@ fn count_missing(
     }
     let letters = text.get(cluster.text_range()).unwrap_or_default();
     let glyphs: Vec<_> = cluster.glyphs().collect();
-    // With a glyph for each character it is known which ones are absent; otherwise all may be.
+    // With one glyph per character the missing ones are known; otherwise all of them count as missing.
     let paired = glyphs.len() == letters.chars().count() && !cluster.is_rtl();
     for (index, letter) in letters.chars().enumerate() {
         let is_absent = !paired || glyphs.get(index).is_some_and(absent);
@@ -243,7 +243,7 @@ fn count_missing(
     }
 }
 
-/// Whether a character is there for its neighbours only.
+/// Returns whether a character only affects its neighbours.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }

@@ -1,4 +1,4 @@
-//! How each kind of block is set.
+//! Sets each kind of block: [`BlockSetter`] turns blocks into lines on pages.
 
 use crate::book::{Block, ListMarker, SpeakerLine, TextRun};
 use crate::clean_text::{WhitespaceMode, clean_title};
@@ -8,10 +8,10 @@ use crate::line::{Shade, TextLine};
 use crate::pager::{Backdrop, ElementLayout, ElementRole, PageSet, Pager};
 use crate::styled_text::StyledText;
 
-/// Lists that are deeper are set like this deep ones; the page is only so wide.
+/// The deepest indentation of a list. Deeper lists are set at this depth, because the page is narrow.
 const DEEPEST_LIST: u8 = 5;
 
-/// More empty lines than this in code say nothing.
+/// The maximum number of consecutive empty lines in code.
 const MOST_EMPTY_LINES: usize = 12;
 
 /// Sets blocks onto pages.
@@ -20,7 +20,7 @@ pub(crate) struct BlockSetter {
     pager: Pager,
     /// The titles of the chapters, for the running heads.
     chapters: Vec<String>,
-    /// Whether the paragraph before was text, so that the next one is indented.
+    /// Whether the previous block was a text paragraph, so that the next one is indented.
     indents: bool,
 }
 
@@ -29,12 +29,12 @@ impl BlockSetter {
         Self { design, pager, chapters: vec![String::new()], indents: false }
     }
 
-    /// The pages, and the titles of the chapters that they refer to.
+    /// Returns the pages, and the titles of the chapters that they refer to.
     pub(crate) fn finish(self) -> (PageSet, Vec<String>) {
         (self.pager.finish(), self.chapters)
     }
 
-    /// A setting of text, before anything is special about it.
+    /// Returns the default layout of a text element.
     fn setting(&self, role: ElementRole) -> ElementLayout {
         ElementLayout {
             role,
@@ -83,7 +83,7 @@ impl BlockSetter {
         }
     }
 
-    /// Sets a passage as an element, line by line, so that long ones are never held as a whole.
+    /// Sets a passage as an element, line by line, so that a long passage is never in memory as a whole.
     fn set_text(
         &mut self,
         composer: &mut Composer,
@@ -186,7 +186,7 @@ impl BlockSetter {
         let space = design.leading * 0.25;
         let role = ElementRole::Item { numbered: matches!(marker, ListMarker::Number(_)) };
         let setting = ElementLayout { above: space, below: space, shift, ..self.setting(role) };
-        // Numbers end where bullets end; one that is too long for that moves the first line.
+        // Numbers end at the position where bullets end; a number that is too wide for that shifts the first line.
         let gap = design.size * 0.45;
         let before = (mark.right + gap).max(hang * 0.75);
         let first = (before - shift).max(0.0);

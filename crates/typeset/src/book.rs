@@ -1,33 +1,33 @@
-//! What a book says: its front matter, its chapters, and the blocks that they are made of.
+//! The content of a book: [`Book`], [`FrontMatter`], [`Chapter`], and the [`Block`]s and [`TextRun`]s in them.
 
 /// A whole book.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Book {
-    /// What stands on the title page, and what the file says about itself.
+    /// The content of the title page, and the metadata of the file.
     pub front: FrontMatter,
     /// The chapters, in reading order.
     pub chapters: Vec<Chapter>,
 }
 
-/// What stands on the title page, and what the file says about itself. What is empty is left out.
+/// The content of the title page, and the metadata of the file. Empty fields are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrontMatter {
-    /// The title; also in the running heads.
+    /// The title, also used in the running heads.
     pub title: String,
     /// The subtitle.
     pub subtitle: String,
-    /// Who wrote it.
+    /// The author.
     pub author: String,
     /// The lines at the foot of the title page, such as a date in words.
     pub imprint: String,
-    /// The language as a BCP 47 tag, such as `en` or `de-AT`. It chooses hyphenation, and the word for
-    /// the contents.
+    /// The language as a BCP 47 tag, such as `en` or `de-AT`. It selects the hyphenation, and the heading of the
+    /// contents.
     pub language: String,
-    /// When the file says that it was made. There is no clock here.
+    /// The creation date in the metadata. This crate reads no clock.
     pub date: Option<PdfDate>,
 }
 
-/// A moment in Coordinated Universal Time.
+/// A point in time in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PdfDate {
     /// The year.
@@ -47,73 +47,73 @@ pub struct PdfDate {
 /// A chapter, which starts on a new page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chapter {
-    /// The title; also in the running heads, the contents and the outline. A chapter without one is in
+    /// The title, also used in the running heads, the contents and the outline. A chapter without a title appears in
     /// none of them.
     pub title: String,
-    /// What it is made of.
+    /// The content of the chapter.
     pub blocks: Vec<Block>,
 }
 
-/// A piece of a chapter. In every text, a line feed ends a line and not the paragraph.
+/// A block of a chapter. In every text, a line feed ends the line but not the paragraph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Block {
-    /// A heading within a chapter; also in the outline.
+    /// A heading within a chapter, also listed in the outline.
     Heading {
-        /// 1 for a section, 2 and more for what is below it.
+        /// 1 for a section, 2 and more for its subsections.
         level: u8,
-        /// The words of it.
+        /// The text of the heading.
         text: Vec<TextRun>,
     },
-    /// A paragraph of the text.
+    /// A text paragraph.
     Paragraph(Vec<TextRun>),
-    /// Who speaks in what follows.
+    /// The speaker of the following blocks.
     Speaker(SpeakerLine),
-    /// A paragraph that somebody else wrote.
+    /// A quoted paragraph.
     Quotation(Vec<TextRun>),
     /// An item of a list.
     Item {
-        /// 0 for a list, 1 for a list within an item, and so on.
+        /// 0 for a top-level list, 1 for a list within an item, and so on.
         depth: u8,
-        /// What stands before it.
+        /// The marker before the item.
         marker: ListMarker,
-        /// The words of it.
+        /// The text of the item.
         text: Vec<TextRun>,
     },
-    /// Text whose lines and spaces are kept. Lines that are too long go on after an arrow.
+    /// Preformatted text. Lines that are too long continue after an arrow.
     Code(String),
-    /// A pause between scenes.
+    /// A scene break.
     Break,
-    /// Something that is told and not said: a tool that was called, a state that changed.
+    /// A note outside the dialogue, such as a tool call or a state change.
     Note {
-        /// What it is, in a word or two.
+        /// The kind of note, in a word or two.
         label: String,
-        /// What it says.
+        /// The text of the note.
         text: Vec<TextRun>,
     },
 }
 
-/// Who speaks, and what is known about that.
+/// The speaker, time, kind and turn number of the following text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpeakerLine {
     /// The name.
     pub who: String,
-    /// The time, as it is to be read; may be empty.
+    /// The time in display form; may be empty.
     pub when: String,
-    /// The kind of what is said, such as `out of character`; may be empty.
+    /// The kind of message, such as `out of character`; may be empty.
     pub kind: String,
-    /// The number of the turn, which stands in the margin.
+    /// The turn number, which is printed in the margin.
     pub turn: Option<u64>,
 }
 
-/// What stands before an item of a list.
+/// The marker before a list item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListMarker {
     /// A bullet.
     Bullet,
     /// A number.
     Number(u64),
-    /// Nothing: the item goes on with another paragraph.
+    /// No marker: another paragraph of the same item.
     None,
 }
 
@@ -122,45 +122,45 @@ pub enum ListMarker {
 pub struct TextRun {
     /// The text.
     pub text: String,
-    /// How it is meant.
+    /// The style of the text.
     pub style: RunStyle,
 }
 
-/// How a piece of text is meant. The plain style is the default.
+/// The style of a piece of text. The default is plain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RunStyle {
-    /// Strongly.
+    /// Bold.
     pub bold: bool,
-    /// With stress, or as a title.
+    /// Italic: emphasis, or a title.
     pub italic: bool,
-    /// As something a machine reads; never hyphenated.
+    /// Inline code; never hyphenated.
     pub code: bool,
-    /// As the words of a link. There is nothing to click on: what a session links to is not trusted.
+    /// The text of a link. It is not clickable, because the targets of links in a session are not trusted.
     pub link: bool,
 }
 
 impl TextRun {
-    /// Plain text.
+    /// Creates plain text.
     pub fn plain(text: impl Into<String>) -> Self {
         Self { text: text.into(), style: RunStyle::default() }
     }
 
-    /// Bold text.
+    /// Creates bold text.
     pub fn bold(text: impl Into<String>) -> Self {
         Self { text: text.into(), style: RunStyle { bold: true, ..RunStyle::default() } }
     }
 
-    /// Italic text.
+    /// Creates italic text.
     pub fn italic(text: impl Into<String>) -> Self {
         Self { text: text.into(), style: RunStyle { italic: true, ..RunStyle::default() } }
     }
 
-    /// Code among words.
+    /// Creates inline code.
     pub fn code(text: impl Into<String>) -> Self {
         Self { text: text.into(), style: RunStyle { code: true, ..RunStyle::default() } }
     }
 
-    /// The words of a link.
+    /// Creates the text of a link.
     pub fn link(text: impl Into<String>) -> Self {
         Self { text: text.into(), style: RunStyle { link: true, ..RunStyle::default() } }
     }

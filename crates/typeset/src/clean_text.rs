@@ -1,21 +1,21 @@
-//! Text as it may be shaped: nothing in it controls the page, the direction or the reader's machine.
+//! Cleans text for shaping, so that it cannot control the page, the text direction or the reader's machine.
 //!
-//! Sessions hold whatever a model or a stranger wrote. Controls are shown as letters after a caret, as
-//! terminals do, so that a reader sees what was there; what reorders or hides text is left out, as a page cannot show it.
+//! Sessions contain untrusted text. Control characters are shown in caret notation, as terminals do, so that they stay
+//! visible. Characters that reorder or hide text are dropped, because a page cannot show them.
 
-/// More marks than this on one letter are noise, and Unicode's own stream-safe text allows no more.
+/// The maximum number of combining marks on a letter, as in Unicode's stream-safe text format.
 const MOST_MARKS: usize = 30;
 
-/// What happens to white space.
+/// The handling of white space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhitespaceMode {
-    /// As many as there are become one, and none stands at the ends of a line.
+    /// A run of white space becomes one space, and lines neither start nor end with one.
     Collapsed,
-    /// Every one stays; tabulators become spaces up to the next multiple of four.
+    /// All white space is kept; tabs become spaces up to the next multiple of four.
     Kept,
 }
 
-/// What a character becomes.
+/// The treatment of a character.
 enum CharAction {
     Stay,
     Space,
@@ -38,7 +38,7 @@ fn char_action(c: char) -> CharAction {
     }
 }
 
-/// Whether a character changes the direction of the text around it.
+/// Returns whether a character changes the direction of the text around it.
 fn changes_direction(c: char) -> bool {
     matches!(
         c,
@@ -46,8 +46,8 @@ fn changes_direction(c: char) -> bool {
     )
 }
 
-/// Whether a character has no form, so that text made of it would be on the page unseen. The joiners
-/// and the selectors of variants stay: scripts and emoji need them.
+/// Returns whether a character is invisible, so that text could hide in it. Joiners and variation selectors are not
+/// included: scripts and emoji need them.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -69,7 +69,7 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Whether a character is drawn onto the one before it.
+/// Returns whether a character is a combining mark.
 pub(crate) fn is_mark(c: char) -> bool {
     matches!(
         c,
@@ -90,12 +90,12 @@ pub(crate) fn is_mark(c: char) -> bool {
     )
 }
 
-/// Appends `text` to `out`, fit for shaping. What `out` ends with decides about the first spaces.
+/// Appends `text` to `out`, cleaned for shaping. Whether leading spaces are kept depends on the end of `out`.
 pub(crate) fn append_clean(out: &mut String, text: &str, spaces: WhitespaceMode) {
     let mut marks = out.chars().rev().take(MOST_MARKS).take_while(|c| is_mark(*c)).count();
     let mut after_return = false;
     for c in text.chars() {
-        // A line feed after a carriage return is part of the same end of a line.
+        // A line feed after a carriage return is part of the same line ending.
         let ends_again = after_return && c == '\n';
         after_return = c == '\r';
         if ends_again {
@@ -110,7 +110,7 @@ pub(crate) fn append_clean(out: &mut String, text: &str, spaces: WhitespaceMode)
                 continue;
             }
             CharAction::Stay => out.push(c),
-            // The letters are as far from their controls as the question mark is from delete.
+            // A control character and its letter differ by the same bit as delete and the question mark.
             CharAction::Caret => {
                 out.extend(['^', char::from_u32(u32::from(c) ^ 0x40).unwrap_or('?')]);
             }
@@ -143,13 +143,13 @@ fn end_line(out: &mut String, spaces: WhitespaceMode) {
     out.push('\n');
 }
 
-/// Longer titles are none.
+/// The maximum length of a title; the rest is cut off.
 const LONGEST_TITLE: usize = 240;
 
-/// A short text on one line, such as a title.
+/// Returns a short text, such as a title, on one line.
 pub(crate) fn clean_title(text: &str) -> String {
     let mut out = String::new();
-    // Nothing beyond this can be part of the title, whatever collapses.
+    // Nothing beyond this limit can be part of the title, even if white space collapses.
     let beginning = text.get(..text.floor_char_boundary(64 * LONGEST_TITLE)).unwrap_or(text);
     append_clean(&mut out, beginning, WhitespaceMode::Collapsed);
     out.truncate(out.trim_end().len());

@@ -1,4 +1,4 @@
-//! From passages to lines: shaping, line breaking, justification. Nothing here knows about pages.
+//! Turns passages into lines: shaping, line breaking and justification. [`Composer`] knows nothing about pages.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,25 +16,25 @@ use crate::line::TextLine;
 use crate::line_breaks::{self, BreakKind, BreakUnit, LineWidths};
 use crate::styled_text::{FontFace, Ink, StyledText, TypeFamily};
 
-/// Longer texts are shaped in pieces, so that memory does not grow with them.
+/// The size of a part that is shaped at once. Longer texts are split, so that memory use stays bounded.
 const PIECE: usize = 12 * 1024;
 
-/// The room for a passage, and how it fills it.
+/// The width available to a passage, and its alignment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextFrame {
     pub(crate) width: f32,
-    /// Where the first line of a paragraph starts.
+    /// The start of the first line of a paragraph.
     pub(crate) first: f32,
-    /// Where the other lines start.
+    /// The start of the other lines.
     pub(crate) rest: f32,
     pub(crate) align: TextAlign,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextAlign {
-    /// Both edges are straight, and words are parted.
+    /// Both edges are straight, and words are hyphenated.
     Justify,
-    /// The edge where reading starts is straight.
+    /// Only the edge where reading starts is straight.
     Start,
     Center,
 }
@@ -45,15 +45,15 @@ impl TextFrame {
     }
 }
 
-/// Everything that is needed to make lines, kept from one passage to the next.
+/// The state needed to compose lines, kept from one passage to the next.
 pub(crate) struct Composer {
     book: FontBook,
     pub(crate) table: FontTable,
-    /// The characters that no font had.
+    /// The characters that no font contains, and how often each occurred.
     pub(crate) missing: BTreeMap<char, u64>,
     language: Option<Language>,
     hyphens: Hyphenator,
-    /// A hyphen in each face that needed one.
+    /// A hyphen in each face that has needed one.
     hyphen_lines: Vec<(FontFace, TextLine)>,
     contexts: LayoutContext<Ink>,
     layout: Layout<Ink>,
@@ -61,19 +61,19 @@ pub(crate) struct Composer {
     analysis: Analysis,
 }
 
-/// Part of a passage that is shaped at once.
+/// The part of a passage that is shaped at once.
 struct PassagePart<'a> {
     passage: &'a StyledText,
-    /// Where in the passage it is, and what it says.
+    /// The range in the passage, and its text.
     range: Range<usize>,
     text: &'a str,
     direction: BaseDirection,
-    /// Whether a paragraph starts and ends here.
+    /// Whether a paragraph starts and ends in this part.
     starts: bool,
     ends: bool,
 }
 
-/// A unit, and the byte at which it starts.
+/// A unit and its byte offset.
 type LocatedUnit = (BreakUnit, usize);
 
 impl Composer {
@@ -92,7 +92,7 @@ impl Composer {
         }
     }
 
-    /// Makes lines of a passage. A line feed ends a line; an empty line gives an empty `Line`.
+    /// Composes the lines of a passage. A line feed ends a line; an empty line gives an empty [`TextLine`].
     pub(crate) fn compose(
         &mut self,
         passage: &StyledText,
@@ -101,21 +101,21 @@ impl Composer {
     ) {
         let mut start = 0;
         for text in passage.text().split('\n') {
-            // Only the first line of all is indented.
+            // Only the very first line is indented.
             let frame = if start == 0 { frame } else { TextFrame { first: 0.0, ..frame } };
             self.compose_paragraph(passage, start..start + text.len(), frame, emit);
             start += text.len() + 1;
         }
     }
 
-    /// All lines of a passage that is not long.
+    /// Returns all lines of a short passage.
     pub(crate) fn lines(&mut self, passage: &StyledText, frame: TextFrame) -> Vec<TextLine> {
         let mut lines = Vec::new();
         self.compose(passage, frame, &mut |line| lines.push(line));
         lines
     }
 
-    /// The passage as one line, cut off with an ellipsis if it does not fit.
+    /// Returns the passage as one line, truncated with an ellipsis if it does not fit.
     pub(crate) fn one_line(
         &mut self,
         passage: &StyledText,
@@ -156,12 +156,13 @@ impl Composer {
             if ends || taken == 0 {
                 return;
             }
-            // The direction of a paragraph is that of its beginning.
+            // The beginning of a paragraph determines its direction.
             direction = if self.layout.is_rtl() { BaseDirection::Rtl } else { BaseDirection::Ltr };
         }
     }
 
-    /// Makes lines of a part, all but the last one if the paragraph goes on. Gives how much it took.
+    /// Composes the lines of a part, without the last one if the paragraph continues. Returns how much text was
+    /// consumed.
     fn compose_part(
         &mut self,
         part: &PassagePart<'_>,
@@ -244,7 +245,7 @@ impl Composer {
         self.layout.break_all_lines(None);
     }
 
-    /// The units of the text that was shaped, in reading order.
+    /// Returns the units of the shaped text, in reading order.
     fn units(&mut self, part: &PassagePart<'_>, parts_words: bool) -> Vec<LocatedUnit> {
         let options = AnalysisOptions::default();
         self.analyzer.analyze(part.text, &options, &mut self.analysis);
@@ -253,7 +254,7 @@ impl Composer {
             .filter(|(_, information)| information.is_soft_wrap_opportunity())
             .map(|((at, _), _)| at);
         let mut wraps = wraps.peekable();
-        // A hyphen stands at the right end of a line, which is not the end of one read from there.
+        // Hyphens are drawn at the right end of a line, which is where a right-to-left line starts.
         let parts_words = parts_words && !self.layout.is_rtl();
         let places = if parts_words { self.hyphens.break_positions(part.text) } else { Vec::new() };
         let mut places = places.into_iter().peekable();
@@ -283,7 +284,7 @@ impl Composer {
         units
     }
 
-    /// Breaks the layout at the given bytes.
+    /// Breaks the layout at the given byte offsets.
     fn break_lines(&mut self, text: &str, ends: impl Iterator<Item = usize>) {
         let mut breaker = self.layout.break_lines();
         let mut start = 0;
@@ -300,7 +301,7 @@ impl Composer {
         breaker.finish();
     }
 
-    /// Sees to it that there is a hyphen for every face in which words may be parted.
+    /// Prepares a hyphen for every face in which words may be hyphenated.
     fn make_hyphens(&mut self, part: &PassagePart<'_>) {
         for (_, face) in part.passage.faces(part.range.clone()) {
             let known = self.hyphen_lines.iter().any(|(known, _)| *known == face);
@@ -309,7 +310,7 @@ impl Composer {
             }
             let frame = TextFrame::new(f32::MAX, TextAlign::Start);
             let mut line = self.lines(&StyledText::of("-", face), frame).pop().unwrap_or_default();
-            // Whoever copies the text gets a soft hyphen, which is no part of the word.
+            // Copied text contains a soft hyphen, which is not part of the word.
             line.text = "\u{ad}".to_owned();
             for glyph in &mut line.glyphs {
                 glyph.text = 2;
@@ -322,7 +323,7 @@ impl Composer {
     }
 }
 
-/// The hyphen in the face of the letter before a place, unless it is code.
+/// Returns the hyphen in the face of the letter before a position, unless that letter is code.
 fn hyphen_at<'a>(
     hyphens: &'a [(FontFace, TextLine)],
     part: &PassagePart<'_>,
@@ -333,8 +334,7 @@ fn hyphen_at<'a>(
     hyphens.iter().find(|(known, _)| *known == face).map(|(_, line)| line)
 }
 
-/// The features of the fonts that a face asks for, in the notation of CSS. Figures in text have the
-/// heights of letters, and those in code have one width.
+/// Returns the OpenType features of a face, in CSS notation: old-style figures in text, figures of one width in code.
 fn features(face: FontFace) -> &'static str {
     match (face.family, face.small_caps) {
         (TypeFamily::Serif, true) => "\"smcp\" 1, \"onum\" 1",
@@ -343,7 +343,7 @@ fn features(face: FontFace) -> &'static str {
     }
 }
 
-/// Where a piece of a long text ends: after a space if there is one in its second half.
+/// Returns the end of a part of a long text: after a space, if there is one in its second half.
 fn piece_end(text: &str, range: Range<usize>) -> usize {
     if range.len() <= PIECE + PIECE / 2 {
         return range.end;
@@ -368,7 +368,7 @@ mod tests {
         composer("en").lines(&passage, TextFrame::new(width, align))
     }
 
-    /// Where the last glyph of a line ends.
+    /// Returns where the last glyph of a line ends.
     fn end_of(line: &TextLine) -> f32 {
         let mut glyphs = line.glyphs.iter();
         let ends = line.pieces.iter().map(|piece| {
@@ -418,7 +418,7 @@ mod tests {
         };
         for align in [TextAlign::Justify, TextAlign::Start] {
             check(TEXT.trim_end(), align);
-            // Longer than a piece that is shaped at once.
+            // Longer than one shaped part.
             check(TEXT.repeat(400).trim_end(), align);
             check(&"officeaffinity".repeat(3000), align);
         }

@@ -1,4 +1,4 @@
-//! How a book looks: sizes, margins and distances. All of it is in points, and follows from the paper.
+//! The design of a book: font sizes, margins and spacing, in points, all derived from the paper size.
 
 use crate::options::PaperSize;
 use crate::styled_text::FontFace;
@@ -11,16 +11,16 @@ pub(crate) struct PageDesign {
     /// The margins at the spine and at the edge.
     inner: f32,
     outer: f32,
-    /// Where the text starts, and how many of its lines fit on a page.
+    /// Where the text starts, and how many lines fit on a page.
     pub(crate) top: f32,
     lines: f32,
-    /// The size of the text, and the distance of its lines.
+    /// The font size of the text, and its line spacing.
     pub(crate) size: f32,
     pub(crate) leading: f32,
 }
 
 impl PageDesign {
-    /// A line of text has about 65 letters on every paper.
+    /// Returns the design for a paper size. A line of text has about 65 letters on every paper.
     pub(crate) fn for_paper(paper: PaperSize) -> Self {
         match paper {
             PaperSize::A5 => Self {
@@ -61,17 +61,17 @@ impl PageDesign {
         self.width - self.inner - self.outer
     }
 
-    /// Where the text must end.
+    /// The lowest position of text.
     pub(crate) fn bottom(&self) -> f32 {
         self.top + self.lines * self.leading
     }
 
-    /// The left edge of the text. Even pages lie on the left of the spine.
+    /// The left edge of the text. Even pages are left of the spine.
     pub(crate) fn left(&self, number: usize) -> f32 {
         if number.is_multiple_of(2) { self.outer } else { self.inner }
     }
 
-    /// The baselines of the running head and of the number at the foot.
+    /// The baselines of the running head and of the page number.
     pub(crate) fn head(&self) -> f32 {
         self.top - self.leading * 1.45
     }
@@ -80,7 +80,7 @@ impl PageDesign {
         self.bottom() + self.leading * 2.0
     }
 
-    /// The baseline of a line of some height, from its top.
+    /// Returns the baseline of a line of the given height, from its top.
     pub(crate) fn baseline(height: f32) -> f32 {
         height * 0.74
     }
@@ -93,7 +93,7 @@ impl PageDesign {
         FontFace::serif(self.size)
     }
 
-    /// Text that stands back: notes, times, numbers.
+    /// The face of secondary text: notes, times, numbers.
     pub(crate) fn small_face(&self) -> FontFace {
         FontFace::serif(self.size * 0.86)
     }

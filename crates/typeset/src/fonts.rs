@@ -1,4 +1,4 @@
-//! The fonts: those that are part of this crate, and those that the caller allows.
+//! Fonts: [`FontBook`] loads the bundled fonts and those of the caller; [`FontTable`] numbers the fonts in use.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use parley::{Brush, FontContext, FontFamilyName};
 use crate::options::FontSources;
 use crate::typesetter::TypesetError;
 
-// Families get names of our own, so that fonts of the system are never mixed with them.
+// The bundled families have names of their own, so that system fonts are never mixed with them.
 const SERIF: &str = "Everturn Serif";
 const MONO: &str = "Everturn Mono";
 const SYMBOLS: &str = "Everturn Symbols";
@@ -23,16 +23,16 @@ const EMBEDDED: &[(&str, &[u8])] = &[
     (SYMBOLS, include_bytes!("../fonts/DejaVuSans.ttf")),
 ];
 
-/// Fonts to shape with, and the order in which they are asked.
+/// The fonts available for shaping, in order of preference.
 pub(crate) struct FontBook {
     pub(crate) context: FontContext,
-    /// The names of the families for each kind of letters, in the order in which they are asked.
+    /// The family names for each kind of type, in order of preference.
     pub(crate) serif: Vec<FontFamilyName<'static>>,
     pub(crate) mono: Vec<FontFamilyName<'static>>,
 }
 
 impl FontBook {
-    /// Loads the fonts that the caller allows.
+    /// Loads the bundled fonts and those that the caller allows.
     pub(crate) fn load(fonts: &FontSources) -> Result<Self, TypesetError> {
         let system_fonts = fonts.system;
         let mut collection = Collection::new(CollectionOptions { shared: false, system_fonts });
@@ -63,7 +63,7 @@ impl FontBook {
     }
 }
 
-/// The names of the families in a directory or file, sorted so that they are the same every time.
+/// Returns the family names in a directory or file, sorted to make the result deterministic.
 fn names_in(path: &std::path::Path) -> Vec<String> {
     let mut own = Collection::new(CollectionOptions { shared: false, system_fonts: false });
     own.load_fonts_from_paths([path]);
@@ -72,7 +72,7 @@ fn names_in(path: &std::path::Path) -> Vec<String> {
     names
 }
 
-/// The fonts that pages refer to, by small numbers.
+/// The fonts that pages refer to by number.
 #[derive(Default)]
 pub(crate) struct FontTable {
     fonts: Vec<KnownFont>,
@@ -82,12 +82,12 @@ struct KnownFont {
     blob: u64,
     index: u32,
     variation: Vec<([u8; 4], u32)>,
-    /// Nothing if the writer of the PDF cannot read the font.
+    /// `None` if the PDF writer cannot read the font.
     font: Option<krilla::text::Font>,
 }
 
 impl FontTable {
-    /// The number of the font of a run.
+    /// Returns the number of the font of a run.
     pub(crate) fn font_number<B: Brush>(&mut self, run: &parley::Run<'_, B>) -> u16 {
         let font = run.font();
         let synthesis = run.synthesis();
@@ -112,7 +112,7 @@ impl FontTable {
         u16::try_from(number).unwrap_or(u16::MAX)
     }
 
-    /// The font of a number, if the writer can use it.
+    /// Returns the font with a number, if the PDF writer can use it.
     pub(crate) fn font(&self, number: u16) -> Option<&krilla::text::Font> {
         self.fonts.get(usize::from(number))?.font.as_ref()
     }

@@ -8,10 +8,10 @@ use crate::line::{Page, TextLine};
 use crate::pager::{ElementLayout, ElementRole, PageSet, Pager, PlacedHeading};
 use crate::styled_text::{FontFace, StyledText};
 
-/// More lines than this do not fit on a title page.
+/// The number of lines that fit on a title page.
 const MOST_IMPRINT_LINES: usize = 6;
 
-/// The title page, and the contents if there are any.
+/// Returns the title page, and the contents if there are any.
 pub(crate) fn front_pages(
     front: &FrontMatter,
     design: PageDesign,
@@ -22,7 +22,7 @@ pub(crate) fn front_pages(
     let chapters: Vec<&PlacedHeading> = landmarks.iter().filter(|mark| mark.level == 1).collect();
     if !chapters.is_empty() {
         let mut contents = contents_pages(front, design, &chapters, composer);
-        // The text starts on the right of the spine.
+        // The text starts on a right-hand page.
         if contents.pages.len().is_multiple_of(2) {
             contents.pages.push(Page::default());
         }
@@ -36,7 +36,7 @@ pub(crate) fn front_pages(
     pages
 }
 
-/// Places lines on the title page, one below the other.
+/// Places lines on the title page from top to bottom.
 struct TitlePage<'a> {
     page: Page,
     roles: Vec<ElementRole>,
@@ -51,7 +51,7 @@ impl TitlePage<'_> {
         let lines = self.composer.lines(&StyledText::of(text, face), frame);
         let element = u32::try_from(self.roles.len()).unwrap_or(u32::MAX);
         self.roles.push(role);
-        // The title page lies on the right of the spine, and its text in the middle of the page.
+        // The title page is a right-hand page, but its text is centred on the page.
         let left = (self.design.width - self.design.text_width()) / 2.0;
         for line in lines {
             self.y += leading;
@@ -87,7 +87,7 @@ fn title_page(front: &FrontMatter, design: PageDesign, composer: &mut Composer) 
     PageSet { pages: vec![page.page], roles: page.roles, landmarks: Vec::new() }
 }
 
-/// The word for the contents.
+/// Returns the heading of the contents.
 fn contents_word(language: &str) -> &'static str {
     match language.split(['-', '_']).next().unwrap_or_default() {
         "de" => "Inhalt",

@@ -1,18 +1,18 @@
-//! Where words may be parted, by the language of the book.
+//! Hyphenation by the language of the book.
 
 use hypher::Lang;
 
-/// Longer words are none: they are keys, sums, or noise.
+/// The maximum length of a word. Longer ones are keys, checksums or noise.
 const LONGEST_WORD: usize = 64;
 
-/// The rules of a language.
+/// The hyphenation rules of a language.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hyphenator {
     language: Option<Lang>,
 }
 
 impl Hyphenator {
-    /// The rules for a BCP 47 tag; a language that is not known has none.
+    /// Returns the rules for a BCP 47 tag; an unknown language has none.
     pub(crate) fn for_language(tag: &str) -> Self {
         let primary = tag.split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase();
         // Norwegian has two written forms and one set of patterns.
@@ -24,7 +24,7 @@ impl Hyphenator {
         Self { language }
     }
 
-    /// The places in `text`, as bytes, where a word may be parted.
+    /// Returns the byte offsets in `text` where a word may be hyphenated.
     pub(crate) fn break_positions(self, text: &str) -> Vec<usize> {
         let mut places = Vec::new();
         let Some(language) = self.language else { return places };
@@ -34,14 +34,14 @@ impl Hyphenator {
                 at += syllable.len();
                 places.push(at);
             }
-            // The last one is the end of the word.
+            // The last position is the end of the word.
             places.pop();
         }
         places
     }
 }
 
-/// The words of a text, with their places; parts of names that machines read are not among them.
+/// Returns the words of a text with their offsets, without parts of machine-readable names.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut rest = text;
     let mut offset = 0;

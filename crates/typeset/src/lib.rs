@@ -4,8 +4,9 @@
 //! blocks -> clean text -> shaped text -> lines -> pages -> PDF
 //! ```
 //!
-//! A [`Book`] says what is to be read, never how it looks. [`typeset`] takes a whole one; a [`Typesetter`]
-//! takes it block by block, so that a long book need not be held in memory beside its pages.
+//! A [`Book`] describes the content, never its appearance: a [`FrontMatter`] and [`Chapter`]s of [`Block`]s.
+//! [`typeset`] takes a whole book; a [`Typesetter`] takes it block by block, so that a long book need not be in memory
+//! beside its pages. Both return a [`Pdf`], and [`Options`] select paper and fonts.
 //!
 //! ```
 //! use everturn_typeset::{Block, Book, Chapter, FrontMatter, Options, TextRun, typeset};
@@ -28,8 +29,19 @@
 //! # Ok::<(), everturn_typeset::TypesetError>(())
 //! ```
 //!
-//! The same book gives the same bytes, unless the fonts of the system are used and differ. There is no
-//! clock here: a book has the date that it is given.
+//! The same book gives the same bytes, unless system fonts are used and differ. The crate reads no clock: the date of
+//! a book is given by the caller.
+//!
+//! The modules, in reading order:
+//!
+//! - `book`, `options`, `typesetter`: the content of a book, its paper and fonts, and the entry point.
+//! - `design`: font sizes, margins and spacing.
+//! - `clean_text`, `styled_text`: text without control characters, and the faces it is set in.
+//! - `fonts`, `hyphens`: font loading and hyphenation.
+//! - `line_breaks`, `compose`, `assemble`, `line`: line breaking, shaping, glyph positions, and the resulting lines
+//!   and pages.
+//! - `pager`, `blocks`, `front_matter`: page breaks, the kinds of blocks, the title page and the contents.
+//! - `pdf_writer`, `structure`: the PDF file, and its tags for screen readers.
 
 mod book;
 mod options;
@@ -65,7 +77,7 @@ pub use typesetter::{MissingCharacter, Pdf, TypesetError, Typesetter};
 ///
 /// # Errors
 ///
-/// If a directory of fonts has none, or the PDF cannot be written.
+/// Fails if a directory of fonts contains none, or the PDF cannot be written.
 pub fn typeset(book: &Book, options: &Options) -> Result<Pdf, TypesetError> {
     let mut press = Typesetter::new(&book.front, options)?;
     for chapter in &book.chapters {

@@ -1,20 +1,20 @@
-//! Lines and pages in a compact form: what is to be drawn, and nothing about why.
+//! Lines and pages in a compact form: [`Glyph`], [`GlyphRun`], [`TextLine`] and [`Page`].
 
 use crate::styled_text::Ink;
 
-/// A glyph. Sizes are in parts of the size of its piece.
+/// A glyph. Lengths are relative to the font size of its run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Glyph {
     pub(crate) id: u16,
-    /// How many bytes of text it stands for; none if it is part of the same letter as the one before.
+    /// The number of text bytes it represents; 0 if it belongs to the same cluster as the glyph before it.
     pub(crate) text: u16,
     pub(crate) advance: f32,
-    /// Thousandths to the right and upwards.
+    /// The offset to the right and upwards, in thousandths.
     pub(crate) right: i16,
     pub(crate) up: i16,
 }
 
-/// Glyphs in one font, size and colour, one beside the other.
+/// Adjacent glyphs of one font, size and colour.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GlyphRun {
     pub(crate) font: u16,
@@ -23,27 +23,27 @@ pub(crate) struct GlyphRun {
     pub(crate) backwards: bool,
     pub(crate) size: f32,
     pub(crate) x: f32,
-    /// The baseline; within a line it is 0.
+    /// The baseline; 0 within a line.
     pub(crate) y: f32,
-    /// How many glyphs, and how many bytes of text, belong to it.
+    /// The number of glyphs and of text bytes.
     pub(crate) glyphs: u32,
     pub(crate) text: u32,
 }
 
-/// A line of text, before it has a place.
+/// A line of text that is not placed yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TextLine {
     pub(crate) pieces: Vec<GlyphRun>,
     pub(crate) glyphs: Vec<Glyph>,
     pub(crate) text: String,
-    /// Where its text ends, from the left edge of its frame.
+    /// The right end of its text, from the left edge of its frame.
     pub(crate) right: f32,
-    /// Whether the line before it had to be broken, rather than ended.
+    /// Whether it continues the line before it, which was broken to fit.
     pub(crate) continued: bool,
 }
 
 impl TextLine {
-    /// Puts the pieces of another line onto this one.
+    /// Adds the runs of another line to this one.
     pub(crate) fn add(&mut self, other: &Self, shift: f32) {
         self.pieces
             .extend(other.pieces.iter().map(|piece| GlyphRun { x: piece.x + shift, ..*piece }));
@@ -52,7 +52,7 @@ impl TextLine {
         self.right = self.right.max(other.right + shift);
     }
 
-    /// Puts another line right after the end of this one, into the same piece if it looks the same.
+    /// Appends another line to the end of this one, merging runs of the same appearance.
     pub(crate) fn append(&mut self, other: &Self) {
         let right = self.right;
         if let (Some(last), [piece]) = (self.pieces.last_mut(), other.pieces.as_slice())
@@ -70,12 +70,12 @@ impl TextLine {
     }
 }
 
-/// The greys of areas and rules.
+/// The greys of fills and rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shade {
-    /// Behind code.
+    /// The background of code.
     Tint,
-    /// Beside notes, and between parts.
+    /// The rule beside notes and between parts.
     Rule,
 }
 
@@ -89,14 +89,14 @@ pub(crate) struct FilledArea {
     pub(crate) height: f32,
 }
 
-/// Pieces that belong to one element of the book.
+/// The runs of one element of the book.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ElementSpan {
     pub(crate) element: u32,
     pub(crate) pieces: u32,
 }
 
-/// A page: everything that was placed on it.
+/// A page with everything placed on it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Page {
     pub(crate) glyphs: Vec<Glyph>,
@@ -111,7 +111,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Places a line with its left edge and baseline.
+    /// Places a line at a left edge and a baseline.
     pub(crate) fn place(&mut self, line: &TextLine, x: f32, baseline: f32, element: u32) {
         let placed =
             line.pieces.iter().map(|piece| GlyphRun { x: x + piece.x, y: baseline, ..*piece });
@@ -126,7 +126,7 @@ impl Page {
         }
     }
 
-    /// Fills an area, or lets the last one grow downwards if it is the same.
+    /// Fills an area, or extends the last one downwards if it has the same edges and shade.
     pub(crate) fn fill(&mut self, area: FilledArea) {
         if let Some(last) = self.areas.last_mut()
             && last.shade == area.shade
@@ -140,7 +140,7 @@ impl Page {
         }
     }
 
-    /// Gives back the room that was kept for more.
+    /// Frees unused capacity.
     pub(crate) fn shrink(&mut self) {
         self.glyphs.shrink_to_fit();
         self.text.shrink_to_fit();

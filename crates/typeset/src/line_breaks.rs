@@ -1,33 +1,33 @@
-//! Where lines end. Justified text is broken so that the whole paragraph looks even, by the least sum
-//! of demerits over all its lines (the way of Knuth and Plass); other text is filled line by line.
+//! Line breaking. Justified text is broken by the least sum of demerits over the whole paragraph (Knuth and Plass);
+//! other text is filled line by line.
 
-/// What may happen before a unit.
+/// Whether a line may end before a unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum BreakKind {
-    /// The line goes on.
+    /// No break.
     No,
     /// A line may end here.
     Wrap,
     /// A line may end here with a hyphen of this width.
     Hyphen(f32),
-    /// A line may end here because the word does not fit into any.
+    /// A line may end here because the word is wider than any line.
     Cut,
 }
 
-/// A cluster of text as far as lines are concerned.
+/// A cluster of text, reduced to what line breaking needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BreakUnit {
     /// Its width.
     pub(crate) width: f32,
-    /// Whether it is a space, which may be wider or narrower.
+    /// Whether it is a space, which can stretch and shrink.
     pub(crate) space: bool,
     /// Whether it is the later part of a ligature, so that no line can end before it.
     pub(crate) joined: bool,
-    /// What may happen before it.
+    /// Whether a line may end before it.
     pub(crate) before: BreakKind,
 }
 
-/// The room there is.
+/// The available widths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineWidths {
     pub(crate) first: f32,
@@ -40,15 +40,14 @@ impl LineWidths {
     }
 }
 
-/// How much of its width a space can give, and how much it should get at most.
+/// How far a space may shrink, and how far it should stretch at most, relative to its width.
 const SHRINK: f32 = 0.28;
 const STRETCH: f32 = 0.55;
 
-/// How much of the line may be empty for every space that there is not.
+/// The minimum stretch of a line relative to its width, for lines with few or no spaces.
 const SLACK: f32 = 0.015;
 
-/// A paragraph is left without hyphens if none of its spaces grows by more than this part of what it
-/// should at most.
+/// A paragraph stays without hyphens if no space stretches by more than this multiple of the desired maximum.
 const GOOD_ENOUGH: f32 = 1.15;
 
 const LINE_PENALTY: f64 = 10.0;
@@ -59,11 +58,11 @@ const LAST_BUT_ONE_HYPHEN: f64 = 5_000.0;
 const SHORT_END: f64 = 3_000.0;
 const TOO_LONG: f64 = 1e15;
 
-/// Sums over all units, so that any line is measured in constant time.
+/// Prefix sums over all units, so that any line is measured in constant time.
 struct WidthSums {
     widths: Vec<f64>,
     spaces: Vec<f64>,
-    /// For each place, where the text before it ends without trailing spaces.
+    /// For each position, the end of the text before it without trailing spaces.
     ends: Vec<usize>,
 }
 
@@ -95,7 +94,7 @@ impl WidthSums {
         self.ends.push(end);
     }
 
-    /// Width and spaces of a line, without trailing spaces.
+    /// Returns the width and the spaces of a line, without trailing spaces.
     fn measure(&self, start: usize, end: usize) -> (f32, f32) {
         let end = self.ends.get(end).copied().unwrap_or(end).max(start);
         let between = |sums: &[f64]| match (sums.get(start), sums.get(end)) {
@@ -108,7 +107,7 @@ impl WidthSums {
     }
 }
 
-/// Lets lines end within words that are wider than any line.
+/// Allows breaks within words that are wider than any line.
 pub(crate) fn cut_long_words(units: &mut [BreakUnit], room: LineWidths) {
     let most = room.first.min(room.rest);
     let mut start = 0;
@@ -130,7 +129,7 @@ pub(crate) fn cut_long_words(units: &mut [BreakUnit], room: LineWidths) {
     }
 }
 
-/// Fills each line as far as it goes. Gives the ends of the lines; the last one is the end of the text.
+/// Fills each line as far as possible. Returns the ends of the lines; the last is the end of the text.
 pub(crate) fn fill_lines(units: &[BreakUnit], room: LineWidths) -> Vec<usize> {
     let sums = WidthSums::of(units);
     let mut ends = Vec::new();
@@ -138,7 +137,7 @@ pub(crate) fn fill_lines(units: &[BreakUnit], room: LineWidths) -> Vec<usize> {
     let mut chance = None;
     for (index, unit) in units.iter().enumerate() {
         if index > start && matches!(unit.before, BreakKind::Wrap | BreakKind::Cut) {
-            // A wrap is kept in mind over cuts, unless it would leave the line nearly empty.
+            // A wrap is preferred over later cuts, unless it would leave the line nearly empty.
             let keeps = unit.before == BreakKind::Cut
                 && chance.is_some_and(|(at, wraps)| {
                     wraps && sums.measure(start, at).0 > room.of_line_at(start) * 0.6
@@ -159,7 +158,7 @@ pub(crate) fn fill_lines(units: &[BreakUnit], room: LineWidths) -> Vec<usize> {
     ends
 }
 
-/// A place where a line may end, and the best way to get there.
+/// A possible line end, and the best sequence of breaks up to it.
 struct BreakPoint {
     at: usize,
     hyphen: bool,
@@ -167,8 +166,8 @@ struct BreakPoint {
     from: usize,
 }
 
-/// Breaks the whole paragraph as evenly as it can be. Gives the ends of the lines. Words are parted
-/// only in paragraphs that would be too loose without.
+/// Breaks a whole paragraph as evenly as possible. Returns the ends of the lines. Words are hyphenated only in
+/// paragraphs that would be too loose otherwise.
 pub(crate) fn break_evenly(units: &[BreakUnit], room: LineWidths) -> Vec<usize> {
     let sums = WidthSums::of(units);
     let whole = best_breaks(units, room, &sums, |chance| !matches!(chance, BreakKind::Hyphen(_)));
@@ -179,7 +178,7 @@ pub(crate) fn break_evenly(units: &[BreakUnit], room: LineWidths) -> Vec<usize> 
     whole
 }
 
-/// Whether no line is too loose or too long.
+/// Returns whether no line is too loose or too long.
 fn is_good(ends: &[usize], room: LineWidths, sums: &WidthSums) -> bool {
     let mut start = 0;
     ends.iter().enumerate().all(|(index, &end)| {
@@ -198,7 +197,7 @@ fn best_breaks(
     allowed: impl Fn(BreakKind) -> bool,
 ) -> Vec<usize> {
     let mut places = vec![BreakPoint { at: 0, hyphen: false, demerits: 0.0, from: 0 }];
-    // The places from which a line to the next one still fits.
+    // The positions from which a line to the next one still fits.
     let mut open = vec![0_usize];
     for (index, unit) in units.iter().enumerate().skip(1) {
         if unit.before != BreakKind::No && allowed(unit.before) {
@@ -209,7 +208,7 @@ fn best_breaks(
     trace_breaks(&places)
 }
 
-/// Finds the best way to a place, and closes the places from which no line gets there.
+/// Finds the best line that ends at a position, and closes the positions from which no line reaches it.
 fn reach_break(
     at: usize,
     chance: BreakKind,
@@ -239,7 +238,7 @@ fn reach_break(
         }
         true
     });
-    // With nothing open any more, the line from the nearest place is too long, and stays so.
+    // If no position is open, the line from the nearest one is too long, and stays so.
     let way = if open.is_empty() { best.or(nearest) } else { best };
     if let Some((demerits, from)) = way {
         open.push(places.len());
@@ -247,7 +246,7 @@ fn reach_break(
     }
 }
 
-/// A line that is thought of.
+/// A line under consideration.
 struct CandidateLine<'a> {
     sums: &'a WidthSums,
     start: usize,
@@ -257,7 +256,7 @@ struct CandidateLine<'a> {
 }
 
 impl CandidateLine<'_> {
-    /// The width without trailing spaces, and that of the spaces.
+    /// Returns the width without trailing spaces, and the width of the spaces.
     fn measure(&self) -> (f32, f32) {
         let (width, spaces) = self.sums.measure(self.start, self.end);
         match self.chance {
@@ -266,8 +265,7 @@ impl CandidateLine<'_> {
         }
     }
 
-    /// How much the spaces change, as a part of how much they should at most; nothing if the line does
-    /// not fit.
+    /// Returns the change of the spaces relative to the desired maximum, or `None` if the line does not fit.
     fn ratio(&self, room: f32) -> Option<f32> {
         let (width, spaces) = self.measure();
         let free = room - width;
@@ -282,7 +280,7 @@ impl CandidateLine<'_> {
         }
     }
 
-    /// How bad the line would look, or nothing if it does not fit.
+    /// Returns the demerits of the line, or `None` if it does not fit.
     fn demerits(&self, room: f32) -> Option<f64> {
         let badness = 100.0 * f64::from(self.ratio(room)?).powi(3);
         let penalty = match self.chance {
@@ -297,7 +295,7 @@ impl CandidateLine<'_> {
     }
 }
 
-/// The ends of the lines on the way to the last place.
+/// Returns the ends of the lines on the best path to the last position.
 fn trace_breaks(places: &[BreakPoint]) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut index = places.len().saturating_sub(1);
@@ -315,7 +313,7 @@ fn trace_breaks(places: &[BreakPoint]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// Letters are 10 wide, spaces 5; `-` is where a hyphen of 4 may be, and `_` joins two letters.
+    /// Letters are 10 wide, spaces 5; `-` allows a hyphen of width 4, and `_` joins two letters.
     fn units(text: &str) -> Vec<BreakUnit> {
         let mut units = Vec::new();
         let mut before = BreakKind::No;

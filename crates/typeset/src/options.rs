@@ -1,20 +1,20 @@
-//! What the caller decides: the size of the page, and where fonts may come from.
+//! Options of the caller: [`PaperSize`] and [`FontSources`].
 
 use std::path::PathBuf;
 
-/// How a book is made. The default is a small book in the fonts that are part of this crate.
+/// Options of a book. The default is A5 with the bundled fonts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The size of the page.
+    /// The paper size.
     pub paper: PaperSize,
-    /// Fonts besides the ones that are part of this crate.
+    /// Fonts in addition to the bundled ones.
     pub fonts: FontSources,
 }
 
-/// The size of the page.
+/// The paper size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PaperSize {
-    /// 148 by 210 millimetres, a small book. Two pages of it fit on a sheet of A4.
+    /// 148 by 210 millimetres, a small book. Two pages fit on a sheet of A4.
     #[default]
     A5,
     /// 210 by 297 millimetres.
@@ -23,12 +23,12 @@ pub enum PaperSize {
     Letter,
 }
 
-/// Fonts besides the ones that are part of this crate, which have Latin, Greek and Cyrillic letters,
-/// Hebrew, Arabic, Armenian, Georgian and many symbols. The others are for what these do not have.
+/// Fonts in addition to the bundled ones, which cover Latin, Greek, Cyrillic, Hebrew, Arabic, Armenian, Georgian and
+/// many symbols. They are used for characters that the bundled fonts lack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FontSources {
-    /// Whether to look for fonts where the system keeps them. The pages then depend on the machine.
+    /// Whether to use system fonts. The pages then depend on the machine.
     pub system: bool,
-    /// Directories of fonts, and files of fonts, in the order in which they are asked.
+    /// Font directories and font files, in order of preference.
     pub paths: Vec<PathBuf>,
 }

@@ -1,16 +1,16 @@
-//! From lines to pages: no first line of a paragraph alone at the foot of a page, no last one alone at
-//! its head, and nothing that announces something parted from it.
+//! Turns lines into pages. [`Pager`] avoids widows and orphans, and keeps headings on the page of the text they
+//! introduce.
 
 use std::collections::VecDeque;
 
 use crate::design::PageDesign;
 use crate::line::{FilledArea, Page, Shade, TextLine};
 
-/// With as many lines in view, one that is placed never leaves a single one behind: of a paragraph of
-/// three lines none may be parted, and a longer one leaves two on each page.
+/// The number of lines of lookahead. It is enough to never leave a single line behind: a paragraph of three lines is
+/// not split, and a longer one leaves two lines on each page.
 const IN_VIEW: usize = 4;
 
-/// What an element of the book is, for readers that listen to it.
+/// The role of an element of the book, for screen readers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ElementRole {
     /// The title on the title page.
@@ -27,12 +27,12 @@ pub(crate) enum ElementRole {
     },
     Code,
     Note,
-    /// An entry of the contents that leads to a page of the body.
+    /// An entry of the contents that links to a page of the body.
     Entry {
         page: usize,
         top: f32,
     },
-    /// Nothing that is read.
+    /// Decoration that is not read aloud.
     Ornament,
 }
 
@@ -40,20 +40,20 @@ pub(crate) enum ElementRole {
 #[derive(Clone, Debug)]
 pub(crate) struct ElementLayout {
     pub(crate) role: ElementRole,
-    /// Distance to what is above and below; of two distances the larger one counts.
+    /// The space above and below; between two elements the larger one applies.
     pub(crate) above: f32,
     pub(crate) below: f32,
     /// The height of a line.
     pub(crate) leading: f32,
-    /// From the left edge of the text.
+    /// The offset from the left edge of the text.
     pub(crate) shift: f32,
-    /// Whether it must stand on the same page as what follows.
+    /// Whether it must be on the same page as the next element.
     pub(crate) announces: bool,
-    /// What is behind or beside its lines.
+    /// The background or rule of its lines.
     pub(crate) backdrop: Option<Backdrop>,
 }
 
-/// What is behind or beside the lines of an element.
+/// The background or rule of an element.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backdrop {
     pub(crate) shade: Shade,
@@ -61,28 +61,28 @@ pub(crate) struct Backdrop {
     pub(crate) width: f32,
 }
 
-/// A line that waits for its place.
+/// A line that is not placed yet.
 #[derive(Debug)]
 struct PendingLine {
     line: TextLine,
     height: f32,
-    /// Distance to what is above, unless the page starts here.
+    /// The space above, ignored at the top of a page.
     above: f32,
     shift: f32,
     element: u32,
     backdrop: Option<Backdrop>,
-    /// Whether the element starts with it.
+    /// Whether it is the first line of its element.
     is_first: bool,
-    /// The line in the margin that goes with it.
+    /// The line in the margin beside it.
     margin: Option<TextLine>,
 }
 
-/// A heading that has a place: for the contents and the outline.
+/// A placed heading, for the contents and the outline.
 #[derive(Clone, Debug)]
 pub(crate) struct PlacedHeading {
     pub(crate) level: u8,
     pub(crate) title: String,
-    /// The page of the body, from 0, and the height on it.
+    /// The page of the body, from 0, and the vertical position on it.
     pub(crate) page: usize,
     pub(crate) top: f32,
 }
@@ -92,14 +92,14 @@ pub(crate) struct PlacedHeading {
 pub(crate) struct Pager {
     design: PageDesign,
     pages: Vec<Page>,
-    /// The page that is being filled, how far it is, and whether it has any lines yet.
+    /// The page being filled, the height used, and whether it has any lines yet.
     page: Option<Page>,
     y: f32,
     has_lines: bool,
-    /// The distance that the last element wants below it.
+    /// The space that the last element wants below it.
     below: f32,
     chapter: usize,
-    /// The lines of the element that have no place yet, and what it announces.
+    /// The lines of the element that are not placed yet, and the pending headings.
     queue: VecDeque<PendingLine>,
     announced: Vec<PendingLine>,
     setting: Option<ElementLayout>,
@@ -137,7 +137,7 @@ impl Pager {
         self.below = 0.0;
     }
 
-    /// Leaves room, for instance above the title of a chapter; at the head of a page, too.
+    /// Adds vertical space, for instance above a chapter title; at the top of a page, too.
     pub(crate) fn skip_height(&mut self, height: f32) {
         self.flush();
         self.open_page();
@@ -158,7 +158,7 @@ impl Pager {
         self.end_element();
     }
 
-    /// Starts an element, whose lines follow.
+    /// Starts an element; its lines follow.
     pub(crate) fn begin_element(&mut self, setting: ElementLayout) {
         self.roles.push(setting.role.clone());
         self.setting = Some(setting);
@@ -170,13 +170,13 @@ impl Pager {
         self.add_line_with_margin(line, None);
     }
 
-    /// Adds a line with another one in the margin beside it.
+    /// Adds a line with another line beside it in the margin.
     pub(crate) fn add_line_with_margin(&mut self, line: TextLine, margin: Option<TextLine>) {
         let height = self.setting.as_ref().map_or(0.0, |setting| setting.leading);
         self.add(line, height, margin);
     }
 
-    /// Adds room within the element.
+    /// Adds space within the element.
     pub(crate) fn add_padding(&mut self, height: f32) {
         self.add(TextLine::default(), height, None);
     }
@@ -229,7 +229,7 @@ impl Pager {
         self.started = false;
     }
 
-    /// Whether what is announced leaves enough of a page for what it announces.
+    /// Returns whether the pending headings leave enough of a page for the text that follows.
     fn is_short(&self) -> bool {
         let queued: f32 = self.queue.iter().map(|slot| slot.height).sum();
         queued + self.announced_height() < (self.design.bottom() - self.design.top) * 0.5
@@ -239,7 +239,7 @@ impl Pager {
         self.announced.iter().map(|slot| slot.above + slot.height).sum()
     }
 
-    /// Places the next line of an element that is not at its end.
+    /// Places the next line of an element that has not ended.
     fn place_next(&mut self) {
         if !self.started {
             let first_two = self.queue.iter().take(2).map(|slot| slot.above + slot.height);
@@ -261,7 +261,7 @@ impl Pager {
         }
     }
 
-    /// Goes to a new page unless the height fits, or the page is empty anyway.
+    /// Starts a new page unless the height fits or the page is empty.
     fn make_room(&mut self, height: f32) {
         if self.has_lines && self.y + height > self.design.bottom() + 0.5 {
             self.close_page();
@@ -304,7 +304,7 @@ impl Pager {
         let baseline = self.y + PageDesign::baseline(slot.height);
         page.place(&slot.line, left + slot.shift, baseline, slot.element);
         if let Some(margin) = slot.margin {
-            // The outer margin, with the text of the number towards the text.
+            // The outer margin, with the number aligned towards the text.
             let gap = self.design.size;
             let x = if number.is_multiple_of(2) {
                 left - gap - margin.right
@@ -322,7 +322,7 @@ impl Pager {
         self.place_announced();
     }
 
-    /// The pages that are done.
+    /// Returns the finished pages.
     pub(crate) fn finish(mut self) -> PageSet {
         self.flush();
         self.close_page();
@@ -330,7 +330,7 @@ impl Pager {
     }
 }
 
-/// Pages, with what is on them.
+/// Pages and the elements on them.
 #[derive(Debug)]
 pub(crate) struct PageSet {
     pub(crate) pages: Vec<Page>,
@@ -372,7 +372,7 @@ mod tests {
         TextLine { pieces: vec![piece], ..TextLine::default() }
     }
 
-    /// Pages of paragraphs with so many lines each: the lines of each paragraph on each page.
+    /// Returns the pages of paragraphs with the given numbers of lines: the lines of each paragraph on each page.
     fn pages(paragraphs: &[usize]) -> Vec<Vec<(u32, u32)>> {
         let mut pager = Pager::new(PageDesign::for_paper(PaperSize::A5));
         for lines in paragraphs {
@@ -407,7 +407,7 @@ mod tests {
     fn a_page_is_full_before_the_next_one_starts() {
         assert_eq!(pages(&[35]), [[(0, 35)]]);
         assert_eq!(pages(&[37]), [[(0, 35)], [(0, 2)]]);
-        // The last line would be alone, so it takes one with it.
+        // The last line would be alone, so the line before it moves along.
         assert_eq!(pages(&[36]), [[(0, 34)], [(0, 2)]]);
         assert_eq!(pages(&[33, 3]), [vec![(0, 33)], vec![(1, 3)]]);
         assert_eq!(pages(&[33, 4]), [vec![(0, 33), (1, 2)], vec![(1, 2)]]);

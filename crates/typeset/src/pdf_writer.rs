@@ -1,4 +1,4 @@
-//! From pages to a PDF: fonts are embedded and subset, the text is tagged, and there is an outline.
+//! Writes pages as a PDF with embedded font subsets, tagged text and an outline.
 
 use std::num::NonZeroU32;
 
@@ -28,7 +28,7 @@ use crate::structure::TagStructure;
 use crate::styled_text::{Ink, StyledText};
 use crate::typesetter::TypesetError;
 
-/// Everything that is to be written.
+/// The input of the PDF writer.
 pub(crate) struct Manuscript<'a> {
     pub(crate) front: &'a FrontMatter,
     pub(crate) design: PageDesign,
@@ -38,7 +38,7 @@ pub(crate) struct Manuscript<'a> {
     pub(crate) chapters: Vec<String>,
 }
 
-/// Writes the book. Gives the file, and how many pages it has.
+/// Writes the book. Returns the file and its number of pages.
 pub(crate) fn write_pdf(
     manuscript: Manuscript<'_>,
     composer: &mut Composer,
@@ -73,13 +73,13 @@ struct PdfWriter {
     document: Document,
     design: PageDesign,
     structure: TagStructure,
-    /// How many pages stand before the text.
+    /// The number of pages before the text.
     before: usize,
     written: usize,
     heads: RunningHeads,
 }
 
-/// The running heads, each made once.
+/// The running heads, each composed once.
 struct RunningHeads {
     book: String,
     chapters: Vec<String>,
@@ -87,7 +87,7 @@ struct RunningHeads {
 }
 
 impl RunningHeads {
-    /// Pages on the left have the title of the book, those on the right that of the chapter.
+    /// Returns a running head: the book title on left-hand pages, the chapter title on right-hand pages.
     fn head_line(
         &mut self,
         page: &Page,
@@ -105,7 +105,7 @@ impl RunningHeads {
         }
         let passage = StyledText::of(words, design.running_head_face());
         let line = composer.one_line(&passage, design.text_width() * 0.8, TextAlign::Start);
-        // A book with very many chapters needs the last few of them only.
+        // Only the most recent chapters are needed, which bounds memory in books with many chapters.
         if self.known.len() > 8 {
             self.known.remove(0);
         }
@@ -114,7 +114,7 @@ impl RunningHeads {
     }
 }
 
-/// What of an element is on a page.
+/// The part of an element that is on a page.
 struct DrawnElement {
     element: u32,
     content: Vec<Identifier>,
@@ -123,7 +123,7 @@ struct DrawnElement {
 }
 
 impl PdfWriter {
-    /// Writes a page; pages of the text have a number.
+    /// Writes a page; pages of the text are numbered.
     fn write_page(
         &mut self,
         page: &Page,
@@ -181,7 +181,7 @@ fn role_of(roles: &[ElementRole], element: u32) -> Option<&ElementRole> {
     usize::try_from(element).ok().and_then(|index| roles.get(index))
 }
 
-/// The number of a page as readers show it: small Roman ones before the text.
+/// Returns the page label that PDF viewers show: lower-case Roman numerals before the text.
 fn page_label(number: Option<usize>, written: usize) -> PageLabel {
     let (style, number) = match number {
         Some(number) => (NumberingStyle::Arabic, number),
@@ -220,7 +220,7 @@ fn draw_areas(surface: &mut Surface<'_>, areas: &[FilledArea]) {
     surface.end_tagged();
 }
 
-/// The number of the page, and its running head if it has one.
+/// Draws the page number, and the running head if there is one.
 fn draw_margins(
     surface: &mut Surface<'_>,
     table: &FontTable,
@@ -253,7 +253,7 @@ fn draw_line(surface: &mut Surface<'_>, table: &FontTable, line: &TextLine, x: f
     while pieces.draw_next(surface, table).is_some() {}
 }
 
-/// Draws the text, each element with a tag of its own.
+/// Draws the text, each element with its own tag.
 fn draw_spans(
     surface: &mut Surface<'_>,
     table: &FontTable,
@@ -286,13 +286,13 @@ fn draw_spans(
     drawn
 }
 
-/// Goes through the pieces of a page, with the glyphs and the text of each.
+/// Iterates over the runs of a page, with the glyphs and the text of each.
 struct PieceCursor<'a> {
     page: &'a Page,
     next: usize,
     glyphs: usize,
     text: usize,
-    /// Kept from piece to piece.
+    /// Reused for every run.
     buffer: Vec<KrillaGlyph>,
 }
 
@@ -341,10 +341,10 @@ impl<'a> PieceCursor<'a> {
     }
 }
 
-/// The outline: chapters, and the headings within them.
+/// Returns the outline: chapters, and the headings within them.
 fn pdf_outline(landmarks: &[PlacedHeading], before: usize) -> Outline {
     let mut outline = Outline::new();
-    // The headings that are still open, the outermost first.
+    // The open headings, outermost first.
     let mut open: Vec<(u8, OutlineNode)> = Vec::new();
     for landmark in landmarks {
         close_headings(&mut open, landmark.level, &mut outline);

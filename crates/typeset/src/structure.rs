@@ -1,4 +1,4 @@
-//! The structure of the text, for readers that listen to it: sections, headings, paragraphs, lists.
+//! The logical structure of the text, for screen readers: sections, headings, paragraphs, lists.
 
 use std::num::NonZeroU16;
 
@@ -6,11 +6,11 @@ use krilla::tagging::{Identifier, ListNumbering, Node, Tag, TagGroup, TagTree};
 
 use crate::pager::ElementRole;
 
-/// Takes what is on the pages in reading order, and puts what belongs together into one element.
+/// Collects page content in reading order, and groups it into elements.
 pub(crate) struct TagStructure {
     tree: TagTree,
     section: TagGroup,
-    /// The list that is still open, and whether it is one of contents.
+    /// The open list, and whether it belongs to the contents.
     list: Option<(bool, TagGroup)>,
     element: Option<OpenElement>,
 }
@@ -42,7 +42,7 @@ impl TagStructure {
         }
     }
 
-    /// Adds content to an element; one that goes on from the page before stays the same.
+    /// Adds content to an element; an element continued from the page before stays one element.
     pub(crate) fn add(
         &mut self,
         in_text: bool,

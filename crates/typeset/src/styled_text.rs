@@ -1,28 +1,28 @@
-//! Clean text with the faces that it is set in.
+//! Clean text and the faces it is set in: [`StyledText`], [`FontFace`].
 
 use crate::book::TextRun;
 use crate::clean_text::{WhitespaceMode, append_clean};
 
-/// The colour of type.
+/// The text colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ink {
-    /// The text.
+    /// Body text.
     #[default]
     Black,
-    /// What is beside the text: times, numbers, labels.
+    /// Secondary text: times, numbers, labels.
     Grey,
-    /// The words of links.
+    /// The text of links.
     Blue,
 }
 
-/// The kinds of letters.
+/// The kinds of type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeFamily {
     Serif,
     Mono,
 }
 
-/// Everything that decides how a letter looks.
+/// Everything that determines how a letter looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FontFace {
     pub(crate) family: TypeFamily,
@@ -30,16 +30,16 @@ pub(crate) struct FontFace {
     pub(crate) italic: bool,
     pub(crate) small_caps: bool,
     pub(crate) size: f32,
-    /// Space between letters, in points.
+    /// Letter spacing, in points.
     pub(crate) tracking: f32,
     pub(crate) ink: Ink,
 }
 
-/// Letters of the monospaced font are large for their size.
+/// The scale of the monospaced font, whose letters are large for their size.
 const MONO_SCALE: f32 = 0.8;
 
 impl FontFace {
-    /// Upright serif letters.
+    /// Upright serif type.
     pub(crate) fn serif(size: f32) -> Self {
         Self {
             family: TypeFamily::Serif,
@@ -52,7 +52,7 @@ impl FontFace {
         }
     }
 
-    /// Letters of one width.
+    /// Monospaced type.
     pub(crate) fn mono(size: f32) -> Self {
         Self { family: TypeFamily::Mono, ..Self::serif(size) }
     }
@@ -69,17 +69,17 @@ impl FontFace {
         Self { ink: Ink::Grey, ..self }
     }
 
-    /// Small capitals, which need some air.
+    /// Small capitals, which need letter spacing.
     pub(crate) fn small_caps(self) -> Self {
         Self { small_caps: true, tracking: self.size * 0.06, ..self }
     }
 
-    /// This face as the style of a run changes it.
+    /// Returns this face with the style of a run applied.
     fn styled(self, run: &TextRun) -> Self {
         let style = run.style;
         let mut face = self;
         face.bold |= style.bold;
-        // Stress within italics is upright.
+        // Emphasis within italics is upright.
         face.italic ^= style.italic;
         if style.code && face.family != TypeFamily::Mono {
             face.family = TypeFamily::Mono;
@@ -96,7 +96,7 @@ impl FontFace {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StyledText {
     text: String,
-    /// Where each face ends.
+    /// The end of each face.
     spans: Vec<(usize, FontFace)>,
 }
 
@@ -117,7 +117,7 @@ impl StyledText {
         passage
     }
 
-    /// Text whose spaces and lines are kept.
+    /// Text whose spaces and line breaks are kept.
     pub(crate) fn code(text: &str, face: FontFace) -> Self {
         let mut passage = Self::default();
         passage.push(text, face, WhitespaceMode::Kept);
@@ -128,7 +128,7 @@ impl StyledText {
     pub(crate) fn push(&mut self, text: &str, face: FontFace, spaces: WhitespaceMode) {
         append_clean(&mut self.text, text, spaces);
         let end = self.text.len();
-        // An end of a line may have taken spaces of earlier faces away.
+        // A line end may have removed trailing spaces of earlier faces.
         for (earlier, _) in self.spans.iter_mut().rev().take_while(|(earlier, _)| *earlier > end) {
             *earlier = end;
         }
@@ -144,7 +144,7 @@ impl StyledText {
         }
     }
 
-    /// Takes white space off the end.
+    /// Removes trailing white space.
     pub(crate) fn trim(&mut self) {
         self.text.truncate(self.text.trim_end_matches([' ', '\n']).len());
         let end = self.text.len();
@@ -161,7 +161,7 @@ impl StyledText {
         &self.text
     }
 
-    /// The faces of a part of the text, with their ranges within that part.
+    /// Returns the faces of a part of the text, with their ranges within that part.
     pub(crate) fn faces(
         &self,
         part: std::ops::Range<usize>,
@@ -178,7 +178,7 @@ impl StyledText {
         spans.filter(|(range, _)| !range.is_empty())
     }
 
-    /// The face at the beginning, if there is any text.
+    /// Returns the face at the beginning, if there is any text.
     pub(crate) fn first_face(&self) -> Option<FontFace> {
         self.spans.iter().find(|(end, _)| *end > 0).map(|(_, face)| *face)
     }

@@ -1,4 +1,4 @@
-//! The press: takes blocks, makes pages, and gives the PDF in the end.
+//! [`Typesetter`]: takes blocks, makes pages, and returns a [`Pdf`].
 
 use std::path::PathBuf;
 
@@ -14,11 +14,11 @@ use crate::options::Options;
 use crate::pager::Pager;
 use crate::pdf_writer::{Manuscript, write_pdf};
 
-/// What went wrong.
+/// An error of the typesetter.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TypesetError {
-    /// A place that was named for its fonts has none, or cannot be read.
+    /// A configured font directory or file contains no fonts, or cannot be read.
     #[error("no fonts can be read from {path}")]
     NoFonts {
         /// The directory or file.
@@ -27,33 +27,33 @@ pub enum TypesetError {
     /// The PDF could not be written.
     #[error("the PDF cannot be written: {reason}")]
     Pdf {
-        /// The words of the writer.
+        /// The message of the PDF writer.
         reason: String,
     },
 }
 
-/// A book that is done.
+/// A finished book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pdf {
     /// The file.
     pub bytes: Vec<u8>,
-    /// How many pages it has.
+    /// The number of pages.
     pub pages: usize,
-    /// The characters that no font had, in their order. A box stands in their places.
+    /// The characters that no font contains, in character order. A box is printed instead.
     pub missing: Vec<MissingCharacter>,
 }
 
-/// A character that no font had.
+/// A character that no font contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingCharacter {
     /// The character.
     pub character: char,
-    /// How often it was needed.
+    /// The number of occurrences.
     pub count: u64,
 }
 
-/// Takes a book block by block. What has been taken is kept as pages, in a compact form, because the
-/// contents stand before them and need their numbers.
+/// Typesets a book block by block. Finished pages are kept in a compact form until the end, because the contents
+/// precede them and need their numbers.
 ///
 /// ```
 /// use everturn_typeset::{Block, FrontMatter, Options, Typesetter, TextRun};
@@ -81,11 +81,11 @@ impl std::fmt::Debug for Typesetter {
 }
 
 impl Typesetter {
-    /// Sets up the fonts.
+    /// Loads the fonts.
     ///
     /// # Errors
     ///
-    /// If a directory of fonts has none.
+    /// Fails if a directory of fonts contains none.
     pub fn new(front: &FrontMatter, options: &Options) -> Result<Self, TypesetError> {
         let design = PageDesign::for_paper(options.paper);
         let fonts = FontBook::load(&options.fonts)?;
@@ -97,7 +97,7 @@ impl Typesetter {
         })
     }
 
-    /// Starts a chapter on a new page. What comes before the first chapter is a chapter without a title.
+    /// Starts a chapter on a new page. Blocks before the first chapter form a chapter without a title.
     pub fn start_chapter(&mut self, title: &str) {
         self.setter.start_chapter(&mut self.composer, title);
     }
@@ -107,11 +107,11 @@ impl Typesetter {
         self.setter.add_block(&mut self.composer, block);
     }
 
-    /// Ends the book.
+    /// Finishes the book.
     ///
     /// # Errors
     ///
-    /// If the PDF cannot be written.
+    /// Fails if the PDF cannot be written.
     pub fn finish(mut self) -> Result<Pdf, TypesetError> {
         let (body, chapters) = self.setter.finish();
         let front_pages = front_matter::front_pages(

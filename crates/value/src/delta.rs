@@ -1,9 +1,8 @@
-//! Changes of a state that can be taken back.
+//! Reversible changes of a state.
 //!
-//! A [`Delta`] names a place in a [`JsonTree`] and what happens there: `set`, `delete`, `push`, `pull` or
-//! `increment`. [`Delta::apply`] carries it out and returns it completed with all that taking it back needs;
-//! [`Delta::inverse`] of such a delta is a delta that takes it back. [`diff`] finds the deltas between two
-//! states.
+//! A [`Delta`] is an operation at a [`DeltaPath`] in a [`JsonTree`]: `set`, `delete`, `push`, `pull` or `increment`.
+//! [`Delta::apply`] applies it and returns it with the data that its inverse needs; [`Delta::inverse`] of an applied
+//! delta is the delta that undoes it. [`diff`] computes the deltas between two states.
 
 mod apply;
 mod diff;
@@ -22,27 +21,27 @@ pub use inverse::apply_group;
 pub use json_form::{DeltaText, parse_path, present, render_path, shared_tree, write_fields};
 pub use path::{DeltaPath, MAX_SEGMENTS, PathNotation};
 
-/// What happens at a place.
+/// The operation of a delta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DeltaOp {
-    /// A value is put there; what is missing on the way is created.
+    /// Sets a value; missing containers on the path are created.
     Set,
-    /// The value is removed.
+    /// Removes the value.
     Delete,
-    /// A value is added to the array there, at its end or at the given positions.
+    /// Adds a value to the array, at its end or at the given positions.
     Push,
-    /// Values equal to the given one are removed from the array there.
+    /// Removes the values equal to the given one from the array.
     Pull,
-    /// A number is added to the number there.
+    /// Adds to the number.
     Increment,
 }
 
 impl DeltaOp {
-    /// Every operation there is.
+    /// All operations.
     pub const ALL: [DeltaOp; 5] =
         [DeltaOp::Set, DeltaOp::Delete, DeltaOp::Push, DeltaOp::Pull, DeltaOp::Increment];
 
-    /// The name that files use.
+    /// The name in files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -54,14 +53,14 @@ impl DeltaOp {
         }
     }
 
-    /// The operation that files call `name`.
+    /// The operation of that name.
     #[must_use]
     pub fn parse(name: &str) -> Option<DeltaOp> {
         DeltaOp::ALL.into_iter().find(|op| op.as_str() == name)
     }
 }
 
-/// One change at one place.
+/// One change at one path.
 ///
 /// ```
 /// use everturn_value::delta::{Delta, DeltaPath};
@@ -77,22 +76,22 @@ impl DeltaOp {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Delta {
-    /// What happens.
+    /// The operation.
     pub op: DeltaOp,
-    /// Where.
+    /// The path.
     pub path: DeltaPath,
-    /// The value that is put, added or removed; a `delete` has none.
+    /// The value that is set, added or removed; a `delete` has none.
     pub value: Option<JsonTree>,
-    /// What was there before; nothing if there was nothing, or if nobody has noted it. After a `pull`,
-    /// all removed elements, if they were not spelled like the value.
+    /// The previous value; `None` if there was none, or if it was not recorded. After a `pull`, all removed elements,
+    /// if they were not spelled like the value.
     pub previous: Option<JsonTree>,
-    /// How many of the containers above the place a `set` had to create.
+    /// The number of parent containers that a `set` had to create.
     pub created: usize,
-    /// At which places of an array elements were added or removed, in ascending order.
+    /// The array positions at which elements were added or removed, in ascending order.
     pub positions: Vec<usize>,
-    /// Which place among the members of an object the removed member had, or the new one gets.
+    /// The position of the removed or inserted member among the members of its object.
     pub member: Option<usize>,
-    /// Other fields, which are kept.
+    /// Other fields, which are preserved.
     pub extra: Vec<(String, JsonTree)>,
 }
 
@@ -100,7 +99,7 @@ pub struct Delta {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DeltaError {
-    /// There is nothing at the path, and only `set` creates what is missing.
+    /// There is nothing at the path, and only `set` creates missing values.
     #[error("{op} at {path}: there is nothing there", op = op.as_str())]
     Missing {
         /// The operation.
@@ -108,28 +107,28 @@ pub enum DeltaError {
         /// The path.
         path: DeltaPath,
     },
-    /// A value on the way, or at the end of it, is of the wrong kind.
+    /// A value on the path, or at its end, has the wrong kind.
     #[error("{op} at {path}: {at} is {found}, not {wanted}", op = op.as_str())]
     Kind {
         /// The operation.
         op: DeltaOp,
         /// The path.
         path: DeltaPath,
-        /// The place of the wrong value.
+        /// The path of that value.
         at: DeltaPath,
-        /// What it is.
+        /// Its kind.
         found: ValueKind,
-        /// What it should be.
+        /// The kind that is needed.
         wanted: &'static str,
     },
-    /// An array does not have that many elements.
+    /// An index is out of range.
     #[error("{op} at {path}: the array has {length} elements", op = op.as_str())]
     Index {
         /// The operation.
         op: DeltaOp,
         /// The path.
         path: DeltaPath,
-        /// How many elements there are.
+        /// The length of the array.
         length: usize,
     },
     /// The operation needs a value, or another kind of value.
@@ -139,7 +138,7 @@ pub enum DeltaError {
         op: DeltaOp,
         /// The path.
         path: DeltaPath,
-        /// What is needed.
+        /// The kind that is needed.
         wanted: &'static str,
     },
     /// The sum cannot be written as a number.
@@ -147,20 +146,20 @@ pub enum DeltaError {
     Range {
         /// The path.
         path: DeltaPath,
-        /// What it would be.
+        /// The sum.
         sum: String,
     },
-    /// An element that was to be removed is not the one that is there.
+    /// The element at a position is not the one to be removed.
     #[error("{op} at {path}: another value stands at position {position}", op = op.as_str())]
     Other {
         /// The operation.
         op: DeltaOp,
         /// The path.
         path: DeltaPath,
-        /// Where.
+        /// The position.
         position: usize,
     },
-    /// The delta does not say what taking it back needs.
+    /// The delta lacks the data that its inverse needs.
     #[error("{op} at {path}: it was stored without what taking it back needs", op = op.as_str())]
     NotInvertible {
         /// The operation.
@@ -171,20 +170,20 @@ pub enum DeltaError {
     /// The path has too many segments.
     #[error("the path from {path} on has {count} segments, the most is {most}", most = MAX_SEGMENTS)]
     TooDeep {
-        /// How it starts.
+        /// Its first segments.
         path: DeltaPath,
-        /// How many there are.
+        /// The number of segments.
         count: usize,
     },
 }
 
 impl DeltaError {
-    /// The same, with its paths written with dots.
+    /// Converts its paths to dotted notation.
     pub fn with_dotted_paths(self) -> DeltaError {
         self.with_notation(PathNotation::Dotted)
     }
 
-    /// The same, with its paths written like this.
+    /// Converts its paths to this notation.
     fn with_notation(mut self, spelling: PathNotation) -> DeltaError {
         let respell = |path: &mut DeltaPath| {
             *path = std::mem::replace(path, DeltaPath::root()).with_notation(spelling);
@@ -220,13 +219,13 @@ impl Delta {
         }
     }
 
-    /// Puts `value` at `path`.
+    /// Sets `value` at `path`.
     #[must_use]
     pub fn set(path: DeltaPath, value: JsonTree) -> Delta {
         Delta::new(DeltaOp::Set, path, Some(value))
     }
 
-    /// Removes what is at `path`.
+    /// Removes the value at `path`.
     #[must_use]
     pub fn delete(path: DeltaPath) -> Delta {
         Delta::new(DeltaOp::Delete, path, None)
@@ -238,7 +237,7 @@ impl Delta {
         Delta::new(DeltaOp::Push, path, Some(value))
     }
 
-    /// Removes all elements that are `value` from the array at `path`.
+    /// Removes all elements equal to `value` from the array at `path`.
     #[must_use]
     pub fn pull(path: DeltaPath, value: JsonTree) -> Delta {
         Delta::new(DeltaOp::Pull, path, Some(value))

@@ -1,12 +1,11 @@
-//! Whole JSON files, edited in place: every byte that is not part of a change stays.
+//! JSON files, edited in place: every byte outside a change is preserved.
 //!
-//! A [`Document`] is the text of the file. Reading finds a value in it by its path, editing replaces,
-//! inserts or removes just that part. So unknown fields, the order of keys, the way numbers and escapes
-//! are spelled and all white space survive, and a document that was not touched is saved as it was.
-//! What is inserted looks like the rest of the file: its [`JsonStyle`] is detected when it is parsed, and
-//! new entries of a container are separated like those it has.
+//! A [`Document`] is the text of the file. Reads find a value by its path, and edits replace, insert or remove only
+//! that part. So unknown fields, key order, the spelling of numbers and escapes and all white space are preserved, and
+//! an unchanged document is saved byte for byte. Inserted text matches the rest of the file: its [`JsonStyle`] is
+//! detected by the parser, and new entries of a container use the separators of the existing ones.
 //!
-//! When an object has the same key twice, the last one is read and edited, as other readers do.
+//! If an object has the same key twice, the last one is read and edited, as in other readers.
 
 mod edit;
 mod error;
@@ -38,7 +37,7 @@ const BOM: &str = "\u{feff}";
 /// ```
 /// use everturn_value::document::{Document, PathSegment};
 ///
-/// let path = [PathSegment::Key("player"), PathSegment::ObjectKey("hp")];
+/// let path = [PathSegment::Key("player"), PathSegment::Key("hp")];
 /// let mut document = Document::parse(b"{\"v\": 1.0, \"player\": {\"hp\": 12}}\n")?;
 /// document.set(&path, &9)?;
 /// document.set(&[PathSegment::Key("turn")], &3)?;
@@ -48,23 +47,23 @@ const BOM: &str = "\u{feff}";
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Valid JSON, with white space around it, and maybe a byte order mark.
+    /// Valid JSON, with white space around it, and possibly a byte order mark.
     text: String,
-    /// Where the value is, without the white space around it.
+    /// The range of the value, without the white space around it.
     root: Range<usize>,
     style: JsonStyle,
 }
 
 impl Document {
-    /// Checks that `bytes` are one JSON value in UTF-8 and takes them as they are.
+    /// Parses one JSON value in UTF-8, and keeps its text.
     ///
-    /// What the text does not show of its style is taken from [`JsonStyle::PRETTY_RAW`].
+    /// Properties of the style that the text does not show are taken from [`JsonStyle::PRETTY_RAW`].
     pub fn parse(bytes: &[u8]) -> Result<Document, ParseError> {
         Document::parse_like(bytes, &JsonStyle::PRETTY_RAW)
     }
 
-    /// As [`Document::parse`], with `style` for what the text does not show of its own. An empty
-    /// object shows nothing of indents, an ASCII text nothing of how others are written.
+    /// Like [`Document::parse`], with `style` for properties that the text does not show. An empty object does not show
+    /// indents, an ASCII text does not show how other characters are written.
     pub fn parse_like(bytes: &[u8], style: &JsonStyle) -> Result<Document, ParseError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| ParseError::not_utf8(bytes, error.valid_up_to()))?;
@@ -86,7 +85,7 @@ impl Document {
         Ok(Document { text: text.to_owned(), root, style })
     }
 
-    /// A new document that holds `value`, written in `style`.
+    /// A new document with `value`, written in `style`.
     pub fn new<T: Serialize + ?Sized>(value: &T, style: JsonStyle) -> Result<Document, EditError> {
         let mut text = if style.bom { BOM.to_owned() } else { String::new() };
         let start = text.len();
@@ -100,19 +99,19 @@ impl Document {
         Ok(Document { text, root, style })
     }
 
-    /// The whole text, to be saved.
+    /// The whole text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The whole text, to be saved.
+    /// The whole text as bytes.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.text.into_bytes()
     }
 
-    /// The style in which new values are written.
+    /// The style of new values.
     #[must_use]
     pub fn style(&self) -> &JsonStyle {
         &self.style
@@ -126,9 +125,8 @@ impl Document {
 
     /// The value at `path`, if there is one.
     ///
-    /// An integer that 64 bits do not hold becomes the nearest floating-point number, as it does in
-    /// most programs; in the document it keeps its digits. Numbers beyond those, more than 127 levels of
-    /// nesting and half surrogate pairs are errors.
+    /// An integer beyond 64 bits becomes the nearest floating-point number, as in most programs; in the document it
+    /// keeps its digits. Numbers out of range, more than 127 levels of nesting and lone surrogates are errors.
     pub fn value(&self, path: &[PathSegment<'_>]) -> Result<Option<Value>, ReadError> {
         self.read(path)
     }
@@ -147,10 +145,10 @@ impl Document {
         })
     }
 
-    /// One finding for every key that its object already has.
+    /// One finding for every duplicate key.
     #[must_use]
     pub fn findings(&self, file: &FilePath) -> Vec<Finding> {
-        // The text is valid, so the scan has nothing to complain about.
+        // The text is valid, so the scan cannot fail.
         let keys = json::duplicate_keys(self.text.as_bytes(), self.root.start).unwrap_or_default();
         keys.into_iter()
             .map(|key| Finding {

@@ -1,16 +1,16 @@
-//! JSON values as a person would tell them: texts, and lines of labels and texts.
+//! JSON values as readable text: [`ValueOutline`] converts a value to labelled lines.
 
 use crate::tree::{JsonTree, ValueKind};
 use everturn_json::json;
 
-/// How deep values are told; what lies deeper is kept and not told.
+/// The maximum depth of an outline; deeper values are omitted.
 const MAX_DEPTH: usize = 32;
 
-/// Members that hold pictures, which no prompt can use.
+/// Members that contain pictures, which are of no use in a prompt.
 const PICTURES: &[&str] =
     &["avatar", "image", "portrait", "full_body", "expressions", "visualization", "assets"];
 
-/// The text of a string; half a surrogate pair is shown as a replacement character.
+/// The text of a string; a lone surrogate becomes replacement characters.
 pub fn text_of(tree: &JsonTree) -> Option<String> {
     if tree.kind() != ValueKind::String {
         return None;
@@ -32,7 +32,7 @@ pub fn texts_at(tree: &JsonTree, path: &[&str]) -> Vec<String> {
     children.iter().filter_map(|(_, tree)| text_of(tree)).collect()
 }
 
-/// The truth value at `path`; numbers count as in JavaScript, because some programs write them.
+/// The boolean at `path`; numbers count as in JavaScript, because some programs write them.
 pub fn flag_at(tree: &JsonTree, path: &[&str]) -> Option<bool> {
     match tree.text_at(path)?.as_str() {
         "true" => Some(true),
@@ -41,7 +41,7 @@ pub fn flag_at(tree: &JsonTree, path: &[&str]) -> Option<bool> {
     }
 }
 
-/// The whole number at `path`, if it is one or a string of its digits.
+/// The integer at `path`, as a number or as a string of digits.
 pub fn number_at(tree: &JsonTree, path: &[&str]) -> Option<i64> {
     let value = tree.value_at(path)?;
     let text = text_of(&value).unwrap_or_else(|| value.to_line());
@@ -54,31 +54,31 @@ pub fn number_at(tree: &JsonTree, path: &[&str]) -> Option<i64> {
     })
 }
 
-/// A name of a member as a label: `speech_patterns` is `Speech patterns`.
+/// A key as a label: `speech_patterns` becomes `Speech patterns`.
 pub fn format_label(key: &str) -> String {
     let words = key.replace(['_', '-'], " ");
     let mut letters = words.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// A value that is told on its own, and so not as a part of another.
+/// A named value, which is shown separately from its container.
 pub struct NamedText {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What there is to say about it.
+    /// Its text.
     pub text: String,
 }
 
-/// What an outline is made of.
+/// The parts of an outline.
 #[derive(Default)]
 pub struct ValueOutline {
-    /// Lines that belong to nothing that has a name.
+    /// Lines that belong to no named object.
     pub lines: Vec<String>,
-    /// Objects that have a name, wherever they are, in the order of the document.
+    /// All named objects, at any depth, in document order.
     pub named: Vec<NamedText>,
 }
 
-/// Something that still has to be told.
+/// A value that is still to be processed.
 struct PendingValue {
     label: String,
     value: JsonTree,
@@ -88,7 +88,7 @@ struct PendingValue {
 }
 
 impl ValueOutline {
-    /// Tells a value; `start` is its label, if it needs one.
+    /// The outline of a value; `start` is its label, if it needs one.
     pub fn from_value(value: &JsonTree, start: &str) -> ValueOutline {
         let mut outline = ValueOutline::default();
         let first = PendingValue {

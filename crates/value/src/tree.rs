@@ -1,12 +1,10 @@
-//! JSON values that are looked into only where somebody looks, and changed only where something changes.
+//! Lazily parsed JSON values.
 //!
-//! A state of hundreds of kilobytes is read, changed in a few places and written again. A [`JsonTree`] is the
-//! text it was read from; where a change reaches into it, the containers on the way are taken apart, one
-//! level at a time. Whatever was not touched keeps its text: numbers their digits, strings their escapes.
-//! Copies share the text.
+//! A state of hundreds of kilobytes is read, changed in a few places and written again. A [`JsonTree`] is the text it
+//! was read from; a change expands only the containers on its path, one level at a time. Everything else keeps its
+//! text: numbers their digits, strings their escapes. Copies share the text.
 //!
-//! When an object has the same key twice, the last one counts; the others are gone when the object is taken
-//! apart.
+//! If an object has the same key twice, the last one counts; the others are dropped when the object is expanded.
 
 mod canonical;
 mod expand;
@@ -29,7 +27,7 @@ pub use canonical::{ValueDigest, canonical_text, digest};
 pub use expand::ObjectKey;
 pub(crate) use expand::escape_key;
 
-/// How many levels of a tree may be taken apart, which no path alone can do.
+/// The most levels of a tree that may be expanded; no single path reaches that deep.
 const MAX_APART: usize = 4 * MAX_SEGMENTS;
 
 /// A JSON value.
@@ -50,27 +48,27 @@ pub struct JsonTree(#[doc(hidden)] pub TreeNode);
 #[doc(hidden)]
 pub type ObjectMembers = IndexMap<ObjectKey, TreeNode, foldhash::fast::RandomState>;
 
-/// One value of a tree. Not a promise: how trees are kept may change.
+/// A node of a tree. Not part of the stable interface: the representation may change.
 #[doc(hidden)]
 #[derive(Debug, Clone)]
 pub enum TreeNode {
-    /// A value that was not looked into, or has nothing inside.
+    /// A value that was not expanded, or has nothing inside.
     Text(TextSlice),
-    /// An object that was looked into.
+    /// An expanded object.
     Object(ObjectMembers),
-    /// An array that was looked into.
+    /// An expanded array.
     Array(Vec<TreeNode>),
 }
 
 /// A part of a shared text: one JSON value, without white space around it.
 #[derive(Clone)]
 pub struct TextSlice {
-    // Not `Arc<str>`, into which a file that was read would be copied once more.
+    // Not `Arc<str>`, which would copy the text of a file once more.
     text: Arc<String>,
     span: Range<usize>,
 }
 
-/// What kind of value stands somewhere.
+/// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
     /// `null`
@@ -153,7 +151,7 @@ impl TreeNode {
         }
     }
 
-    /// Whether both are there as text, and it is the same.
+    /// Whether both are unexpanded and have the same text.
     pub(crate) fn has_text_of(&self, other: &TreeNode) -> bool {
         match (self, other) {
             (TreeNode::Text(a), TreeNode::Text(b)) => a.as_str() == b.as_str(),
@@ -166,8 +164,8 @@ impl TreeNode {
             || self.kind() == other.kind() && self.canonical() == other.canonical()
     }
 
-    /// This value as a part of a tree, `depth` levels from the top: it must not make it so deep that
-    /// going through what was taken apart, which is done by recursion, could overflow the stack.
+    /// Limits the depth of this value as a part of a tree, `depth` levels from the top: expanded levels are processed
+    /// by recursion, which must not overflow the stack.
     pub(crate) fn limit_depth(self, depth: usize) -> TreeNode {
         if depth + self.depth() <= MAX_APART {
             return self;
@@ -175,7 +173,7 @@ impl TreeNode {
         TreeNode::Text(TextSlice::from_text(JsonTree(self).to_line()))
     }
 
-    /// How many levels are taken apart.
+    /// The number of expanded levels.
     fn depth(&self) -> usize {
         let below = match self {
             TreeNode::Text(_) => return 0,
@@ -185,7 +183,7 @@ impl TreeNode {
         below.unwrap_or_default() + 1
     }
 
-    /// The value at a key or index of this one, looked up without changing anything.
+    /// The value at a key or index, without changing the node.
     fn child(&self, segment: &str) -> Option<Cow<'_, TreeNode>> {
         match self {
             TreeNode::Object(members) => members.get(&*escape_key(segment)).map(Cow::Borrowed),
@@ -197,31 +195,31 @@ impl TreeNode {
     }
 }
 
-/// A segment of a path as an index of an array: digits without zeros in front.
+/// Parses a path segment as an array index: digits without leading zeros.
 pub(crate) fn parse_index(segment: &str) -> Option<usize> {
     let plain = segment.bytes().all(|byte| byte.is_ascii_digit());
     (plain && (segment == "0" || !segment.starts_with('0'))).then(|| segment.parse().ok()).flatten()
 }
 
 impl JsonTree {
-    /// Takes a text that is one JSON value, with white space around it allowed.
+    /// Parses a text that is one JSON value, with optional white space around it.
     pub fn parse(text: impl Into<String>) -> Result<JsonTree, json::JsonError> {
         let text = text.into();
         let span = expand::only_value(&text)?;
         Ok(JsonTree::from_trusted(Arc::new(text), span))
     }
 
-    /// Takes a part of a text that is known to be one JSON value.
+    /// A tree of a part of a text that is known to be one JSON value.
     pub fn from_trusted(text: Arc<String>, span: Range<usize>) -> JsonTree {
         JsonTree(TreeNode::Text(TextSlice::new(text, span)))
     }
 
-    /// Takes all of a text that is known to be one JSON value, without white space around it.
+    /// A tree of a text that is known to be one JSON value, without white space around it.
     pub fn from_trusted_str(text: &str) -> JsonTree {
         JsonTree(TreeNode::Text(TextSlice::from_text(text)))
     }
 
-    /// A tree that holds what `value` serializes to.
+    /// A tree of the serialized `value`.
     pub fn from_value<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<JsonTree> {
         Ok(JsonTree(TreeNode::Text(TextSlice::from_text(serde_json::to_string(value)?))))
     }
@@ -232,13 +230,13 @@ impl JsonTree {
         JsonTree(TreeNode::null())
     }
 
-    /// An object without members.
+    /// An empty object.
     #[must_use]
     pub fn object() -> JsonTree {
         JsonTree(TreeNode::Object(ObjectMembers::default()))
     }
 
-    /// What kind of value this is.
+    /// The kind of the value.
     #[must_use]
     pub fn kind(&self) -> ValueKind {
         self.0.kind()
@@ -250,7 +248,7 @@ impl JsonTree {
         self.kind() == ValueKind::Null
     }
 
-    /// The same value, taken apart by one level: for those who look into it more than once.
+    /// Expands the value by one level, for repeated lookups.
     #[must_use]
     pub fn into_expanded(mut self) -> JsonTree {
         self.0.expand();
@@ -286,7 +284,7 @@ impl JsonTree {
         Some(JsonTree(self.node_at(path)?.into_owned()).to_line())
     }
 
-    /// The value at `path`, if it is a string that is whole Unicode.
+    /// The value at `path`, if it is a string of valid Unicode.
     #[must_use]
     pub fn string_at<S: AsRef<str>>(&self, path: &[S]) -> Option<String> {
         match self.node_at(path)?.as_ref() {
@@ -295,7 +293,7 @@ impl JsonTree {
         }
     }
 
-    /// How many members or elements the value at `path` has; none for values that hold no others.
+    /// The number of members or elements of the value at `path`; `None` for scalars.
     #[must_use]
     pub fn len_at<S: AsRef<str>>(&self, path: &[S]) -> Option<usize> {
         match self.node_at(path)?.as_ref() {
@@ -331,9 +329,9 @@ impl JsonTree {
         }
     }
 
-    /// The whole value in the form of serde_json.
+    /// Converts the value to a serde_json [`Value`].
     ///
-    /// More than 127 levels of nesting, half surrogate pairs and numbers beyond all bounds are errors.
+    /// More than 127 levels of nesting, lone surrogates and numbers out of range are errors.
     pub fn to_value(&self) -> serde_json::Result<Value> {
         match &self.0 {
             TreeNode::Text(slice) => serde_json::from_str(slice.as_str()),
@@ -341,7 +339,7 @@ impl JsonTree {
         }
     }
 
-    /// Whether both are the same value, whatever the order of keys and the spelling of numbers.
+    /// Whether both are the same value, regardless of key order and the spelling of numbers.
     #[must_use]
     pub fn is_same(&self, other: &JsonTree) -> bool {
         self.0.is_same(&other.0)

@@ -1,4 +1,4 @@
-//! Archives that are not whole, or more than whole.
+//! Truncated archives, and archives with trailing data.
 
 use everturn_archive::{ArchiveError, ArchiveLimits, check};
 
@@ -29,7 +29,7 @@ fn a_flipped_bit_is_noticed_or_changes_nothing() {
         let mut archive = archive.clone();
         archive[at / 8] ^= 1 << (at % 8);
         match check(archive.as_slice(), &top(), &limits) {
-            // The time in the header means nothing, and zeros can be copied from here or from there.
+            // The time in the header is meaningless, and zeros can be copied from different positions.
             Ok(contents) => assert!(contents == whole, "bit {at}"),
             Err(_) => noticed += 1,
         }
@@ -43,7 +43,7 @@ fn a_stream_that_is_cut_before_it_was_compressed_is_damaged() {
     for end in (0..whole.len()).step_by(256) {
         damaged(&gzip(&whole[..end]), "it ends too early");
     }
-    // The end mark is two blocks, of which other programs sometimes write one.
+    // The end marker is two blocks, of which other programs sometimes write one.
     damaged(&gzip(&whole), "it ends too early");
     read(&gzip(&[&whole[..], &[0; 512]].concat()), &ArchiveLimits::default()).unwrap();
     damaged(&gzip(&[&whole[..], &[0; 511]].concat()), "it ends too early");

@@ -1,4 +1,4 @@
-//! Archives as other programs write them.
+//! Archives of other programs.
 
 use everturn_archive::{ArchiveLimits, Unpacker};
 use tar::Header;

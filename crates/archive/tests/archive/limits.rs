@@ -1,4 +1,4 @@
-//! Bombs, and whatever else is too much.
+//! Decompression bombs, and all other limits.
 
 use everturn_archive::{ArchiveError, ArchiveLimits, EntryRefusal, LimitKind};
 use flate2::Compression;
@@ -41,7 +41,7 @@ fn limits_are_kept_to_the_byte() {
     }
 }
 
-/// A file of zeros, as dense as can be.
+/// A file of zeros, with the best possible compression.
 fn zeros(len: u64) -> Vec<u8> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     gzip.write_all(header(b"top/zeros", b'0', len).as_bytes()).unwrap();

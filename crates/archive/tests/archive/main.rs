@@ -1,4 +1,4 @@
-//! Archives: made, read back, and refused.
+//! Tests of archives: packed, read back, and refused.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]

@@ -1,4 +1,4 @@
-//! From a directory to an archive and back.
+//! Packs directories and unpacks the archives.
 
 use std::io::Read;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use crate::support::{memory, name, path, top, write};
 
 const DIR: &str = "sessions/done/s1";
 
-/// Files of many sizes, with names that are long, alike, and out of order.
+/// Files of many sizes, with names that are long, similar, and unsorted.
 fn session() -> Vec<(String, Vec<u8>)> {
     let deep = format!("{DIR}/{}/{}.json", "d".repeat(120), "ä".repeat(60));
     let file = |file: &str, len: u32| {
@@ -120,7 +120,7 @@ fn the_same_directory_always_gives_the_same_bytes() {
     fill(&one);
     fill(&other);
     assert_eq!(pack_dir(&one, DIR).unwrap(), pack_dir(&other, DIR).unwrap());
-    // Bytes that stay the same for as long as the compression does; the headers always.
+    // These bytes stay the same unless the compression changes; the headers always.
     assert_eq!(pack_dir(&one, DIR).unwrap()[..10], [31, 139, 8, 0, 0, 0, 0, 0, 0, 255]);
 }
 
@@ -154,7 +154,7 @@ fn what_is_not_there_or_not_a_directory_is_not_packed() {
     assert_eq!(refused.to_string(), "cannot use s/file for an archive: it is not a directory");
 }
 
-/// Asserts that a directory on a real disk is refused for what `make` puts in it.
+/// Asserts that a directory on a real disk is refused because of the contents that `make` creates.
 #[track_caller]
 fn unfit(make: impl Fn(&std::path::Path), at: &str, expect: impl Fn(&EntryRefusal) -> bool) {
     let root = tempfile::tempdir().unwrap();
@@ -235,7 +235,7 @@ fn an_archive_that_holds_something_else_is_told_apart() {
 
 type OnRead = fn(&MemoryStore, &FilePath, Vec<u8>) -> Result<Vec<u8>, StoreError>;
 
-/// A store in which something happens whenever a file is read.
+/// A store that runs a function whenever a file is read.
 struct Odd(MemoryStore, OnRead);
 
 impl Store for Odd {
@@ -270,7 +270,7 @@ fn a_file_that_changes_or_cannot_be_read_is_not_packed() {
         Ok(bytes)
     };
     check(grow, changed);
-    // Longer between being looked at and being read, and then as long as before.
+    // Longer between stat and read, and then as long as before.
     let grow_next: OnRead = |store, file, bytes| {
         let content: &[u8] = if *file == path("s/a") { b"longer" } else { b"2" };
         write(store, &[("s/b", content)]);

@@ -1,4 +1,4 @@
-//! Archives made at random: whatever they hold, reading them ends, and within the limits.
+//! Random archives: reading them always terminates, within the limits.
 
 use everturn_archive::{ArchiveLimits, Unpacker, check};
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ fn entry() -> impl Strategy<Value = (String, u8, Vec<u8>, u64)> {
     (name, kind, content, claim)
 }
 
-/// An archive that is well formed for a while.
+/// An archive with a well-formed start.
 fn archive() -> impl Strategy<Value = Vec<u8>> {
     let flips = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3);
     let entries = prop::collection::vec(entry(), 0..7);

@@ -1,11 +1,11 @@
-//! Archives that must not be unpacked, one for each way to do harm.
+//! Archives that must not be unpacked, one for each kind of attack.
 
 use everturn_archive::{ArchiveLimits, EntryRefusal};
 use everturn_json::names::NameError;
 
 use crate::support::{Tar, damaged, header, read, refused, top};
 
-/// An archive in which a harmless file precedes the entry in question, and one follows.
+/// An archive with harmless files before and after the entry.
 fn around(entry: impl FnOnce(Tar) -> Tar) -> Vec<u8> {
     let before = Tar::new().dir("top/").file("top/before", b"x");
     entry(before).file("top/after", b"x").end()

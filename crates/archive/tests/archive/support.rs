@@ -1,4 +1,4 @@
-//! What the tests share: a store with files, and archives made block by block.
+//! Shared helpers: a store with files, and archives built block by block.
 
 use std::io::Write;
 
@@ -48,7 +48,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     gzip.finish().unwrap()
 }
 
-/// A header with a good checksum, whatever the name is.
+/// A header with a valid checksum, whatever the name.
 pub(crate) fn header(name: &[u8], kind: u8, size: u64) -> Header {
     let mut header = Header::new_ustar();
     header.as_old_mut().name[..name.len()].copy_from_slice(name);
@@ -59,7 +59,7 @@ pub(crate) fn header(name: &[u8], kind: u8, size: u64) -> Header {
     header
 }
 
-/// A `tar` stream that grows.
+/// A `tar` stream under construction.
 #[derive(Clone, Default)]
 pub(crate) struct Tar(pub(crate) Vec<u8>);
 
@@ -80,7 +80,7 @@ impl Tar {
         self.entry(name, b'5', b"")
     }
 
-    /// A pax header with these records, then whatever is added next.
+    /// A pax header with these records, for the next entry.
     pub(crate) fn pax(self, kind: u8, records: &[(&str, &str)]) -> Tar {
         let content: String = records.iter().map(|(key, value)| record(key, value)).collect();
         self.entry("PaxHeaders/x", kind, content.as_bytes())
@@ -106,7 +106,7 @@ fn record(key: &str, value: &str) -> String {
     format!("{} {key}={value}\n", rest + digits)
 }
 
-/// Checks and unpacks an archive, which must agree.
+/// Checks and unpacks an archive; both must agree.
 pub(crate) fn read(
     archive: &[u8],
     limits: &ArchiveLimits,
@@ -144,7 +144,7 @@ pub(crate) fn refused(archive: &[u8], entry: &str, expect: impl Fn(&EntryRefusal
     }
 }
 
-/// Asserts that an archive is damaged, and how.
+/// Asserts that an archive is damaged, with this reason.
 #[track_caller]
 pub(crate) fn damaged(archive: &[u8], expect: &str) {
     match read(archive, &ArchiveLimits::default()) {

@@ -1,4 +1,4 @@
-//! Who plays the turns: Everturn, and the way of the program behind the layout.
+//! The peers that play turns: [`EverturnCampaign`], and [`LineCountingPeer`], the method of the upstream program.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use serde_json::{Value, json};
 use crate::files;
 use crate::peer::PeerError;
 
-/// What every turn says.
+/// The text of every turn.
 const TEXT: &str = "You go on. The way bends twice, and the light changes with every step.";
 
-/// Somebody who keeps a campaign.
+/// A store for a campaign.
 pub(super) trait CampaignPeer {
     fn name(&self) -> &'static str;
 
-    /// Makes turns, as quickly as can be, until there are so many.
+    /// Adds turns, as fast as possible, until there are `turns`.
     fn grow(&mut self, turns: u32) -> Result<(), PeerError>;
 
-    /// Makes a turn in which somebody moves.
+    /// Plays a turn in which a character moves.
     fn turn(&mut self) -> Result<(), PeerError>;
 
-    /// Looks whether every turn is there.
+    /// Verifies that every turn is present.
     fn verify(&self) -> Result<(), PeerError>;
 }
 
@@ -37,7 +37,7 @@ fn wrong(what: impl ToString) -> PeerError {
     PeerError::Batch(what.to_string())
 }
 
-/// Everturn: the turn is played by the rules, and safe when it returns.
+/// Everturn: the turn is played by the rules, and durable when it returns.
 pub(super) struct EverturnCampaign {
     store: Arc<FileStore>,
     campaign: CampaignWriter,
@@ -57,7 +57,7 @@ impl EverturnCampaign {
     }
 }
 
-/// The area that is not this one.
+/// Returns the other of the two areas.
 fn other(area: &str) -> &'static str {
     if area == "area_001" { "area_002" } else { "area_001" }
 }
@@ -98,7 +98,7 @@ impl CampaignPeer for EverturnCampaign {
     }
 }
 
-/// The way of the program: the number of a turn is that of the lines so far and one more.
+/// The method of the upstream program: a turn's number is the number of lines in the log plus one.
 pub(super) struct LineCountingPeer {
     document: PathBuf,
     log: PathBuf,
@@ -128,7 +128,7 @@ impl LineCountingPeer {
         files::write(&self.document, format!("{:#}", self.state).as_bytes())
     }
 
-    /// Moves somebody, and makes the row of the turn.
+    /// Moves a character, and returns the row of the turn.
     fn play(&mut self, turn: u64) -> String {
         let part = |name: &str| self.state.get(name).cloned().unwrap_or_default();
         let (hp, states, mut positions) = (part("hp"), part("character_states"), part("positions"));

@@ -1,4 +1,4 @@
-//! The report on campaigns, as a table and as JSON.
+//! The campaign report, as a table and as JSON.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{CampaignReport, CampaignRow};
 
-/// What `--json` prints, for the help text.
+/// The `--json` output, described for the help text.
 pub(crate) const SHAPE: &str = "\
 The document of --json:
   {\"machine\":{\"cores\":…,\"kernel\":…,\"fileSystem\":…,\"build\":…},\"runs\":…,\"turns\":…,
@@ -17,7 +17,7 @@ fn micros(time: std::time::Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// How much more a turn costs than at the smallest size.
+/// Returns the cost of a turn relative to the smallest size.
 fn growth(report: &CampaignReport, row: &CampaignRow) -> f64 {
     let first =
         report.rows.iter().filter(|first| first.peer == row.peer).min_by_key(|row| row.size);

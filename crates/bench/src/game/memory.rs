@@ -1,4 +1,4 @@
-//! How much memory an operation needs: it is done in a process of its own, which tells its peak.
+//! Measures the memory of an operation: it runs in a separate process, which reports its peak.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -11,13 +11,13 @@ use super::run::{BenchSession, GameOp};
 use crate::files;
 use crate::peer::PeerError;
 
-/// The most memory that a process had.
+/// The peak memory of a process.
 #[derive(Debug)]
 pub(crate) struct MemoryPeak {
     pub(crate) op: GameOp,
     pub(crate) size: u32,
     pub(crate) peer: &'static str,
-    /// In kB, as the system tells it; nothing where it does not.
+    /// In kB, as the system reports it; `None` if it does not.
     pub(crate) peak: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct MemoryTask {
     dir: PathBuf,
 }
 
-/// The peaks of the reading operations on a session; a replay reads all of its turns.
+/// Returns the peaks of the reading operations on a session; a replay reads all of its turns.
 pub(super) fn peaks(site: &BenchSession) -> Result<Vec<MemoryPeak>, PeerError> {
     let mut peaks = Vec::new();
     for op in [GameOp::Resume, GameOp::Jump, GameOp::Replay] {
@@ -57,7 +57,7 @@ pub(super) fn peaks(site: &BenchSession) -> Result<Vec<MemoryPeak>, PeerError> {
 }
 
 impl MemoryTask {
-    /// Does it; says the peak in kB.
+    /// Runs the operation; returns the peak memory in kB.
     pub(crate) fn execute(&self) -> Result<Option<u64>, PeerError> {
         let peer = PEERS.iter().find(|peer| peer.name == self.peer);
         let peer = peer.ok_or_else(|| PeerError::Session(format!("no peer {}", self.peer)))?;
@@ -73,7 +73,7 @@ impl MemoryTask {
     }
 }
 
-/// The peak that the text of `/proc/self/status` tells, in kB.
+/// Parses the peak in kB from the text of `/proc/self/status`.
 fn peak(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()

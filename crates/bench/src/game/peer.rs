@@ -1,4 +1,4 @@
-//! What a peer must offer to keep a game.
+//! The interface of a peer: [`GamePeer`] describes it, [`GameKeeper`] writes a session, [`GameReader`] reads it.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -10,50 +10,50 @@ use super::values::StateValues;
 use super::workload::NewTurn;
 use crate::peer::{Durability, PeerError};
 
-/// A peer, as the report has it.
+/// A peer, as it appears in the report.
 #[derive(Debug)]
 pub(crate) struct GamePeer {
     /// The name, for `--peer` and `--json`; unique.
     pub(crate) name: &'static str,
-    /// The set-up in a few words, for people.
+    /// The set-up in a few words.
     pub(crate) about: &'static str,
-    /// What a returned save is worth.
+    /// The durability of a save that has returned.
     pub(crate) durability: Durability,
-    /// Makes a new session in an empty directory. Nothing is flushed while it is built.
+    /// Creates a session in an empty directory. Nothing is flushed while it is built.
     pub(crate) create: fn(&Path) -> Result<Box<dyn GameKeeper>, PeerError>,
-    /// Opens a session to play on.
+    /// Opens a session for writing.
     pub(crate) play: fn(&Path) -> Result<Box<dyn GameKeeper>, PeerError>,
-    /// Opens a session to read it.
+    /// Opens a session for reading.
     pub(crate) read: fn(&Path) -> Result<Box<dyn GameReader>, PeerError>,
-    /// Whether it gives text that is looked into later, so that turning it into values is measured, too.
+    /// Whether values are parsed lazily, so that converting them is measured, too.
     pub(crate) lazy: bool,
-    /// Whether resuming gives the state after the last turn, and not that of some turn before.
+    /// Whether resuming returns the state after the last turn, rather than that of an earlier turn.
     pub(crate) resumes_all: bool,
-    /// What the files of a session are, by kind.
+    /// The files of a session, by kind.
     pub(crate) kinds: fn(&Path) -> Vec<(&'static str, PathBuf)>,
 }
 
-/// A session that is played.
+/// A session open for writing.
 pub(crate) trait GameKeeper {
-    /// Saves a turn, as durable as the peer says, and whatever the peer writes now and then.
+    /// Saves a turn with the peer's durability, and performs the peer's periodic writes.
     fn save(&mut self, turn: &NewTurn) -> Result<(), PeerError>;
 
-    /// Takes a snapshot and writes the states; says which files have them, where that is known.
+    /// Takes a snapshot and writes the states; returns the files that hold them, where known.
     fn snapshot(&mut self) -> Result<Vec<PathBuf>, PeerError>;
 
-    /// Ends, with all that was saved on the disk and the states as they are.
+    /// Closes the session, with all saved turns on the disk and the states unchanged.
     fn close(self: Box<Self>) -> Result<(), PeerError>;
 }
 
-/// A session that is read.
+/// A session open for reading.
 pub(crate) trait GameReader {
-    /// The state after the last turn, as the peer finds it.
+    /// Returns the state after the last turn, as the peer finds it.
     fn resume(&mut self) -> Result<LoadedState, PeerError>;
 
-    /// The state after a turn.
+    /// Returns the state after a turn.
     fn jump(&mut self, turn: u64) -> Result<LoadedState, PeerError>;
 
-    /// Reads all turns of a range and their changes, while the state follows.
+    /// Reads all turns of a range with their changes, and updates the state along the way.
     fn replay(
         &mut self,
         turns: RangeInclusive<u64>,
@@ -61,25 +61,25 @@ pub(crate) trait GameReader {
     ) -> Result<(ReplayCounts, LoadedState), PeerError>;
 }
 
-/// What is made of that which is read.
+/// How far the data is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplayDepth {
-    /// What the peer gives, which may be text that is looked into later.
+    /// As the peer returns it, which may be unparsed text.
     AsFound,
-    /// Values that are ready to be used, as the others have them.
+    /// Parsed values, as with the other peers.
     Values,
 }
 
-/// A state as the peer gives it.
+/// A state as the peer returns it.
 pub(crate) enum LoadedState {
-    /// Values that are ready to be used.
+    /// Parsed values.
     Values(Box<StateValues>),
-    /// Text that is looked into where somebody looks.
+    /// Text that is parsed on access.
     Lazy(Box<GameState>),
 }
 
 impl LoadedState {
-    /// The whole state as values.
+    /// Converts the whole state to values.
     pub(crate) fn into_values(self) -> Result<StateValues, PeerError> {
         match self {
             LoadedState::Values(values) => Ok(*values),
@@ -92,19 +92,19 @@ impl LoadedState {
     }
 }
 
-/// What was seen in a replay.
+/// The counts of a replay.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReplayCounts {
-    /// Turns.
+    /// The number of turns.
     pub(crate) turns: u64,
-    /// Changes, not groups of them.
+    /// The number of changes, not of groups.
     pub(crate) changes: u64,
-    /// Bytes in the descriptions of events: a look into every turn.
+    /// The number of bytes in event descriptions, which requires access to every turn.
     pub(crate) words: u64,
 }
 
 impl ReplayCounts {
-    /// Looks at a turn.
+    /// Counts a turn.
     pub(crate) fn turn(&mut self, turn: &Value) {
         self.turns += 1;
         let events = turn.get("events").and_then(Value::as_array);
@@ -115,13 +115,13 @@ impl ReplayCounts {
     }
 }
 
-/// How many turns may pass before the states are written.
+/// The number of turns between two writes of the states.
 pub(crate) const STATES_EVERY: u64 = 25;
-/// How many changes, and how many turns, may come together before a snapshot is taken.
+/// The number of changes, and of turns, between two snapshots.
 pub(crate) const SNAPSHOT_CHANGES: u64 = 500;
 pub(crate) const SNAPSHOT_TURNS: u64 = 100;
 
-/// What the peers other than Everturn write now and then: as often as Everturn does.
+/// The periodic writes of the peers other than Everturn: as often as those of Everturn.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Schedule {
     pub(crate) turn: u64,
@@ -130,7 +130,7 @@ pub(crate) struct Schedule {
     pub(crate) states_turn: u64,
 }
 
-/// What is due after a turn.
+/// The write that is due after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DueWrite {
     Nothing,
@@ -139,7 +139,7 @@ pub(crate) enum DueWrite {
 }
 
 impl Schedule {
-    /// Counts a turn; says what is due.
+    /// Counts a turn; returns the write that is due.
     pub(crate) fn count(&mut self, turn: &NewTurn) -> DueWrite {
         self.turn = turn.number;
         let changes: usize = turn.groups.iter().map(|group| group.deltas.len()).sum();
@@ -153,12 +153,12 @@ impl Schedule {
         }
     }
 
-    /// Notes that the states were written.
+    /// Records that the states were written.
     pub(crate) fn states_written(&mut self) {
         self.states_turn = self.turn;
     }
 
-    /// Notes that a snapshot was taken, and the states with it.
+    /// Records that a snapshot was taken, and the states with it.
     pub(crate) fn snapshot_taken(&mut self) {
         (self.snapshot_turn, self.states_turn, self.changes) = (self.turn, self.turn, 0);
     }

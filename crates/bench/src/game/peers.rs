@@ -1,4 +1,4 @@
-//! The peers: one file each, of the same shape, and their registry.
+//! The peers, one file each and all of the same form, and their registry.
 
 mod document;
 mod everturn;
@@ -7,5 +7,5 @@ mod unflushed;
 
 use super::peer::GamePeer;
 
-/// Everything that is measured, in the order of the report.
+/// All peers, in the order of the report.
 pub(crate) static PEERS: &[GamePeer] = &[everturn::PEER, sqlite::PEER, document::PEER];

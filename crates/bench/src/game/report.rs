@@ -1,4 +1,4 @@
-//! The report: rows with medians, ratios, and whether the targets were met.
+//! [`GameReport`]: rows with medians and ratios, and whether the targets were met.
 
 pub(crate) mod json;
 pub(crate) mod table;
@@ -10,18 +10,18 @@ use crate::machine::Machine;
 use crate::report::summary::micros;
 use crate::stats::median;
 
-/// Everything there is to report.
+/// The complete report.
 #[derive(Debug)]
 pub(crate) struct GameReport {
-    /// Where it was measured.
+    /// The machine of the measurement.
     pub(crate) machine: Machine,
-    /// What was asked for.
+    /// The measurement plan.
     pub(crate) plan: MeasurementPlan,
-    /// What was measured.
+    /// The measurements.
     pub(crate) measured: GameMeasurements,
 }
 
-/// One row, over all its runs.
+/// A row with all its runs.
 #[derive(Debug)]
 pub(crate) struct GameRow<'m> {
     pub(crate) op: GameOp,
@@ -33,14 +33,14 @@ pub(crate) struct GameRow<'m> {
 }
 
 impl GameRow<'_> {
-    /// The p50 of the fastest and of the slowest run.
+    /// Returns the p50 of the fastest and of the slowest run.
     pub(crate) fn span(&self) -> (f64, f64) {
         let p50 = || self.samples.iter().map(|sample| micros(sample.p50));
         (p50().fold(f64::INFINITY, f64::min), p50().fold(0.0, f64::max))
     }
 }
 
-/// The row that the others are compared with.
+/// Returns the row that the others are compared with.
 pub(crate) fn baseline(op: GameOp) -> &'static str {
     match op {
         GameOp::Jump | GameOp::Resume | GameOp::Replay | GameOp::Save => "sqlite",
@@ -49,7 +49,7 @@ pub(crate) fn baseline(op: GameOp) -> &'static str {
 }
 
 impl GameReport {
-    /// All rows, by operation, size and name.
+    /// Returns all rows, by operation, size and name.
     pub(crate) fn rows(&self) -> impl Iterator<Item = GameRow<'_>> {
         self.measured.samples.iter().map(|((op, size, name), samples)| GameRow {
             op: *op,
@@ -61,19 +61,19 @@ impl GameReport {
         })
     }
 
-    /// The p50 of a row, in microseconds, if it was measured.
+    /// Returns the p50 of a row in microseconds, if it was measured.
     pub(crate) fn p50(&self, op: GameOp, size: u32, name: &str) -> Option<f64> {
         self.rows()
             .find(|row| row.op == op && row.size == size && row.name == name)
             .map(|row| row.p50_us)
     }
 
-    /// How a row stands to the one that it is compared with, if that was measured.
+    /// Returns the ratio of a row to its baseline, if that was measured.
     pub(crate) fn ratio(&self, row: &GameRow<'_>) -> Option<f64> {
         Some(row.p50_us / self.p50(row.op, row.size, baseline(row.op))?)
     }
 
-    /// The most memory that an operation had, in kB.
+    /// Returns the peak memory of an operation, in kB.
     pub(crate) fn peak(&self, op: GameOp, size: u32, peer: &str) -> Option<u64> {
         let is_it = |peak: &&super::memory::MemoryPeak| {
             peak.op == op && peak.size == size && peak.peer == peer
@@ -89,7 +89,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::game::memory::MemoryPeak;
 
-    /// A report of these rows: operation, size, name, p50 of each run in microseconds.
+    /// Returns a report with these rows: operation, size, name, p50 of each run in microseconds.
     pub(crate) fn report(rows: &[(GameOp, u32, &str, &[u64])]) -> GameReport {
         let machine = Machine {
             cores: Some(2),

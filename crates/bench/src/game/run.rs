@@ -1,4 +1,4 @@
-//! The measuring: sessions built once, then every row in turn, as often as asked.
+//! Runs the measurements: sessions are built once, then every row is measured in turn.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,20 +17,20 @@ use crate::peer::PeerError;
 use crate::stats::percentile;
 use crate::workload::SEED;
 
-/// How many turns a replay reads.
+/// The number of turns that a replay reads.
 pub(crate) const REPLAY_TURNS: u64 = 1000;
 /// How many turns the state files are behind when a session is resumed.
 pub(crate) const BEHIND: u32 = 12;
-/// How many turns a session has beyond its size, so that the last files of its logs, which take a hundred, are
+/// The number of turns beyond the size of a session, so that the last files of its logs, which hold a hundred, are
 /// neither new nor full.
 pub(crate) const MORE: u32 = 40;
-/// How many times each thing is done in one run.
+/// How often each operation is done in one run.
 pub(crate) const JUMPS: u32 = 50;
 pub(crate) const RESUMES: u32 = 20;
 pub(crate) const REPLAYS: u32 = 3;
 pub(crate) const SAVES: u32 = 100;
 pub(crate) const SNAPSHOTS: u32 = 5;
-/// How many turns are checked to have the same state with every peer.
+/// The number of turns at which the states of all peers are compared.
 const CHECKED: u32 = 5;
 
 /// What is done with a session.
@@ -49,7 +49,7 @@ pub(crate) enum GameOp {
 }
 
 impl GameOp {
-    /// All of them, in the order of the report.
+    /// All operations, in the order of the report.
     pub(crate) const ALL: [GameOp; 5] =
         [GameOp::Jump, GameOp::Resume, GameOp::Replay, GameOp::Save, GameOp::Snapshot];
 
@@ -65,27 +65,27 @@ impl GameOp {
     }
 }
 
-/// How long one thing took in one run.
+/// The times of an operation in one run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GameSample {
-    /// Half of them took no longer.
+    /// The 50th percentile.
     pub(crate) p50: Duration,
-    /// 99 of 100 took no longer.
+    /// The 99th percentile.
     pub(crate) p99: Duration,
 }
 
 impl GameSample {
-    /// Sums up what was done in one run.
+    /// Summarizes the times of one run.
     pub(crate) fn of(mut times: Vec<Duration>) -> GameSample {
         times.sort_unstable();
         GameSample { p50: percentile(&times, 50), p99: percentile(&times, 99) }
     }
 }
 
-/// What a row of the report is about: an operation, the size of the session, the row's name.
+/// The key of a row: operation, session size, name.
 pub(crate) type RowKey = (GameOp, u32, String);
 
-/// How much a kind of file takes up.
+/// The disk usage of a kind of file.
 #[derive(Debug)]
 pub(crate) struct FileUsage {
     pub(crate) size: u32,
@@ -95,7 +95,7 @@ pub(crate) struct FileUsage {
     pub(crate) bytes: u64,
 }
 
-/// How long it took to build a session.
+/// The time it took to build a session.
 #[derive(Debug)]
 pub(crate) struct BuildTime {
     pub(crate) size: u32,
@@ -103,7 +103,7 @@ pub(crate) struct BuildTime {
     pub(crate) seconds: f64,
 }
 
-/// Everything that was measured.
+/// All measurements.
 #[derive(Debug, Default)]
 pub(crate) struct GameMeasurements {
     pub(crate) built: Vec<BuildTime>,
@@ -119,7 +119,7 @@ impl GameMeasurements {
     }
 }
 
-/// What is to be measured.
+/// The plan of the measurements.
 #[derive(Debug)]
 pub(crate) struct MeasurementPlan {
     pub(crate) runs: u32,
@@ -128,7 +128,7 @@ pub(crate) struct MeasurementPlan {
     pub(crate) peers: Vec<&'static GamePeer>,
 }
 
-/// Why there is no result.
+/// An error of a measurement.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum GameRunError {
@@ -137,29 +137,29 @@ pub(crate) enum GameRunError {
     Peer {
         /// The peer.
         peer: &'static str,
-        /// What it was doing.
+        /// The operation.
         what: &'static str,
         /// The size of the session.
         size: u32,
-        /// Why.
+        /// The cause.
         source: PeerError,
     },
-    /// Two peers do not have the same session.
+    /// Two peers have different sessions.
     #[error("{peer} does not have the same {what} as the first peer, in a session of {size} turns")]
     Differs {
         /// The peer.
         peer: &'static str,
-        /// What is not the same.
+        /// The difference.
         what: String,
         /// The size of the session.
         size: u32,
     },
-    /// The directory for the sessions could not be made.
+    /// The directory for the sessions could not be created.
     #[error("cannot make a temporary directory in {dir}")]
     Directory {
-        /// The directory that was to hold it.
+        /// The parent directory.
         dir: String,
-        /// What happened.
+        /// The cause.
         source: io::Error,
     },
     /// The progress text could not be written.
@@ -175,7 +175,7 @@ pub(crate) struct BenchSession {
 }
 
 impl BenchSession {
-    /// Says where an error happened.
+    /// Converts an error of the peer, with its operation.
     pub(crate) fn failed(&self, what: &'static str) -> impl Fn(PeerError) -> GameRunError {
         let (peer, size) = (self.peer.name, self.size);
         move |source| GameRunError::Peer { peer, what, size, source }
@@ -186,7 +186,7 @@ impl BenchSession {
         self.size + MORE
     }
 
-    /// The turns that a replay reads: those in the middle.
+    /// Returns the turns that a replay reads: those in the middle.
     fn replayed(&self) -> RangeInclusive<u64> {
         let size = u64::from(self.size);
         let turns = size.min(REPLAY_TURNS);
@@ -195,7 +195,7 @@ impl BenchSession {
     }
 }
 
-/// Builds all sessions in `dir`, and measures what `plan` says.
+/// Builds all sessions in `dir`, and performs the measurements of `plan`.
 pub(crate) fn measure(
     plan: &MeasurementPlan,
     dir: &Path,
@@ -231,7 +231,7 @@ pub(crate) fn measure(
                 read(op, site, run, &mut measured).map_err(site.failed(op.name()))?;
             }
         }
-        // Each round starts with another one, so that none is always the first.
+        // Each round starts with another session, so that none is always first.
         sites.rotate_left(1);
     }
     sites.sort_by_key(|site| site.size);
@@ -260,16 +260,16 @@ fn build(site: &BenchSession) -> Result<(), PeerError> {
     keeper.close()
 }
 
-/// A turn of the session, the same in every run of the program.
+/// Returns a pseudo-random turn of the session, the same in every run of the program.
 fn random_turn(size: u32, count: u32, salt: u32) -> u64 {
-    // A multiplicative mix, twice: plenty for choosing turns.
+    // A multiplicative mix, twice: good enough for choosing turns.
     let seed = SEED ^ (u64::from(salt) << 32) ^ u64::from(count);
     let mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     1 + (mixed >> 17) % u64::from(size)
 }
 
-/// Makes sure that all peers tell the same story.
+/// Verifies that all peers have the same turns and states.
 fn check(sites: &[BenchSession]) -> Result<(), GameRunError> {
     for site in sites {
         let Some(first) = sites.iter().find(|first| first.size == site.size) else { continue };
@@ -303,7 +303,7 @@ fn check(sites: &[BenchSession]) -> Result<(), GameRunError> {
     Ok(())
 }
 
-/// Times `work` several times; what it returns is dropped after the clock has stopped.
+/// Times `work` several times; its results are dropped after the clock has stopped.
 fn timed<T>(
     times: u32,
     mut work: impl FnMut(u32) -> Result<T, PeerError>,
@@ -318,7 +318,7 @@ fn timed<T>(
     Ok(taken)
 }
 
-/// Measures one reading operation of a site; those that write come later.
+/// Measures one reading operation of a session; writing is measured later.
 fn read(
     op: GameOp,
     site: &BenchSession,
@@ -380,7 +380,7 @@ fn read(
     Ok(())
 }
 
-/// What the files of a site take up.
+/// Returns the disk usage of a session's files.
 fn sizes(site: &BenchSession) -> Result<Vec<FileUsage>, PeerError> {
     let mut kinds = Vec::new();
     for (kind, place) in (site.peer.kinds)(&site.dir) {

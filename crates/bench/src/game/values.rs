@@ -1,4 +1,4 @@
-//! States as `serde_json` values, and changes applied to them: the ordinary way to do it.
+//! States as `serde_json` values, and changes applied to them, in the straightforward way.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
@@ -16,7 +16,7 @@ pub(crate) struct StateValues {
     pub(crate) scene: Value,
 }
 
-/// A line of the log of changes.
+/// A line of the change log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ChangeGroup {
@@ -28,7 +28,7 @@ pub(crate) struct ChangeGroup {
     pub(crate) deltas: Vec<ValueChange>,
 }
 
-/// One change. What was there before is written, and left alone by those who only go forward.
+/// One change. The old value is written, but not used when replaying forward.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ValueChange {
     pub(crate) op: String,
@@ -39,7 +39,7 @@ pub(crate) struct ValueChange {
 }
 
 impl ValueChange {
-    /// A change at a dotted path.
+    /// Creates a change at a dotted path.
     pub(crate) fn new(op: &str, path: &str, value: Value) -> ValueChange {
         ValueChange { op: op.to_owned(), path: Value::from(path), value, previous: None }
     }
@@ -48,7 +48,7 @@ impl ValueChange {
         PeerError::Session(format!("{} at {} cannot be done", self.op, self.path))
     }
 
-    /// Carries the change out; says what was there before.
+    /// Applies the change; returns the old value.
     fn apply(&mut self, state: &mut Value) -> Result<Option<Value>, PeerError> {
         let value = std::mem::take(&mut self.value);
         let Some(path) = self.path.as_str() else {
@@ -98,7 +98,7 @@ impl StateValues {
         group.deltas.iter_mut().try_for_each(|change| change.apply(part).map(drop))
     }
 
-    /// Applies a group that is to be written; what was there before is noted in it.
+    /// Applies a group that is to be written; the old values are stored in it.
     pub(crate) fn apply_noting(&mut self, group: &mut ChangeGroup) -> Result<(), PeerError> {
         let part = self.part(&group.scope);
         for change in &mut group.deltas {
@@ -111,7 +111,7 @@ impl StateValues {
 }
 
 impl StateValues {
-    /// Without the time at which a file was written, which is no part of a state.
+    /// Removes the write time of the file, which is not part of a state.
     pub(crate) fn unstamped(mut self) -> StateValues {
         for part in [&mut self.world, &mut self.player] {
             part.as_object_mut().map(|part| part.shift_remove("lastUpdated"));

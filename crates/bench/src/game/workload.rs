@@ -1,4 +1,4 @@
-//! The game that every peer keeps: the same worlds, turns and changes on every machine and in every run.
+//! The game that every peer stores: the same world, turns and changes on every machine and in every run.
 
 use everturn::game::TurnInput;
 use serde_json::{Map, Value, json};
@@ -7,13 +7,13 @@ use super::values::{ChangeGroup, StateValues, ValueChange};
 use crate::peer::PeerError;
 use crate::workload::WordStream;
 
-/// The id of the session.
+/// The session ID.
 pub(crate) const SESSION: &str = "session-bench";
-/// How the session appears in the ids of its events and changes.
+/// The short session name in the IDs of events and changes.
 const SHORT: &str = "bench";
 
 const SCENE: &str = "scene-001";
-/// Characters, places and quests with the fields that the layout's description gives them.
+/// Characters, places and quests with the fields of the format's specification.
 const NPCS: u32 = 520;
 const PLACES: u32 = 120;
 const QUESTS: u32 = 40;
@@ -22,21 +22,21 @@ const PLACE_TEXT: usize = 250;
 const ITEMS: u32 = 128;
 const SCENE_TEXT: usize = 1000;
 
-/// How many events a turn has, and how long their descriptions are.
+/// The number of events per turn, and the length of their descriptions.
 const EVENTS_PER_TURN: u32 = 2;
 const EVENT_TEXT: usize = 510;
 
-/// How long the values of changes are.
+/// The length of changed values.
 const CHANGE_TEXT: usize = 75;
 
-/// How many changes a turn makes.
+/// The number of changes per turn.
 pub(crate) const CHANGES_PER_TURN: usize = 6;
 
-/// When the first turn is, in milliseconds.
+/// The time of the first turn, in milliseconds.
 const START: i64 = 1_767_225_600_000;
 const SECOND: i64 = 1000;
 
-/// About `size` bytes of words that belong to `kind` and `number`.
+/// Returns about `size` bytes of words that depend on `kind` and `number`.
 fn text(kind: u32, number: u32, size: usize) -> String {
     let mut words = WordStream::new(kind, number);
     let mut text = String::with_capacity(size + 10);
@@ -48,7 +48,7 @@ fn text(kind: u32, number: u32, size: usize) -> String {
     text
 }
 
-/// The state before the first turn.
+/// Returns the state before the first turn.
 pub(crate) fn start() -> StateValues {
     let table = |name: &str, count: u32, entry: &dyn Fn(u32) -> Value| -> Map<String, Value> {
         (0..count).map(|number| (format!("{name}-{number:03}"), entry(number))).collect()
@@ -103,20 +103,20 @@ pub(crate) fn start() -> StateValues {
     }
 }
 
-/// A turn, made before any clock runs.
+/// A turn, created before the clock starts.
 pub(crate) struct NewTurn {
     /// Its number.
     pub(crate) number: u64,
-    /// As Everturn takes it.
+    /// The input for Everturn.
     pub(crate) input: TurnInput,
-    /// The line that the others store.
+    /// The line that the other peers store.
     pub(crate) line: Value,
-    /// The changes that the others store.
+    /// The changes that the other peers store.
     pub(crate) groups: Vec<ChangeGroup>,
 }
 
 impl NewTurn {
-    /// The turn of that number; the first one begins the scene.
+    /// Creates the turn with this number; the first one starts the scene.
     pub(crate) fn new(number: u32) -> Result<NewTurn, PeerError> {
         let time = START + i64::from(number) * 30 * SECOND;
         let events: Vec<Value> = (1..=EVENTS_PER_TURN).map(|place| event(number, place)).collect();
@@ -160,8 +160,8 @@ fn event(number: u32, place: u32) -> Value {
     json!({"type": kind, "target": format!("npc-{:03}", number % NPCS), "description": description})
 }
 
-/// The changes of a turn by scope. Whatever is pushed is pulled again some turns later, so that no
-/// list grows with the session.
+/// Returns the changes of a turn by scope. Every pushed item is pulled again some turns later, so that no list grows
+/// with the session.
 fn groups(number: u32) -> Vec<(&'static str, Vec<ValueChange>)> {
     let npc = |shift: u32| format!("npcs.npc-{:03}", (number * 7 + shift) % NPCS);
     let notes = format!("quests.quest-{:03}.notes", number % QUESTS);

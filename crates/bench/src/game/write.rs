@@ -1,4 +1,4 @@
-//! What is measured by writing: saves, snapshots, and the plain files that a snapshot is held against.
+//! Measures writes: saves, snapshots, and the plain files that a snapshot is compared with.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,14 +13,14 @@ use super::workload::NewTurn;
 use crate::files;
 use crate::peer::PeerError;
 
-/// The row of the files that a snapshot of Everturn writes, each written and flushed by itself.
+/// The row of the files that an Everturn snapshot writes, each written and flushed separately.
 pub(crate) const PLAIN: &str = "plain-files";
 
-/// How often the sessions take turns in one run. Disks change their speed from second to second, so that those which are
-/// compared must be written at almost the same time.
+/// The number of rounds in a run, in each of which all sessions are written. The speed of disks varies from second to
+/// second, so sessions that are compared must be written at almost the same time.
 const ROUNDS: u32 = 5;
 
-/// Plays on in every session, in turn, as often as `plan` says.
+/// Writes to every session in turn, as often as `plan` says.
 pub(super) fn measure(
     plan: &MeasurementPlan,
     sites: &[BenchSession],
@@ -94,7 +94,7 @@ fn snapshot(keeper: &mut dyn GameKeeper) -> Result<(Vec<PathBuf>, Duration), Pee
     Ok((written, start.elapsed()))
 }
 
-/// Writes the same bytes as plain files, each safe before the next one.
+/// Writes the same bytes as plain files, each durable before the next one.
 fn write_plainly(written: &[PathBuf], home: &Path) -> Result<Duration, PeerError> {
     let dir = home.join(PLAIN);
     files::create_dir(&dir)?;

@@ -1,4 +1,4 @@
-//! Everturn itself: turns and deltas in two plain files per session, each turn one commit.
+//! The peer for Everturn itself: turns and deltas in two plain files per session, one commit per turn.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! fjall: a keyspace of turns and a keyspace of deltas, one atomic batch for each save.
 //!
-//! Keys sort by session and turn: the memory table and the journal take them in any order.
+//! Keys sort by session and turn: the memory table and the journal accept them in any order.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Plain files: appended with one write call, then flushed with fdatasync.
 //!
-//! These rows are what the disk allows. They promise less than the others: a power cut during a save
-//! may leave half a turn behind.
+//! These rows show the limit of the disk. They guarantee less than the others: a power cut during a save may leave a
+//! partial turn.
 
 use std::fs::File;
 use std::io::Write;
@@ -57,7 +57,7 @@ pub(super) const ROWS: &[PeerRow] = &[
     },
 ];
 
-/// Where a saver puts records and deltas.
+/// The files that a saver writes records and deltas to.
 #[derive(Clone, Copy)]
 enum FileCount {
     One,
@@ -98,7 +98,7 @@ impl StorePeer for RawPeer {
     }
 }
 
-/// A file and the bytes that its next write will append.
+/// A file, and the bytes that its next write appends.
 struct RawLog {
     path: PathBuf,
     file: File,

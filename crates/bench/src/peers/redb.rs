@@ -51,7 +51,7 @@ const FILE: &str = "bench.redb";
 const TURNS: TableDefinition<u64, &[u8]> = TableDefinition::new("turns");
 const DELTAS: TableDefinition<u64, &[u8]> = TableDefinition::new("deltas");
 
-/// Where each turn is, if turns are ordered by arrival.
+/// Maps each turn to its position, if turns are ordered by arrival.
 const PLACES: TableDefinition<u64, u64> = TableDefinition::new("places");
 
 #[derive(Clone)]
@@ -60,7 +60,7 @@ struct RedbPeer {
     order: TableOrder,
 }
 
-/// Brings the many error types of redb together.
+/// Converts the many error types of redb.
 fn refused(error: impl Into<redb::Error>) -> PeerError {
     PeerError::Redb(Box::new(error.into()))
 }

@@ -1,7 +1,7 @@
 //! SQLite in WAL mode: a table of turns and a table of deltas, one transaction for each save.
 //!
-//! Locking stays as it is by default, because other processes may read an
-//! Everturn root as well; all else that is not set here is SQLite's default, too.
+//! The locking mode stays the default, because other processes may also read an Everturn root; all other settings that
+//! are not set here are SQLite's defaults, too.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,14 +80,14 @@ pub(super) const ROWS: &[PeerRow] = &[
 
 const FILE: &str = "bench.sqlite";
 
-/// Long enough that no connection gives up while the others have their turn.
+/// Long enough that no connection times out while it waits for the others.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(300);
 
 const TURNS_BY_SESSION: &str =
     "CREATE TABLE turns (key INTEGER PRIMARY KEY, record BLOB NOT NULL) STRICT";
 const TURNS_BY_ARRIVAL: &str = "CREATE TABLE turns \
      (id INTEGER PRIMARY KEY, key INTEGER NOT NULL UNIQUE, record BLOB NOT NULL) STRICT";
-/// The key is made of the row id of the turn and the place in it.
+/// The key combines the row ID of the turn and the position in it.
 const DELTAS: &str = "CREATE TABLE deltas (key INTEGER PRIMARY KEY, record BLOB NOT NULL) STRICT";
 const INSERT_TURN: &str = "INSERT INTO turns (key, record) VALUES (?1, ?2)";
 const INSERT_DELTA: &str = "INSERT INTO deltas (key, record) VALUES (?1, ?2)";

@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use crate::peer::Durability;
 use crate::workload::{DELTA_BYTES, DELTAS_PER_TURN, SAVE_BYTES, SEED, TURN_BYTES};
 
-/// The fields of the document, for people.
+/// The fields of the document, described for `--help`.
 pub(crate) const SHAPE: &str = "\
 The document that --json prints:
   benchmark            \"save\"
@@ -23,7 +23,7 @@ The document that --json prints:
                        bytes_on_disk (of the closed store, holes left out),
                        samples[] (each run: p50_us, p99_us, turns_per_second)";
 
-/// The document for `report`.
+/// Returns the document for `report`.
 pub(crate) fn document(report: &SaveReport) -> Value {
     json!({
         "benchmark": "save",
@@ -40,7 +40,7 @@ pub(crate) fn document(report: &SaveReport) -> Value {
     })
 }
 
-/// The machine.
+/// Returns the machine as JSON.
 pub(crate) fn machine(machine: &Machine) -> Value {
     json!({
         "cores": machine.cores,

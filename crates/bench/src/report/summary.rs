@@ -1,4 +1,4 @@
-//! From samples to one line per row: medians, ratios, and the best of each family.
+//! Summarizes samples: medians, ratios, and the best row of each family.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use crate::peer::{PeerRow, Scenario};
 use crate::run::SaveSample;
 use crate::stats::median;
 
-/// Everything there is to report.
+/// The complete report.
 #[derive(Debug)]
 pub(crate) struct SaveReport {
-    /// Where it was measured.
+    /// The machine of the measurement.
     pub(crate) machine: Machine,
-    /// How often each row was run.
+    /// The number of runs of each row.
     pub(crate) runs: u32,
-    /// What was measured; a scenario without rows is absent.
+    /// The measured scenarios; a scenario without rows is absent.
     pub(crate) scenarios: Vec<ScenarioReport>,
 }
 
@@ -23,14 +23,14 @@ pub(crate) struct SaveReport {
 pub(crate) struct ScenarioReport {
     /// The scenario.
     pub(crate) scenario: Scenario,
-    /// How many turns all sessions together saved in each run.
+    /// The number of turns that all sessions together saved in each run.
     pub(crate) turns_per_run: usize,
     /// The rows, in the order of the registry.
     pub(crate) rows: Vec<RowSummary>,
 }
 
 impl ScenarioReport {
-    /// How `row` stands to the row that the others are compared with, if that was measured.
+    /// Returns the ratios of `row` to the baseline, if that was measured.
     pub(crate) fn ratios(&self, row: &RowSummary) -> Option<Ratios> {
         let baseline = self.rows.iter().find(|r| r.row.name == self.scenario.baseline())?;
         Some(Ratios {
@@ -39,7 +39,7 @@ impl ScenarioReport {
         })
     }
 
-    /// The fastest row of each family that has several, by turns per second.
+    /// Returns the fastest row of each family that has several, by turns per second.
     pub(crate) fn best_of_families(&self) -> Vec<&RowSummary> {
         let mut best: Vec<(&RowSummary, usize)> = Vec::new();
         for row in &self.rows {
@@ -60,16 +60,16 @@ impl ScenarioReport {
 /// A row divided by the baseline.
 #[derive(Debug)]
 pub(crate) struct Ratios {
-    /// Of the median latency: below 1 is faster than the baseline.
+    /// The ratio of the median latency: below 1 is faster than the baseline.
     pub(crate) p50: f64,
-    /// Of the turns per second: above 1 is faster than the baseline.
+    /// The ratio of the turns per second: above 1 is faster than the baseline.
     pub(crate) turns_per_second: f64,
 }
 
 /// One row: medians over its runs.
 #[derive(Debug)]
 pub(crate) struct RowSummary {
-    /// What was measured.
+    /// The row that was measured.
     pub(crate) row: &'static PeerRow,
     /// The median of the runs' p50, in microseconds.
     pub(crate) p50_us: f64,
@@ -77,16 +77,16 @@ pub(crate) struct RowSummary {
     pub(crate) p99_us: f64,
     /// The median of the runs' turns per second.
     pub(crate) turns_per_second: f64,
-    /// The median of the runs' flushes for each turn, where they are counted.
+    /// The median of the runs' flushes per turn, where they are counted.
     pub(crate) flushes_per_turn: Option<f64>,
-    /// The most that a closed store took up on the disk.
+    /// The maximum disk usage of a closed store.
     pub(crate) bytes_on_disk: u64,
-    /// The runs, in the order in which they were made.
+    /// The runs, in order.
     pub(crate) samples: Vec<SaveSample>,
 }
 
 impl RowSummary {
-    /// Sums up the runs of `row`.
+    /// Summarizes the runs of `row`.
     pub(crate) fn new(row: &'static PeerRow, samples: Vec<SaveSample>) -> RowSummary {
         let flushes: Option<Vec<f64>> = samples.iter().map(|run| run.flushes_per_turn).collect();
         RowSummary {
@@ -101,7 +101,7 @@ impl RowSummary {
     }
 }
 
-/// A duration in microseconds.
+/// Returns a duration in microseconds.
 pub(crate) fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
@@ -111,7 +111,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::peers::ROWS;
 
-    /// A row as if measured: `p50` microseconds and turns per second, one for each run.
+    /// Returns a row with these results: `p50` microseconds and turns per second for each run.
     pub(crate) fn summary(name: &str, runs: &[(u64, f64)]) -> RowSummary {
         let row = ROWS.iter().copied().flatten().find(|row| row.name == name).unwrap();
         let sample = |&(p50, turns_per_second): &(u64, f64)| SaveSample {
@@ -124,7 +124,7 @@ pub(crate) mod tests {
         RowSummary::new(row, runs.iter().map(sample).collect())
     }
 
-    /// A report of the given rows, all of `scenario`.
+    /// Returns a report with the given rows, all of `scenario`.
     pub(crate) fn report(scenario: Scenario, rows: Vec<RowSummary>) -> SaveReport {
         let machine = Machine {
             cores: Some(2),

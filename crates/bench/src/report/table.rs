@@ -1,4 +1,4 @@
-//! The report as tables for people.
+//! The report as text tables.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ pub(crate) fn write(report: &SaveReport, out: &mut dyn Write) -> io::Result<()> 
     report.scenarios.iter().try_for_each(|scenario| write_scenario(scenario, out))
 }
 
-/// The machine in one line.
+/// Formats the machine on one line.
 pub(crate) fn machine(machine: &Machine) -> String {
     let cores = machine.cores.map_or_else(|| "unknown".to_owned(), |cores| cores.to_string());
     let known = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".to_owned());

@@ -1,4 +1,4 @@
-//! What queries mean, as data.
+//! Tests of the query parser.
 
 use super::*;
 

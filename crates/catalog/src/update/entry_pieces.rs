@@ -1,4 +1,4 @@
-//! Entries on their way into the index: cut into pieces, and never too many at once.
+//! Splits entries into [`EntryPiece`]s for the index; [`ByteBudget`] limits how many wait at once.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -9,17 +9,17 @@ use tantivy::schema::{Field, OwnedValue};
 
 use crate::index::{IndexFields, UNKNOWN_TIME};
 
-/// Longer texts are cut, in bytes, and so much stands in two pieces, so that phrases are found across the cut.
+/// The maximum size of a piece in bytes, and the overlap of two pieces, so that phrases are found across a cut.
 const LONGEST: usize = 256 << 10;
 const OVERLAP: usize = 512;
 
-/// How many bytes of text may wait to be split into words.
+/// The number of bytes of text that may wait to be split into words.
 const WAITING: usize = 8 << 20;
 
-/// When no more of it waits, more may come.
+/// Waiting threads continue when the queue is down to this size.
 const ENOUGH: usize = WAITING / 2;
 
-/// A text in pieces that are not too long, cut between words where there are any.
+/// Splits a text into pieces of limited size, between words if possible.
 pub(crate) fn split_pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -33,7 +33,7 @@ pub(crate) fn split_pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// A place before `most` where a text may be cut.
+/// Returns a position before `most` where a text may be cut.
 fn boundary(text: &str, most: usize) -> usize {
     let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let start = end.saturating_sub(OVERLAP);
@@ -45,12 +45,12 @@ fn boundary(text: &str, most: usize) -> usize {
     }
 }
 
-/// Counts the bytes that wait; whoever adds more has to wait as well.
+/// Counts the waiting bytes, and blocks threads that would add too many.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ByteBudget(Arc<(Mutex<usize>, Condvar)>);
 
 impl ByteBudget {
-    /// Waits until there is room for so many bytes.
+    /// Waits until there is room for this many bytes.
     fn reserve(&self, bytes: usize) -> BudgetGuard {
         let (waiting, freed) = &*self.0;
         let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +62,7 @@ impl ByteBudget {
     }
 }
 
-/// Room that is given back when its piece is done.
+/// Reserved room, released when its piece is done.
 #[derive(Debug)]
 struct BudgetGuard {
     room: ByteBudget,
@@ -75,18 +75,18 @@ impl Drop for BudgetGuard {
         let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let before = *waiting;
         *waiting -= self.bytes;
-        // Whoever waits is woken when there is room for many, not for each.
+        // Waiting threads are woken when there is room for many pieces, not for each one.
         if before > ENOUGH && *waiting <= ENOUGH {
             freed.notify_all();
         }
     }
 }
 
-/// A piece of an entry, as the index wants it.
+/// A piece of an entry, as a document of the index.
 #[derive(Debug)]
 pub(crate) struct EntryPiece {
     values: Vec<(Field, OwnedValue)>,
-    /// Where the parts of words go that are in the text, which is the first value.
+    /// The field for the parts of words in the text, which is the first value.
     parts: Field,
     _taken: BudgetGuard,
 }
@@ -123,7 +123,7 @@ impl Document for EntryPiece {
     }
 }
 
-/// The fields of a piece with their values; the text has two.
+/// Iterates over the fields of a piece and their values; the text is used for two fields.
 pub(crate) struct PieceValues<'a> {
     text: Option<(Field, &'a OwnedValue)>,
     rest: std::slice::Iter<'a, (Field, OwnedValue)>,

@@ -1,5 +1,5 @@
-//! Which segments of the index become one: only small ones, so that merging needs little memory, and those of which
-//! most was deleted.
+//! The merge policy of the index: merges only small segments, so that merging needs little memory, and segments most
+//! of whose documents were deleted.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use tantivy::merge_policy::{MergeCandidate, MergePolicy};
 
 use crate::catalog_dir::FileStamp;
 
-/// Segments of fewer bytes are small.
+/// Segments below this size in bytes are small.
 const SMALL: u64 = 6 << 20;
 
-/// So many small ones become one.
+/// The number of small segments that are merged into one.
 const MANY: usize = 8;
 
 #[derive(Debug)]

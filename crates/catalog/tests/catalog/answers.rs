@@ -1,4 +1,4 @@
-//! What is found, and how it is ordered, in sessions of every layout.
+//! Search results and their order, in sessions of every format.
 
 use everturn_catalog::{
     Catalog, Query, SessionSource, SortOrder, SummaryDetail, hit_branch, hit_entry, open_session,
@@ -107,7 +107,7 @@ fn a_session_is_meant_by_its_path_however_that_is_written() {
 #[test]
 fn of_one_second_the_last_comes_first() {
     let world = World::new();
-    // The entries of this layout have no times of their own.
+    // The entries of this format have no times of their own.
     let texts: Vec<String> = (1..=200).map(|number| format!("dragon {number}")).collect();
     world.session("codelia", "tale", &texts.iter().map(String::as_str).collect::<Vec<_>>());
     let (mut catalog, sources) = (world.catalog(), world.sources());
@@ -210,7 +210,7 @@ fn names_in_humps_are_found_by_their_parts() {
     check("HttpRequest", &[1]);
     check("-HttpRequest request", &[2]);
     check("JsonRequest", &[2]);
-    // A phrase is made of whole words.
+    // A phrase consists of whole words.
     check("\"of GitHub\"", &[1]);
     check("\"of git\"", &[]);
 }
@@ -231,7 +231,7 @@ fn typos_are_forgiven_only_when_nothing_fits() {
     assert_eq!(ask("dargon"), (2, true));
     assert_eq!(ask("dargon sleeps"), (1, true));
     assert_eq!(ask("xyzzyx"), (0, false));
-    // Both are words, only not of one entry.
+    // Both words occur, but not in one entry.
     assert_eq!(ask("dragon rides"), (0, false));
 }
 
@@ -278,7 +278,7 @@ fn without_a_place_for_it_the_answers_are_the_same() {
         ["tale 2: The old tower falls."]
     );
     assert_eq!(none.take_notes(), Vec::<String>::new());
-    // A file where the directory should be is as good as a disk that cannot be written.
+    // A file in place of the directory has the effect of an unwritable disk.
     std::fs::write(world.cache(), "in the way").unwrap();
     let (found, notes) = world.find("dragon");
     assert_eq!(found, ["tale 1: The dragon sleeps."]);

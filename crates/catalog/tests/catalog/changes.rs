@@ -1,4 +1,4 @@
-//! What has changed is read again, and nothing else.
+//! Only changed sessions are read again.
 
 use everturn::format::Transition;
 use everturn_catalog::{Catalog, SummaryDetail, UpdateReport};
@@ -68,7 +68,7 @@ fn a_log_that_was_rewritten_is_read_anew() {
     world.update();
     let log = world.root().join(place.path.as_str());
     let text = std::fs::read_to_string(&log).unwrap();
-    // Longer, in the same file, and not what it was.
+    // Longer, in the same file, with different content.
     std::fs::write(&log, text.replace("alpha", "gamma and more")).unwrap();
     world.check("alpha", &[]);
     world.check("gamma", &["one 1: gamma and more"]);
@@ -103,7 +103,7 @@ fn several_roots_share_one_index_and_those_that_vanish_are_forgotten() {
         catalog.update(&sources, &sessions, later(), &mut |_| {})
     };
     assert_eq!(read(&update(&[&one, &two])), (2, 0));
-    // Another root in the index is neither lost nor found.
+    // Another root in the index is neither lost nor searched.
     one.check("dragon", &["tale 1: The dragon sleeps."]);
     assert_eq!(read(&update(&[&one, &two])), (0, 0));
     drop(two);
@@ -128,7 +128,7 @@ fn a_list_opens_no_files_of_sessions_that_did_not_change() {
     };
     let fresh = list();
     assert_eq!(list(), fresh);
-    // The summary that is kept says something else; what is listed shows that it was not read again.
+    // The cached summary differs from the file; the list shows that the file was not read again.
     let meta = world.root().join(place.path.as_str()).join("session.meta.json");
     let kept = std::fs::read_dir(world.cache()).unwrap().count();
     assert_eq!(kept, 2);

@@ -1,4 +1,4 @@
-//! Every file of the catalog, damaged in every way: the answers stay the same.
+//! Damages every file of the catalog in every way; the results stay the same.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ fn a_file_that_is_cut_flipped_emptied_or_gone_changes_no_answer() {
                 None => fs::remove_file(world.cache().join(name)).unwrap(),
             }
             assert_eq!(answers(&world), expect, "{} as {way:?}", name.display());
-            // The next one has nothing to mend.
+            // The next update has nothing to repair.
             let updated = world.update();
             assert_eq!((updated.read, updated.rebuilt), (0, None), "{}", name.display());
             damages += 1;
@@ -138,7 +138,7 @@ fn a_damaged_index_that_may_not_be_mended_is_passed_over() {
     for file in files(&world.cache().join("index")) {
         fs::write(file, "garbage").unwrap();
     }
-    // Nobody updates: the sessions themselves are read, and what is there is left alone.
+    // Without an update the sessions themselves are read, and existing files are left alone.
     let (mut catalog, sources) = (world.catalog(), world.sources());
     let sessions = catalog.sessions(&sources, everturn_catalog::SummaryDetail::All, later());
     let query = everturn_catalog::Query::parse("dragon", crate::support::at(0)).unwrap();

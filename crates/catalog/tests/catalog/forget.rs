@@ -1,4 +1,4 @@
-//! What sessions no longer say is not in the catalog either.
+//! Text that was removed from sessions is removed from the catalog, too.
 
 use std::fs;
 
@@ -7,12 +7,12 @@ use everturn_catalog::{ClearedCatalog, SummaryDetail};
 use crate::damage::files;
 use crate::support::{LAYOUTS, World, later};
 
-/// A word that stands for a secret, made here so that it stands in no source.
+/// Returns a word that acts as a secret, built here so that it is in no source file.
 fn secret() -> String {
     format!("zq{}", "7kx".repeat(8))
 }
 
-/// The files of the catalog that hold a text.
+/// Returns the number of catalog files that contain a text.
 fn holding(world: &World, text: &str) -> usize {
     let has = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text.as_bytes());
     files(&world.cache()).iter().filter(|file| has(&fs::read(file).unwrap())).count()
@@ -36,7 +36,7 @@ fn t13_nothing_is_left_of_what_the_catalog_knew() {
     let forgotten = ClearedCatalog::clear(&world.cache()).unwrap().unwrap();
     assert_eq!(holding(&world, &secret()), 0);
     assert_eq!(files(&world.cache()), [world.cache().join("lock")]);
-    // Whoever lists meanwhile notes titles again; nobody fills the index.
+    // A list caches titles again meanwhile, but the index is not filled.
     let mut catalog = world.catalog();
     let sources = world.sources();
     let sessions = catalog.sessions(&sources, SummaryDetail::All, later());
@@ -45,7 +45,7 @@ fn t13_nothing_is_left_of_what_the_catalog_knew() {
     assert!(!world.cache().join("index").is_dir(), "another process must wait");
     forgotten.finish().unwrap();
     assert_eq!(holding(&world, &secret()), 0);
-    // It makes itself anew.
+    // The index is rebuilt.
     assert_eq!(world.find("key").0.len(), LAYOUTS.len());
 }
 

@@ -1,4 +1,4 @@
-//! The catalog over real roots: what it lists and finds, what changes do to it, and what damage does.
+//! The catalog over real roots: lists, searches, changes and damage.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]

@@ -1,4 +1,4 @@
-//! Random sessions and random queries: the index says what reading everything says.
+//! Random sessions and random queries: the index gives the same results as reading everything.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Roots with sessions in them, and a catalog over them.
+//! Roots with sessions, and a catalog over them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use everturn_catalog::{
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-/// What a test works with: a root, and a directory for the catalog.
+/// A root, and a directory for the catalog.
 pub(crate) struct World {
     pub(crate) place: TempDir,
     pub(crate) store: Arc<dyn Store>,
@@ -26,12 +26,12 @@ pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_767_261_600 + second).unwrap()
 }
 
-/// Later than every file that a test makes, so that stamps count.
+/// A time after every file change of a test, so that stamps are stable.
 pub(crate) fn later() -> SystemTime {
     SystemTime::now() + Duration::from_secs(60)
 }
 
-/// A turn of a layout that says something.
+/// Returns a turn of a format with this text.
 pub(crate) fn turn(layout: &str, text: &str) -> String {
     let text = serde_json::to_string(text).unwrap();
     match layout {
@@ -64,7 +64,7 @@ impl World {
         self.place.path().join("cache")
     }
 
-    /// Makes a session that says these things.
+    /// Creates a session with these texts.
     pub(crate) fn session(&self, layout: &str, id: &str, texts: &[&str]) -> SessionRef {
         let fields = match layout {
             "linggen" => r#"{"project":"/srv/site"}"#,
@@ -81,7 +81,7 @@ impl World {
         place
     }
 
-    /// Adds a turn to a session.
+    /// Appends a turn to a session.
     pub(crate) fn say(&self, layout: &str, place: &SessionRef, text: &str) {
         let mut editor = named(layout).edit(&self.store, place).unwrap();
         editor.append(&turn(layout, text), at(7200)).unwrap();
@@ -96,7 +96,7 @@ impl World {
         Catalog::new(Some(&self.cache()))
     }
 
-    /// Brings the index up to date, as a new process would.
+    /// Updates the index, as a new process would.
     pub(crate) fn update(&self) -> UpdateReport {
         let (mut catalog, sources) = (self.catalog(), self.sources());
         let sessions = catalog.sessions(&sources, SummaryDetail::All, later());
@@ -105,7 +105,7 @@ impl World {
         updated
     }
 
-    /// What is found after an update, as `session turn: text`, and what had to be said.
+    /// Returns the hits after an update, as `session turn: text`, and the notes.
     pub(crate) fn find(&self, query: &str) -> (Vec<String>, Vec<String>) {
         let mut catalog = self.catalog();
         let found = self.find_with(&mut catalog, query, SortOrder::Date);
@@ -126,7 +126,7 @@ impl World {
         shown(&sources, &sessions, &found)
     }
 
-    /// Asserts what is found, in any order.
+    /// Asserts the hits, in any order.
     #[track_caller]
     pub(crate) fn check(&self, query: &str, expect: &[&str]) {
         let (mut found, notes) = self.find(query);
@@ -144,7 +144,7 @@ fn open_store(root: &Path) -> Arc<dyn Store> {
     Arc::new(FileStore::open(disk, Options::new(owner)).unwrap())
 }
 
-/// Hits as `session turn: text`.
+/// Formats hits as `session turn: text`.
 pub(crate) fn shown(
     sources: &[SessionSource],
     sessions: &CatalogListing,

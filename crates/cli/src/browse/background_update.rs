@@ -1,4 +1,4 @@
-//! The index is brought up to date beside the browser, so that nobody waits for it.
+//! [`BackgroundUpdate`]: updates the index in the background, so that the user does not wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,14 +7,14 @@ use std::time::SystemTime;
 
 use everturn_catalog::{Catalog, CatalogListing, SessionSource};
 
-/// An update of the index that goes on in a thread of its own. Whoever leaves before it is done leaves it unfinished,
-/// and the next one goes on from its last commit, as after a kill.
+/// An index update in its own thread. If the browser quits before it is done, the next update continues from the last
+/// commit, as after a kill.
 pub(super) struct BackgroundUpdate {
     how_far: Arc<UpdateCounter>,
     thread: JoinHandle<Vec<String>>,
 }
 
-/// How many bytes are done, and how many there are.
+/// The number of bytes done, and the total.
 #[derive(Default)]
 struct UpdateCounter {
     done: AtomicU64,
@@ -48,7 +48,7 @@ impl BackgroundUpdate {
         self.thread.is_finished()
     }
 
-    /// How far it is, for people; nothing while it is not known whether there is anything to do.
+    /// Returns the progress as text; empty while it is not known whether there is work.
     pub(super) fn progress_text(&self) -> String {
         let [done, total] =
             [&self.how_far.done, &self.how_far.total].map(|bytes| bytes.load(Ordering::Relaxed));
@@ -58,7 +58,7 @@ impl BackgroundUpdate {
         }
     }
 
-    /// What has to be said about it when it is done.
+    /// Returns the messages of the finished update.
     pub(super) fn finish(self) -> Vec<String> {
         let failed = |_| vec!["the index could not be brought up to date".to_owned()];
         self.thread.join().unwrap_or_else(failed)

@@ -1,8 +1,8 @@
-//! Where the browser is, and what each key does to it.
+//! [`BrowseModel`]: the state of the browser, and the effect of each key.
 
 use std::ops::RangeInclusive;
 
-/// What a key asks for.
+/// A key of the browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BrowseKey {
     Up,
@@ -21,17 +21,17 @@ pub(crate) enum BrowseKey {
     Quit,
 }
 
-/// What has to be read, or done, before the screen is drawn again.
+/// Work to be done before the screen is drawn again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BrowseRequest {
-    /// The end of a session, or an entry and what comes after it.
+    /// Read the end of a session, or an entry and those after it.
     Preview {
         session: usize,
         at: Option<EntryPosition>,
     },
-    /// What a query finds.
+    /// Run a query.
     Search(String),
-    /// A part of a session.
+    /// Read a part of a session.
     Read {
         session: usize,
         to: ScrollTarget,
@@ -41,38 +41,38 @@ pub(crate) enum BrowseRequest {
     Quit,
 }
 
-/// An entry of a session: its turn, and its place among all.
+/// The position of an entry: its turn, and its number in the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EntryPosition {
     pub(crate) turn: u64,
     pub(crate) seq: u64,
 }
 
-/// What of a session is to be seen.
+/// The part of a session to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScrollTarget {
     Start,
     End,
-    /// So many lines of the screen below the beginning of an entry, or above it.
+    /// A number of screen lines below or above the start of an entry.
     Entry {
         at: EntryPosition,
         rows: isize,
     },
 }
 
-/// A session in the list, or an entry that was found.
+/// A session in the list, or a search hit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListRow {
     pub(crate) session: usize,
-    /// The entry that was found.
+    /// The entry of a hit.
     pub(crate) at: Option<EntryPosition>,
     pub(crate) title: String,
     pub(crate) about: String,
-    /// By what it is found in the list.
+    /// The text that the list filter matches.
     pub(crate) folded: String,
 }
 
-/// A line of what was said.
+/// A line of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PageLine {
     Heading { at: EntryPosition, words: String },
@@ -80,12 +80,12 @@ pub(crate) enum PageLine {
     Note(String),
 }
 
-/// What fills the screen.
+/// The current view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BrowseView {
     /// The list with its preview.
     List,
-    /// A session, scrolled down by so many lines of the screen, or to one of its own lines.
+    /// A session, with its scroll position.
     Session { session: usize, page: SessionPage, scroll: ScrollPosition },
 }
 
@@ -93,7 +93,7 @@ pub(crate) enum BrowseView {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionPage {
     pub(crate) lines: Vec<PageLine>,
-    /// The turns that were read, and all that there are.
+    /// The turns that were read, and all turns of the session.
     pub(crate) turns: RangeInclusive<u64>,
     pub(crate) all: RangeInclusive<u64>,
 }
@@ -108,7 +108,7 @@ impl SessionPage {
     }
 }
 
-/// What stands beside the list.
+/// The preview beside the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Preview {
     /// Whether it is the end of a session, so that its last line matters most.
@@ -116,35 +116,35 @@ pub(crate) struct Preview {
     pub(crate) lines: Vec<PageLine>,
 }
 
-/// How far a session is scrolled.
+/// The scroll position of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScrollPosition {
-    /// To the line with this number among those that were read, and so many lines of the screen on, or back.
+    /// A number of screen lines after or before the line with this index.
     To { line: usize, rows: isize },
-    /// By so many lines of the screen.
+    /// A number of screen lines from the top.
     By(usize),
 }
 
-/// Everything that decides what is shown.
+/// The complete state of the browser.
 #[derive(Debug, Clone)]
 pub(crate) struct BrowseModel {
     sessions: Vec<ListRow>,
     pub(crate) place: String,
-    /// What was typed.
+    /// The typed text.
     pub(crate) query: String,
-    /// Sessions whose titles have it, then the entries that have it.
+    /// Sessions whose titles match, then the matching entries.
     pub(crate) rows: Vec<ListRow>,
     pub(crate) selected: usize,
     pub(crate) preview: Option<Preview>,
     pub(crate) view: BrowseView,
     pub(crate) message: String,
-    /// How far the index is read, while it is.
+    /// The progress of the index update, while it runs.
     pub(crate) reading: String,
-    /// How many lines the list or the session has on the screen; the screen says so.
+    /// The number of screen lines of the list or session; set by the screen.
     pub(crate) height: usize,
-    /// How far a session can be scrolled; the screen says so.
+    /// The maximum scroll position of a session; set by the screen.
     pub(crate) most: usize,
-    /// The entry at the top of the screen, and how many lines of it are above; the screen says so.
+    /// The entry at the top of the screen, and how many of its lines are above; set by the screen.
     pub(crate) top: Option<(EntryPosition, usize)>,
 }
 
@@ -166,7 +166,7 @@ impl BrowseModel {
         }
     }
 
-    /// What is to be read before anything was pressed.
+    /// Returns the request to fulfill before the first key.
     pub(crate) fn first_request(&self) -> Option<BrowseRequest> {
         self.request_preview()
     }
@@ -179,7 +179,7 @@ impl BrowseModel {
         self.rows.get(self.selected)
     }
 
-    /// The preview of what is selected.
+    /// Requests the preview of the selected row.
     pub(crate) fn request_preview(&self) -> Option<BrowseRequest> {
         let row = self.row()?;
         Some(BrowseRequest::Preview { session: row.session, at: row.at })
@@ -189,7 +189,7 @@ impl BrowseModel {
         self.message = message;
     }
 
-    /// Takes in what a preview shows, unless something else was selected since.
+    /// Stores a preview, unless the selection has changed since.
     pub(crate) fn preview(
         &mut self,
         (session, at): (usize, Option<EntryPosition>),
@@ -200,7 +200,7 @@ impl BrowseModel {
         }
     }
 
-    /// Takes in what a search has found, unless something else was typed since, and asks for the preview of it.
+    /// Stores search hits, unless the query has changed since, and requests their preview.
     pub(crate) fn show_hits(
         &mut self,
         query: &str,
@@ -224,18 +224,18 @@ impl BrowseModel {
         self.request_preview()
     }
 
-    /// There is more to be found than when it was last asked for.
+    /// Repeats the search, because the index has more content.
     pub(crate) fn refreshed(&self) -> Option<BrowseRequest> {
         (!self.query.trim().is_empty()).then(|| BrowseRequest::Search(self.query.clone()))
     }
 
-    /// Takes in a part of a session, and where in it one begins.
+    /// Shows a part of a session at a scroll position.
     pub(crate) fn show(&mut self, session: usize, page: SessionPage, scroll: ScrollPosition) {
         self.message.clear();
         self.view = BrowseView::Session { session, page, scroll };
     }
 
-    /// What a key does.
+    /// Handles a key.
     pub(crate) fn press(&mut self, key: BrowseKey) -> Option<BrowseRequest> {
         self.message.clear();
         let session = match &self.view {
@@ -288,7 +288,7 @@ impl BrowseModel {
         self.request_preview()
     }
 
-    /// Narrows the list to what was typed, and asks for what was said.
+    /// Filters the list by the typed text, and requests a search.
     fn typed(&mut self) -> Option<BrowseRequest> {
         self.selected = 0;
         let query = self.query.to_lowercase();
@@ -330,8 +330,8 @@ impl BrowseModel {
         Some(BrowseRequest::Read { session, to })
     }
 
-    /// Goes on by so many lines of the screen, or back. Where what was read ends and the session does not, more of it
-    /// is asked for, around the entry at the top.
+    /// Scrolls by a number of screen lines. At the end of the part that was read, requests more of the session, around
+    /// the entry at the top.
     fn scroll(&mut self, rows: isize) -> Option<BrowseRequest> {
         let BrowseView::Session { session, page, scroll } = &mut self.view else { return None };
         let at = match *scroll {
@@ -421,7 +421,7 @@ mod tests {
         model.press(BrowseKey::Type('x'));
         assert_eq!(model.press(BrowseKey::Erase), preview(0));
         assert_eq!(model.refreshed(), None);
-        // What is found alone is what the preview is of.
+        // The only result is also the one previewed.
         for character in "gold".chars() {
             model.press(BrowseKey::Type(character));
         }

@@ -1,4 +1,4 @@
-//! What the browser shows: a bar, what was typed, the list beside its preview or a session, and the keys.
+//! Draws the browser: a bar, the typed text, the list beside its preview or a session, and the keys.
 
 use everturn_export::columns::wrap_text;
 use ratatui::Frame;
@@ -12,7 +12,7 @@ use super::model::{BrowseModel, BrowseView, EntryPosition, PageLine, ScrollPosit
 const LIST_KEYS: &str = "type to search  ↑↓ select  Enter open  ^R replay  ^E export  Esc back";
 const SESSION_KEYS: &str = "↑↓ PgUp PgDn g G scroll  ^R replay  ^E export  Esc back";
 
-/// Below so many columns there is no room for a preview.
+/// Below this number of columns there is no preview.
 const NARROW: u16 = 60;
 
 pub(super) fn draw(model: &mut BrowseModel, frame: &mut Frame<'_>) {
@@ -52,7 +52,7 @@ fn list(model: &BrowseModel, frame: &mut Frame<'_>, area: Rect) {
     let item = |row: &super::model::ListRow| {
         let title = Shown::from(format!(" {}", row.title));
         if area.height < 2 {
-            // A row that does not fit whole would not be there at all.
+            // A row that does not fit completely would not be drawn at all.
             return ListItem::new(title);
         }
         ListItem::new(Text::from(vec![title, Shown::styled(format!("   {}", row.about), dim)]))
@@ -96,7 +96,7 @@ fn session(model: &mut BrowseModel, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(visible).block(Block::new()), area);
 }
 
-/// Lines broken to a width, and where each begins there, with the entry if it is the heading of one.
+/// Wraps lines to a width; returns where each one begins, with the entry if it is the heading of one.
 fn wrapped(
     lines: &[PageLine],
     width: usize,
@@ -132,7 +132,7 @@ mod tests {
     use super::super::model::{BrowseKey, BrowseRequest, ListRow, ScrollTarget, SessionPage};
     use super::*;
 
-    /// The screen as lines of text.
+    /// Returns the screen as lines of text.
     fn screen(model: &mut BrowseModel, (width, height): (u16, u16)) -> Vec<String> {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(model, frame)).unwrap();
@@ -186,7 +186,7 @@ mod tests {
             ]
         );
         assert_eq!(screen(&mut model, (20, 5))[2], " Tower");
-        // One line is enough for a title, and the end of a session is what is seen of it.
+        // A title fits on one line, and the preview shows the end of a session.
         assert_eq!(screen(&mut model, (12, 4))[2], " Tower");
         assert_eq!(screen(&mut model, (64, 4))[2], " Tower                       │ around.");
         model.reading = "reading sessions, 7 %".to_owned();
@@ -206,13 +206,13 @@ mod tests {
         assert_eq!(shown[2..5], [" market and look", " around.", ""]);
         model.press(BrowseKey::First);
         assert_eq!(screen(&mut model, (20, 6))[2], " [1] gm");
-        // Where more is to be read, it is read around what is at the top.
+        // When more has to be read, it is read around the top of the screen.
         model.show(0, page(1..=9), ScrollPosition::To { line: 2, rows: 2 });
         let shown = screen(&mut model, (20, 6));
         assert_eq!(shown[2..5], [" market and look", " around.", ""]);
         let to = ScrollTarget::Entry { at: EntryPosition { turn: 2, seq: 2 }, rows: 3 };
         assert_eq!(model.press(BrowseKey::Down), Some(BrowseRequest::Read { session: 0, to }));
-        // The smallest terminals show something, and nothing breaks.
+        // Tiny terminals show something, and nothing breaks.
         for size in [(1, 1), (3, 2), (0, 0), (200, 3)] {
             screen(&mut model, size);
         }

@@ -1,4 +1,4 @@
-//! `everturn append`: the next turn of a session.
+//! `everturn append`: appends turns to a session.
 
 use std::time::Duration;
 
@@ -112,8 +112,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let (found, mut editor) =
         context.edit_within(&args.session, Duration::from_secs(args.wait.into()))?;
     let done = append(args, &mut *editor, context);
-    // What was stored before a bad line is finished as if the line had not been there.
-    // After a single turn only the turn is written, so that its cost does not grow with the session.
+    // Turns stored before a bad line are completed as if that line did not exist. After a single turn only the turn is
+    // written, so that the cost does not grow with the session.
     let closed = if args.lines { editor.close(settings::now()) } else { editor.release() };
     done?;
     closed.map_err(Error::from)?;

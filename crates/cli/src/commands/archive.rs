@@ -1,4 +1,4 @@
-//! `everturn archive`: a completed session in one file.
+//! `everturn archive`: packs a completed session into one file.
 
 use everturn::format::Transition;
 

@@ -1,4 +1,4 @@
-//! `everturn branches`: the ways through a session.
+//! `everturn branches`: lists the branches of a session.
 
 use everturn::model::SessionBranch;
 use everturn_catalog::{CatalogSession, SummaryDetail};
@@ -49,7 +49,7 @@ fn line(branch: &SessionBranch, width: usize) -> String {
     escape_controls(&line).replace('\n', " ")
 }
 
-/// The sessions that were forked from one, or set aside when it was rewound.
+/// Returns the sessions that were forked from a session, or set aside when it was rewound.
 fn children(context: &Context, found: &FoundSession) -> Result<Vec<String>, Error> {
     let sessions = context.collection()?.sessions(SummaryDetail::All)?.sessions;
     let is_child = |session: &&CatalogSession| {

@@ -1,4 +1,4 @@
-//! `everturn browse`: looking around on the terminal.
+//! `everturn browse`: browses sessions on the terminal.
 
 use std::io::{self, IsTerminal};
 

@@ -1,4 +1,4 @@
-//! `everturn campaign`: what only campaigns have.
+//! `everturn campaign`: commands for campaigns only.
 
 use everturn::campaign::{CampaignError, CampaignWriter, Narrator, ScriptedTurn, Submission};
 use everturn::names::SessionId;
@@ -103,11 +103,11 @@ struct ActorArgs {
     actor: Option<String>,
 }
 
-/// Where the answers of a turn come from.
+/// The source of the answers of a turn.
 enum AnswerSource {
-    /// The line itself.
+    /// The input line itself.
     Recorded,
-    /// A narrator, who is asked for this actor.
+    /// A narrator, asked on behalf of this actor.
     Asked(Box<dyn Narrator>, Option<String>),
 }
 
@@ -121,7 +121,7 @@ fn opened<'w>(
     })
 }
 
-/// Plays one line; the writer is taken when it is free, and kept.
+/// Plays one line; the writer is acquired when it is free, and kept.
 fn play(
     (number, line): (u64, &str),
     source: &mut AnswerSource,
@@ -183,7 +183,7 @@ fn turns(
             Err(error) => {
                 match &error {
                     CampaignError::Store(StoreError::Busy { .. }) => exit = Exit::Busy,
-                    // Whatever else the store refuses, it will refuse the next turn, too.
+                    // Any other store error would also affect the next turn.
                     CampaignError::Store(_) => return Err(Error::from(error).into()),
                     _ => {}
                 }
@@ -191,7 +191,7 @@ fn turns(
             }
         };
         writeln!(context.out, "{answer}")?;
-        // The answer is a promise, and a promise that stays in a buffer helps nobody.
+        // The output acknowledges a durable turn, so it must not stay in a buffer.
         context.out.flush()?;
     }
     if let Some(campaign) = writer {

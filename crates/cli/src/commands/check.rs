@@ -1,4 +1,4 @@
-//! `everturn check`: what is wrong with the files of a directory.
+//! `everturn check`: looks for problems in the files of a directory.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -39,14 +39,14 @@ pub(crate) struct Args {
     path: Option<PathBuf>,
 }
 
-/// How many findings of a session are held back until it is certain that it was not moved meanwhile.
+/// How many findings of a session are held back until it is certain that the session was not moved meanwhile.
 const MAX_HELD: usize = 10_000;
 
-/// Where the path lies: the root that Everturn keeps it in, if there is one, and the way from there.
+/// The target of a check: the Everturn root around it, if there is one, and the path from there.
 struct CheckTarget {
     disk: Arc<RealDisk>,
     start: FilePath,
-    /// What findings begin with in place of `start`, so that the user can open them.
+    /// Replaces `start` in the paths of findings, so that the user can open them.
     shown: PathBuf,
 }
 
@@ -64,13 +64,13 @@ fn locate(path: &Path) -> Result<CheckTarget, Error> {
     Ok(CheckTarget { disk, start, shown: path.to_owned() })
 }
 
-/// The place of a session that is named; what is neither a path nor a session is told as a path. `None` if the session
-/// was moved before it could be looked at.
+/// Returns the target for a name; a name that is neither a path nor a session is treated as a path. `None` if the
+/// session was moved before it could be read.
 fn named(path: &Path, context: &mut Context) -> Result<Option<CheckTarget>, Error> {
     let name = path.to_string_lossy();
     let found = match context.find_to_read(&name) {
         Ok(found) => found,
-        // Whether there is such a session cannot be told.
+        // It is unknown whether such a session exists.
         Err(error) if error.exit() != Exit::Request && !path.exists() => return Err(error),
         Err(_) => return locate(path).map(Some),
     };
@@ -81,8 +81,8 @@ fn named(path: &Path, context: &mut Context) -> Result<Option<CheckTarget>, Erro
     }
 }
 
-/// The directory above `sessions` of a game session, or above `campaigns` of a campaign, so that its own name
-/// and place are known.
+/// Returns the directory above `sessions` of a game session, or above `campaigns` of a campaign, so that its name and
+/// path are known.
 fn above_sessions(dir: &Path) -> Option<&Path> {
     let status = dir.parent()?;
     if status.file_name()? == "campaigns" {
@@ -99,17 +99,17 @@ struct FindingPrinter<'a> {
     start: FilePath,
     shown: PathBuf,
     progress: Progress,
-    /// What was found so far.
+    /// The codes found so far.
     codes: BTreeSet<FindingCode>,
-    /// Findings that are printed when it is certain that the session was not moved meanwhile; `None` if they are
-    /// printed at once.
+    /// Findings to print when it is certain that the session was not moved meanwhile; `None` if they are printed at
+    /// once.
     held: Option<Vec<Finding>>,
     /// Why nothing more can be printed.
     stopped: Option<EarlyExit>,
 }
 
 impl FindingPrinter<'_> {
-    /// The path as the user would write it.
+    /// Returns the path as the user would write it.
     fn shown_path(&self, file: &FilePath) -> String {
         let below = file.as_str().strip_prefix(self.start.as_str()).unwrap_or(file.as_str());
         let below = below.trim_start_matches('/');
@@ -145,7 +145,7 @@ impl FindingPrinter<'_> {
 }
 
 impl FindingPrinter<'_> {
-    /// Prints what was held back, and from now on everything at once.
+    /// Prints the held findings, and from now on prints findings at once.
     fn let_go(&mut self) {
         for finding in self.held.take().unwrap_or_default() {
             self.show(&finding);
@@ -153,14 +153,14 @@ impl FindingPrinter<'_> {
     }
 
     fn show(&mut self, finding: &Finding) {
-        // What looks like damage may be a file that could not be opened, which is said at the end.
+        // Apparent damage may be a file that could not be opened, which is reported at the end.
         if self.stopped.is_some() || ran_out_of_files() {
             return;
         }
         self.codes.insert(finding.code);
         let progress = self.progress.clone();
         let printed = if progress.is_shown() {
-            // What takes the place of the line must not stay in a buffer until the line is back.
+            // The finding must be flushed before the progress line is drawn again.
             progress.aside(|| self.print(finding).and_then(|()| self.out.flush()))
         } else {
             self.print(finding)
@@ -187,7 +187,7 @@ impl FindingSink for FindingPrinter<'_> {
     }
 }
 
-/// What a repair does about what was found.
+/// Returns what a repair would do about these findings.
 fn remedies(codes: &BTreeSet<FindingCode>) -> String {
     let remedies = codes.iter().map(|code| format!("\n  {code}: {}", code.remedy()));
     format!("what `everturn repair` does about it in a session:{}", remedies.collect::<String>())
@@ -210,7 +210,7 @@ fn summary(checked: CheckStats) -> String {
     format!("{}, {}: {outcome}", count(files, "file"), count(records, "record"))
 }
 
-/// Checks one place. `None` if a session that was found by its name was moved meanwhile, and nothing was printed.
+/// Checks one target. `None` if a session found by name was moved meanwhile, and nothing was printed.
 fn check_at(
     place: CheckTarget,
     by_name: bool,
@@ -246,7 +246,7 @@ fn check_at(
     Ok(Some((checked, printer.codes)))
 }
 
-/// Checks the session that a name means, wherever it is by then.
+/// Checks the session with a name, following it if it is moved.
 fn check_named(
     path: &Path,
     context: &mut Context,
@@ -264,7 +264,7 @@ fn check_named(
     Err(Error::new(Exit::Busy, what).hint("try again").into())
 }
 
-/// Says on which file systems of the root a commit may not survive a power cut.
+/// Warns about file systems of the root on which a commit may not survive a power cut.
 fn warn_of_weak_mounts(place: &CheckTarget) {
     for weak in place.disk.weak_mounts(&settings::mount_table()) {
         Output::status(&format!("warning: {weak}"));

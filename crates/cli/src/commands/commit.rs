@@ -1,4 +1,4 @@
-//! `everturn commit`: the store's one way to write, for programs in any language.
+//! `everturn commit`: commits a batch to the store, for programs in any language.
 
 use std::io::{self, BufRead};
 
@@ -125,7 +125,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let scopes = scopes.map_err(Error::from)?;
     let store = store_errors::open_store(&context.root_dir()?)?;
     let writer = store.lock(&scopes).map_err(Error::from)?;
-    // What had to be mended after a crash is known only now.
+    // Findings of recovery are known only now.
     for finding in store.take_findings() {
         Output::status(&finding.to_string());
     }
@@ -143,7 +143,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             |cause| Error::from(cause).saying(format!("line {number} of the input cannot be done"));
         let receipt = writer.commit(steps, durability).map_err(refused)?;
         writeln!(context.out, "{}", answer(number, &receipt))?;
-        // The answer is a promise, and a promise that stays in a buffer helps nobody.
+        // The output acknowledges a durable commit, so it must not stay in a buffer.
         context.out.flush()?;
     }
     writer.release().map_err(Error::from)?;

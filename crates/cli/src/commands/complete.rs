@@ -1,4 +1,4 @@
-//! `everturn complete`: a session that is over.
+//! `everturn complete`: completes a session.
 
 use everturn::format::{SessionError, Transition};
 use everturn::game::{CompletionPlan, SnapshotEntry, plan_complete};
@@ -55,7 +55,7 @@ fn document(session: &str, path: &str, plan: &CompletionPlan) -> Value {
         "keep": keep, "retire": retire})
 }
 
-/// Prints what completing would do.
+/// Prints what completing the session would do.
 fn preview(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_read(&args.session)?;
     if found.layout.name() != "game" {

@@ -1,4 +1,4 @@
-//! `everturn completions`: lets a shell complete the command line.
+//! `everturn completions`: prints a completion script for a shell.
 
 use clap_complete::Shell;
 

@@ -1,4 +1,4 @@
-//! `everturn config`: settings, and where they come from.
+//! `everturn config`: shows and changes settings.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ struct ConfigFlags {
     set: Vec<String>,
 }
 
-/// A value as JSON, or else as a word.
+/// Parses a value as JSON, or else takes it as a string.
 fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
@@ -119,16 +119,16 @@ impl ConfigFlags {
     }
 }
 
-/// What is said about a setting, by layer, the strongest first.
+/// The values of a setting by layer, strongest first: layer, origin, value.
 type SettingLayers = Vec<(String, String, Value)>;
 
-/// The one setting that is not in the configuration: how much an agent may do without asking.
+/// The only setting outside the configuration: how much an agent may do without asking.
 const APPROVAL: &str = "approval_mode";
 
-/// The variable that says so.
+/// The environment variable for that setting.
 const APPROVAL_VARIABLE: &str = "CODELIA_APPROVAL_MODE";
 
-/// Which policy counts for the project at hand. A word that is no mode is an error, not passed over.
+/// Returns the approval mode by layer for the current project. An unknown mode is an error.
 fn approval(home: &AgentHome, flags: &[(String, Value)]) -> Result<SettingLayers, Error> {
     let mut said: SettingLayers = Vec::new();
     let mut add = |layer: &str, place: String, mode: ApprovalMode| {
@@ -250,7 +250,7 @@ fn layer(scope: Option<&str>) -> Option<ConfigLayer> {
     Some(if scope? == "project" { ConfigLayer::Project } else { ConfigLayer::Global })
 }
 
-/// Changes a setting; tells in which layer and file.
+/// Changes a setting; returns the layer and the file.
 fn set(
     home: &AgentHome,
     key: &str,

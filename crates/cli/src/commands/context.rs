@@ -1,4 +1,4 @@
-//! `everturn context`: what of a chat log fits into the window of a model.
+//! `everturn context`: shows the part of a chat log that fits into a model's context window.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `everturn convert`: a session as one of another layout.
+//! `everturn convert`: converts a session to another format.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,11 +97,11 @@ fn failed(found: &FoundSession, error: ConvertError) -> Error {
     }
 }
 
-/// Writes a session of ours; returns where it is.
+/// Writes an Everturn session; returns its path.
 fn write(plan: &ConversionPlan, dest: &Path, found: &FoundSession) -> Result<String, Error> {
     let root = OpenRoot::create(dest)?;
     let place = plan.write(&root.store()).map_err(|error| {
-        // The store names what is below its root, and here there are two of them.
+        // The store names paths below its root, and two roots are involved here.
         let is_of_store = matches!(error, ConvertError::Layout(SessionError::Store(_)));
         let error = failed(found, error);
         if is_of_store { error.at(&dest.display().to_string()) } else { error }
@@ -111,7 +111,7 @@ fn write(plan: &ConversionPlan, dest: &Path, found: &FoundSession) -> Result<Str
     Ok(shown)
 }
 
-/// Writes the file of another program, beside which nothing of ours is left.
+/// Writes a file of another program, and leaves no other files beside it.
 fn write_file(
     plan: &ConversionPlan,
     bytes: &[u8],
@@ -165,7 +165,7 @@ fn as_json(plan: &ConversionPlan, path: Option<&str>) -> String {
         .close()
 }
 
-/// The report, for people.
+/// Formats the report as text.
 fn lines(report: &ConversionReport, every: bool) -> Vec<String> {
     let mut lines = Vec::new();
     if every {

@@ -1,4 +1,4 @@
-//! `everturn credentials`: keys and tokens, which are never shown.
+//! `everturn credentials`: manages keys and tokens, which are never shown.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ fn shape(home: &AgentHome, purpose: &str) -> Result<VaultFormat, Error> {
     })
 }
 
-/// Changes a file of secrets, which stays with its owner.
+/// Changes a secret file, which only its owner can read.
 fn change<T>(
     home: &AgentHome,
     shape: VaultFormat,

@@ -1,4 +1,4 @@
-//! `everturn diff`: what changed between two turns.
+//! `everturn diff`: shows the changes between two turns.
 
 use super::Context;
 use crate::changes;

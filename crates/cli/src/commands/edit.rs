@@ -1,4 +1,4 @@
-//! `everturn edit`: another text for something that was said, and what was thrown away.
+//! `everturn edit`: edits, deletes or restores a message.
 
 use everturn::model::Revision;
 
@@ -40,12 +40,12 @@ pub(crate) struct Args {
     restore: Option<String>,
 }
 
-/// Text from stdin, without the newline that ends it.
+/// Reads text from stdin, without the final newline.
 pub(super) fn read_text() -> Result<String, Error> {
     Ok(input::text()?.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// Does something to what was said, in a session whose message may be named in any way.
+/// Applies a revision to a message of a session.
 pub(super) fn revise(
     context: &mut Context,
     session: &str,

@@ -1,4 +1,4 @@
-//! `everturn export`: a session as a file for people.
+//! `everturn export`: exports a session as a readable file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -128,7 +128,7 @@ fn paper(name: &str) -> Result<PaperSize, String> {
 }
 
 impl Args {
-    /// Whether secrets are masked.
+    /// Returns whether secrets are masked.
     fn masks(&self, format: ExportFormat) -> bool {
         !self.no_redact && (self.redact || format.masks_secrets())
     }
@@ -198,7 +198,7 @@ impl Args {
         Ok(Some((name, text)))
     }
 
-    /// The file, unless the export goes to stdout.
+    /// Returns the output file, unless the export goes to stdout.
     fn file(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| *path != Path::new("-"))
     }
@@ -214,7 +214,7 @@ fn exported(format: ExportFormat, choices: &ExportOptions) -> ExportRecord {
     }
 }
 
-/// Notes the export in the session, where there is a place for that. An export without the note is still one.
+/// Records the export in the session, if the format supports that. A failure does not affect the export.
 fn note(args: &Args, context: &Context, found: &FoundSession, exported: &ExportRecord) -> bool {
     if !found.layout.records_exports() || args.branch.is_some() {
         return false;
@@ -235,10 +235,10 @@ fn note(args: &Args, context: &Context, found: &FoundSession, exported: &ExportR
     }
 }
 
-/// How many of the characters that no font had are named.
+/// How many missing characters are named.
 const NAMED: usize = 40;
 
-/// Says which characters cannot be seen.
+/// Warns about characters that no font contains.
 fn mention_missing(report: &ExportReport) {
     if report.missing.is_empty() {
         return;
@@ -258,7 +258,7 @@ fn mention_missing(report: &ExportReport) {
     ));
 }
 
-/// Says which secrets were masked.
+/// Reports the masked secrets.
 fn mention_masked(report: &ExportReport) {
     let all: u64 = report.masked.values().sum();
     if all > 0 {

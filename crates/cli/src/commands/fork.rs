@@ -1,4 +1,4 @@
-//! `everturn fork`: another session from an earlier turn on.
+//! `everturn fork`: forks a session at an earlier turn.
 
 use everturn::model::ForkOptions;
 

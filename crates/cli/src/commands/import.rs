@@ -1,4 +1,4 @@
-//! `everturn import`: old sessions of one file become sessions of today.
+//! `everturn import`: imports legacy sessions, chat-log databases and files of other programs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// The content of a file, wherever it is.
+/// Reads a file at any path.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, Error> {
     let failed = |cause: std::io::Error| {
         Error::new(Exit::Request, format!("cannot read {}", path.display())).caused_by(cause)
@@ -66,10 +66,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Error> {
     bytes.map_err(|cause| Error::from(cause).saying(format!("cannot read {}", path.display())))
 }
 
-/// How an SQLite database begins.
+/// The magic bytes of an SQLite database.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// The directory of a file, and its name there.
+/// Splits a path into its directory and file name.
 fn split_path(path: &Path) -> Result<(PathBuf, Name), Error> {
     let failed = |cause: std::io::Error| {
         Error::new(Exit::Request, format!("cannot read {}", path.display())).caused_by(cause)
@@ -94,7 +94,7 @@ fn is_database(path: &Path) -> Result<bool, Error> {
     Ok(start == SQLITE)
 }
 
-/// Chat logs out of a database, and what they name.
+/// Imports chat logs from a database, with the records they refer to.
 fn database(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     if args.id.is_some() {
         let what = "--id is for a file that is one session; those of a database have ids";
@@ -173,7 +173,7 @@ fn chat_log(args: &Args, context: &mut Context, bytes: &[u8]) -> Result<Exit, Ea
     Ok(Exit::Success)
 }
 
-/// What became of records, as JSON.
+/// Formats record counts as JSON.
 pub(super) fn counts(counts: RecordCounts) -> String {
     let RecordCounts { read, kept, repaired, quarantined, hidden } = counts;
     JsonObject::new()
@@ -185,7 +185,7 @@ pub(super) fn counts(counts: RecordCounts) -> String {
         .close()
 }
 
-/// Reads the sessions of a file of another program, and says what there is.
+/// Reads the sessions in a file of another program, and reports them.
 fn import_external(context: &mut Context, sessions: Vec<Candidate>) -> Result<Exit, EarlyExit> {
     let mut all = Vec::new();
     for (root, layout, place) in sessions {
@@ -273,7 +273,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     print_migration(context, &migration, Some(done))
 }
 
-/// Says what became of an old session, or what would.
+/// Reports a migration of a legacy session, done or planned.
 fn print_migration(
     context: &mut Context,
     migration: &Migration,

@@ -1,4 +1,4 @@
-//! `everturn linggen`: the commands that only Linggen's home has.
+//! `everturn linggen`: commands for Linggen's home only.
 
 use super::{Context, mission, permissions, plan, project};
 use crate::error::EarlyExit;

@@ -1,4 +1,4 @@
-//! `everturn ls`: which sessions there are.
+//! `everturn ls`: lists sessions.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -19,7 +19,7 @@ use crate::output::{Output, count_noun, escape_controls};
 use crate::sessions::print_findings;
 use crate::{overview, settings};
 
-/// What a session can be, whether there is one like that or not.
+/// All statuses that a session can have.
 const STATUSES: [&str; 6] = ["active", "paused", "completed", "archived", "helper", "unknown"];
 
 /// List sessions, most recently changed first
@@ -77,7 +77,7 @@ enum ListOrder {
 }
 
 impl Args {
-    /// Whether names alone can tell which sessions are shown.
+    /// Returns whether file names are enough to select and show the sessions.
     fn detail(&self) -> SummaryDetail {
         let filtered = [&self.text, &self.status, &self.project, &self.since, &self.until];
         let by_name =
@@ -85,7 +85,7 @@ impl Args {
         if by_name && self.limit.is_some() { SummaryDetail::Names } else { SummaryDetail::All }
     }
 
-    /// A status that nothing has or can have is a typo.
+    /// Rejects a status that no session has or can have: it is a typo.
     fn check_status(&self, sessions: &[CatalogSession]) -> Result<(), Error> {
         let Some(wanted) = &self.status else { return Ok(()) };
         let there = sessions.iter().map(|session| session.summary.status.as_str());
@@ -98,7 +98,7 @@ impl Args {
             .hint(format!("a session is one of {}", known.join(", "))))
     }
 
-    /// What there is none of, in words.
+    /// Describes what was looked for and not found.
     fn sought(&self, layout: Option<&str>) -> String {
         let word = |word: Option<&str>| word.map_or_else(String::new, |word| format!("{word} "));
         let filters = [&self.text, &self.project, &self.since, &self.until];
@@ -106,7 +106,7 @@ impl Args {
         format!("{}{}sessions{like}", word(self.status.as_deref()), word(layout))
     }
 
-    /// Drops what was not asked for, and puts the rest in order.
+    /// Applies the filters and the sort order.
     fn apply(&self, sessions: &mut Vec<CatalogSession>) -> Result<(), Error> {
         let now = settings::now();
         let since = self.since.as_deref().map(|text| date(text, "--since", now)).transpose()?;
@@ -127,7 +127,7 @@ impl Args {
                 && since.is_none_or(|since| updated(&|time| time >= since.start))
                 && until.is_none_or(|until| updated(&|time| time < until.end))
         });
-        // They come with the last one to be changed first, which stays the order of equals.
+        // The input is sorted by last change, which remains the order of equal sessions.
         match self.sort {
             ListOrder::Updated => {}
             ListOrder::Created => {
@@ -164,7 +164,7 @@ fn json(session: &CatalogSession, collection: &SourceCollection) -> String {
     object.close()
 }
 
-/// How wide the columns are that have no width of their own.
+/// The widths of the columns without a fixed width.
 pub(crate) struct ColumnWidths {
     id: usize,
     layout: usize,
@@ -186,7 +186,7 @@ impl ColumnWidths {
     }
 }
 
-/// A line for people. On a terminal times are ages, and lines fit on it.
+/// Formats a session as a line of text. On a terminal, times are ages and lines are truncated to its width.
 pub(crate) fn line(
     session: &CatalogSession,
     widths: &ColumnWidths,
@@ -247,7 +247,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         let sought = args.sought(context.layout.as_deref());
         Output::status(&format!("there are no {sought} in {}", collection.place()));
     }
-    // A list that lacks what could not be looked at is not what was asked for.
+    // A list that lacks unreadable sessions is incomplete.
     let unreadable = |finding: &Finding| finding.code == FindingCode::Unreadable;
     let incomplete = collection.is_incomplete || findings.iter().any(unreadable);
     Ok(if incomplete { Exit::Request } else { Exit::Success })

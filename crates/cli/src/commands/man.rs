@@ -1,4 +1,4 @@
-//! `everturn man`: the manual pages, made from the same text as `--help`.
+//! `everturn man`: prints the manual pages, made from the same text as `--help`.
 
 use std::io;
 
@@ -53,8 +53,8 @@ fn render(command: Command, page: &mut Vec<u8>) -> io::Result<()> {
     closing.map_or(Ok(()), |text| closing_sections(&text.to_string()).to_writer(page))
 }
 
-/// Turns the text below the options into sections of their own, where the generator would run its
-/// lines together under one heading "EXTRA".
+/// Turns the text below the options into sections of their own; the generator would join its lines under one heading
+/// "EXTRA".
 fn closing_sections(text: &str) -> Roff {
     let mut roff = Roff::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! `everturn mark`: places in a session to find again.
+//! `everturn mark`: adds, lists and removes marks.
 
 use everturn::format::{SessionError, SessionReader};
 use everturn::model::{Mark, MarkKind, NewMark};
@@ -111,7 +111,7 @@ fn json(session: &str, mark: &Mark) -> String {
     object.time("time", mark.time).close()
 }
 
-/// A mark for people, on one line.
+/// Formats a mark as one line of text.
 fn text(mark: &Mark) -> String {
     let mut text = format!("{}  turn {}  {}  {}", mark.id, mark.turn, mark.kind, mark.name);
     if !mark.description.is_empty() {
@@ -127,7 +127,7 @@ pub(super) fn print(context: &mut Context, session: &str, mark: &Mark) -> Result
     }
 }
 
-/// The turn of an entry, which must be there.
+/// Returns the turn of an entry, which must exist.
 fn turn_of(reader: &dyn SessionReader, entry: &str) -> Result<u64, SessionError> {
     let missing = || SessionError::Request { what: format!("there is no entry {entry:?}") };
     reader.turn_of(entry)?.ok_or_else(missing)
@@ -174,13 +174,13 @@ fn list(args: &MarkListArgs, context: &mut Context) -> Result<Exit, EarlyExit> {
     Ok(Exit::Success)
 }
 
-/// Says that a session has no marks, because an empty answer looks like none.
+/// Reports that a session has no marks, because empty output could be mistaken for a failure.
 pub(super) fn mention_none(session: &str, kind: Option<&str>) {
     let of_kind = kind.map_or_else(String::new, |kind| format!(" of the kind {kind}"));
     Output::status(&format!("session {session} has no marks{of_kind}"));
 }
 
-/// The id of the mark that the user means.
+/// Returns the ID of the mark with a name or ID.
 fn resolve_mark(marks: &[Mark], name: &str) -> Result<String, Error> {
     if let Some(mark) = marks.iter().find(|mark| mark.id == name) {
         return Ok(mark.id.clone());
@@ -204,7 +204,7 @@ fn remove(args: &MarkRemoveArgs, context: &mut Context) -> Result<Exit, EarlyExi
     let marks = reader.and_then(|reader| reader.marks());
     let marks = marks.map_err(|error| found.failed(error))?;
     let id = resolve_mark(&marks, &args.mark).map_err(|missing| {
-        // Where there can be no marks, that is what is wrong.
+        // If the format does not support marks, that is the error to report.
         match found.layout.remove_mark(&store, &found.place, &args.mark, settings::now()) {
             Err(error @ (SessionError::Unsupported { .. } | SessionError::ReadOnly { .. })) => {
                 found.failed(error)

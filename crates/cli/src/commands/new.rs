@@ -1,4 +1,4 @@
-//! `everturn new`: a new session.
+//! `everturn new`: creates a session.
 
 use std::path::PathBuf;
 
@@ -105,7 +105,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// The fields that were given as options, each with the layout that has it.
+    /// Returns the fields given as options, each with the format that has it.
     fn options(&self) -> Vec<(&'static str, &'static str, Value)> {
         let text =
             |layout, key, value: &Option<String>| Some((layout, key, Value::from(value.clone()?)));
@@ -120,7 +120,7 @@ impl Args {
         party.into_iter().chain(texts.into_iter().flatten()).collect()
     }
 
-    /// The fields from stdin, with the options over them.
+    /// Returns the fields from stdin, overridden by the options.
     fn fields(&self, layout: &dyn SessionFormat) -> Result<JsonTree, Error> {
         let from_stdin = self.stdin || self.dash.is_some();
         let mut fields = if from_stdin { input::object()? } else { JsonTree::object() };
@@ -145,10 +145,10 @@ impl Args {
     }
 }
 
-/// How many ids are tried before somebody else's clock is blamed.
+/// How many IDs are tried before giving up.
 const TRIES: u64 = 1000;
 
-/// An id that is made from a time in milliseconds.
+/// Returns an ID made from a time in milliseconds.
 fn id_at(millis: u64) -> String {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let mut rest = millis;
@@ -161,7 +161,7 @@ fn id_at(millis: u64) -> String {
     format!("session-{}", digits.iter().rev().collect::<String>())
 }
 
-/// Refuses an id that would never mean the session that has it.
+/// Rejects an ID that could never be used to refer to its session.
 pub(super) fn check_session_id(id: &str) -> Result<(), Error> {
     if id == "latest" {
         let what = "no session can be called latest: that is the one that was changed last";
@@ -170,7 +170,7 @@ pub(super) fn check_session_id(id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes the session; an id that was made from the time gives way to one that is taken.
+/// Creates the session; a generated ID that is taken is replaced by the next one.
 fn create(
     layout: &'static dyn SessionFormat,
     root: &OpenRoot,

@@ -1,4 +1,4 @@
-//! `everturn pause`: a session that waits.
+//! `everturn pause`: pauses a session.
 
 use everturn::format::Transition;
 

@@ -63,7 +63,7 @@ Examples:
     },
 }
 
-/// What is allowed in a workspace that may have no settings yet.
+/// Returns the permissions of a workspace that may have no settings yet.
 fn read_allowed(dir: &std::path::Path) -> Result<Vec<String>, Error> {
     let disk = match RealDisk::open(dir) {
         Ok(disk) => disk,

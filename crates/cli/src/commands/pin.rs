@@ -1,4 +1,4 @@
-//! `everturn pin`: sessions that are to stay.
+//! `everturn pin`: pins a session, or lists pinned sessions.
 
 use everturn::retention::{list_pins, pin_session};
 

@@ -163,7 +163,7 @@ fn list(context: &mut Context) -> Result<Exit, EarlyExit> {
         let plan = match read_plan(&store, &name) {
             Ok(Some(plan)) => plan,
             Ok(None) => continue,
-            // One plan that cannot be read does not hide the others.
+            // An unreadable plan does not hide the others.
             Err(error @ (LinggenError::Damaged { .. } | LinggenError::Name(_))) => {
                 Output::status(&error.to_string());
                 exit = Exit::Damaged;

@@ -1,4 +1,4 @@
-//! `everturn play`: a campaign at the prompt.
+//! `everturn play`: plays a campaign at the prompt.
 
 use std::path::PathBuf;
 
@@ -57,14 +57,14 @@ pub(crate) struct Args {
     narrator: NarratorArgs,
 }
 
-/// The campaign that is played when none is named: the last one, or a new one.
+/// Returns the campaign to play if none is named: the most recent one, or a new one.
 fn choose(args: &Args, root: &OpenRoot) -> Result<SessionId, Error> {
     let store = root.store();
     if !args.new {
         let (mut known, findings) = everturn::campaign::CampaignFormat.list(&store)?;
         print_findings(&findings);
         known.retain(|summary| matches!(summary.status.as_str(), "active" | "ended"));
-        // A fork that nobody has played on gives way to its parent.
+        // A fork without turns of its own ranks after its parent.
         known.sort_by(|a, b| (b.updated, &a.session.id).cmp(&(a.updated, &b.session.id)));
         for summary in known {
             let id = SessionId::parse(&summary.session.id)?;
@@ -80,10 +80,10 @@ fn choose(args: &Args, root: &OpenRoot) -> Result<SessionId, Error> {
     Ok(create(&store, &new, settings::now())?)
 }
 
-/// A seed that a campaign and its branches have in common.
+/// Returns a seed that a campaign and its branches share.
 fn seed_of(campaign: &JsonTree) -> u64 {
     let text = campaign.string_at(&["created_at"]).unwrap_or_default();
-    // FNV-1a: short, and the same everywhere.
+    // FNV-1a: short, and the same on every platform.
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
@@ -92,7 +92,7 @@ fn seed_of(campaign: &JsonTree) -> u64 {
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (root, id) = match &args.campaign {
         Some(name) => {
-            // Of several, the one in the current directory is meant.
+            // If the ID is ambiguous, the campaign in the current directory is used.
             let is_id = context.root.is_none() && !name.contains('/');
             if is_id && context.find_campaign(name).is_err() {
                 context.root = Some(PathBuf::from(STORAGE));

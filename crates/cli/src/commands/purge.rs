@@ -1,4 +1,4 @@
-//! `everturn purge`: the only command that deletes.
+//! `everturn purge`: deletes sessions in the trash for good. No other command deletes sessions.
 
 use super::Context;
 use super::restore::resolve_trashed;

@@ -1,4 +1,4 @@
-//! `everturn regenerate`: a message told anew, and the choice among its tellings.
+//! `everturn regenerate`: regenerates a message, or switches to another version.
 
 use everturn::model::Revision;
 

@@ -1,4 +1,4 @@
-//! `everturn repair`: what is wrong with a session is mended, and every original kept.
+//! `everturn repair`: repairs a session, and keeps every original.
 
 use std::path::{Path, PathBuf};
 
@@ -93,7 +93,7 @@ fn print(
     Ok(())
 }
 
-/// What is otherwise in a copy, one line each, as a check would tell what is wrong.
+/// Describes a difference between a copy and its original in one line, in the form of a finding.
 fn repair_line(file: &str, repair: &CopyRepair) -> String {
     let CopyRepair { line, offset, code, what } = repair;
     let line = line.map_or_else(String::new, |line| format!(":{line}"));
@@ -146,7 +146,7 @@ fn print_copy(
     Ok(())
 }
 
-/// Writes a mended copy of the file of another program.
+/// Writes a repaired copy of a file of another program.
 fn copy(
     args: &Args,
     context: &mut Context,

@@ -1,4 +1,4 @@
-//! `everturn replay`: a session once more, turn by turn.
+//! `everturn replay`: replays a session turn by turn.
 
 use std::io::{self, IsTerminal};
 
@@ -97,14 +97,14 @@ fn json(turn: u64, entries: &[Entry], changes: &[StateChange]) -> String {
         .close()
 }
 
-/// Turns with their entries and changes, while both logs are read once.
+/// Combines turns with their entries and changes, reading both logs once.
 struct TurnFrames<'r> {
     found: &'r FoundSession,
     entries: Box<dyn everturn::format::RecordStream<Item = Entry> + 'r>,
     changes: Box<dyn everturn::format::RecordStream<Item = StateChange> + 'r>,
     next_entry: Option<Entry>,
     next_change: Option<StateChange>,
-    /// The turn that came last.
+    /// The last turn returned.
     last: u64,
 }
 
@@ -134,7 +134,7 @@ impl<'r> TurnFrames<'r> {
         self.changes.next().transpose().map_err(|error| self.found.failed(error))
     }
 
-    /// The next turn with its entries and changes. Entries that are not there leave changes alone.
+    /// Returns the next turn with its entries and changes. A turn without entries has changes only.
     fn next(&mut self) -> Result<Option<TurnFrame>, Error> {
         let is_next = |entry: &mut Entry| {
             let change = self.next_change.as_ref();

@@ -1,4 +1,4 @@
-//! `everturn restore`: out of the trash.
+//! `everturn restore`: restores sessions from the trash.
 
 use super::Context;
 use super::trash::listed;
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     name: String,
 }
 
-/// The names in the trash that are meant.
+/// Returns the names in the trash that match a name.
 pub(super) fn resolve_trashed(context: &Context, name: &str) -> Result<Vec<String>, Error> {
     let all = listed(context)?;
     let is_meant = |names: &dyn Fn(&everturn::model::TrashedSession) -> bool| {

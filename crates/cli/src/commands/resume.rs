@@ -1,4 +1,4 @@
-//! `everturn resume`: a session that goes on.
+//! `everturn resume`: resumes a session.
 
 use everturn::format::Transition;
 

@@ -1,4 +1,4 @@
-//! `everturn retention`: which sessions need not stay.
+//! `everturn retention`: moves expired sessions to the trash.
 
 use everturn::retention::{
     self, RetentionChoice, RetentionOutcome, RetentionPlan, RetentionPolicy,

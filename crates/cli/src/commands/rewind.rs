@@ -1,4 +1,4 @@
-//! `everturn rewind`: back to an earlier turn, with nothing lost.
+//! `everturn rewind`: goes back to an earlier turn, and keeps the rest.
 
 use super::Context;
 use crate::error::EarlyExit;

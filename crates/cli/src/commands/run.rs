@@ -1,4 +1,4 @@
-//! `everturn run`: what happened while a model was at work.
+//! `everturn run`: shows the recorded runs of an agent.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ Examples:
     },
 }
 
-/// How a run is doing. One without an end may be under way, or was broken off.
+/// Returns the status of a run. A run without an end may be active, or was aborted.
 fn status(run: &RunSummary) -> &str {
     run.outcome.as_deref().unwrap_or("unfinished")
 }

@@ -1,4 +1,4 @@
-//! `everturn scan`: keys, tokens and passwords in what is on the disk.
+//! `everturn scan`: finds keys, tokens and passwords in stored files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,11 +39,11 @@ pub(crate) struct Args {
     sessions: Vec<String>,
 }
 
-/// Whose files are whose, as far as their names tell.
+/// Maps files to sessions, by path.
 struct FileOwners(Vec<SessionRef>);
 
 impl FileOwners {
-    /// The session that a file belongs to: it lies in its place, or is named after it.
+    /// Returns the session of a file: the file is below its path, or named after it.
     fn of(&self, file: &FilePath) -> Option<&str> {
         let stem = |name: &str| name.split_once('.').map_or(name, |(stem, _)| stem).to_owned();
         let names: Vec<String> = file.as_str().split('/').map(stem).collect();
@@ -115,7 +115,7 @@ impl SecretSink for SecretPrinter<'_> {
     }
 }
 
-/// How many secrets of which families, for people.
+/// Formats the number of secrets by family.
 pub(super) fn count_by_family(counts: &BTreeMap<&'static str, u64>) -> String {
     let parts = counts.iter().map(|(family, count)| format!("{count} {family}"));
     parts.collect::<Vec<_>>().join(", ")
@@ -130,7 +130,7 @@ fn summary(swept: ScanStats, counts: &BTreeMap<&'static str, u64>) -> String {
     }
 }
 
-/// The files to look through, and the sessions that they may belong to.
+/// Returns the files to scan, and the sessions that they may belong to.
 fn files(args: &Args, context: &Context) -> Result<(OpenRoot, Vec<FilePath>, FileOwners), Error> {
     let Some((first, others)) = args.sessions.split_first() else {
         let root = context.open_root()?;

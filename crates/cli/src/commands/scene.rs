@@ -1,4 +1,4 @@
-//! `everturn scene`: where scenes begin and end.
+//! `everturn scene`: starts, ends and lists scenes.
 
 use everturn::delta::{Delta, DeltaPath};
 use everturn::format::SessionError;
@@ -100,7 +100,7 @@ struct SceneArgs {
 }
 
 impl SceneArgs {
-    /// What is given on stdin, with what the options say in its place.
+    /// Returns the fields from stdin, overridden by the options.
     fn fields(&self, options: Vec<(&str, Option<Value>)>) -> Result<JsonTree, Error> {
         let from_stdin = self.stdin || self.dash.is_some();
         let mut fields = if from_stdin { input::object()? } else { JsonTree::object() };

@@ -1,4 +1,4 @@
-//! `everturn scrub`: secrets are taken out of sessions, and the originals kept until they are purged.
+//! `everturn scrub`: removes secrets from sessions, and keeps the originals until they are purged.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ fn failed(error: ScrubError) -> Error {
     }
 }
 
-/// The root, and the sessions in it with their branches.
+/// Returns the root, and the sessions in it with their branches.
 fn targets(args: &Args, context: &Context) -> Result<(OpenRoot, Vec<SessionTarget>), Error> {
     if let Some(name) = &args.session {
         let found = match args.dry_run {
@@ -154,7 +154,7 @@ fn undo(
                     writeln!(context.out, "{}: {}", action.file, action.what)?;
                 }
             }
-            // Branches need not have been scrubbed.
+            // A branch may not have been scrubbed.
             Err(ScrubError::Revert(everturn::repair::RepairError::NoRepair { .. })) => {}
             Err(error) => return Err(failed(error).into()),
         }
@@ -170,7 +170,7 @@ fn undo(
     Ok(Exit::Success)
 }
 
-/// Removes the originals of all scrubs of the sessions, and what is remembered of them.
+/// Removes the originals of all scrubs of the sessions, and their records.
 fn purge(args: &Args, store: &Arc<dyn Store>, targets: &[SessionTarget]) -> Result<(), Error> {
     let mut condemned = Vec::new();
     for (layout, place) in targets {
@@ -225,7 +225,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         if !confirm::confirm(args.yes, &question, "nothing was changed")? {
             return Ok(Exit::Success);
         }
-        // Before, so that a crash leaves nothing in the index that is gone from the sessions.
+        // The index is cleared first, so that a crash leaves no removed text in it.
         let index = catalog::forget()?;
         for target in &targets {
             let now = settings::now();

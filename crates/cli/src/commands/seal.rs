@@ -1,4 +1,4 @@
-//! `everturn seal`: a chain of hashes over a session, by which any later change is found.
+//! `everturn seal`: seals a session with a hash chain that reveals any later change.
 
 use everturn::seal::seal_session;
 

@@ -1,4 +1,4 @@
-//! `everturn search`: what was said, in all sessions.
+//! `everturn search`: searches the text of all sessions.
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
@@ -26,7 +26,7 @@ use crate::{overview, settings};
 /// How many characters of an entry are shown.
 const WIDTH: usize = 160;
 
-/// How long another process that brings the index up to date is waited for, and how long between two attempts.
+/// How long to wait for another process that updates the index, and the time between two attempts.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -99,8 +99,8 @@ impl Args {
     }
 }
 
-/// Brings the index up to date, and says how far that is. Another process that is at that is waited for, so that what
-/// it has not read yet is found, too.
+/// Updates the index and shows the progress. Waits for another process that is updating it, so that its new entries
+/// are found, too.
 fn update(collection: &mut SourceCollection, sessions: &CatalogListing) -> UpdateReport {
     let progress = Progress::new("reading sessions");
     let SourceCollection { catalog, sources, .. } = collection;
@@ -118,7 +118,7 @@ fn update(collection: &mut SourceCollection, sessions: &CatalogListing) -> Updat
     updated
 }
 
-/// Names the sessions of which not everything was found; tells whether there are any.
+/// Warns about sessions that were not fully searched; returns whether there are any.
 fn mention_left_out(
     left_out: &[LeftOut],
     sessions: &CatalogListing,
@@ -133,10 +133,10 @@ fn mention_left_out(
     !named.is_empty()
 }
 
-/// What is printed about a hit.
+/// A hit with everything that is printed about it.
 struct PrintedHit<'a> {
     reference: String,
-    /// The branch of the session that has it, if its main line does not.
+    /// The branch that contains it, unless it is in the main line.
     branch: Option<String>,
     session: &'a CatalogSession,
     hit: &'a SearchHit,
@@ -172,7 +172,7 @@ fn json(printed: &PrintedHit<'_>, collection: &SourceCollection) -> String {
     }
 }
 
-/// A hit for people: where it is, and the words around what was found.
+/// Formats a hit as text: its position, and the text around the matches.
 fn text(printed: &PrintedHit<'_>, colour: bool) -> String {
     let PrintedHit { reference, branch, session, entry, snippet, .. } = printed;
     let along = branch.as_ref().map_or_else(String::new, |branch| format!(" --branch {branch}"));
@@ -223,7 +223,7 @@ fn print(
         let Some(reader) = reader.as_deref() else { continue };
         let (entry, branch) = match (hit_entry(reader, hit), hit_branch(reader, hit)) {
             (Ok(Some(entry)), Ok(branch)) => (entry, branch),
-            // A turn that went away since is one hit less.
+            // A turn that was removed since is skipped.
             (Ok(_), Ok(_)) => {
                 vanished += 1;
                 continue;

@@ -1,4 +1,4 @@
-//! `everturn settings`: what a campaign goes by.
+//! `everturn settings`: shows and changes the settings of a campaign.
 
 use serde_json::{Map, Value, json};
 
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     keys: Vec<String>,
 }
 
-/// A value as JSON, or else as a word.
+/// Parses a value as JSON, or else takes it as a string.
 fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }

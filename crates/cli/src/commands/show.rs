@@ -1,4 +1,4 @@
-//! `everturn show`: the transcript of a session.
+//! `everturn show`: prints the transcript of a session.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -79,7 +79,7 @@ pub(super) fn json(entry: &Entry, raw: bool) -> String {
     object.close()
 }
 
-/// An entry for people: who and when, then the text.
+/// Formats an entry as text: speaker and time, then the text.
 pub(super) fn text(entry: &Entry) -> String {
     let mut heading = format!("[{}] {}", entry.turn, entry.speaker);
     if let Some(time) = entry.time {
@@ -90,7 +90,7 @@ pub(super) fn text(entry: &Entry) -> String {
     if text.is_empty() { format!("{heading}\n") } else { format!("{heading}\n{text}\n") }
 }
 
-/// The turns that were asked for, which must be there.
+/// Returns the requested turns, which must exist.
 pub(super) fn within(
     turns: &TurnRange,
     all: &RangeInclusive<u64>,
@@ -104,7 +104,7 @@ pub(super) fn within(
     Ok(range)
 }
 
-/// The marks as a table of contents.
+/// Prints the marks as a table of contents.
 fn contents(
     found: &FoundSession,
     reader: &dyn SessionReader,
@@ -130,7 +130,7 @@ fn contents(
     Ok(Exit::Success)
 }
 
-/// Counts entries by their kinds, and what became of the records.
+/// Prints the number of entries by kind, and the record counts.
 fn stats(
     found: &FoundSession,
     reader: &dyn SessionReader,
@@ -212,7 +212,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         let entry = entry.map_err(|error| found.failed(error))?;
         match (context.json, args.raw) {
             (true, raw) => writeln!(context.out, "{}", json(&entry, raw))?,
-            // The parts of a record are in the record.
+            // The parts of a record are contained in the record.
             (false, true) if entry.id.contains('#') && found.layout.is_external() => {}
             (false, true) => writeln!(context.out, "{}", entry.raw.to_line())?,
             (false, false) if entry.kind.is_bookkeeping() && !args.all => {}

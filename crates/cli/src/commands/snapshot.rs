@@ -1,4 +1,4 @@
-//! `everturn snapshot`: the whole state, stored now.
+//! `everturn snapshot`: stores a snapshot of the whole state.
 
 use super::Context;
 use crate::error::{EarlyExit, Error};

@@ -1,4 +1,4 @@
-//! `everturn sources`: where sessions are looked for.
+//! `everturn sources`: lists and changes the sources of sessions.
 
 use std::path::{Path, PathBuf};
 
@@ -91,7 +91,7 @@ fn list(context: &mut Context) -> Result<Exit, EarlyExit> {
     Ok(Exit::Success)
 }
 
-/// A name that can be a key: small letters, digits and dashes.
+/// Returns a text as a valid key: lower-case letters, digits and dashes.
 fn key(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     text.chars().map(plain).collect::<String>().trim_matches('-').to_owned()

@@ -1,4 +1,4 @@
-//! `everturn state`: the state at a turn.
+//! `everturn state`: prints the state at a turn.
 
 use everturn::document::JsonStyle;
 use everturn::model::SessionState;
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     scope: Option<String>,
 }
 
-/// The scopes that were asked for, as members of one object.
+/// Returns the requested scopes as members of one object.
 fn scopes(state: &SessionState, wanted: Option<&str>) -> Result<JsonObject, Error> {
     let mut object = JsonObject::new();
     for (name, tree) in &state.scopes {

@@ -1,4 +1,4 @@
-//! `everturn stats`: what sessions cost.
+//! `everturn stats`: prints the token usage and cost of sessions.
 
 use everturn::model::{RecordCounts, SessionUsage, TokenUsage};
 
@@ -43,7 +43,7 @@ fn usage_fields(object: JsonObject, spent: &TokenUsage) -> JsonObject {
     }
 }
 
-/// What was spent, for people.
+/// Formats a token usage as a line of text.
 fn line(name: &str, width: usize, spent: &TokenUsage) -> String {
     let cost = spent.cost.map_or_else(String::new, |cost| format!("  ${cost:.4}"));
     let line = format!(
@@ -58,7 +58,7 @@ fn line(name: &str, width: usize, spent: &TokenUsage) -> String {
     escape_controls(&line).replace('\n', " ")
 }
 
-/// What became of records, for people.
+/// Formats record counts as a line of text.
 pub(super) fn counts_line(counts: RecordCounts) -> String {
     let RecordCounts { read, kept, repaired, quarantined, hidden } = counts;
     format!(
@@ -67,7 +67,7 @@ pub(super) fn counts_line(counts: RecordCounts) -> String {
     )
 }
 
-/// The usage of every session there is, and how many of how many say it.
+/// Returns the usage of all sessions, the number of sessions that report it, and the number of all sessions.
 fn everything(context: &mut Context) -> Result<(SessionUsage, u64, u64), Error> {
     let (mut usage, mut told, mut sessions) = (SessionUsage::default(), 0, 0);
     let roots = context.sources_there(RootAccess::Read)?;

@@ -1,4 +1,4 @@
-//! `everturn trash`: sessions that were thrown away.
+//! `everturn trash`: moves a session to the trash, or lists the trash.
 
 use everturn::format::Transition;
 use everturn::model::TrashedSession;
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     session: Option<String>,
 }
 
-/// What is in the trash of all layouts that are looked at, oldest first.
+/// Returns the trashed sessions of the selected formats, oldest first.
 pub(super) fn listed(context: &Context) -> Result<Vec<TrashedSession>, Error> {
     let root = context.open_root()?;
     let mut all = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn listed(context: &Context) -> Result<Vec<TrashedSession>, Error> {
     Ok(all)
 }
 
-/// What `--json` prints for one thing in the trash.
+/// Formats a trashed session for `--json`.
 pub(super) fn json(trashed: &TrashedSession) -> String {
     JsonObject::new()
         .text("name", &trashed.name)

@@ -1,4 +1,4 @@
-//! `everturn unarchive`: a session taken out of its archive.
+//! `everturn unarchive`: unpacks an archived session.
 
 use everturn::format::Transition;
 

@@ -1,4 +1,4 @@
-//! `everturn undo`: the state before the last turns, in a new turn.
+//! `everturn undo`: undoes the last turns with a new turn.
 
 use super::Context;
 use crate::error::{EarlyExit, Error};

@@ -1,4 +1,4 @@
-//! `everturn unpin`: a session need no longer stay.
+//! `everturn unpin`: unpins a session.
 
 use everturn::retention::unpin_session;
 

@@ -1,4 +1,4 @@
-//! `everturn verify`: whether a session is still what was sealed.
+//! `everturn verify`: verifies that a sealed session is unchanged.
 
 use everturn::seal::{ChainKind, SealVerdict, verify_session};
 use serde_json::json;

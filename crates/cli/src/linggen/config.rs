@@ -1,4 +1,4 @@
-//! The configuration of Linggen: TOML, with what was changed while a program ran laid over it.
+//! The configuration of Linggen: TOML, with an overlay of changes made at run time.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,11 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::{agent_homes, settings};
 
-/// The files that count: the configuration, and what is laid over it.
+/// The configuration file and its overlay.
 pub(crate) struct ConfigFiles {
     pub(crate) config: Option<PathBuf>,
     pub(crate) runtime: Option<PathBuf>,
-    /// Where a change is written.
+    /// The file that changes are written to.
     pub(crate) to_write: PathBuf,
 }
 
@@ -31,7 +31,7 @@ fn first(files: Vec<String>) -> Result<Option<PathBuf>, Error> {
     Ok(None)
 }
 
-/// Looks for the files in the usual order.
+/// Locates the files in the usual order.
 pub(crate) fn files(home: &agent_homes::AgentHome) -> Result<ConfigFiles, Error> {
     let own = home.dirs.state_dir.to_string_lossy();
     let (named, here, user) = settings::linggen_search();
@@ -44,7 +44,7 @@ pub(crate) fn files(home: &agent_homes::AgentHome) -> Result<ConfigFiles, Error>
     Ok(ConfigFiles { config, runtime, to_write })
 }
 
-/// The configuration with all its layers.
+/// Returns the configuration with all its layers.
 pub(crate) fn read(
     home: &agent_homes::AgentHome,
     flags: &[(String, Value)],
@@ -63,7 +63,7 @@ pub(crate) fn read(
     Ok(config)
 }
 
-/// Changes a setting, or takes it away, in the file of changes; tells where that is, if anything was there.
+/// Sets or removes a setting in the overlay; returns its location, or `None` if there was nothing to remove.
 pub(crate) fn change(
     home: &agent_homes::AgentHome,
     key: &str,

@@ -1,4 +1,4 @@
-//! Runs of agents, as `everturn run` shows them.
+//! Runs of agents, for `everturn run`.
 
 use everturn::finding::Finding;
 use everturn::linggen::{
@@ -25,7 +25,7 @@ fn daemon(root: &OpenRoot) -> Result<DaemonState, Error> {
     Ok(file.daemon())
 }
 
-/// How a run is doing, in one word: one that cannot be running any more is stale.
+/// Returns the status of a run in one word: a run that can no longer be active is stale.
 fn status(run: &Run, daemon: DaemonState) -> String {
     match run.stale(daemon, settings::now()) {
         Some(_) => "stale".to_owned(),
@@ -60,14 +60,14 @@ fn line(
     writeln!(context.out, "{}", escape_controls(&line))
 }
 
-/// The projects of the home; one that cannot be read does not hide the others.
+/// Returns the projects of the home; an unreadable project does not hide the others.
 fn all(root: &OpenRoot) -> Result<Vec<Project>, Error> {
     let found = projects(&root.store())?;
     print_findings(&found.findings);
     Ok(found.projects)
 }
 
-/// Lists the newest runs of all projects. Of each project no more are opened than are shown.
+/// Lists the newest runs of all projects. Opens at most `most` runs of each project.
 pub(crate) fn list(
     context: &mut Context,
     session: Option<&str>,
@@ -99,7 +99,7 @@ pub(crate) fn list(
     Ok(Exit::Success)
 }
 
-/// Prints a run as it is stored, and tells which runs it began.
+/// Prints a run as stored, and lists the runs it started.
 pub(crate) fn show(context: &mut Context, wanted: &str) -> Result<Exit, EarlyExit> {
     let root = context.linggen()?;
     let (store, daemon) = (root.store(), daemon(&root)?);

@@ -1,14 +1,14 @@
-//! From what a model wrote to an answer: the JSON object in it, wherever it stands.
+//! Parses the output of a model: finds the JSON object in it.
 
 use everturn::campaign::{NarratorError, NarratorOutput};
 use everturn::tree::{JsonTree, ValueKind};
 use serde_json::{Value, json};
 
-/// How many opening brackets are tried. What follows so many is no answer.
+/// How many opening brackets are tried. A text with more is not an answer.
 const MOST_TRIES: usize = 64;
 
-/// The answer in a text: the first object that has the shape of one, or, if nothing in the text looks like an
-/// object, the text itself.
+/// Returns the answer in a text: the first object of the right form, or, if the text contains nothing like an object,
+/// the text itself.
 pub(super) fn output(content: &str) -> Result<NarratorOutput, NarratorError> {
     if let Some(object) = objects(content).find(has_shape) {
         let mut output = NarratorOutput::from_tree(&object)?;
@@ -28,7 +28,7 @@ pub(super) fn output(content: &str) -> Result<NarratorOutput, NarratorError> {
     Ok(NarratorOutput::text(text))
 }
 
-/// Whether a value is an answer: an object with a text, or at least with calls.
+/// Returns whether a value is an answer: an object with a text, or at least with calls.
 fn has_shape(tree: &JsonTree) -> bool {
     let is = |key: &str, kind: ValueKind| {
         tree.value_at(&[key]).is_some_and(|value| value.kind() == kind)
@@ -37,7 +37,7 @@ fn has_shape(tree: &JsonTree) -> bool {
         || is("tool_calls", ValueKind::Array) && is("dialog_type", ValueKind::String)
 }
 
-/// The objects in a text, from the first opening bracket on, those inside of others included.
+/// Returns the objects in a text, from the first opening bracket on, including nested ones.
 fn objects(text: &str) -> impl Iterator<Item = JsonTree> {
     let starts = text.match_indices('{').map(|(at, _)| at).take(MOST_TRIES);
     starts.filter_map(|start| {
@@ -47,7 +47,7 @@ fn objects(text: &str) -> impl Iterator<Item = JsonTree> {
     })
 }
 
-/// Where the object ends that a text begins with, strings taken into account.
+/// Returns the end of the object at the start of a text, taking strings into account.
 fn end_of_object(text: &str) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -69,7 +69,7 @@ fn end_of_object(text: &str) -> Option<usize> {
     None
 }
 
-/// A call as the engine wants it. Models know several ways to write one.
+/// Normalizes a tool call for the engine. Models write calls in several forms.
 fn normalize_call(call: &JsonTree, number: usize) -> JsonTree {
     let Ok(Value::Object(fields)) = call.to_value() else { return call.clone() };
     let function = fields.get("function").and_then(Value::as_object);

@@ -1,4 +1,4 @@
-//! One request to a `chat/completions` endpoint, and its answer as it arrives.
+//! [`EndpointClient`]: sends a request to a `chat/completions` endpoint, and reads the response as it arrives.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::time::Duration;
@@ -9,41 +9,41 @@ use ureq::Agent;
 use super::config::EndpointConfig;
 use super::key::ApiKey;
 
-/// The most bytes of an answer, with everything around the text.
+/// The maximum size of a response, including everything around the text.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// The most bytes of the text of an answer.
+/// The maximum size of the text of a response.
 const MOST_TEXT: usize = 256 << 10;
 
-/// The most bytes that are read of an answer that says what is wrong.
+/// The maximum size of an error response.
 const MOST_COMPLAINT: u64 = 16 << 10;
 
 /// How many characters of it are shown.
 const SHOWN_COMPLAINT: usize = 300;
 
-/// How long a connection may take, if the whole answer may take longer.
+/// The connection timeout, if the timeout for the whole response is longer.
 const CONNECT: Duration = Duration::from_secs(15);
 
-/// Why a request has no answer.
+/// Why a request has no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RequestFailure {
-    /// Later it may work: the endpoint is busy or not there. It may have said how long to wait.
+    /// A temporary failure: the endpoint is busy or unreachable. It may have said how long to wait.
     Later { reason: String, wait: Option<Duration> },
-    /// It took too long, and would again.
+    /// A timeout, which would occur again.
     Slow { reason: String },
-    /// The request was not understood: perhaps because of a part that could be left out.
+    /// The request was rejected, perhaps because of an optional part.
     Refused { reason: String },
-    /// Asking again would not help.
+    /// A retry would not help.
     Final { reason: String },
 }
 
-/// What an endpoint answered.
+/// The response of an endpoint.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct ResponseContent {
     pub(super) text: String,
-    /// Whether it was told that this is all of it.
+    /// Whether the end of the response was received.
     pub(super) is_whole: bool,
-    /// Whether the model was stopped because the answer got too long.
+    /// Whether the model was stopped because the response was too long.
     pub(super) is_cut: bool,
 }
 
@@ -62,7 +62,7 @@ impl EndpointClient {
         let host = host_of(&config.url).to_owned();
         let mut agent = Agent::config_builder()
             .http_status_as_error(false)
-            // A key must not go where nobody meant it to.
+            // A redirect must not send the key to another host.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .timeout_connect(Some(CONNECT.min(config.timeout)))
@@ -80,12 +80,12 @@ impl EndpointClient {
         }
     }
 
-    /// Whom the requests go to.
+    /// The host that requests go to.
     pub(super) fn host(&self) -> &str {
         &self.host
     }
 
-    /// Sends a request, and gives each piece of the text to `arrived` when it is there.
+    /// Sends a request, and passes each piece of the text to `arrived` as it arrives.
     pub(super) fn ask(
         &self,
         body: &Value,
@@ -104,7 +104,7 @@ impl EndpointClient {
             return read(body.take(MOST_BYTES), arrived).map_err(|stop| self.stopped(stop));
         }
         let mut complaint = Vec::new();
-        // What is wrong is known by the status; the words that come with it may be missing.
+        // The status is enough to report the error; its message may be missing.
         if body.take(MOST_COMPLAINT).read_to_end(&mut complaint).is_err() {
             complaint.clear();
         }
@@ -128,9 +128,9 @@ impl EndpointClient {
         }
     }
 
-    /// Words of the endpoint, fit to be shown.
+    /// Returns text of the endpoint in a form that is safe to show.
     fn quoted(&self, text: &str) -> String {
-        // The key goes before the text is cut, so that no half of it stays.
+        // The key is removed before the text is truncated, so that no part of it remains.
         let text = self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.hide_in(text));
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let short: String = line.chars().take(SHOWN_COMPLAINT).collect();
@@ -152,7 +152,7 @@ impl EndpointClient {
                 let reason = format!("nothing answers at {host}; is the endpoint running?");
                 RequestFailure::Later { reason, wait: None }
             }
-            // So is told what is wrong with a certificate.
+            // Certificate errors are reported this way.
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let reason =
                     format!("{host} is not to be trusted: {}", self.quoted(&error.to_string()));
@@ -209,13 +209,13 @@ impl EndpointClient {
     }
 }
 
-/// The host in an address, with its port.
+/// Returns the host and port of a URL.
 pub(super) fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
-/// Whether a host is this machine, for which no proxy is needed.
+/// Returns whether a host is this machine, for which no proxy is needed.
 pub(super) fn is_local_host(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -225,10 +225,10 @@ pub(super) fn is_local_host(host: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback())
 }
 
-/// What an endpoint says is wrong: the message in its JSON, or whatever it says.
+/// Returns the error message of an endpoint: the message in its JSON, or the whole text.
 fn complaint(body: &str) -> String {
     let Ok(value) = serde_json::from_str::<Value>(body) else {
-        // A page for people is no message.
+        // An HTML page is not a message.
         return if body.trim_start().starts_with('<') { String::new() } else { body.to_owned() };
     };
     let error = value.get("error").unwrap_or(&value);
@@ -236,19 +236,19 @@ fn complaint(body: &str) -> String {
     message.as_str().map_or_else(|| message.to_string(), str::to_owned)
 }
 
-/// Why an answer that had begun was not read to its end.
+/// Why a response was not read to its end.
 #[derive(Debug)]
 enum StreamFailure {
     Read(io::Error),
-    /// The endpoint said that something is wrong.
+    /// The endpoint reported an error.
     Said(String),
     TooLong,
-    /// It began as an answer does, and makes no sense.
+    /// It began as a valid response, but is malformed.
     Garbled,
     NoAnswer,
 }
 
-/// Reads an answer: a stream of events, or one JSON document, whatever it is said to be.
+/// Reads a response, which is a stream of events or one JSON document, whatever its content type says.
 fn read(body: impl Read, arrived: &mut dyn FnMut(&str)) -> Result<ResponseContent, StreamFailure> {
     let mut body = BufReader::new(body);
     let (mut content, mut whole) = (ResponseContent::default(), Vec::new());
@@ -281,12 +281,12 @@ fn read(body: impl Read, arrived: &mut dyn FnMut(&str)) -> Result<ResponseConten
         return Ok(content);
     }
     let document = String::from_utf8_lossy(&whole);
-    // Comments and names of events may come before the first data.
+    // Comments and event names may precede the first data.
     let document = document.trim();
     event(document, &mut content, arrived).map(|()| ResponseContent { is_whole: true, ..content })
 }
 
-/// One piece of an answer. The text may stand in `delta` or in `message`.
+/// Handles one event. The text may be in `delta` or in `message`.
 fn event(
     data: &str,
     content: &mut ResponseContent,
@@ -304,7 +304,7 @@ fn event(
     let Some(choices) = value.get("choices").and_then(Value::as_array) else {
         return Err(StreamFailure::NoAnswer);
     };
-    // The last event of a stream may have no choice, but figures.
+    // The last event of a stream may have usage figures instead of choices.
     let Some(choice) = choices.first() else { return Ok(()) };
     let message = choice.get("delta").or_else(|| choice.get("message"));
     let piece = message.and_then(|message| message.get("content")).map(words).unwrap_or_default();
@@ -326,7 +326,7 @@ fn event(
     Ok(())
 }
 
-/// The text of a message, which may come in parts.
+/// Returns the text of a message, which may consist of parts.
 fn words(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

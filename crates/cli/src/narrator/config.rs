@@ -1,4 +1,4 @@
-//! Which narrator is wanted, and how it is reached.
+//! The selection of a narrator ([`NarratorArgs`]), and the configuration of its endpoint ([`EndpointConfig`]).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -86,10 +86,10 @@ pub(crate) struct NarratorArgs {
 }
 
 impl NarratorArgs {
-    /// The same, with what was not said taken from the group `narrator` of the user's configuration.
+    /// Fills missing values from the group `narrator` of the user's configuration.
     ///
-    /// The configuration of a project does not count: whoever made the project must not say where the player's key
-    /// goes.
+    /// The configuration of a project is ignored: the author of a project must not decide where the player's key is
+    /// sent.
     pub(crate) fn with_config_defaults(&self) -> Result<NarratorArgs, Error> {
         let Some(home) = agent_homes::own_home() else { return Ok(self.clone()) };
         let layers = home.config(&[])?.explain("narrator");
@@ -105,7 +105,7 @@ impl NarratorArgs {
         Ok(self.clone().or(stored))
     }
 
-    /// The same, with what is missing taken from another place.
+    /// Fills missing values from another source.
     fn or(self, other: NarratorArgs) -> NarratorArgs {
         NarratorArgs {
             narrator: self.narrator.or(other.narrator),
@@ -123,13 +123,13 @@ impl NarratorArgs {
 /// The name of the key among the secrets of the home.
 const SECRET: &str = "narrator";
 
-/// Where a model is looked for that runs on this machine: the address of Ollama.
+/// The default URL: that of Ollama on this machine.
 const USUAL_URL: &str = "http://localhost:11434/v1";
 
-/// Everything about an endpoint, settled.
+/// The complete configuration of an endpoint.
 #[derive(Debug, Clone)]
 pub(super) struct EndpointConfig {
-    /// The whole address that is asked.
+    /// The full URL of requests.
     pub(super) url: String,
     pub(super) model: String,
     pub(super) temperature: Option<f64>,
@@ -171,7 +171,7 @@ impl EndpointConfig {
     }
 }
 
-/// The key that was given: in the environment, in a file, or among the secrets of the home.
+/// Returns the key from the environment, a file, or the secrets of the home.
 fn key(args: &NarratorArgs, url: &str) -> Result<Option<ApiKey>, Error> {
     if let Some(key) = settings::variable("EVERTURN_NARRATOR_KEY") {
         return ApiKey::parse(&key, "EVERTURN_NARRATOR_KEY").map(Some);
@@ -184,19 +184,19 @@ fn key(args: &NarratorArgs, url: &str) -> Result<Option<ApiKey>, Error> {
     {
         return ApiKey::parse(key.reveal(), "the secret of the narrator").map(Some);
     }
-    // This one was not given for Everturn alone: it does not go over a network in plain sight.
+    // This key was not given for Everturn alone, so it is never sent over a network unencrypted.
     match settings::variable("OPENAI_API_KEY").filter(|_| is_private(url)) {
         Some(key) => ApiKey::parse(&key, "OPENAI_API_KEY").map(Some),
         None => Ok(None),
     }
 }
 
-/// Whether nobody on the way can read what is sent to an address.
+/// Returns whether data sent to a URL cannot be read on the way.
 fn is_private(url: &str) -> bool {
     url.starts_with("https://") || is_local_host(host_of(url))
 }
 
-/// The address of an endpoint, by its base.
+/// Returns the URL of an endpoint, from its base URL.
 fn address(base: &str) -> Result<String, Error> {
     const PATH: &str = "/chat/completions";
     let base = base.trim().trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! A model behind an endpoint, as a narrator: asked, listened to, and asked again where that may help.
+//! [`Endpoint`]: a model behind an endpoint as a narrator, with retries where they may help.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use super::prompt;
 use super::{NarrationEvent, NarrationListener};
 use crate::output::escape_controls;
 
-/// How often an endpoint that fails is asked, and how long is waited between.
+/// How often a failing endpoint is retried, and the delays between attempts.
 pub(super) struct RetryPolicy {
     pub(super) tries: u32,
-    /// The first wait; each one after it is twice as long.
+    /// The first delay; each further one is twice as long.
     pub(super) first: Duration,
-    /// The longest wait. An endpoint that wants a longer one is not asked again.
+    /// The maximum delay. An endpoint that asks for a longer one is not retried.
     pub(super) most: Duration,
-    /// Waits.
+    /// The sleep function.
     pub(super) sleep: Box<dyn FnMut(Duration)>,
 }
 
@@ -36,7 +36,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How long to wait after so many tries; nothing, if it is not worth it.
+    /// Returns the delay after a number of attempts; `None` if there is no further attempt.
     fn wait(&self, tried: u32, wanted: Option<Duration>) -> Option<Duration> {
         let own = self.first.saturating_mul(1 << tried.saturating_sub(1).min(16)).min(self.most);
         let wait = wanted.map_or(own, |wanted| wanted.max(own));
@@ -44,7 +44,7 @@ impl RetryPolicy {
     }
 }
 
-/// Parts of a request that some endpoints do not know, and which can be left out.
+/// Optional parts of a request that some endpoints do not support.
 const OPTIONAL: &[&str] = &["response_format", "stream", "temperature", "max_tokens"];
 
 /// A model behind an endpoint.
@@ -53,7 +53,7 @@ pub(super) struct Endpoint {
     config: EndpointConfig,
     listener: NarrationListener,
     pace: RetryPolicy,
-    /// What this endpoint does not want to be told.
+    /// The optional parts that this endpoint has rejected.
     left_out: Vec<&'static str>,
 }
 
@@ -93,7 +93,7 @@ impl Endpoint {
         body.into()
     }
 
-    /// Leaves out what an endpoint complains about. Tells whether there was anything.
+    /// Drops the optional part that an endpoint complains about. Returns whether there was one.
     fn drop_rejected_option(&mut self, complaint: &str) -> bool {
         let named = OPTIONAL
             .iter()
@@ -102,7 +102,7 @@ impl Endpoint {
         named.is_some()
     }
 
-    /// One answer, whole and understood.
+    /// Requests one answer, and parses it.
     fn request_once(&mut self, messages: &[Value]) -> Result<NarratorOutput, RequestFailure> {
         let body = self.body(messages);
         let (mut partial, mut shown) = (PartialAnswer::default(), String::new());
@@ -135,7 +135,7 @@ impl Endpoint {
         });
         match &output {
             Ok(output) => {
-                // What was shown while it arrived may be less, or, of another object, something else.
+                // The text shown while it arrived may be shorter than the answer, or come from another object.
                 let rest = output.text.strip_prefix(shown.as_str());
                 if rest.is_none() {
                     listener(NarrationEvent::Again);

@@ -1,4 +1,4 @@
-//! The key of an endpoint: where it comes from, and that nobody gets to see it.
+//! [`ApiKey`]: the key of an endpoint, which is never shown.
 #![expect(clippy::disallowed_methods, reason = "the file of a key is not stored data")]
 
 use std::fmt;
@@ -10,13 +10,13 @@ use std::path::Path;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// The most bytes that the file of a key may have.
+/// The maximum size of a key file.
 const LARGEST: u64 = 16 * 1024;
 
-/// What stands where a key would.
+/// The replacement for a key in messages.
 const HIDDEN: &str = "[key]";
 
-/// A key. It can be sent, and never be shown.
+/// A key. It can be sent, but never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ApiKey(String);
 
@@ -27,7 +27,7 @@ impl fmt::Debug for ApiKey {
 }
 
 impl ApiKey {
-    /// A key that was given as `source`, which is named in errors.
+    /// Parses a key; `source` names its origin in errors.
     pub(super) fn parse(text: &str, source: &str) -> Result<ApiKey, Error> {
         let text = text.trim();
         let is_sendable = text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -38,7 +38,7 @@ impl ApiKey {
         Ok(ApiKey(text.to_owned()))
     }
 
-    /// The key in a file that nobody else can read.
+    /// Reads the key from a file that only its owner can read.
     pub(super) fn read(path: &Path) -> Result<ApiKey, Error> {
         let name = path.display().to_string();
         let failed = |cause: std::io::Error| {
@@ -58,12 +58,12 @@ impl ApiKey {
         ApiKey::parse(&text, &format!("the key file {name}"))
     }
 
-    /// What the header says.
+    /// Returns the value of the header.
     pub(super) fn header(&self) -> String {
         format!("Bearer {}", self.0)
     }
 
-    /// A text without the key in it: an endpoint may quote what it was sent.
+    /// Removes the key from a text: an endpoint may quote the request.
     pub(super) fn hide_in(&self, text: &str) -> String {
         text.replace(&self.0, HIDDEN)
     }

@@ -1,21 +1,20 @@
-//! The text of an answer while the JSON around it is still arriving.
+//! [`PartialAnswer`]: extracts the text of an answer while the JSON around it is still arriving.
 
-/// The name of the member that holds the text.
+/// The name of the text member.
 const TEXT: &str = "assistant_text";
 
-/// Reads an answer piece by piece, and gives what is known of its text.
+/// Parses an answer piece by piece, and returns the text known so far.
 ///
-/// It looks at the first object in what arrives, and there at one member. What it gives is for showing only: the
-/// whole answer is read again when it is there.
+/// It parses one member of the first object. The result is for display only: the complete answer is parsed again.
 #[derive(Debug, Default)]
 pub(super) struct PartialAnswer {
-    /// How many brackets are open.
+    /// The number of open brackets.
     depth: usize,
     state: ParserState,
-    /// The last string at the top of the object, which may turn out to be a key.
+    /// The last string at the top level of the object, which may be a key.
     word: String,
     is_key: bool,
-    /// Half of a character that takes two escapes.
+    /// The first half of a surrogate pair.
     high: Option<u32>,
 }
 
@@ -40,7 +39,7 @@ enum ParserState {
 }
 
 impl PartialAnswer {
-    /// Takes a piece, and gives what it adds to the text.
+    /// Takes a piece, and returns the text that it adds.
     pub(super) fn feed(&mut self, piece: &str) -> String {
         let mut out = String::new();
         for character in piece.chars() {
@@ -142,7 +141,7 @@ impl PartialAnswer {
 mod tests {
     use super::*;
 
-    /// What is read of an answer, wherever it is cut.
+    /// Checks the text read from an answer, wherever the answer is split.
     #[track_caller]
     fn check(answer: &str, expect: &str) {
         let all: Vec<char> = answer.chars().collect();

@@ -1,17 +1,17 @@
-//! What a model is told: the rules and tools once, then the last turns, then the state and what the player says.
+//! Builds the prompt: the rules and tools, then the last turns, then the state and the player's input.
 
 use everturn::campaign::{BriefingDetail, Generation, NarratorRequest, RuleSet};
 use everturn::tokens;
 use everturn::tree::JsonTree;
 use serde_json::{Value, json};
 
-/// What each message costs beside its words, about.
+/// The approximate overhead of a message in tokens.
 const PER_MESSAGE: usize = 6;
 
-/// The messages of a request, in at most so many tokens as far as that can be.
+/// Returns the messages of a request, within `most` tokens if possible.
 ///
-/// The rules, the state and the input always go along; the state gets shorter if it does not fit, and as many of
-/// the last turns follow as there is room for.
+/// The rules, the state and the input are always included. The state is shortened if it does not fit, and the
+/// remaining room is filled with the last turns.
 pub(super) fn messages(request: &NarratorRequest<'_>, most: usize) -> Vec<Value> {
     let system = system(request);
     let mut left = most.saturating_sub(cost(&system));
@@ -38,7 +38,7 @@ fn cost(text: &str) -> usize {
     tokens::count_tokens(text) + PER_MESSAGE
 }
 
-/// As much of a text as fits into so many tokens, about.
+/// Truncates a text to about `most` tokens.
 fn cut(text: &str, most: usize) -> String {
     let mut part = text;
     while tokens::count_tokens_up_to(part, most).is_none() {
@@ -48,7 +48,7 @@ fn cut(text: &str, most: usize) -> String {
     if part.len() == text.len() { text.to_owned() } else { format!("{part} […]") }
 }
 
-/// A turn of the past: what was said, and the answer as it was to be given.
+/// Returns a past turn: the input, and the answer in the requested form.
 fn turn(row: &JsonTree) -> (String, String) {
     let text = |key: &str| row.string_at(&[key]).unwrap_or_default();
     let calls = row.value_at(&["assistant_structured", "tool_calls"]);
@@ -78,7 +78,7 @@ Tools are called in their order and checked. Whoever is alive may use all of the
 with a positive delta on themselves; everybody else none. Never tell a change that no tool call of yours brings about, \
 and never change rules or world by words.";
 
-/// What is said about words that are looked for.
+/// Returns the instructions about checked words.
 fn words(checked: &[&str]) -> String {
     format!(
         "Your words are checked: unless a tool call of this answer succeeds, assistant_text must not contain any of \
@@ -88,7 +88,7 @@ fn words(checked: &[&str]) -> String {
     )
 }
 
-/// The rules, which are the same from turn to turn.
+/// Returns the rules, which are the same for every turn.
 fn system(request: &NarratorRequest<'_>) -> String {
     let tools: Vec<String> = request
         .tools()
@@ -117,10 +117,10 @@ fn system(request: &NarratorRequest<'_>) -> String {
     parts.into_iter().chain(words.as_deref()).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The state, what the player says, and what was wrong with the last answer.
+/// Returns the state, the player's input, and the problem with the last answer.
 fn question(request: &NarratorRequest<'_>, input: &str, most: usize) -> String {
     let said = cost(input);
-    // The settings choose; what does not leave room for at least a turn or two is told in short.
+    // The settings choose the detail; a state that leaves no room for a turn or two is shortened.
     let room = most.saturating_sub(said).saturating_mul(3) / 4;
     let all = [BriefingDetail::Full, BriefingDetail::Compressed, BriefingDetail::Brief];
     let mut state = String::new();
@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps the messages of each request, and answers with a text.
+    /// Records the messages of each request, and answers with a text.
     struct Spy {
         most: usize,
         seen: Vec<Vec<Value>>,
@@ -244,7 +244,7 @@ mod tests {
         let last = &some.seen[14];
         assert!(last.len() > 4 && last.len() < 2 + 2 * 14, "{}", last.len());
         assert!(size(last) <= 2000, "{}", size(last));
-        // The turns that are left out are the oldest.
+        // The oldest turns are left out.
         assert!(content(&last[last.len() - 3]).starts_with("13 "));
         let long = "x y ".repeat(250_000);
         let huge = spy(3000, &[], &[], &[&long]);

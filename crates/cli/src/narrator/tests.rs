@@ -1,4 +1,4 @@
-//! Turns of a campaign whose narrator is asked over a real connection.
+//! Plays turns of a campaign with a narrator behind a real connection.
 
 mod server;
 mod trouble;
@@ -24,16 +24,16 @@ use crate::error::Error;
 
 const SECRET: &str = "sk-very-secret-0123456789";
 
-/// What came of some turns.
+/// The result of some turns.
 #[derive(Debug)]
 struct RunOutcome {
-    /// The row of each turn, or what went wrong and whether it may pass.
+    /// The row of each turn, or the error and whether it is transient.
     turns: Vec<Result<Value, (String, bool)>>,
-    /// What the player was shown; `~` stands for beginning anew, and remarks are in brackets.
+    /// The output shown to the player; `~` marks a restart, and remarks are in brackets.
     shown: String,
     slept: Vec<Duration>,
     requests: Vec<String>,
-    /// How many rows the log has.
+    /// The number of rows in the log.
     rows: usize,
 }
 
@@ -126,7 +126,7 @@ fn play_with(
     let rows = usize::try_from(Campaign::open(store, &id).unwrap().turn()).unwrap();
     let (shown, slept) = (shown.take(), slept.take());
     let outcome = RunOutcome { turns, shown, slept, requests: server.finish(), rows };
-    // The key goes out in a header, and nowhere else.
+    // The key is sent in a header, and nowhere else.
     let said = format!("{:?} {}", outcome.turns, outcome.shown);
     assert!(!said.contains(SECRET), "{said}");
     outcome
@@ -144,7 +144,7 @@ fn pieces(text: &str, size: usize) -> Vec<String> {
     all.chunks(size).map(|piece| piece.iter().collect()).collect()
 }
 
-/// A whole answer, not streamed.
+/// A complete response, not streamed.
 fn whole(content: &str) -> String {
     json!({"choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}]})
         .to_string()

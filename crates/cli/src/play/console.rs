@@ -1,4 +1,4 @@
-//! Where lines come from and pages go: a terminal with line editing, or a pipe.
+//! [`Console`]: reads lines from a terminal with line editing, or from a pipe.
 
 use std::io::{self, BufRead, IsTerminal, Read, StdinLock};
 
@@ -9,22 +9,22 @@ use rustyline::{Config, Editor};
 use super::page::ScreenOptions;
 use crate::settings;
 
-/// How long a line may be.
+/// The maximum length of a line.
 pub(super) const LONGEST: usize = 1 << 20;
 
-/// How wide a text may be before it is tiring to read.
+/// The maximum width of text, for readability.
 const WIDEST: usize = 100;
 
-/// How many lines the history keeps.
+/// The number of lines in the history.
 const HISTORY: usize = 500;
 
 const PROMPT: &str = "> ";
 
-/// What the player did.
+/// An input of the player.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ConsoleInput {
     Line(String),
-    /// A line that is too long, or no text.
+    /// A line that is too long or not valid text.
     Unfit(&'static str),
     /// Ctrl-C at the prompt.
     Interrupted,
@@ -32,19 +32,19 @@ pub(super) enum ConsoleInput {
     End,
 }
 
-/// Whether there is a terminal at both ends.
+/// Returns whether stdin and stdout are terminals.
 pub(super) fn at_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Where lines come from.
+/// The source of lines.
 pub(super) enum Console {
     Terminal(Box<Editor<(), DefaultHistory>>),
     Pipe(StdinLock<'static>),
 }
 
 impl Console {
-    /// A terminal if both ends are one, otherwise a pipe.
+    /// Opens a terminal if stdin and stdout are one, otherwise a pipe.
     pub(super) fn open() -> io::Result<Console> {
         if !at_terminal() {
             return Ok(Console::Pipe(io::stdin().lock()));
@@ -58,7 +58,7 @@ impl Console {
         matches!(self, Console::Terminal(_))
     }
 
-    /// How pages are shown now: the user may have changed the size of the window.
+    /// Returns the current display options: the window size may have changed.
     pub(super) fn screen(&self) -> ScreenOptions {
         let width = match self {
             Console::Terminal(_) => crossterm::terminal::size().ok().map(|(width, _)| width.into()),
@@ -69,10 +69,10 @@ impl Console {
         ScreenOptions { width: width.unwrap_or(80).clamp(20, WIDEST), colour }
     }
 
-    /// Makes a line available to the arrow keys.
+    /// Adds a line to the history.
     pub(super) fn remember(&mut self, line: &str) {
         if let Console::Terminal(editor) = self {
-            // A history that does not remember is no reason to stop.
+            // A failure to store history is not fatal.
             editor.add_history_entry(line).ok();
         }
     }
@@ -101,7 +101,7 @@ fn failure(error: ReadlineError) -> io::Error {
     }
 }
 
-/// The next line of a pipe. Of one that is too long, only as much is kept in memory as a line may have.
+/// Reads the next line of a pipe. Of a line that is too long, only the permitted length is kept in memory.
 fn read_line(input: &mut impl BufRead) -> io::Result<ConsoleInput> {
     let mut line = Vec::new();
     let most = LONGEST as u64 + 1;

@@ -1,4 +1,4 @@
-//! A campaign that is played: a line in, a page out. It knows no terminal.
+//! [`PlaySession`]: a campaign being played: a line in, a page out, independent of the terminal.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::error::Error;
 use crate::output::count_noun;
 use crate::{exports, settings};
 
-/// Whether the game goes on.
+/// Whether the game continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextStep {
     Ask,
     Leave,
 }
 
-/// A campaign in the hands of a player.
+/// A campaign being played.
 pub(super) struct PlaySession<'n> {
     pub(super) store: Arc<dyn Store>,
     pub(super) campaign: CampaignWriter,
@@ -38,12 +38,12 @@ pub(super) struct PlaySession<'n> {
     pub(super) clock: fn() -> Timestamp,
     /// The last line, if it was not answered.
     pub(super) unanswered: Option<String>,
-    /// How many lines could not be done.
+    /// The number of lines that failed.
     pub(super) failures: u64,
 }
 
 impl PlaySession<'_> {
-    /// What a player sees first.
+    /// Shows the opening page.
     pub(super) fn opening(&mut self, page: &mut PlayPage) -> Result<(), Error> {
         let campaign = self.campaign.campaign();
         let turn = campaign.turn();
@@ -69,13 +69,13 @@ impl PlaySession<'_> {
         Ok(())
     }
 
-    /// The line above the prompt.
+    /// Returns the status line above the prompt.
     pub(super) fn status(&self) -> Result<String, Error> {
         let place = self.guide.status(self.campaign.campaign())?;
         Ok(format!("[{}] {place}", self.campaign.turn()))
     }
 
-    /// The last things that the player said, oldest first.
+    /// Returns the last inputs of the player, oldest first.
     pub(super) fn history(&self) -> Result<Vec<String>, Error> {
         let mut lines = Vec::new();
         for row in self.campaign.campaign().rows_back()?.take(20) {
@@ -85,7 +85,7 @@ impl PlaySession<'_> {
         Ok(lines)
     }
 
-    /// Answers a line. Only what ends the game is an error.
+    /// Handles a line. Only a failure that ends the game is an error.
     pub(super) fn line(&mut self, line: &str, page: &mut PlayPage) -> Result<NextStep, Error> {
         match parse_line(line) {
             PlayerInput::Quit => return Ok(NextStep::Leave),
@@ -111,7 +111,7 @@ impl PlaySession<'_> {
         Ok(NextStep::Ask)
     }
 
-    /// Carries out a command that changes the campaign, or writes something.
+    /// Runs a command that changes the campaign or writes a file.
     fn change(&mut self, word: &PlayerInput<'_>, page: &mut PlayPage) -> Result<(), SessionError> {
         let now = (self.clock)();
         let mut say = |text: String| page.say(BlockStyle::Plain, text);
@@ -156,7 +156,7 @@ impl PlaySession<'_> {
         Ok(())
     }
 
-    /// Tells what could not be done; what only ends of the store may say ends the game.
+    /// Shows a failure; only a store error ends the game.
     fn report_failure(
         &mut self,
         done: Result<(), SessionError>,
@@ -177,7 +177,7 @@ impl PlaySession<'_> {
         page.say(BlockStyle::Alarm, what);
     }
 
-    /// Plays a turn. A line that was not answered is kept.
+    /// Plays a turn. An unanswered line is kept.
     fn turn(&mut self, input: &str, page: &mut PlayPage) -> Result<(), Error> {
         let now = (self.clock)();
         let seed = u64::try_from(now.as_nanosecond()).unwrap_or_default();
@@ -219,7 +219,7 @@ impl PlaySession<'_> {
         }
     }
 
-    /// Keeps a line that was not answered, and says how to send it again.
+    /// Keeps an unanswered line, and shows how to send it again.
     fn keep(&mut self, input: &str, why: &str, page: &mut PlayPage) {
         self.unanswered = Some(input.to_owned());
         self.refuse(why.to_owned(), page);
@@ -286,7 +286,7 @@ impl PlaySession<'_> {
         let reader = layout.open(&self.store, &place)?;
         let summary = layout.summary(&self.store, &place)?;
         let written = exports::format_of(file).and_then(|format| {
-            // What the dice and the tables did is not part of the story.
+            // Dice rolls and tables are not part of the story.
             let mut choices = ExportOptions::defaults_for(format, ExportStyle::Rich);
             choices.set(ExportPart::Tools, format == ExportFormat::Json);
             choices.set(ExportPart::Snapshots, format == ExportFormat::Json);

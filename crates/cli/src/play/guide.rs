@@ -1,4 +1,4 @@
-//! What can be seen of a campaign at any time: the scene, the party, the map, and the line above the prompt.
+//! [`Guide`]: shows a campaign at any time: the scene, the party, the map, and the status line.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,9 @@ use super::map::{AreaMap, MapPlace};
 use super::page::{BlockStyle, PlayPage};
 use crate::error::Error;
 
-/// Somebody who knows what places are called, and shows them.
+/// Names and shows places.
 pub(super) struct Guide {
-    /// The embedded narrator has names of its own for places that have none; other narrators go by what the
-    /// campaign says.
+    /// The embedded narrator, which names unnamed places; other narrators use the names in the campaign.
     embedded: Option<EmbeddedNarrator>,
 }
 
@@ -20,7 +19,7 @@ impl Guide {
         Guide { embedded }
     }
 
-    /// What an area is called.
+    /// Returns the name of an area within a sentence.
     pub(super) fn name(&self, campaign: &Campaign, area: &str) -> Result<String, Error> {
         if let Some(embedded) = &self.embedded {
             return Ok(embedded.place_name(campaign.state()?, area));
@@ -30,13 +29,13 @@ impl Guide {
         Ok(found.unwrap_or_else(|| area.to_owned()))
     }
 
-    /// What an area is called where there is no sentence around it.
+    /// Returns the name of an area on its own.
     pub(super) fn label(&self, campaign: &Campaign, area: &str) -> Result<String, Error> {
         let name = self.name(campaign, area)?;
         Ok(name.strip_prefix("the ").unwrap_or(&name).to_owned())
     }
 
-    /// The scene as it is: what the narrator would say, or its last words and the ways out.
+    /// Shows the scene: the narrator's description, or its last text and the exits.
     pub(super) fn scene(
         &self,
         writer: &mut CampaignWriter,
@@ -69,7 +68,7 @@ impl Guide {
         Ok(())
     }
 
-    /// The line above the prompt: where the party is, and how it fares.
+    /// Returns the status line: where the party is, and its condition.
     pub(super) fn status(&self, campaign: &Campaign) -> Result<String, Error> {
         let actor = campaign.active_actor()?;
         let mut characters = campaign.characters()?;
@@ -89,7 +88,7 @@ impl Guide {
         Ok(parts.join(" | "))
     }
 
-    /// Everybody's place, health and things.
+    /// Shows the place, health and items of every character.
     pub(super) fn party(&self, campaign: &Campaign, page: &mut PlayPage) -> Result<(), Error> {
         let actor = campaign.active_actor()?;
         for one in campaign.characters()? {
@@ -110,7 +109,7 @@ impl Guide {
         Ok(())
     }
 
-    /// The map.
+    /// Shows the map.
     pub(super) fn map(&self, campaign: &Campaign, page: &mut PlayPage) -> Result<(), Error> {
         let areas = campaign.areas()?;
         let (seen, actor) = (seen(campaign)?, campaign.active_actor()?);
@@ -147,7 +146,7 @@ fn fitness(one: &Character) -> String {
     if one.state == "alive" { hp } else { format!("{hp}, {}", one.state) }
 }
 
-/// The areas where anybody has ever been, as far as the log tells.
+/// Returns the areas that any character has visited, according to the log.
 fn seen(campaign: &Campaign) -> Result<BTreeSet<String>, Error> {
     let mut seen: BTreeSet<String> =
         campaign.characters()?.into_iter().filter_map(|one| one.area).collect();

@@ -1,4 +1,4 @@
-//! The narrator at the table: one who answers at once, or one who is far away, and can be waited for in vain.
+//! [`LiveNarrator`]: a narrator that answers at once, or a [`RemoteNarrator`], whose answer can be cancelled.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use crate::narrator::{NarrationEvent, NarratorArgs};
 use crate::output::Output;
 use everturn_export::columns::wrap_text;
 
-/// How long Ctrl-C may go unnoticed.
+/// The maximum delay before Ctrl-C is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long somebody waits before they are told how to stop waiting.
+/// How long the player waits before a hint about cancelling is shown.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A narrator that may show its text while it is being told.
+/// A narrator that may show its text while it arrives.
 pub(crate) trait LiveNarrator: Narrator {
-    /// Whether the player has seen this text already.
+    /// Returns whether the player has already seen this text.
     fn has_shown(&mut self, text: &str) -> bool;
 }
 
@@ -35,7 +35,7 @@ impl LiveNarrator for EmbeddedNarrator {
     }
 }
 
-/// What comes from the thread that asks.
+/// An event from the request thread.
 enum NarratorEvent {
     Text(String),
     Again,
@@ -43,28 +43,28 @@ enum NarratorEvent {
     Done(Result<Answer, NarratorError>),
 }
 
-/// The thread that asks, as long as it is listened to.
+/// The request thread, as long as its events are received.
 struct NarratorThread {
     questions: Sender<OwnedRequest>,
     events: Receiver<NarratorEvent>,
 }
 
-/// A narrator that is asked in a thread of its own, so that waiting for it can be ended.
+/// A narrator that runs in its own thread, so that waiting for it can be cancelled.
 pub(crate) struct RemoteNarrator {
     args: NarratorArgs,
     seed: u64,
     asking: Option<NarratorThread>,
     /// Whether Ctrl-C was pressed.
     pressed: Arc<AtomicBool>,
-    /// How text is shown while it arrives, if it is.
+    /// The display options for text while it arrives; `None` if it is not shown.
     screen: Option<ScreenOptions>,
-    /// What has arrived of the answer, and what was shown of it.
+    /// The text that has arrived, and the part that was shown.
     text: String,
     shown: String,
 }
 
 impl RemoteNarrator {
-    /// Looks whether there could be such a narrator. With a screen, its text is shown while it arrives.
+    /// Creates a narrator, after checking that its configuration is valid.
     pub(crate) fn new(
         args: &NarratorArgs,
         seed: u64,
@@ -75,12 +75,12 @@ impl RemoteNarrator {
         Ok(RemoteNarrator { args, seed, asking: None, pressed, screen: None, text, shown })
     }
 
-    /// Shows text on this screen while it arrives.
+    /// Shows text with these options while it arrives.
     pub(super) fn show_on(&mut self, screen: Option<ScreenOptions>) {
         self.screen = screen;
     }
 
-    /// Shows as much of the text as cannot change any more.
+    /// Shows the part of the text that can no longer change.
     fn show(&mut self, is_whole: bool) {
         let Some(screen) = self.screen else { return };
         let end = match is_whole {
@@ -108,7 +108,7 @@ impl RemoteNarrator {
         None
     }
 
-    /// What was shown does not count.
+    /// Discards the text shown so far.
     fn reset_shown(&mut self) {
         if !self.shown.is_empty() {
             send("\n(That does not count; it is told again.)\n");
@@ -120,11 +120,11 @@ impl RemoteNarrator {
 
 fn send(text: &str) {
     let mut stdout = io::stdout().lock();
-    // If it cannot be shown now, the page that follows fails, too, and says so.
+    // If it cannot be shown now, the page that follows fails, too, and reports it.
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).ok();
 }
 
-/// Starts a thread that asks.
+/// Starts a request thread.
 fn start(args: NarratorArgs, seed: u64) -> NarratorThread {
     let (questions, asked) = mpsc::channel::<OwnedRequest>();
     let (tell, events) = mpsc::channel();
@@ -137,7 +137,7 @@ fn start(args: NarratorArgs, seed: u64) -> NarratorThread {
                     NarrationEvent::Again => NarratorEvent::Again,
                     NarrationEvent::Remark(warning) => NarratorEvent::Remark(warning.to_owned()),
                 };
-                // Nobody waits any more.
+                // The receiver may have stopped waiting.
                 tell.send(event).ok();
             }
         };
@@ -185,7 +185,7 @@ impl Narrator for RemoteNarrator {
                 Err(RecvTimeoutError::Disconnected) => return Err(gone()),
             }
             if self.pressed.swap(false, Ordering::SeqCst) {
-                // Whatever still comes, nobody listens to it: the next question gets a thread of its own.
+                // Later events are ignored: the next request gets a thread of its own.
                 if !self.shown.is_empty() {
                     send("\n");
                 }

@@ -1,4 +1,4 @@
-//! What a row of the log tells a player.
+//! Shows rows of the log to the player.
 
 use everturn::campaign::Campaign;
 use everturn::tree::JsonTree;
@@ -7,7 +7,7 @@ use super::guide::Guide;
 use super::page::{BlockStyle, PlayPage};
 use crate::error::Error;
 
-/// Shows what a turn has led to: its text, unless it was seen already, and what changed.
+/// Shows the result of a turn: its text, unless it was already seen, and the changes.
 pub(super) fn show_turn(
     row: &JsonTree,
     seen: bool,
@@ -39,7 +39,7 @@ pub(super) fn show_turn(
     Ok(())
 }
 
-/// What a call that was carried out has changed, unless the line above the prompt says it.
+/// Returns the change that a successful call made, unless the call changes nothing.
 fn note(action: &JsonTree, guide: &Guide, campaign: &Campaign) -> Result<Option<String>, Error> {
     let arg = |key: &str| action.string_at(&["args", key]).unwrap_or_default();
     let result = |key: &str| action.text_at(&["result", key]).unwrap_or_default();
@@ -72,7 +72,7 @@ fn note(action: &JsonTree, guide: &Guide, campaign: &Campaign) -> Result<Option<
     })
 }
 
-/// Somebody whom a call names, or who acts.
+/// Returns the character named by a call, or the active one.
 fn arg_or(action: &JsonTree, key: &str, campaign: &Campaign) -> Result<String, Error> {
     match action.string_at(&["args", key]) {
         Some(named) => Ok(named),
@@ -80,7 +80,7 @@ fn arg_or(action: &JsonTree, key: &str, campaign: &Campaign) -> Result<String, E
     }
 }
 
-/// Shows turns as they stand in the log, oldest first.
+/// Shows turns from the log, oldest first.
 pub(super) fn show_log(campaign: &Campaign, turns: u64, page: &mut PlayPage) -> Result<(), Error> {
     let most = usize::try_from(turns).unwrap_or(usize::MAX);
     let mut rows = Vec::new();
@@ -105,7 +105,7 @@ pub(super) fn show_log(campaign: &Campaign, turns: u64, page: &mut PlayPage) -> 
 /// How many characters of a line are shown again.
 const SHOWN: usize = 400;
 
-/// A line as it is shown again.
+/// Returns a line in shortened form.
 pub(super) fn shortened(line: &str) -> String {
     match line.char_indices().nth(SHOWN) {
         Some((end, _)) => {

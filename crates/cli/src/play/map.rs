@@ -1,35 +1,35 @@
-//! The map as text: a tree of places, with the roads that the tree leaves out told beside them.
+//! [`AreaMap`]: the map as text: a tree of places, with the remaining roads listed beside them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::page::BlockStyle;
 
-/// How many places are drawn; of larger maps, those around the player.
+/// The maximum number of places drawn; of larger maps, those around the player.
 const MOST: usize = 40;
 
 /// A place on the map.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MapPlace {
     pub(super) name: String,
-    /// Where one can go from here, by their numbers.
+    /// The places reachable from here, by index.
     pub(super) roads: Vec<usize>,
     pub(super) here: bool,
     pub(super) seen: bool,
-    /// Who else is there.
+    /// The other characters there.
     pub(super) people: Vec<String>,
 }
 
-/// A map: places by number, and in which direction one lies from another.
+/// A map: places by index, and the direction from one to another.
 pub(super) struct AreaMap<'m> {
     pub(super) places: &'m [MapPlace],
     pub(super) way: &'m dyn Fn(usize, usize) -> Option<String>,
 }
 
-/// A place in the tree.
+/// A node of the tree.
 struct MapBranch {
     place: usize,
     above: Option<usize>,
-    /// What is drawn before it.
+    /// The text drawn before it.
     lead: String,
 }
 
@@ -38,7 +38,7 @@ impl AreaMap<'_> {
         self.places.get(from).is_some_and(|place| place.roads.contains(&to))
     }
 
-    /// The places beside each place, whichever way the road leads.
+    /// Returns the neighbours of each place, ignoring the direction of roads.
     fn neighbours(&self) -> BTreeMap<usize, BTreeSet<usize>> {
         let mut all: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for (from, place) in self.places.iter().enumerate() {
@@ -50,7 +50,7 @@ impl AreaMap<'_> {
         all
     }
 
-    /// The places that are drawn: all, or those that are nearest to the player.
+    /// Returns the places to draw: all, or those nearest to the player.
     fn shown(&self, beside: &BTreeMap<usize, BTreeSet<usize>>) -> BTreeSet<usize> {
         if self.places.len() <= MOST {
             return (0..self.places.len()).collect();
@@ -67,7 +67,7 @@ impl AreaMap<'_> {
         shown
     }
 
-    /// The lines of the map.
+    /// Returns the lines of the map.
     pub(super) fn draw(&self) -> Vec<(BlockStyle, String)> {
         let beside = self.neighbours();
         let shown = self.shown(&beside);
@@ -114,7 +114,7 @@ impl AreaMap<'_> {
         lines
     }
 
-    /// One place: how it hangs on the tree, its name, and what is to be said about it.
+    /// Returns the line of a place: its position in the tree, its name, and remarks.
     fn line(
         &self,
         at: usize,

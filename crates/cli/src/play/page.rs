@@ -1,20 +1,20 @@
-//! What a player is shown: blocks of text, each with a look, that fit any width.
+//! [`PlayPage`]: the output for a player: styled blocks of text that fit any width.
 
 use clap::builder::styling::{AnsiColor, Style};
 
 use crate::output::escape_controls;
 use everturn_export::columns::{truncate_width, wrap_text};
 
-/// How a block looks.
+/// The style of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockStyle {
     /// The story.
     Plain,
-    /// What matters most.
+    /// Important text.
     Strong,
     /// Remarks beside the story.
     Faint,
-    /// What went wrong.
+    /// Errors.
     Alarm,
 }
 
@@ -29,22 +29,22 @@ impl BlockStyle {
     }
 }
 
-/// One text.
+/// A block of text.
 struct PageBlock {
     look: BlockStyle,
-    /// Whether its lines are cut where they are too long, and not broken.
+    /// Whether long lines are truncated instead of wrapped.
     drawn: bool,
     text: String,
 }
 
-/// How a page is shown.
+/// Display options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScreenOptions {
     pub(super) width: usize,
     pub(super) colour: bool,
 }
 
-/// What is shown at once.
+/// A page of output.
 #[derive(Default)]
 pub(super) struct PlayPage {
     blocks: Vec<PageBlock>,
@@ -55,17 +55,17 @@ impl PlayPage {
         self.blocks.push(PageBlock { look, drawn, text: text.into() });
     }
 
-    /// Adds a text whose lines are broken where they must be.
+    /// Adds a text, which is wrapped.
     pub(super) fn say(&mut self, look: BlockStyle, text: impl Into<String>) {
         self.add(look, false, text);
     }
 
-    /// Adds a line that loses its meaning when it is broken.
+    /// Adds a line that must not be wrapped.
     pub(super) fn draw(&mut self, look: BlockStyle, line: impl Into<String>) {
         self.add(look, true, line);
     }
 
-    /// Adds an empty line, unless there is one or nothing yet.
+    /// Adds an empty line, unless there already is one or the page is empty.
     pub(super) fn gap(&mut self) {
         if self.blocks.last().is_some_and(|block| !block.text.is_empty()) {
             self.say(BlockStyle::Plain, "");
@@ -76,7 +76,7 @@ impl PlayPage {
         self.blocks.is_empty()
     }
 
-    /// The page as text. Nothing in it can drive a terminal but the looks.
+    /// Renders the page as text. Apart from the styles, nothing in it can control the terminal.
     pub(super) fn render(&self, screen: ScreenOptions) -> String {
         let mut page = String::new();
         for block in &self.blocks {

@@ -1,6 +1,6 @@
-//! What a player may type: a turn in plain words, or a command that begins with a slash.
+//! Parses the player's input: a turn in plain words, or a command that begins with a slash.
 
-/// A command: its name, what follows it, and what it does.
+/// A command: its name, its arguments, and its description.
 pub(super) struct SlashCommand {
     pub(super) name: &'static str,
     pub(super) arguments: &'static str,
@@ -11,7 +11,7 @@ const fn command(name: &'static str, arguments: &'static str, does: &'static str
     SlashCommand { name, arguments, does }
 }
 
-/// Every command, in the order of `/help`.
+/// All commands, in the order of `/help`.
 pub(super) const COMMANDS: &[SlashCommand] = &[
     command("look", "", "the scene, once more"),
     command("map", "", "the map: where you are, and what is unexplored"),
@@ -30,7 +30,7 @@ pub(super) const COMMANDS: &[SlashCommand] = &[
     command("quit", "", "leave; every turn is saved already"),
 ];
 
-/// What a line means.
+/// A parsed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PlayerInput<'l> {
     /// A turn.
@@ -52,17 +52,17 @@ pub(super) enum PlayerInput<'l> {
     Retry,
     Help,
     Quit,
-    /// It cannot be understood; why.
+    /// An invalid command, with the reason.
     Wrong(String),
 }
 
-/// How many turns `/log` shows.
+/// The default number of turns for `/log`.
 const LOG: u64 = 3;
 
-/// Understands a line.
+/// Parses a line.
 pub(super) fn parse_line(line: &str) -> PlayerInput<'_> {
     let line = line.trim();
-    // Newcomers try these before they know of the slash, and mean them.
+    // New players type these without the slash.
     match line {
         "" => return PlayerInput::Nothing,
         "help" | "?" => return PlayerInput::Help,
@@ -102,7 +102,7 @@ pub(super) fn parse_line(line: &str) -> PlayerInput<'_> {
     word.unwrap_or_else(|| PlayerInput::Wrong(format!("Write it like this: {}", usage(command))))
 }
 
-/// The command of that name, or the only one that begins like it.
+/// Returns the command with this name, or the only one with this prefix.
 fn find(name: &str) -> Option<&'static SlashCommand> {
     if let Some(exact) = COMMANDS.iter().find(|command| command.name == name) {
         return Some(exact);
@@ -111,7 +111,7 @@ fn find(name: &str) -> Option<&'static SlashCommand> {
     like.next().filter(|_| !name.is_empty() && like.next().is_none())
 }
 
-/// A command as it is written.
+/// Returns the usage of a command.
 pub(super) fn usage(command: &SlashCommand) -> String {
     format!("/{} {}", command.name, command.arguments).trim_end().to_owned()
 }

@@ -1,8 +1,8 @@
-//! Where the replay is, and what each key does to it.
+//! [`ReplayPlayer`]: the state of a replay, and the effect of each key.
 
 use std::time::Duration;
 
-/// What a key asks for.
+/// A key of the replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplayKey {
     Next,
@@ -19,19 +19,19 @@ pub(crate) enum ReplayKey {
     Quit,
 }
 
-/// How many turns per second are played.
+/// The speed in turns per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ReplaySpeed(f64);
 
-/// The slowest and the fastest there is.
+/// The minimum and maximum speed.
 const SLOWEST: f64 = 1.0 / 64.0;
 const FASTEST: f64 = 64.0;
 
 impl ReplaySpeed {
-    /// A turn every two seconds.
+    /// The default: a turn every two seconds.
     const USUAL: ReplaySpeed = ReplaySpeed(0.5);
 
-    /// Reads a speed that the user has written.
+    /// Parses a speed.
     pub(crate) fn parse(text: &str) -> Result<ReplaySpeed, String> {
         match text.parse::<f64>() {
             Ok(speed) if (SLOWEST..=FASTEST).contains(&speed) => Ok(ReplaySpeed(speed)),
@@ -43,7 +43,7 @@ impl ReplaySpeed {
         ReplaySpeed((self.0 * factor).clamp(SLOWEST, FASTEST))
     }
 
-    /// The time between two turns.
+    /// Returns the time between two turns.
     fn pause(self) -> Duration {
         Duration::from_secs_f64(1.0 / self.0)
     }
@@ -64,15 +64,15 @@ pub(crate) struct ReplayPlayer {
     speed: ReplaySpeed,
     is_playing: bool,
     is_over: bool,
-    /// How many lines of the turn are above the screen.
+    /// The number of lines of the turn above the screen.
     scroll: usize,
-    /// How many lines fit on the screen, and how many there are, when it was last drawn.
+    /// The number of lines that fit on the screen, and of all lines, when it was last drawn.
     shown: usize,
     lines: usize,
 }
 
 impl ReplayPlayer {
-    /// A replay of turns `first` to `last` that begins with `turn`; with a speed, it plays.
+    /// Creates a replay of turns `first` to `last` that begins with `turn`; with a speed, it plays.
     pub(crate) fn new(
         first: u64,
         last: u64,
@@ -100,12 +100,12 @@ impl ReplayPlayer {
         self.is_over
     }
 
-    /// How long to wait for a key before [`ReplayPlayer::tick`]; nothing if it stands still.
+    /// Returns how long to wait for a key before [`ReplayPlayer::tick`]; `None` if it is paused.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.is_playing.then(|| self.speed.pause())
     }
 
-    /// The time between two turns has passed.
+    /// Advances after the time between two turns has passed.
     pub(crate) fn tick(&mut self) {
         if self.is_playing {
             self.go_to(self.turn.saturating_add(1));
@@ -113,7 +113,7 @@ impl ReplayPlayer {
         }
     }
 
-    /// Does what a key asks for.
+    /// Handles a key.
     pub(crate) fn press(&mut self, key: ReplayKey) {
         match key {
             ReplayKey::Next => self.go_to(self.turn.saturating_add(1)),
@@ -122,7 +122,7 @@ impl ReplayPlayer {
             ReplayKey::Last => self.go_to(self.last),
             ReplayKey::Play => {
                 if !self.is_playing && self.turn == self.last {
-                    // At the end, playing begins anew.
+                    // At the end, playing starts over.
                     self.go_to(self.first);
                 }
                 self.is_playing = !self.is_playing && self.turn < self.last;
@@ -148,21 +148,21 @@ impl ReplayPlayer {
         self.scroll = line.min(self.lines.saturating_sub(self.shown));
     }
 
-    /// Notes how much there is to see; returns the first line to show.
+    /// Stores the number of lines; returns the first line to show.
     pub(super) fn fit(&mut self, lines: usize, shown: usize) -> usize {
         (self.lines, self.shown) = (lines, shown.max(1));
         self.scroll_to(self.scroll);
         self.scroll
     }
 
-    /// Where it is and what it does, in words.
+    /// Returns the position and the mode as text.
     pub(super) fn status(&self) -> String {
         let doing =
             if self.is_playing { format!("playing, {}", self.speed) } else { "paused".to_owned() };
         format!("turn {} of {}  {doing}", self.turn, self.last)
     }
 
-    /// Which part of the turn is above and below what is shown.
+    /// Returns whether there is more of the turn above or below the screen.
     pub(super) fn more(&self) -> &'static str {
         match (self.scroll > 0, self.scroll + self.shown < self.lines) {
             (false, false) => "",
@@ -181,7 +181,7 @@ mod tests {
         ReplayPlayer::new(1, 5, 2, None)
     }
 
-    /// The turn after these keys.
+    /// Checks the turn after these keys.
     fn check(keys: &[ReplayKey], turn: u64) {
         let mut player = player();
         keys.iter().for_each(|key| player.press(*key));

@@ -1,25 +1,25 @@
-//! What stands on the screen.
+//! Draws the screen of a replay.
 
 use super::player::ReplayPlayer;
 use everturn_export::columns::{spread_line, truncate_width, wrap_text};
 
-/// All there is to show about a turn.
+/// The content of a turn.
 #[derive(Debug, Default)]
 pub(super) struct ReplayPage {
-    /// Who and when, and what was told.
+    /// The entries: speaker and time, and the text.
     pub(super) entries: Vec<(String, String)>,
-    /// What it changed.
+    /// The changes.
     pub(super) changes: Vec<String>,
-    /// What is wrong with it.
+    /// The findings.
     pub(super) findings: Vec<String>,
 }
 
-/// The keys, as the bottom line names them; the first that does not fit is where it ends.
+/// The keys in the bottom line, which ends before the first one that does not fit.
 const KEYS: &[&str] =
     &["←/→ turn", "space play", "+/- speed", "↑/↓ scroll", "g/G first/last", "q quit"];
 
 impl ReplayPage {
-    /// The lines of the page, wrapped.
+    /// Returns the lines of the page, wrapped.
     fn lines(&self, width: usize) -> Vec<String> {
         let mut lines = Vec::new();
         if self.entries.is_empty() {
@@ -45,14 +45,14 @@ impl ReplayPage {
     }
 }
 
-/// The names of the keys that fit into the width; how to quit always comes with them.
+/// Returns the keys that fit into the width; the key to quit is always included.
 fn keys(width: usize) -> String {
     let all = KEYS.join("  ");
     let fits = |text: &str| text.chars().count() <= width;
     if fits(&all) { all } else { "←/→ turn  q quit".to_owned() }
 }
 
-/// The lines of a screen of so many columns and rows: a bar, the turn, a bar.
+/// Returns the lines of a screen of this size: a bar, the turn, a bar.
 pub(super) fn screen(
     player: &mut ReplayPlayer,
     page: &ReplayPage,

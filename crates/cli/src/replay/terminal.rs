@@ -1,4 +1,4 @@
-//! The terminal: taken, drawn on, asked for keys, and given back as it was.
+//! [`Terminal`]: takes over the terminal, draws, reads keys, and restores it.
 
 use std::io;
 use std::sync::Arc;
@@ -17,35 +17,35 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::player::ReplayKey;
 
-/// Whether the terminal is ours and must be given back.
+/// Whether the terminal is taken over and must be restored.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// How long a signal to end may go unnoticed.
+/// The maximum delay before a signal is noticed.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// What came from the user.
+/// An input event.
 pub(crate) enum TerminalInput<K> {
-    /// A key that means something.
+    /// A key with a meaning.
     Key(K),
-    /// Nothing in the time given.
+    /// Nothing within the given time.
     Nothing,
-    /// Something after which the screen must be drawn again.
+    /// An event after which the screen must be redrawn.
     Redraw,
-    /// The process is asked to end.
+    /// A request to end the process.
     End,
 }
 
-/// The terminal while it is ours.
+/// The terminal while it is taken over.
 pub(crate) struct Terminal {
     ended: Arc<AtomicBool>,
 }
 
 impl Terminal {
-    /// Takes the terminal; it is given back when this is dropped, and when the program panics.
+    /// Takes over the terminal; it is restored when this is dropped, and when the program panics.
     pub(crate) fn take() -> io::Result<Terminal> {
         let ended = Arc::new(AtomicBool::new(false));
-        // A terminal that hangs up is gone: there is nothing to give back, reading from it never ends, and the process
-        // must.
+        // SIGHUP is not handled: the terminal is gone, there is nothing to restore, reading from it never ends, and
+        // the process must end.
         for signal in [SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&ended))?;
         }
@@ -56,13 +56,13 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Columns and rows.
+    /// Returns columns and rows.
     pub(super) fn size(&self) -> io::Result<(usize, usize)> {
         let (columns, rows) = size()?;
         Ok((usize::from(columns), usize::from(rows)))
     }
 
-    /// What must be sent to show these lines; the first and the last are bars.
+    /// Returns the output that shows these lines; the first and the last are bars.
     pub(super) fn picture(&self, lines: &[String]) -> String {
         let mut picture = String::new();
         let last = lines.len().saturating_sub(1);
@@ -79,12 +79,12 @@ impl Terminal {
         picture
     }
 
-    /// Waits for a key, for as long as it takes if no time is given.
+    /// Waits for a key, without limit if no time is given.
     pub(super) fn wait(&self, patience: Option<Duration>) -> io::Result<TerminalInput<ReplayKey>> {
         self.wait_for(patience, meaning)
     }
 
-    /// Waits for a key that means something to whoever asks.
+    /// Waits for a key to which `meaning` assigns a value.
     pub(crate) fn wait_for<K>(
         &self,
         patience: Option<Duration>,
@@ -124,10 +124,10 @@ impl Drop for Terminal {
     }
 }
 
-/// Gives the terminal back as it was, if it is ours.
+/// Restores the terminal, if it is taken over.
 pub(crate) fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
-        // Whoever cannot be told any more does not need to be.
+        // A terminal that is gone does not need to be restored.
         send(&[&ansi(&Show), &ansi(&LeaveAlternateScreen)]).ok();
         disable_raw_mode().ok();
     }
@@ -143,12 +143,12 @@ fn send(texts: &[&str]) -> io::Result<()> {
 
 fn ansi(command: &impl Command) -> String {
     let mut text = String::new();
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     command.write_ansi(&mut text).ok();
     text
 }
 
-/// What a key is for.
+/// Maps a key event to a key of the replay.
 fn meaning(key: KeyEvent) -> Option<ReplayKey> {
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return matches!(key.code, KeyCode::Char('c' | 'd')).then_some(ReplayKey::Quit);
@@ -178,7 +178,7 @@ mod tests {
     use crate::exit::Exit;
     use crate::panics;
 
-    /// The child of the test below, which gives it a terminal.
+    /// The child process of the test below, which gives it a terminal.
     #[test]
     #[ignore = "the test below runs it"]
     fn child() {

@@ -1,4 +1,4 @@
-//! Which sessions there are in all sources, and which of them a name means.
+//! Finds sessions by name in all sources.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -17,23 +17,23 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::sources::SourceLocation;
 
-/// How many directories above a file may be that of the program that wrote it.
+/// How many directories above a file are tried as the directory of the program that wrote it.
 const LEVELS: usize = 6;
 
-/// How long is waited before a session that is being moved is looked for again.
+/// The delay before a session that is being moved is looked up again.
 const MOVE_PAUSE: Duration = Duration::from_millis(5);
 
-/// How many names a hint lists.
+/// The maximum number of names in a hint.
 const NAMES_IN_HINT: usize = 8;
 
-/// How alike two names are of which one may be meant for the other, at least.
+/// The minimum similarity of a suggested name.
 const ALIKE: f64 = 0.8;
 
 fn is_path(name: &str) -> bool {
     name.contains('/') || Path::new(name).is_absolute()
 }
 
-/// The id in a name, and the layout that it is said to have: `LAYOUT:ID`.
+/// Splits `FORMAT:ID` into the format, if given, and the ID.
 fn kind_and_id(name: &str) -> (Option<&str>, &str) {
     match name.split_once(':') {
         Some((kind, id)) if format::find(kind).is_some() => (Some(kind), id),
@@ -42,9 +42,9 @@ fn kind_and_id(name: &str) -> (Option<&str>, &str) {
 }
 
 impl Context {
-    /// The session that `name` means: an id, a path, or `latest`; `LAYOUT:ID` says of which kind. For reading, the
-    /// beginning of an id is enough. A command that changes a session must not hit another one because the session
-    /// that was meant is gone.
+    /// Finds the session that `name` refers to: an ID, a path, or `latest`; `FORMAT:ID` selects the format. For
+    /// reading, the prefix of an ID is enough. A command that changes a session must not affect another one because
+    /// the intended session is gone.
     pub(super) fn find(&self, name: &str, access: RootAccess) -> Result<FoundSession, Error> {
         let is_path = is_path(name);
         if is_path && self.root.is_none() {
@@ -73,7 +73,7 @@ impl Context {
             LookupResult::Several(places) => Err(ambiguous(id, &places)),
             LookupResult::None(_) if here => self.find_around(Path::new(name), access),
             LookupResult::None(others) => {
-                // The session may be where nobody could look.
+                // The session may be in an unreadable directory.
                 print_findings(&findings);
                 self.must_be_open(name, &roots, access)?;
                 let begin: Vec<&Candidate> =
@@ -86,7 +86,7 @@ impl Context {
         }
     }
 
-    /// What a name means by the lists of sessions as they are now, with what could not be looked at.
+    /// Looks up a name in the current lists of sessions; also returns the findings.
     fn choose_once(
         &self,
         (kind, id): (Option<&str>, &str),
@@ -109,8 +109,8 @@ impl Context {
         Ok((chosen, findings))
     }
 
-    /// Whether a name with a `#` in it is that of a session, rather than that of `session` with a turn: a whole id or
-    /// path before anything else, the beginning of an id if there is nothing else.
+    /// Returns whether a name with a `#` refers to a session, rather than to a turn of `session`: a complete ID or
+    /// path takes precedence, the prefix of an ID comes last.
     pub(super) fn is_session(&self, name: &str, session: &str) -> Result<bool, Error> {
         let below = |name: &str| self.root.as_ref().map_or(name.into(), |root| root.join(name));
         if Path::new(name).exists() || below(name).exists() {
@@ -134,7 +134,7 @@ impl Context {
         Ok(is_whole || (begins && !is_split))
     }
 
-    /// An error, if there is a source that could not be opened: what is looked for may be there.
+    /// Returns an error if a source could not be opened, because the session may be in it.
     fn must_be_open(
         &self,
         name: &str,
@@ -156,7 +156,7 @@ impl Context {
         Ok(())
     }
 
-    /// The session at a path whose root is one of the directories above it.
+    /// Finds the session at a path whose root is one of the directories above it.
     fn find_around(&self, path: &Path, access: RootAccess) -> Result<FoundSession, Error> {
         let missing = |cause| {
             Error::new(Exit::Request, format!("there is no session {}", path.display()))
@@ -167,7 +167,7 @@ impl Context {
             return Ok(found);
         }
         let real = path.canonicalize().map_err(missing)?;
-        // A directory that is known as a root comes first; a file in `chats` belongs to the root above it.
+        // A known root comes first; a file in `chats` belongs to the root above it.
         let mut dirs: Vec<&Path> = real.ancestors().filter(|dir| dir.is_dir()).collect();
         dirs.sort_by_key(|dir| (!dir.join(OWN_DIR).join("wal").is_dir(), dir.ends_with("chats")));
         for dir in dirs {
@@ -201,7 +201,7 @@ impl Context {
         }
     }
 
-    /// The session of another program to which a path in its folder leads, where that is no file of its own.
+    /// Finds the session of another program at a path in its folder that is not a file of its own.
     fn find_in_sources(&self, real: &Path) -> Result<Option<FoundSession>, Error> {
         let has = |source: &SourceLocation| {
             source.dir().canonicalize().is_ok_and(|dir| real.starts_with(dir))
@@ -218,7 +218,7 @@ impl Context {
         Ok(None)
     }
 
-    /// A session that is named as if it stood below the file that holds it with others.
+    /// Finds a session whose path is written as if it were below the file that holds it with others.
     fn find_in_file(&self, path: &Path) -> Result<Option<FoundSession>, Error> {
         let (Some(file), Some(id)) = (path.parent(), path.file_name()) else { return Ok(None) };
         let Some(file) = file.canonicalize().ok().filter(|file| file.is_file()) else {
@@ -229,7 +229,7 @@ impl Context {
             LookupResult::Several(places) => places,
             LookupResult::None(_) => Vec::new(),
         };
-        // An id that cannot be a name is listed under another one.
+        // An ID that is not a valid name is listed under another one.
         let is_it = |place: &SessionRef| {
             let name = place.path.name();
             id.to_str() == Some(&place.id) || name.is_some_and(|name| id == name.as_str())
@@ -238,7 +238,7 @@ impl Context {
         Ok(found.map(|(root, layout, place)| FoundSession { root, layout, place }))
     }
 
-    /// The sessions of a file that another program wrote, whatever directory above it is that program's own.
+    /// Returns the sessions in a file of another program, whichever directory above it belongs to that program.
     pub(crate) fn recognise(&self, file: &Path) -> Result<LookupResult, Error> {
         let foreign = format::EXTERNAL.iter().copied();
         let wanted: Vec<_> = foreign
@@ -261,7 +261,7 @@ impl Context {
         Ok(LookupResult::None(Vec::new()))
     }
 
-    /// Every session of a root, with what could not be looked at.
+    /// Returns all sessions of a root, and the findings.
     fn places(
         &self,
         source: &SourceLocation,
@@ -282,7 +282,7 @@ impl Context {
         Ok((candidates, findings))
     }
 
-    /// Every session of all sources. What could not be looked at is told.
+    /// Returns all sessions of all sources, and prints the findings.
     pub(crate) fn candidates(
         &self,
         roots: &[(SourceLocation, OpenRoot)],
@@ -296,7 +296,7 @@ impl Context {
         Ok(candidates)
     }
 
-    /// The summaries of every session of a source, with what could not be looked at.
+    /// Returns the summaries of all sessions of a source, and the findings.
     fn summaries_of(
         &self,
         source: &SourceLocation,
@@ -316,8 +316,8 @@ impl Context {
         Ok((summaries, findings))
     }
 
-    /// The summaries of every session of all sources, the last one to be changed first. A source that cannot be read
-    /// is told about, and hides no other.
+    /// Returns the summaries of all sessions of all sources, most recently changed first. An unreadable source is
+    /// reported, and does not hide the others.
     pub(crate) fn summaries(
         &self,
         roots: &[(SourceLocation, OpenRoot)],
@@ -381,27 +381,27 @@ impl Context {
     }
 }
 
-/// Sessions of all sources.
+/// The sessions of all sources.
 #[derive(Default)]
 pub(crate) struct SessionSummaries {
     pub(crate) summaries: Vec<(OpenRoot, SessionSummary)>,
     pub(crate) findings: Vec<Finding>,
-    /// Whether a source could not be looked at.
+    /// Whether a source could not be read.
     pub(crate) is_incomplete: bool,
 }
 
-/// The last one to be changed comes first.
+/// Sorts summaries, most recently changed first.
 fn newest_first(summaries: &mut [(OpenRoot, SessionSummary)]) {
     summaries.sort_by(|(_, a), (_, b)| (b.updated, &a.session).cmp(&(a.updated, &b.session)));
 }
 
 pub(crate) type Candidate = (OpenRoot, &'static dyn SessionFormat, SessionRef);
 
-/// What a name turned out to mean.
+/// The result of a lookup.
 pub(crate) enum LookupResult {
     One(Candidate),
     Several(Vec<Candidate>),
-    /// None of these.
+    /// No match among these.
     None(Vec<Candidate>),
 }
 
@@ -421,7 +421,7 @@ fn choose(
     }
 }
 
-/// The session with this id, otherwise the one whose id begins like this.
+/// Returns the session with this ID, otherwise the one whose ID begins with it.
 fn choose_by_id(candidates: Vec<Candidate>, id: &str) -> LookupResult {
     match choose(candidates, |_, place| place.id == id) {
         LookupResult::None(others) => choose(others, |_, place| place.id.starts_with(id)),
@@ -429,8 +429,8 @@ fn choose_by_id(candidates: Vec<Candidate>, id: &str) -> LookupResult {
     }
 }
 
-/// Whether a list may be out of date because another process is moving one of the sessions: one is gone, or stands in
-/// two places while a process writes there.
+/// Returns whether a list may be out of date because another process is moving a session: it is gone, or exists twice
+/// while a process writes there.
 fn is_moving(chosen: &LookupResult) -> Result<bool, Error> {
     let candidates = match chosen {
         LookupResult::One(one) => std::slice::from_ref(one),
@@ -449,7 +449,7 @@ fn is_moving(chosen: &LookupResult) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Whether a path that the user has written leads to a session, or into it.
+/// Returns whether a path given by the user leads to a session or into it.
 fn is_at(root: &OpenRoot, path: &str, place: &SessionRef) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     let way = match (real(Path::new(path)), real(&root.path)) {
@@ -483,7 +483,7 @@ fn ambiguous(name: &str, places: &[Candidate]) -> Error {
         .hint(format!("name one of {}", listed(names)))
 }
 
-/// The error for the beginning of an id where the whole id is needed.
+/// Returns the error for the prefix of an ID where the complete ID is required.
 fn incomplete(id: &str, candidates: &[&Candidate]) -> Error {
     let what = format!("no session {id:?}: a command that changes a session needs its whole id");
     let ids = listed(candidates.iter().map(|(_, _, place)| place.id.clone()));
@@ -495,14 +495,14 @@ fn no_session(path: &Path) -> Error {
         .hint("everturn ls --root DIR lists those of a root")
 }
 
-/// A directory that is that of a campaign, wherever it is: the one above it, and the place in that.
+/// Returns the directory above a campaign directory, and the session ref in it.
 fn campaign_at(dir: &Path) -> Option<(PathBuf, SessionRef)> {
     let above = dir.parent().filter(|_| dir.join("campaign.json").is_file())?;
     let id = dir.file_name()?.to_str()?.to_owned();
     Some((above.to_owned(), SessionRef { path: FilePath::parse(&id).ok()?, id }))
 }
 
-/// The names that look like one that nobody has, the one that does most first.
+/// Returns known names similar to an unknown one, most similar first.
 fn similar_names<'n>(names: impl Iterator<Item = &'n str>, wanted: &str) -> Option<String> {
     let likeness = |name: &'n str| (strsim::jaro_winkler(name, wanted), name);
     let mut found: Vec<(f64, &str)> =
@@ -513,7 +513,7 @@ fn similar_names<'n>(names: impl Iterator<Item = &'n str>, wanted: &str) -> Opti
     (!names.is_empty()).then(|| names.join(" or "))
 }
 
-/// The first few names, sorted.
+/// Returns the first few names, sorted.
 fn listed(names: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = names.collect();
     names.sort();

@@ -1,5 +1,5 @@
-//! Commands that read a session while another process writes to it as fast as it can, and a reader that knows nothing
-//! but what `docs/format.md` says about reading.
+//! Commands that read a session while another process writes to it as fast as it can, and a reader that is based only
+//! on `docs/format.md`.
 #![expect(clippy::disallowed_methods, reason = "the other reader is not ours")]
 
 use std::fs;
@@ -23,7 +23,7 @@ const LISTS: usize = 30;
 
 struct Format {
     name: &'static str,
-    /// What is given to `everturn new` on stdin.
+    /// The stdin of `everturn new`.
     document: &'static str,
     append: &'static [&'static str],
     line: fn(usize) -> Value,
@@ -103,7 +103,7 @@ fn everturn(root: &Path, words: &[&str], input: &str) -> Output {
     run(command, input)
 }
 
-/// The output of a command that must have nothing to complain about.
+/// Returns the output of a command that must succeed without messages.
 fn quietly(root: &Path, words: &[&str]) -> String {
     let output = everturn(root, words, "");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words:?}");
@@ -168,7 +168,7 @@ impl Writing {
     }
 }
 
-/// The turns that a list of entries tells, by their words; they must be the first ones, in order.
+/// Returns the number of turns in a list of entries, by their text; they must be the first ones, in order.
 fn turns_told(entries: &[Value]) -> usize {
     let texts = entries.iter().filter_map(|entry| entry.get("text").and_then(Value::as_str));
     let words = texts.filter_map(|text| text.split_whitespace().next());
@@ -234,7 +234,7 @@ fn a_chat_log_that_grows_is_read_between_two_messages() {
     read_beside(&FORMATS[4]);
 }
 
-/// Ends a thread that moves a session, also if the test fails.
+/// Ends a thread that moves a session, even if the test fails.
 struct StopWhenDone<'a>(&'a AtomicBool);
 
 impl Drop for StopWhenDone<'_> {
@@ -294,7 +294,7 @@ fn a_session_that_is_archived_and_unpacked_is_checked_wherever_it_is() {
     });
 }
 
-/// The second line of a lock file: its counter, and the whole line.
+/// Returns the second line of a lock file: its counter, and the whole line.
 fn counter(lock: &Path) -> Option<(u64, String)> {
     let text = fs::read_to_string(lock).ok()?;
     let line = text.lines().nth(1)?.to_owned();

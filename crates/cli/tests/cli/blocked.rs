@@ -19,7 +19,7 @@ fn find_dir(dir: &Path, name: &str) -> Option<PathBuf> {
     dirs.find_map(|path| if path.ends_with(name) { Some(path) } else { find_dir(&path, name) })
 }
 
-/// A root with the sessions `s1` and `s2`; a process was killed after it has replaced the documents of `s1`.
+/// Creates a root with the sessions `s1` and `s2`; a process was killed after it replaced the documents of `s1`.
 /// Returns these documents.
 fn killed(root: &Path) -> Vec<PathBuf> {
     for id in ["s1", "s2"] {
@@ -51,7 +51,7 @@ fn killed(root: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The command ends with 4, and names the log and what to do.
+/// Asserts that the command exits with 4, and names the log and the next step.
 fn names_the_log(words: &[&str], output: &Output) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{words:?}: {stderr}");
@@ -75,7 +75,7 @@ fn a_session_whose_commits_cannot_be_completed_ends_with_4_and_another_is_read()
         names_the_log(words, &run_in(words));
     }
     names_the_log(&["pause", "s1"], &run_in(&["pause", "s1"]));
-    // A check has found something, and says what.
+    // A check reports what it found.
     let checked = run_in(&["check", "s1"]);
     assert_eq!(checked.status.code(), Some(3));
     let findings = String::from_utf8_lossy(&checked.stdout);

@@ -1,4 +1,4 @@
-//! Campaigns and real processes: two at once, and what each kind of bad input gets.
+//! Campaigns with real processes: two at once, and each kind of bad input.
 #![expect(clippy::disallowed_methods, reason = "the test damages files as anybody could")]
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::everturn::{command, run};
 
-/// Runs a command in a root; tells exit code, stdout and stderr.
+/// Runs a command in a root; returns exit code, stdout and stderr.
 fn everturn(root: &Path, words: &[&str], input: &str) -> (i32, String, String) {
     let mut command = command(root);
     command.args(words).args(["--root", "."]).env("EVERTURN_NOW", "2026-01-01T10:00:00Z");
@@ -29,7 +29,7 @@ fn turn(input: &str, text: &str) -> String {
 
 const TURNS: usize = 200;
 
-/// Plays turns, each in a process of its own; tells which were applied.
+/// Plays turns, each in a separate process; returns those that were applied.
 fn player(root: &Path, name: &str) -> Vec<String> {
     let mut applied = Vec::new();
     for number in 0..TURNS {
@@ -67,7 +67,7 @@ fn of_two_processes_each_turn_is_applied_once_or_refused_as_busy() {
     println!("{} turns applied, {} refused as busy", applied.len(), 2 * TURNS - applied.len());
 }
 
-/// A campaign of three turns of which a file is damaged, and how.
+/// Creates a campaign of three turns with a damaged file.
 fn damaged(file: &str, damage: impl FnOnce(String) -> String) -> tempfile::TempDir {
     let dir = campaign();
     for number in 1..=3 {

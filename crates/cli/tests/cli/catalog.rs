@@ -1,6 +1,7 @@
-//! The catalog as processes use it: killed while they index, side by side, over giants, and where nothing can be kept.
+//! The catalog with real processes: killed while indexing, in parallel, over huge sessions, and without a writable
+//! cache.
 //!
-//! `EVERTURN_LARGE_MB=2000 cargo test --release -p everturn-cli --test cli catalog` makes the giant larger.
+//! `EVERTURN_LARGE_MB=2000 cargo test --release -p everturn-cli --test cli catalog` enlarges the huge session.
 #![expect(clippy::disallowed_methods, reason = "the test looks at the files as anybody would")]
 
 use std::fs;
@@ -12,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use crate::everturn::{command, run};
 
-/// What the binary may have, in kilobytes.
+/// The memory limit of the binary, in kilobytes.
 const MEMORY_KB: u64 = 256 * 1024;
 
-/// A log of a home of Codelia: so many messages of so many words.
+/// Creates a log in a Codelia home with this many messages of this many words.
 fn log(root: &Path, id: &str, messages: usize, words: usize) {
     let dir = root.join("sessions/messages");
     fs::create_dir_all(&dir).unwrap();
@@ -30,14 +31,14 @@ fn log(root: &Path, id: &str, messages: usize, words: usize) {
     }
 }
 
-/// The binary with a root and a cache of its own.
+/// Returns the binary with a root and a cache of its own.
 fn everturn(root: &Path, words: &[&str]) -> Command {
     let mut everturn = command(root);
     everturn.env("EVERTURN_ROOT", root).args(words);
     everturn
 }
 
-/// What a search prints, which must succeed.
+/// Returns the output of a search, which must succeed.
 fn search(root: &Path, words: &[&str]) -> (String, String) {
     let words: Vec<&str> =
         ["search", "--json", "--sort", "date"].iter().chain(words).copied().collect();
@@ -62,10 +63,10 @@ fn a_search_that_is_killed_while_it_indexes_harms_nothing() {
     let mut pause = Duration::from_millis(5);
     for round in 0..24_u32 {
         if round % 6 == 0 {
-            // One that was killed early has made nothing yet.
+            // A process that was killed early has created nothing yet.
             fs::remove_dir_all(root.join("cache")).ok();
         }
-        // Something is new each time, so there is something to do.
+        // Each round adds something new, so that there is work to do.
         log(root, &format!("t{:02}", round % 3), 100 + usize::try_from(round).unwrap(), 40);
         let mut child = everturn(root, &["search", "message7"]).spawn().unwrap();
         thread::sleep(pause);
@@ -105,7 +106,7 @@ fn searches_side_by_side_all_answer() {
         let all: Vec<_> = (0..4).map(|_| scope.spawn(one)).collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    // Whoever comes while another one indexes may find less, and never anything else.
+    // A search while another process indexes may find less, but never anything else.
     let last = search(place.path(), &["message7"]).0;
     assert_eq!(last.lines().count(), 10);
     for one in found {
@@ -113,7 +114,7 @@ fn searches_side_by_side_all_answer() {
     }
 }
 
-/// Runs the binary, and tells how much memory it had at most, in kilobytes, what it printed and how long it took.
+/// Runs the binary; returns its peak memory in kilobytes, its output and the time.
 fn measured(root: &Path, words: &[&str]) -> (u64, String, Duration) {
     let script = "import os, resource, subprocess, sys\n\
         done = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE)\n\
@@ -142,9 +143,9 @@ fn a_giant_among_small_sessions_is_indexed_last_and_in_little_memory() {
     }
     let (_, listed, alone) = measured(place.path(), &["ls", "--json"]);
     assert_eq!(listed.lines().count(), small);
-    // About 60 kilobytes for each message.
+    // About 60 kilobytes per message.
     log(place.path(), "giant", megabytes * 16, 10_000);
-    // The index as it is knows nothing yet; a search of the small ones waits for nobody.
+    // The index is still empty; a search of the small sessions does not wait.
     let mut child = everturn(place.path(), &["search", "nothing"]).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     let committed = || {
@@ -175,9 +176,9 @@ fn a_giant_among_small_sessions_is_indexed_last_and_in_little_memory() {
 fn where_nothing_can_be_kept_everything_works_and_says_so() {
     let place = tempfile::tempdir().unwrap();
     log(place.path(), "one", 3, 5);
-    // A file where the directory should be, because whoever runs the tests may be allowed to write anywhere.
+    // A file in place of the directory, because the tests may run as a user who can write anywhere.
     fs::write(place.path().join("cache"), "in the way").unwrap();
-    // What was changed only just now is not kept anyway.
+    // Very recent changes are not cached anyway.
     thread::sleep(Duration::from_millis(3100));
     let (found, said) = search(place.path(), &["message2"]);
     assert!(found.contains("\"ref\":\"one#3\""), "{found}");
@@ -188,7 +189,7 @@ fn where_nothing_can_be_kept_everything_works_and_says_so() {
     assert!(said.starts_with("the list of sessions cannot be kept: "), "{said}");
 }
 
-/// All bytes of all files below a directory.
+/// Collects all bytes of all files below a directory.
 fn all_bytes(dir: &Path, into: &mut Vec<u8>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -217,14 +218,14 @@ fn t13_a_scrub_leaves_no_byte_of_a_secret_in_the_root_or_the_search_index() {
         all_bytes(dir, &mut bytes);
         bytes.windows(token.len()).any(|window| window == token.as_bytes())
     };
-    // What was written just now is not trusted to stay, so nothing would be kept of it.
+    // Very recent changes are not considered stable, so they would not be cached.
     thread::sleep(Duration::from_millis(3100));
     assert!(search(root, &["keep"]).0.contains("session-one"));
     let cache = root.join("cache");
     assert!(holds(&cache), "the catalog knows the title");
     done(&["scrub", "session-one", "--yes", "--purge"], "");
     assert!(!holds(root), "something is left");
-    // The index makes itself anew, from what is there now.
+    // The index is rebuilt from the present sessions.
     assert!(search(root, &["keep"]).0.contains("session-one"));
     assert!(!holds(root));
 }

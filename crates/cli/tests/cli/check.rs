@@ -1,4 +1,4 @@
-//! `everturn check` on whatever a disk may hold: each bad input gets its answer, and nothing else does.
+//! `everturn check` on all kinds of files: each bad input gets its finding, and nothing else does.
 #![expect(clippy::disallowed_methods, reason = "the test makes the files that are checked")]
 
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::everturn::{command, run};
 
-/// What `check --json` says of a directory: its findings, and the exit code.
+/// Returns the findings of `check --json` for a directory, and the exit code.
 fn check(dir: &Path, words: &[&str]) -> (Vec<Value>, Option<i32>) {
     let mut everturn = command(dir);
     everturn.args(["check", "--json"]).args(words);

@@ -1,4 +1,4 @@
-//! The home of Codelia through the binary: many processes at one session, damage, and secrets.
+//! The home of Codelia through the binary: many processes on one session, damage, and secrets.
 #![expect(clippy::disallowed_methods, reason = "the test looks at the files as anybody would")]
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Runs the binary away from the caller's environment.
+//! Runs the binary isolated from the caller's environment.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,12 +16,12 @@ pub(crate) fn command(directory: &Path) -> Command {
 /// Runs `command` to its end with `input` on its stdin.
 pub(crate) fn run(mut command: Command, input: &str) -> Output {
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    // A command that needs no input may be gone already, and that is fine.
+    // A command that needs no input may have ended already.
     child.stdin.take().unwrap().write_all(input.as_bytes()).ok();
     child.wait_with_output().unwrap()
 }
 
-/// What a command prints that has nothing to complain about.
+/// Returns the stdout of a command that must succeed without messages.
 pub(crate) fn stdout_of(words: &[&str]) -> String {
     let mut command = command(Path::new("."));
     command.args(words);
@@ -31,14 +31,14 @@ pub(crate) fn stdout_of(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The names of the commands, as `everturn -h` lists them.
+/// Returns the names of the commands, as listed by `everturn -h`.
 pub(crate) fn command_names() -> Vec<String> {
     let names = commands_below(&[]);
     assert!(names.iter().any(|name| name == "help"), "no list of commands: {names:?}");
     names
 }
 
-/// The names of the commands below one, as its help lists them; most have none.
+/// Returns the names of a command's subcommands, as listed by its help; most have none.
 pub(crate) fn commands_below(command: &[&str]) -> Vec<String> {
     let help = stdout_of(&[command, &["-h"]].concat());
     // At the top they stand in groups, each with a heading of its own; below, in one list.

@@ -1,4 +1,4 @@
-//! Exports that meet trouble: a session that cannot be written, one that is damaged, an interruption.
+//! Exports in difficult conditions: an unwritable session, a damaged session, an interruption.
 
 #![expect(clippy::disallowed_methods, reason = "a test makes the files that the binary meets")]
 
@@ -39,7 +39,7 @@ fn names(dir: &Path) -> Vec<String> {
 #[test]
 fn a_session_that_cannot_be_written_is_exported_all_the_same() {
     let dir = root(TALE);
-    // Where the log of the commits would be, something else is.
+    // Something else is in the place of the write-ahead log.
     fs::create_dir(dir.path().join("root/.everturn")).unwrap();
     fs::write(dir.path().join("root/.everturn/wal"), "").unwrap();
     let output = export(dir.path(), &["-o", "tale.txt", "--json"]);

@@ -1,4 +1,4 @@
-//! Sessions of other programs through the binary: they are found, told apart, and never touched.
+//! Sessions of other programs through the binary: they are found, distinguished, and never changed.
 
 #![expect(clippy::disallowed_methods, reason = "the folders of other programs are made here")]
 
@@ -26,7 +26,7 @@ fn claude_line(kind: &str, id: &str, parent: Option<&str>, text: &str) -> String
     )
 }
 
-/// A home with a session of each program, most of them a little damaged.
+/// Creates a home with a session of each program, most of them slightly damaged.
 fn populate(home: &Path) {
     let claude = [
         claude_line("user", "u1", None, "One."),
@@ -89,7 +89,7 @@ fn populate(home: &Path) {
     );
 }
 
-/// Every file below a directory, with its content and when it was changed, and every directory.
+/// Returns every file below a directory, with its content and modification time, and every directory.
 fn picture(dir: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, SystemTime)> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![dir.to_owned()];
@@ -108,7 +108,7 @@ fn picture(dir: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, SystemTime)> {
     found
 }
 
-/// Runs the binary with that home; what it printed, what it said, and how it ended.
+/// Runs the binary with that home; returns stdout, stderr and the exit code.
 fn run(home: &Path, words: &[&str], input: &str) -> (String, String, Option<i32>) {
     let mut command = everturn::command(home);
     command.env("HOME", home).env("EVERTURN_CONFIG_PATH", home.join("../own.json"));
@@ -144,7 +144,7 @@ fn sessions_of_every_program_are_listed_and_shown() {
         assert_eq!(code, Some(0), "{id}: {said}");
         assert!(shown.to_lowercase().contains("[1]"), "{id}: {shown}");
     }
-    // What was damaged is told, and shows in the status.
+    // Damage is reported, and affects the exit code.
     let (shown, said, code) = run(&home, &["show", &format!("claude-code:{ID}")], "");
     assert!(
         shown.contains("One.") && shown.contains("First.") && shown.contains("Two."),
@@ -408,7 +408,7 @@ fn a_session_of_ones_own_is_written_beside_those_of_others() {
     assert!(shown.contains("Dawn."), "{shown}{said}");
 }
 
-/// What the binary may have, in kilobytes.
+/// The memory limit of the binary, in kilobytes.
 const MEMORY_KB: u64 = 256 * 1024;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Answers that lack something say so: sessions that cannot be read, too few open files, an index that is being made.
+//! Incomplete output is reported: unreadable sessions, too few open files, an index that is being built.
 #![expect(clippy::disallowed_methods, reason = "the test is in the way of the files")]
 
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ fn everturn(root: &Path, words: &[&str], input: &str) -> Output {
     run(command, input)
 }
 
-/// The same where only so many files may be open.
+/// Runs the binary with a limit on open files.
 fn everturn_with(root: &Path, files: u32, words: &[&str]) -> Output {
     let binary = env!("CARGO_BIN_EXE_everturn");
     let script = format!("ulimit -n {files}; exec {binary} --root r \"$@\"");
@@ -102,7 +102,7 @@ fn too_few_open_files_are_no_damage_and_are_not_remembered() {
     assert!(refused > 10, "{refused}");
 }
 
-/// The file that a process locks while it brings the index up to date.
+/// Returns the file that a process locks while it updates the index.
 fn index_lock(dir: &Path) -> Option<std::path::PathBuf> {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

@@ -1,5 +1,5 @@
-//! Real processes that really die: several write at once, each is killed again and again, and every turn
-//! that was answered must be there, once, in order, and whole.
+//! Kills real processes: several write at once, each is killed repeatedly, and every acknowledged turn must be present
+//! once, in order, and complete.
 #![expect(clippy::disallowed_methods, reason = "the test looks at the files as anybody would")]
 
 use std::fs;
@@ -14,10 +14,10 @@ use crate::everturn::{command, run};
 const SESSIONS: usize = 4;
 const KILLS_PER_SESSION: usize = 55;
 const TURNS_PER_LIFE: usize = 40;
-/// A file of turns is rotated after this many lives.
+/// A file of turns is rotated after this many processes.
 const USES_PER_FILE: usize = 10;
 
-/// A small generator, so that a run can be repeated.
+/// A small random generator with a seed, so that runs can be repeated.
 struct Dice(u64);
 
 impl Dice {
@@ -49,7 +49,7 @@ fn batch(session: usize, life: usize, turn: usize) -> String {
     format!("{{\"steps\":[{}]}}\n", steps.join(","))
 }
 
-/// Starts a writer, feeds it turns, and kills it; returns the turns that it has answered.
+/// Starts a writer, feeds it turns, and kills it; returns the acknowledged turns.
 fn live_and_die(root: &Path, session: usize, life: usize, dice: &mut Dice) -> Vec<String> {
     let mut writer = command(root);
     writer.args(["commit", "--root", "."]).arg(format!("sessions/{session}"));
@@ -58,7 +58,7 @@ fn live_and_die(root: &Path, session: usize, life: usize, dice: &mut Dice) -> Ve
     let answers = BufReader::new(child.stdout.take().unwrap());
     let feeder = thread::spawn(move || {
         for turn in 0..TURNS_PER_LIFE {
-            // Once the child is gone nobody reads any more.
+            // After the child has ended, the pipe has no reader.
             if input.write_all(batch(session, life, turn).as_bytes()).is_err() {
                 break;
             }
@@ -76,7 +76,7 @@ fn live_and_die(root: &Path, session: usize, life: usize, dice: &mut Dice) -> Ve
     }
     thread::sleep(Duration::from_micros(delay));
     child.kill().unwrap();
-    // Answers that were under way are promises too.
+    // Acknowledgements in transit count, too.
     answered
         .extend(lines.map_while(Result::ok).zip(answered.len()..).map(|(_, n)| turn_id(life, n)));
     child.wait().unwrap();
@@ -84,7 +84,7 @@ fn live_and_die(root: &Path, session: usize, life: usize, dice: &mut Dice) -> Ve
     answered
 }
 
-/// The turns in a log; every line must be whole.
+/// Returns the turns in a log; every line must be complete.
 fn turns_in(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let turn = |line: &str| {
@@ -108,7 +108,7 @@ fn check(dir: &Path, answered: &[String]) {
     for id in answered {
         assert!(rest.any(|turn| turn == id), "turn {id} is lost or out of order");
     }
-    // Turns that were not answered may be there, but then they are whole.
+    // Turns that were not acknowledged may be present, but then they are complete.
     let twice: Vec<String> = turns.iter().flat_map(|turn| [turn.clone(), turn.clone()]).collect();
     assert_eq!(turns_in(&dir.join("deltas.jsonl")), twice);
     let state = fs::read_to_string(dir.join("state.json")).unwrap();

@@ -1,4 +1,4 @@
-//! A session that is larger than the memory that the binary may use.
+//! A session that is larger than the memory available to the binary.
 //!
 //! `EVERTURN_LARGE_MB=2000 cargo test -p everturn-cli --test cli large` makes it larger.
 
@@ -11,14 +11,14 @@ use everturn::game::{GameWriter, NewGame, TurnInput};
 use everturn::names::SessionId;
 use everturn::store::{FileStore, LockOwner, Options, Store};
 
-/// What the binary may have, in kilobytes.
+/// The memory limit of the binary, in kilobytes.
 const MEMORY_KB: u64 = 256 * 1024;
 
-/// How much each turn tells, in bytes, and what one of them tells.
+/// The size of a turn's text in bytes, and the text of one of them.
 const TOLD: usize = 100_000;
 const LONG: usize = 12_000_000;
 
-/// Makes a session of so many megabytes; returns its last turn.
+/// Creates a session of this many megabytes; returns its last turn.
 fn build(root: &Path, megabytes: u64) -> u64 {
     let owner = LockOwner { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
     let disk = Arc::new(RealDisk::create(root).unwrap());
@@ -64,7 +64,7 @@ fn a_giant_is_resumed_and_searched_in_little_memory() {
     assert!(shown.stdout.len() > LONG);
     let listed = run(place.path(), &["ls", "--json"]);
     assert!(String::from_utf8_lossy(&listed.stdout).contains(&format!("\"turns\":{last}")));
-    // The long turn makes its file larger than such files should be; nothing else is wrong.
+    // The long turn makes its file larger than recommended; nothing else is wrong.
     let checked = run(place.path(), &["check", place.path().to_str().unwrap(), "--json"]);
     let found = String::from_utf8(checked.stdout).unwrap();
     assert_eq!(checked.status.code(), Some(3), "{}", String::from_utf8_lossy(&checked.stderr));

@@ -1,4 +1,4 @@
-//! What the binary does where the system gives it little: few open files, and a disk without room.
+//! The binary with few system resources: few open files, and a full disk.
 #![expect(clippy::disallowed_methods, reason = "the test looks at the files that were written")]
 
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::everturn::{command, run};
 
-/// Runs a script in which `everturn` is the binary, by way of another program if one is given.
+/// Runs a script in which `everturn` is the binary, through another program if one is given.
 fn shell(dir: &Path, program: &[&str], script: &str, input: &str) -> Output {
     let everturn = env!("CARGO_BIN_EXE_everturn");
     let script = format!("everturn() {{ {everturn} \"$@\"; }}\n{script}");
@@ -25,12 +25,12 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A batch that appends to some files and replaces others.
+/// Returns a batch that appends to some files and replaces others.
 fn batch(files: usize) -> String {
     let step = |number: usize| match number % 3 {
         0 => json!({"append": {"file": format!("s/{number}.jsonl"), "lines": [{"n": number}]}}),
         1 => json!({"replace": {"file": format!("s/{number}.json"), "text": "{}"}}),
-        // So large that it is staged beside the log.
+        // Large enough to be staged beside the log.
         _ => json!({"replace": {"file": format!("s/{number}.json"), "text": "x".repeat(70_000)}}),
     };
     let steps: Vec<Value> = (0..files).map(step).collect();
@@ -42,7 +42,7 @@ fn a_batch_of_a_thousand_files_needs_few_open_files() {
     for limit in [256, 64] {
         let dir = tempfile::tempdir().unwrap();
         let script = format!("ulimit -n {limit}; everturn commit --root r s");
-        // Made, then changed.
+        // Created, then changed.
         let output = shell(dir.path(), &[], &script, &batch(1000).repeat(2));
         assert_eq!(stderr(&output), "", "{limit}");
         assert_eq!(output.status.code(), Some(0));
@@ -52,7 +52,7 @@ fn a_batch_of_a_thousand_files_needs_few_open_files() {
     }
 }
 
-/// On a disk of its own, fills what is left and then does what should make room.
+/// On a separate disk, fills the remaining space and then runs commands that should free some.
 const FULL: &str = r#"
 mount -t tmpfs -o size=6m none mnt
 export EVERTURN_ROOT=mnt/root

@@ -1,6 +1,6 @@
 //! The binary as its users see it: stdout, stderr and exit status together.
 //!
-//! What fits on a page is a transcript under `tests/transcripts/`; the rest is asserted here.
+//! Short cases are transcripts under `tests/transcripts/`; the rest is asserted here.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! The binary and an endpoint that it asks over a real connection.
+//! The binary with an endpoint behind a real connection.
 
 #![expect(clippy::disallowed_methods, reason = "the file of a key is no stored data")]
 
@@ -13,7 +13,7 @@ use crate::everturn;
 
 const SECRET: &str = "sk-very-secret-0123456789";
 
-/// Answers one connection after another, and gives back what it was asked.
+/// Starts an endpoint that answers one connection after another, and returns the requests.
 fn endpoint(answers: Vec<String>) -> (String, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -22,7 +22,7 @@ fn endpoint(answers: Vec<String>) -> (String, JoinHandle<Vec<String>>) {
         for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
             let (mut request, mut buffer) = (Vec::new(), [0; 4096]);
-            // The request is there when its last bracket is.
+            // The request is complete when it ends with a closing bracket.
             while !request.ends_with(b"}") {
                 let count = stream.read(&mut buffer).unwrap();
                 request.extend_from_slice(buffer.get(..count).unwrap());
@@ -125,7 +125,7 @@ fn the_home_says_who_tells_and_has_the_key_and_a_project_does_not() {
         assert!(output.status.success(), "{output:?}");
     }
     assert!(run(&["credentials", "set", "narrator"], SECRET).status.success());
-    // What a project says about the narrator is not listened to.
+    // The narrator settings of a project are ignored.
     let project = directory.path().join(".everturn");
     std::fs::create_dir_all(&project).unwrap();
     let elsewhere = r#"{"version": 1, "narrator": {"url": "http://127.0.0.1:9/v1"}}"#;
@@ -142,7 +142,7 @@ fn the_home_says_who_tells_and_has_the_key_and_a_project_does_not() {
     assert!(err.contains("others can read the secrets") && !err.contains(SECRET), "{err}");
 }
 
-/// A whole answer with this content, which is JSON text already.
+/// Returns a complete response with this content, which already is JSON text.
 fn whole(content: &str) -> String {
     format!(
         r#"{{"choices": [{{"message": {{"content": "{content}"}}, "finish_reason": "stop"}}]}}"#

@@ -1,4 +1,4 @@
-//! Completion scripts and manual pages: too long to compare, so their marks are looked for.
+//! Completion scripts and manual pages: too long to compare, so characteristic parts are checked.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! A campaign at the prompt: on a pseudo-terminal, through a pipe, and with input that nobody would type.
+//! A campaign at the prompt: on a pseudo-terminal, through a pipe, and with unusual input.
 
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::everturn::{command, run};
 use crate::terminal::{Run, on_terminal};
 
-/// Thirty lines of a player.
+/// Thirty lines of input.
 const LINES: [&str; 30] = [
     "look around",
     "where can I go?",
@@ -43,7 +43,7 @@ const LINES: [&str; 30] = [
 
 const WORDS: [&str; 5] = ["play", "--root", "storage", "--seed", "7"];
 
-/// What a pipe prints for these lines, and the exit code.
+/// Returns the output for these lines through a pipe, and the exit code.
 fn through_a_pipe(dir: &Path, input: &str) -> (String, Option<i32>) {
     let mut everturn = command(dir);
     everturn.args(WORDS);
@@ -52,7 +52,7 @@ fn through_a_pipe(dir: &Path, input: &str) -> (String, Option<i32>) {
     (String::from_utf8(output.stdout).unwrap(), output.status.code())
 }
 
-/// The pages of a session: all that was printed but the lines of the player.
+/// Returns the pages of a session: all output but the lines of the player.
 fn pages(printed: &str) -> Vec<String> {
     let mut pages = vec![String::new()];
     for line in printed.lines() {
@@ -65,7 +65,7 @@ fn pages(printed: &str) -> Vec<String> {
     pages
 }
 
-/// What was on the terminal, without colours and keys.
+/// Returns the content of the terminal, without colours and keys.
 fn plain(seen: &str) -> String {
     let mut text = String::new();
     let mut rest = seen.chars().peekable();
@@ -92,7 +92,7 @@ fn a_terminal_shows_what_a_pipe_prints() {
     assert_eq!(pages.len(), LINES.len() + 1, "{printed}");
     let mut steps = Vec::new();
     for (page, line) in pages.iter().zip(LINES) {
-        // The line above the prompt is the last one of a page.
+        // The status line is the last line of a page.
         steps.push(page.lines().last().unwrap().to_owned());
         steps.push(format!("{line}\r"));
     }
@@ -131,7 +131,7 @@ fn rows(dir: &Path) -> Vec<String> {
 
 #[test]
 fn ctrl_c_clears_the_line_and_twice_it_leaves() {
-    // Keys come one by one once the prompt is there.
+    // Keys arrive one by one once the prompt is shown.
     let (dir, run) = on_a_terminal(&[
         "[0] ",
         "",
@@ -164,7 +164,7 @@ fn ctrl_d_leaves_and_lines_can_be_edited_and_called_back() {
         "ook\u{1}l\u{5} around\r",
         "[1] ",
         "",
-        // The arrow up calls the last line back, also after the program was left.
+        // The up arrow recalls the last line, even after a restart.
         "> ",
         "\u{1b}[A\r",
         "[2] ",
@@ -219,7 +219,7 @@ fn nothing_that_was_stored_can_drive_the_terminal() {
     assert!(printed.contains("\\u{1b}]0;gone\\u{7}\\u{9b}2J\\r!"), "{printed}");
 }
 
-/// An endpoint that gives these answers, one for each connection, after so many milliseconds.
+/// Starts an endpoint that gives these answers, one per connection, each after a delay in milliseconds.
 fn endpoint(answers: Vec<(u64, String)>) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -233,7 +233,7 @@ fn endpoint(answers: Vec<(u64, String)>) -> String {
                     request.extend_from_slice(&buffer[..count]);
                 }
                 std::thread::sleep(std::time::Duration::from_millis(wait));
-                // Whoever has stopped waiting is gone.
+                // A client that has stopped waiting is gone.
                 std::io::Write::write_all(&mut stream, answer.as_bytes()).ok();
             });
         }

@@ -1,5 +1,5 @@
-//! A commit that another program has displaced: every command that recovers says so, and what is kept in the
-//! quarantine is named until somebody removes it.
+//! A commit that another program has displaced: every command that recovers reports it, and the content in quarantine
+//! is listed until it is removed.
 #![expect(clippy::disallowed_methods, reason = "the test is the other program")]
 
 use std::fs;
@@ -24,8 +24,8 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Starts a process that gives a document a new content, kills it when it has answered, and then saves another content
-/// as another program would.
+/// Starts a process that replaces a document, kills it after the acknowledgement, and then saves another content as
+/// another program would.
 fn displace(root: &Path, scope: &str, file: &str) {
     let before = fs::read_to_string(root.join(file)).unwrap();
     let with = |field: &str| before.replacen('{', &format!("{{\"note\": \"{field}\", "), 1);
@@ -43,14 +43,14 @@ fn displace(root: &Path, scope: &str, file: &str) {
     fs::write(root.join(file), with("another program")).unwrap();
 }
 
-/// A chat log whose writer was killed, and whose document another program has saved since.
+/// Creates a chat log whose writer was killed, and whose document another program has saved since.
 fn displaced_chat(root: &Path) {
     let made = everturn(root, &["new", "chatlog", "--id", "tale"], "");
     assert!(made.status.success(), "{}", stderr(&made));
     displace(root, "chats/tale.json", "chats/tale.json");
 }
 
-/// A session of Linggen, below the directory of its project.
+/// Returns a Linggen session directory, below the directory of its project.
 fn linggen_dir(root: &Path) -> PathBuf {
     let project = fs::read_dir(root.join("projects")).unwrap().next().unwrap().unwrap();
     project.path().strip_prefix(root).unwrap().join("sessions")
@@ -111,7 +111,7 @@ fn what_is_in_the_quarantine_is_told_until_it_is_removed() {
         assert_eq!(output.status.code(), Some(0), "{words:?}");
         stderr(&output).lines().filter(|line| line.contains("in the quarantine")).count()
     };
-    // Nothing is recovered yet: no file is named that is not there.
+    // Nothing is recovered yet: no missing file is named.
     for words in [&["check", "--json", "tale"][..], &["check", "--json", "."]] {
         let output = everturn(root, words, "");
         assert_eq!(output.status.code(), Some(3), "{words:?}");
@@ -185,7 +185,7 @@ fn a_copy_that_a_move_to_another_mount_is_making_is_no_session() {
             .args([root.join(session), root.join(&copy)])
             .status();
         assert!(copied.unwrap().success(), "{format}");
-        // Half a copy.
+        // A partial copy.
         if root.join(&copy).is_dir() {
             fs::write(root.join(&copy).join("half.json"), "{\"half").unwrap();
         }

@@ -1,4 +1,4 @@
-//! The examples of the README and of the page about playing are run as they stand, and print what they say.
+//! Runs the examples of the README and of the page about playing, and compares their output.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ const PAGES: [&str; 2] =
 
 const COMMANDS: &str = include_str!("../../../../docs/commands.md");
 
-/// The commands of the `console` blocks of each part, each with what it is said to print.
+/// Returns the commands of the `console` blocks of each part, each with its expected output.
 fn examples() -> Vec<Vec<(String, String)>> {
     PAGES.iter().flat_map(|page| page.split("\n## ")).map(examples_of).collect()
 }
@@ -24,7 +24,7 @@ fn examples_of(part: &str) -> Vec<(String, String)> {
             (false, _) => inside = line == "```console",
             (true, _) if line == "```" => inside = false,
             (true, Some(command)) => {
-                // A line goes on while a quote is open.
+                // A command continues while a quote is open.
                 let mut command = command.to_owned();
                 while command.matches('\'').count() % 2 == 1 {
                     command.push_str(&format!("\n{}", lines.next().unwrap()));

@@ -1,5 +1,4 @@
-//! Commands about sessions, where a transcript cannot show it: other processes, streams, roots that nobody may
-//! write to.
+//! Session commands, where a transcript cannot show it: other processes, streams, read-only roots.
 #![expect(clippy::disallowed_methods, reason = "the test looks at the files as anybody would")]
 
 use std::collections::BTreeMap;
@@ -88,7 +87,7 @@ fn changes_of_a_turn_that_is_lost_are_told_as_its_own() {
     assert_eq!((&second["turn"], &second["entries"]), (&2.into(), &serde_json::json!([])));
 }
 
-/// A process that appends lines, and its answers.
+/// A process that appends lines, and its output.
 struct Appender {
     child: Child,
     input: ChildStdin,
@@ -118,7 +117,7 @@ fn each_line_is_answered_before_the_next_one_is_needed() {
     for turn in 2..5 {
         let expect = format!("{{\"session\":\"one\",\"turn\":{turn}}}\n");
         assert_eq!(appender.send(TURN), expect);
-        // It is there for everybody, although its writer still runs.
+        // Other processes see it, although its writer is still running.
         let (code, out, err) = outcome(dir.path(), &["show", "one", "--json"], b"");
         assert_eq!((code, err.as_str()), (Some(0), ""));
         assert_eq!(out.lines().count(), turn);
@@ -154,7 +153,7 @@ fn a_second_writer_is_told_who_has_the_session() {
     assert_eq!(outcome(dir.path(), &["append", "one"], TURN).0, Some(0));
 }
 
-/// Every file with its content and the time of its last change.
+/// Returns every file with its content and modification time.
 fn everything(dir: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -290,7 +289,7 @@ fn the_latest_session_is_the_one_that_was_changed_last() {
     assert_eq!(run(other, "").status.code(), Some(0));
     let latest = |dir: &Path| outcome(dir, &["state", "latest", "--json"], b"").1;
     assert!(latest(dir.path()).starts_with("{\"session\":\"two\""));
-    // The times of files say nothing: they change when somebody copies them.
+    // File times are irrelevant: copying changes them.
     let mut touch = Command::new("touch");
     touch.arg(dir.path().join("sessions/active/one/session.meta.json"));
     assert!(touch.status().unwrap().success());
@@ -314,7 +313,7 @@ fn a_repeated_command_never_hits_another_session() {
         assert!(said.contains("needs its whole id"), "{command}: {said}");
         assert!(said.contains("alpha-2"), "{command}: {said}");
     }
-    // A prefix is enough to look at it.
+    // A prefix is enough for reading.
     assert!(run_words(&["show", "alpha"]).status.success());
     assert!(run_words(&["trash", "alpha-2"]).status.success());
 }

@@ -1,4 +1,4 @@
-//! Every command, and every command below one, is seen to succeed and to fail in some transcript.
+//! Every command and subcommand succeeds and fails in some transcript.
 
 #![expect(clippy::disallowed_methods, reason = "the transcripts are files of the repository")]
 
@@ -7,10 +7,10 @@ use std::fs;
 use crate::everturn::{command_names, commands_below};
 use crate::transcripts::transcripts;
 
-/// Those that need a terminal to succeed, and are tried on one.
+/// Commands that need a terminal to succeed, and are tested on one.
 const ON_A_TERMINAL: [&str; 1] = ["browse"];
 
-/// What transcripts run: the words after `everturn`, and the status.
+/// Returns the runs in transcripts: the words after `everturn`, and the status.
 fn runs() -> Vec<(Vec<String>, String)> {
     let mut runs = Vec::new();
     for file in transcripts() {
@@ -27,7 +27,7 @@ fn runs() -> Vec<(Vec<String>, String)> {
     runs
 }
 
-/// All commands, those below others after them: `ls`, `mark add`.
+/// Returns all commands, with subcommands after their command: `ls`, `mark add`.
 fn commands() -> Vec<Vec<String>> {
     let is_own = |name: &String| name != "help";
     let mut commands = Vec::new();

@@ -1,4 +1,4 @@
-//! What stands at the other end of stdin, stdout and stderr.
+//! Unusual stdin, stdout and stderr.
 
 use std::io::{Seek, Write};
 use std::path::Path;
@@ -63,7 +63,7 @@ fn input_that_is_not_asked_for_is_left_alone() {
         let mut input = tempfile::tempfile().unwrap();
         input.write_all(b"for somebody else").unwrap();
         input.rewind().unwrap();
-        // Both handles share one position, so a read by the command would move ours.
+        // Both handles share one position, so a read by the command would move that of the test.
         let output = everturn(words).stdin(input.try_clone().unwrap()).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{words:?}");
         assert_eq!(input.stream_position().unwrap(), 0, "{words:?} read its stdin");
@@ -79,7 +79,7 @@ fn colour_is_for_terminals_and_for_those_who_insist() {
         [output.stdout, output.stderr].concat().contains(&0x1b)
     };
     let no_color = Some(("NO_COLOR", "1"));
-    // An error of ours, an error of clap, and a help text.
+    // An error of Everturn, an error of clap, and a help text.
     for words in [&["man", "nothing"][..], &["--unknown"], &["--help"]] {
         let always = [&["--color", "always"], words].concat();
         let never = [&["--color=never"], words].concat();

@@ -5,16 +5,16 @@ use std::process::Command;
 
 use crate::everturn::{command, run};
 
-/// Starts the binary on a terminal, sends keys when a text has appeared, and says what became of it all.
+/// Starts the binary on a terminal, sends keys when a text has appeared, and reports the result.
 const SCRIPT: &str = include_str!("terminal.py");
 
-/// What a run on a terminal came to.
+/// The result of a run on a terminal.
 pub(crate) struct Run {
-    /// Whether each text that was waited for has appeared.
+    /// Whether each expected text has appeared.
     pub(crate) found: Vec<bool>,
     pub(crate) exit: i64,
     pub(crate) seen: String,
-    /// Whether keys came one by one: before, while it ran, afterwards.
+    /// Whether the terminal was in raw mode: before, during, and after the run.
     pub(crate) raw: serde_json::Value,
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn on_terminal(root: &Path, words: &[&str], steps: &[&str]) -> Run {
     on_terminal_with(root, words, steps, &[])
 }
 
-/// The same with variables of the environment.
+/// Runs on a terminal with environment variables.
 fn on_terminal_with(root: &Path, words: &[&str], steps: &[&str], env: &[(&str, &str)]) -> Run {
     let mut python = Command::new("python3");
     python.arg("-c").arg(SCRIPT).arg(env!("CARGO_BIN_EXE_everturn")).args(words);
@@ -48,7 +48,7 @@ fn on_terminal_with(root: &Path, words: &[&str], steps: &[&str], env: &[(&str, &
     }
 }
 
-/// A root with a session of three turns.
+/// Creates a root with a session of three turns.
 fn session() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let everturn = |words: &[&str], input: &str| {
@@ -65,7 +65,7 @@ fn session() -> tempfile::TempDir {
     dir
 }
 
-/// The screen was taken, and given back at the end.
+/// Asserts that the terminal was taken over, and restored at the end.
 fn assert_restored(run: &Run) {
     assert_eq!(run.raw, serde_json::json!([false, true, false]), "keys came one by one");
     let enter = run.seen.find(ENTER_SCREEN).expect("the screen of its own is entered");
@@ -125,7 +125,7 @@ fn the_terminal_is_given_back_however_the_replay_ends() {
 #[test]
 fn the_browser_lists_searches_opens_replays_exports_and_quits() {
     let dir = session();
-    // Only what has changed is sent, so the texts are those whose every letter has.
+    // Only changed cells are sent, so the expected texts are those in which every letter has changed.
     let steps = [
         "1 sessions in .",
         "",
@@ -164,11 +164,11 @@ fn the_browser_finds_what_is_new_and_shows_a_long_session_to_both_ends() {
     everturn(&["new", "game", "--id", "session-one"], "");
     let first = said("zzyzx") + &said("mmmm").repeat(299);
     everturn(&["append", "session-one", "--lines"], &first);
-    // The index knows nothing of what comes now.
+    // The index does not contain the turns that follow.
     everturn(&["search", "zzyzx"], "");
     let rest = said("quokka waits") + &said("mmmm").repeat(299) + &said("xylophone");
     everturn(&["append", "session-one", "--lines"], &rest);
-    // Only what has changed is sent, so the texts are those whose every letter has.
+    // Only changed cells are sent, so the expected texts are those in which every letter has changed.
     let steps = [
         "1 sessions",
         "quokka",

@@ -1,12 +1,10 @@
-//! Transcripts: sessions at a prompt, with everything the binary printed.
+//! Transcripts: command lines with the complete output of the binary.
 //!
-//! A line `$ NAME=value everturn word word` runs the binary; lines `in| …` below it are its stdin. The
-//! rest is what came back: `out| …`, `err| …` and `exit …`. The commands of one file share a fresh
-//! directory, which is printed as `[DIR]`; spaces at the end of a line are not compared. Lines that
-//! start with `#` are comments.
+//! A line `$ NAME=value everturn word word` runs the binary; lines `in| …` below it are its stdin. The rest is its
+//! output: `out| …`, `err| …` and `exit …`. The commands of one file share a fresh directory, which is printed as
+//! `[DIR]`; spaces at the end of a line are not compared. Lines that start with `#` are comments.
 //!
-//! `EVERTURN_BLESS=1 cargo test -p everturn-cli` writes the transcripts anew; read the difference
-//! before committing it.
+//! `EVERTURN_BLESS=1 cargo test -p everturn-cli` rewrites the transcripts; read the difference before committing it.
 
 #![expect(clippy::disallowed_methods, reason = "the transcripts are files of the repository")]
 
@@ -26,7 +24,7 @@ pub(crate) fn transcripts() -> Vec<PathBuf> {
     files
 }
 
-/// Runs the commands of `script` and returns the transcript as it is now.
+/// Runs the commands of `script` and returns the current transcript.
 fn replay(script: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let mut transcript = String::new();
@@ -48,7 +46,7 @@ fn replay(script: &str) -> String {
     transcript
 }
 
-/// Runs one command line and describes all that came back.
+/// Runs one command line and describes its complete output.
 fn answer(words: &str, input: &str, directory: &Path) -> String {
     let mut words = words.split_whitespace();
     let mut command = everturn::command(directory);
@@ -97,7 +95,7 @@ fn the_help_of_every_command_is_in_a_transcript_and_has_examples() {
     }
 }
 
-/// The help of a command, and of every command within it.
+/// Checks the help of a command and of its subcommands.
 fn check_help(all: &str, command: &str) {
     let prompt = format!("$ everturn {command} --help\n");
     assert!(all.contains(&prompt), "no transcript has: {prompt}");

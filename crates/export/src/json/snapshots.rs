@@ -1,7 +1,7 @@
-//! Snapshots of tools, made from the changes of a state.
+//! Tool snapshots, made from the changes of a state.
 //!
-//! Each member of a part of the state counts as a tool, and the members of that as its components: so the complete
-//! state of a tool stands where it changes, and those that stay as they are are not repeated.
+//! Each member of a state scope counts as a tool, and the members of that as its components: a snapshot holds the
+//! complete state of a tool that changes, and unchanged tools are not repeated.
 
 use everturn::delta::{Delta, DeltaOp};
 use everturn::format::SessionError;
@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use crate::piece::{ExportPiece, TurnChanges};
 use crate::source::{ExportSource, PieceStream, SessionOutline};
 
-/// The part of the state whose members are tools by name.
+/// The scope whose members are tools by name.
 const TOOLS: &str = "tools";
 
-/// What a value is called that has no members.
+/// The component name of a value without members.
 const ITSELF: &str = "value";
 
 fn tool_id(scope: &str, member: &str) -> String {
     if scope == TOOLS { member.to_owned() } else { format!("{scope}.{member}") }
 }
 
-/// The tools there are at the end.
+/// Returns the tools of the last state.
 pub(super) fn list_tools(source: &ExportSource<'_>) -> Vec<Value> {
     let Ok(state) = source.reader.state(Some(*source.turns.end())) else { return Vec::new() };
     let mut tools = Vec::new();
@@ -36,16 +36,16 @@ pub(super) fn list_tools(source: &ExportSource<'_>) -> Vec<Value> {
     tools
 }
 
-/// A value as it can be put into a document; one that cannot be spelled there becomes its text.
+/// Converts a value to JSON; a value that cannot be represented becomes its text.
 fn json_value(tree: &JsonTree) -> Value {
     tree.to_value().unwrap_or_else(|_| Value::from(tree.to_line()))
 }
 
-/// The states of a session while its changes are read.
+/// Tracks the states of a session while its changes are read.
 pub(super) struct StateSnapshots<'s> {
     pieces: PieceStream<'s>,
     scopes: Vec<(String, JsonTree)>,
-    /// The last message, and when it was.
+    /// The last message and its time.
     message: String,
     time: Timestamp,
     count: u64,
@@ -56,7 +56,7 @@ impl<'s> StateSnapshots<'s> {
         source: &'s ExportSource<'s>,
         created: Option<Timestamp>,
     ) -> Result<StateSnapshots<'s>, SessionError> {
-        // Where nobody knows the state before the first turn, it begins with what changes.
+        // If the state before the first turn is unknown, tracking starts with an empty one.
         let before = source.reader.state(Some(source.turns.start().saturating_sub(1)));
         Ok(StateSnapshots {
             pieces: source.pieces(&SessionOutline::default())?,
@@ -67,7 +67,7 @@ impl<'s> StateSnapshots<'s> {
         })
     }
 
-    /// The snapshots of the next turn that changes anything.
+    /// Returns the snapshots of the next turn that changes anything.
     pub(super) fn next(&mut self) -> Option<Result<Vec<Value>, SessionError>> {
         loop {
             match self.pieces.next()? {
@@ -90,13 +90,13 @@ impl<'s> StateSnapshots<'s> {
     }
 
     fn snapshots(&mut self, changes: TurnChanges) -> Vec<Value> {
-        // The tools that change, in the order in which they do, with what changes in each.
+        // The changed tools, in the order of their changes, with the changes of each.
         let mut changed: Vec<(String, String, Vec<Value>)> = Vec::new();
         let cause = format!("turn {}", changes.turn);
         for change in changes.raw {
             let mut delta = change.delta;
             let Some(tree) = self.scope(&change.scope) else { continue };
-            // What does not fit a state that is only partly known still says what it says.
+            // A change that does not apply to a partly known state is still reported.
             drop(delta.apply_in_place(tree));
             let members = match delta.path.segments() {
                 [] => tree.children().into_iter().map(|(member, _)| member).collect(),
@@ -143,11 +143,11 @@ impl<'s> StateSnapshots<'s> {
     }
 }
 
-/// A change as a snapshot tells it.
+/// Returns a change in the form that snapshots use.
 fn change_json(delta: &Delta, after: &JsonTree, cause: &str) -> Value {
     let component = delta.path.segments().get(1..).unwrap_or_default().join(".");
     let component = if component.is_empty() { ITSELF.to_owned() } else { component };
-    // A whole part of the state is in the snapshots themselves.
+    // A change of a whole scope is contained in the snapshots themselves.
     let whole = delta.path.segments().is_empty();
     let new = match delta.op {
         _ if whole => None,

@@ -1,20 +1,20 @@
-//! Markdown that cannot reach beyond the place where it stands.
+//! Contains the Markdown of a message, so that it cannot affect the document around it.
 //!
-//! A text keeps its emphasis, lists, tables, quotes and code. What could change the document around it is
-//! defused: HTML, headings, definitions of links and footnotes, fences that are never closed, pictures that would be
-//! fetched, and links to anything but the web and mail.
+//! A text keeps its emphasis, lists, tables, quotes and code. Everything that could change the surrounding document is
+//! neutralized: HTML, headings, link and footnote definitions, unclosed fences, remote images, and links to anything
+//! but the web and mail.
 
 use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, OffsetIter, Options, Parser, Tag};
 
-/// How often a text is looked at again after something in it was defused.
+/// How often a text is parsed again after an edit.
 const ROUNDS: usize = 6;
 
-/// How long a text may be that is looked through.
+/// The maximum length of a text that is parsed.
 const LONGEST: usize = 1 << 20;
 
-/// How deeply things may stand in each other.
+/// The maximum nesting depth.
 const DEEPEST: usize = 48;
 
 const OPTIONS: Options = Options::ENABLE_TABLES
@@ -22,10 +22,10 @@ const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_FOOTNOTES)
     .union(Options::ENABLE_TASKLISTS);
 
-/// Something to put in the place of a part of the text.
+/// A range of the text and its replacement.
 type TextEdit = (Range<usize>, String);
 
-/// The text, so that it can stand anywhere between empty lines.
+/// Returns the text in a form that is safe anywhere between empty lines.
 pub(super) fn contain_markdown(text: &str) -> String {
     let mut text = text.trim_end().to_owned();
     if text.len() <= LONGEST {
@@ -37,7 +37,7 @@ pub(super) fn contain_markdown(text: &str) -> String {
             }
         }
     }
-    // What cannot be defused is shown as it is.
+    // A text that cannot be neutralized is shown as code.
     super::fence_code(&text, "text").trim_end().to_owned()
 }
 
@@ -46,7 +46,7 @@ fn apply_edits(text: &str, mut edits: Vec<TextEdit>) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut at = 0;
     for (range, new) in edits {
-        // Of two that overlap, the other one is found again in the next round.
+        // Of two overlapping edits, the second is found again in the next round.
         if range.start < at {
             continue;
         }
@@ -58,7 +58,7 @@ fn apply_edits(text: &str, mut edits: Vec<TextEdit>) -> String {
     out
 }
 
-/// What must be changed in a text; nothing if it is too deep to tell.
+/// Returns the edits that a text needs; `None` if it is nested too deeply to parse.
 fn find_edits(text: &str) -> Option<Vec<TextEdit>> {
     let mut events: OffsetIter<'_> = Parser::new_ext(text, OPTIONS).into_offset_iter();
     let mut edits: Vec<TextEdit> = Vec::new();
@@ -107,7 +107,7 @@ fn insert_before(at: usize, what: &str) -> TextEdit {
     (at..at, what.to_owned())
 }
 
-/// Whether a link leads to the web, to a mailbox, or stays where it is.
+/// Returns whether a link leads to the web, to a mail address, or stays within the document.
 fn is_harmless(url: &str) -> bool {
     match url.split_once(':') {
         None => true,
@@ -118,13 +118,13 @@ fn is_harmless(url: &str) -> bool {
     }
 }
 
-/// A heading as a line of its own that stands out.
+/// Returns a heading as a bold line of its own.
 fn bold(heading: &str) -> String {
     let text = heading.trim_end();
     let end = heading.get(text.len()..).unwrap_or_default();
     let words = match text.strip_prefix('#') {
         Some(rest) => rest.trim_start_matches('#').trim().trim_end_matches('#').trim_end(),
-        // The line below it makes it one.
+        // A setext heading: the underline is dropped.
         None => text.rsplit_once('\n').map_or(text, |(above, _)| above.trim_end()),
     };
     match words.is_empty() {
@@ -133,7 +133,7 @@ fn bold(heading: &str) -> String {
     }
 }
 
-/// The end that a block of code lacks.
+/// Returns the closing fence that a code block lacks.
 fn unclosed(block: &str) -> Option<String> {
     let block = block.trim_end_matches('\n');
     let first = block.lines().next().unwrap_or_default().trim_start();

@@ -1,18 +1,18 @@
-//! Markdown as the blocks of a book.
+//! Converts Markdown to the blocks of a book.
 
 use everturn_typeset::{Block, ListMarker, RunStyle, TextRun};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// How long a text may be that is looked through for Markdown.
+/// The maximum length of a text that is parsed as Markdown.
 const LONGEST: usize = 1 << 20;
 
-/// How deeply things may stand in each other.
+/// The maximum nesting depth.
 const DEEPEST: usize = 48;
 
-/// How many bytes a paragraph has at most; longer ones go on in the next.
+/// The maximum size of a paragraph in bytes; longer ones are split.
 const PARAGRAPH: usize = 16 << 10;
 
-/// What is said, in blocks.
+/// Converts a Markdown text to blocks.
 pub(super) fn markdown_blocks(text: &str) -> Vec<Block> {
     let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES;
     if text.len() > LONGEST {
@@ -35,7 +35,7 @@ pub(super) fn markdown_blocks(text: &str) -> Vec<Block> {
     maker.blocks
 }
 
-/// A text without any Markdown: its paragraphs, in pieces of a length that can be set.
+/// Converts a text without Markdown to paragraphs of limited size.
 pub(super) fn plain_blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
@@ -60,16 +60,16 @@ pub(super) fn plain_blocks(text: &str) -> Vec<Block> {
 struct BlockBuilder {
     blocks: Vec<Block>,
     runs: Vec<TextRun>,
-    /// How many of each are open.
+    /// The number of open elements of each kind.
     bold: usize,
     italic: usize,
     link: usize,
     quotes: usize,
-    /// The lists that are open, with the number of the next item.
+    /// The open lists, with the number of the next item.
     lists: Vec<Option<u64>>,
     marker: Option<ListMarker>,
     code: Option<String>,
-    /// The rows of the table that is open.
+    /// The rows of the open table.
     table: Option<Vec<Vec<String>>>,
 }
 
@@ -93,7 +93,7 @@ impl BlockBuilder {
         }
     }
 
-    /// Ends the paragraph that is being put together.
+    /// Ends the current paragraph.
     fn flush(&mut self) {
         let mut text = std::mem::take(&mut self.runs);
         if let Some(last) = text.last_mut() {
@@ -207,7 +207,7 @@ impl BlockBuilder {
     }
 }
 
-/// A table in columns.
+/// Formats a table in columns.
 fn table_text(rows: &[Vec<String>]) -> String {
     use unicode_width::UnicodeWidthStr;
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);

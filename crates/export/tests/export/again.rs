@@ -1,4 +1,4 @@
-//! An export that is imported again says the same.
+//! An export that is imported again has the same content.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn every_layout_comes_back_with_the_same_entries() {
     }
 }
 
-/// Whoever only counts what is wrong.
+/// Collects findings.
 #[derive(Default)]
 struct Found(Vec<String>);
 

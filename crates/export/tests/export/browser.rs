@@ -1,4 +1,4 @@
-//! The page in a real browser: nothing runs, nothing is fetched, everything can be read.
+//! The page in a real browser: nothing runs, nothing is fetched, everything is readable.
 
 #![expect(clippy::disallowed_methods, reason = "a browser opens files")]
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::hostile;
 use crate::support::{Session, chat, told};
 
-/// What a browser says of a page.
+/// Returns the browser's report about a page.
 fn opened(page: &str) -> Value {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("page.html");
@@ -27,7 +27,7 @@ fn opened(page: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Somebody who answers whoever asks, with how often that was.
+/// Starts a server that counts the requests it receives.
 fn listen() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -85,12 +85,12 @@ fn a_page_is_read_with_and_without_scripts_light_and_dark_wide_and_narrow() {
             assert!(text(at).contains(words), "{at} has no {words}");
         }
     }
-    // A control that needs scripts is there only with them.
+    // A control that needs scripts is visible only with them.
     assert_eq!(
         (&report["phone"]["filter"], &report["silent"]["filter"]),
         (&Value::from(true), &Value::from(false))
     );
-    // The system's wish holds until the reader has one.
+    // The system's preference applies until the reader chooses.
     let (light, dark) = (&report["light"]["background"], &report["phone"]["background"]);
     assert_ne!(light, dark);
     assert_eq!((&report["chosen_dark"], &report["chosen_light"]), (dark, light));

@@ -1,4 +1,4 @@
-//! What is chosen is there, and nothing else.
+//! Only the chosen parts are exported.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn choices(format: ExportFormat, change: impl FnOnce(&mut ExportOptions)) -> Exp
     choices
 }
 
-/// Each part has a word that nothing else has.
+/// Each part has a unique word.
 #[test]
 fn each_part_can_be_left_out_of_every_format() {
     for format in ExportFormat::ALL {
@@ -98,7 +98,7 @@ fn marks_stand_before_what_they_mark() {
     }
 }
 
-/// Takes every word that begins with `key-` for a secret.
+/// Treats every word that begins with `key-` as a secret.
 struct Keys;
 
 impl SecretMask for Keys {

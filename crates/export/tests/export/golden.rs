@@ -1,6 +1,6 @@
-//! What is made of a session of every layout, to the letter.
+//! Compares exports of a session of every format with golden files.
 //!
-//! `EVERTURN_BLESS=1 cargo test -p everturn-export` writes the files anew; read the difference before committing it.
+//! `EVERTURN_BLESS=1 cargo test -p everturn-export` rewrites the files; read the difference before committing it.
 
 #![expect(clippy::disallowed_methods, reason = "the expected exports are files of the repository")]
 
@@ -22,7 +22,7 @@ fn check(name: &str, actual: &str) {
     assert!(actual == expected, "{name} differs from line {}:\n{actual}", same + 1);
 }
 
-/// The style and the script stand in files of their own.
+/// Removes the style and the script, which have files of their own.
 fn without_looks(page: &str) -> String {
     let mut page = page.to_owned();
     for (start, end) in [("<style>", "</style>"), ("<script>", "</script>")] {
@@ -34,7 +34,7 @@ fn without_looks(page: &str) -> String {
     page
 }
 
-/// The pages of a PDF, with how many there are.
+/// Returns the pages of a PDF, with their number.
 fn pages(session: &Session, style: ExportStyle) -> String {
     let choices = ExportOptions::defaults_for(ExportFormat::Pdf, style);
     let (pdf, report) = session.bytes(ExportFormat::Pdf, &choices, None, None).unwrap();

@@ -1,4 +1,4 @@
-//! Texts that want to be more than text, through every exporter.
+//! Hostile texts through every exporter.
 
 use everturn::format;
 use everturn::model::{MarkKind, NewMark};
@@ -9,8 +9,8 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::support::{Session, pdf_text, place, session, told};
 
-/// Texts that a browser, a viewer or a terminal must not act upon. What runs calls `ran`, shows a dialog, or asks the
-/// listener for something.
+/// Texts that a browser, a viewer or a terminal must not act upon. Code that runs calls `ran`, shows a dialog, or
+/// sends a request to the listener.
 pub(crate) fn corpus(listener: &str) -> Vec<String> {
     let mut texts: Vec<String> = [
         "<script>ran(1); alert(1)</script>",
@@ -64,7 +64,7 @@ pub(crate) fn corpus(listener: &str) -> Vec<String> {
     texts
 }
 
-/// Sessions whose every text is one of these: what is said, who says it, marks, tools and states.
+/// Sessions in which every text is one of these: messages, speakers, marks, tools and states.
 pub(crate) fn sessions(listener: &str) -> Vec<Session> {
     let texts = corpus(listener);
     let said: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -88,7 +88,7 @@ pub(crate) fn sessions(listener: &str) -> Vec<Session> {
         turn: Some(at as u64 + 1),
         entry: None,
     };
-    // Names of marks have an end.
+    // Names of marks are limited in length.
     let marks = texts.iter().enumerate().filter(|(_, it)| it.len() < 10_000).map(mark);
     let marks: Vec<NewMark> = marks.collect();
     let title = serde_json::json!({"player": {"name": texts[1]}}).to_string();
@@ -108,7 +108,7 @@ pub(crate) fn sessions(listener: &str) -> Vec<Session> {
     vec![told(&said), game, session("codelia", "hostile", "{}", &calls, &[])]
 }
 
-/// Everything there is in a session.
+/// Options for a complete export.
 fn everything(format: ExportFormat) -> ExportOptions {
     let mut choices = ExportOptions::defaults_for(format, ExportStyle::Rich);
     for part in ExportPart::ALL {
@@ -133,7 +133,7 @@ fn text_drives_no_terminal_and_turns_no_words_around() {
     }
 }
 
-/// What a reader of Markdown makes of a document, as far as it is not words: headings, HTML, links, pictures.
+/// Returns the structure of a Markdown document, apart from text: headings, HTML, and links and images.
 fn structure(markdown: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
     let body = markdown.splitn(3, "---\n").nth(2).unwrap();
     let options = Options::ENABLE_TABLES
@@ -252,7 +252,7 @@ fn markdown_made_of_pieces_of_markdown_keeps_its_structure() {
     }
 }
 
-/// The tags that a page has, with what stands in them.
+/// Returns the tags of a page, with their attributes.
 fn tags(page: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = page;
@@ -353,7 +353,7 @@ fn a_message_of_ten_megabytes_is_exported_whole() {
     let part = (10 << 20) / pieces.len();
     let long: String = pieces.iter().map(|piece| piece.repeat(part / piece.len())).collect();
     let session = told(&["Before.", &format!("{long}the end"), "After."]);
-    // Pages of it are thousands: that takes its time, and is tried with less.
+    // It would be thousands of pages, which takes long; PDF is tested with less.
     for format in ExportFormat::ALL.iter().filter(|format| **format != ExportFormat::Pdf) {
         let made = session.rich(*format);
         assert!(made.len() >= long.len(), "{format:?}");

@@ -1,4 +1,4 @@
-//! Sessions of every layout, exported in every format.
+//! Sessions of every format, exported in every format.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]

@@ -1,4 +1,4 @@
-//! Sessions of every layout, and exports of them.
+//! Sessions of every format, and exports of them.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use everturn_export::{
 };
 use jiff::Timestamp;
 
-/// So many seconds after the first turn.
+/// Returns the time this many seconds after the first turn.
 pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_767_261_600 + seconds).unwrap()
 }
@@ -36,7 +36,7 @@ impl Session {
         Session { store: Arc::clone(store), summary, reader }
     }
 
-    /// What is made of it, as text: that of a PDF is taken out of its pages again.
+    /// Exports the session as text; that of a PDF is extracted from its pages.
     pub(crate) fn try_export(
         &self,
         format: ExportFormat,
@@ -48,7 +48,7 @@ impl Session {
         match format {
             ExportFormat::Pdf if template.is_none() => {
                 let text = pdf_text(&bytes, "pdftotext", &["-layout", "-", "-"]);
-                // Words that were broken at the end of a line are whole again.
+                // Words that were hyphenated at the end of a line are joined.
                 Ok((
                     text.replace("-\n", "").split_whitespace().collect::<Vec<_>>().join(" "),
                     report,
@@ -58,7 +58,7 @@ impl Session {
         }
     }
 
-    /// What is made of it.
+    /// Exports the session.
     pub(crate) fn bytes(
         &self,
         format: ExportFormat,
@@ -89,7 +89,7 @@ impl Session {
     }
 }
 
-/// What a program of poppler says of a PDF that it is given.
+/// Returns the output of a poppler program for a PDF.
 pub(crate) fn pdf_text(pdf: &[u8], program: &str, arguments: &[&str]) -> String {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -123,7 +123,7 @@ fn mark(kind: MarkKind, name: &str, about: &str, turn: u64) -> NewMark {
     }
 }
 
-/// A session of a layout with these turns, a minute after each other, and these marks.
+/// Creates a session of a format with these turns, one minute apart, and these marks.
 pub(crate) fn session(
     layout: &str,
     id: &str,
@@ -218,7 +218,7 @@ pub(crate) fn chat() -> Session {
     Session::open(&store, "chatlog", "tale")
 }
 
-/// A chat log in which a narrator says these things.
+/// Creates a chat log with these messages of a narrator.
 pub(crate) fn told(texts: &[&str]) -> Session {
     let turn = |text: &&str| serde_json::json!({"type": "narrator", "text": text}).to_string();
     let turns: Vec<String> = texts.iter().map(turn).collect();
@@ -226,7 +226,7 @@ pub(crate) fn told(texts: &[&str]) -> Session {
     session("chatlog", "tale", "{}", &turns, &[])
 }
 
-/// A session of every layout.
+/// Creates a session of every format.
 pub(crate) fn all() -> Vec<Session> {
     vec![game(), campaign(), codelia(), linggen(), chat()]
 }

@@ -1,4 +1,4 @@
-//! The user's own templates.
+//! User templates.
 
 use everturn_export::{ExportError, ExportFormat, ExportOptions, ExportStyle};
 

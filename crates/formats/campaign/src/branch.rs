@@ -1,4 +1,4 @@
-//! Branches: a campaign that goes on from a turn of another, and a campaign that returns to a turn.
+//! Forks and rewinds: [`fork`] starts a new campaign from a turn, [`CampaignWriter::rewind`] returns to a turn.
 
 use std::sync::Arc;
 
@@ -19,25 +19,25 @@ use everturn_store::disk::FileKind;
 use everturn_store::{Durability, FileMode, Precondition, Step, Store};
 use everturn_value::tree::JsonTree;
 
-/// What became of a branch.
+/// The result of a fork or a rewind.
 #[derive(Debug, Clone)]
 pub struct CampaignFork {
     /// The new campaign.
     pub id: SessionId,
     /// The last turn that both share.
     pub turn: u64,
-    /// What was noticed while the state at that turn was worked out.
+    /// Findings from computing the state at that turn.
     pub findings: Vec<Finding>,
 }
 
-/// Makes a campaign that goes on from a turn of another, which stays as it is.
+/// Creates a campaign that continues from a turn of another, which stays as it is.
 pub fn fork(
     store: &Arc<dyn Store>,
     parent: &SessionId,
     turn: u64,
     id: Option<&SessionId>,
 ) -> Result<CampaignFork, CampaignError> {
-    // Whoever plays the parent must not be in the middle of a turn while it is copied.
+    // Another process must not be in the middle of a turn while the parent is copied.
     let lock = store.lock(&[campaign_dir(parent)])?;
     let campaign = Campaign::open(Arc::clone(store), parent)?;
     let cut = Truncation::at(&campaign, turn)?;
@@ -47,7 +47,7 @@ pub fn fork(
 }
 
 impl CampaignWriter {
-    /// As [`fork`], for whoever plays the campaign.
+    /// As [`fork`], for the writer of the campaign.
     pub fn fork(
         &mut self,
         turn: u64,
@@ -59,8 +59,8 @@ impl CampaignWriter {
         Ok(CampaignFork { findings: cut.findings, ..branched })
     }
 
-    /// Returns to a turn: state and log together. Everything as it was becomes a branch first, so nothing is
-    /// lost. Returning to the last turn changes nothing but makes the branch all the same.
+    /// Rewinds to a turn, state and log together. The campaign as it was becomes a branch first, so nothing is lost. A
+    /// rewind to the last turn changes nothing but creates the branch all the same.
     pub fn rewind(&mut self, turn: u64) -> Result<CampaignFork, CampaignError> {
         self.refresh()?;
         let campaign = &self.campaign;
@@ -81,7 +81,7 @@ impl CampaignWriter {
 struct Truncation {
     turn: u64,
     state: JsonTree,
-    /// How many bytes of the two logs are left.
+    /// The lengths to which the two logs are truncated.
     log: u64,
     changes: u64,
     findings: Vec<Finding>,
@@ -108,7 +108,7 @@ impl Truncation {
         Ok(Truncation { turn, state: moment.state, log, changes, findings: moment.findings })
     }
 
-    /// The start of a log, with the end of its last line.
+    /// Returns the start of a log, with the newline of its last line.
     fn head(bytes: &[u8], length: u64) -> Option<Vec<u8>> {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let head = bytes.get(..length).filter(|head| !head.is_empty())?;
@@ -117,7 +117,7 @@ impl Truncation {
         Some([head, end].concat())
     }
 
-    /// What a file of the campaign becomes; nothing, if it goes.
+    /// Returns the new content of a file of the campaign, or `None` if it is removed.
     fn file(&self, name: &str, bytes: Vec<u8>) -> Option<Vec<u8>> {
         if name == CampaignFile::Log.as_str() {
             return Truncation::head(&bytes, self.log);
@@ -131,7 +131,7 @@ impl Truncation {
         Some(bytes)
     }
 
-    /// The steps that cut a campaign back.
+    /// Returns the steps that truncate a campaign.
     fn steps(&self, campaign: &Campaign) -> Result<Vec<Step>, CampaignError> {
         let mut steps = Vec::new();
         for file in [CampaignFile::Log, CampaignFile::Deltas] {
@@ -165,7 +165,7 @@ fn replace(file: FilePath, bytes: Vec<u8>) -> Step {
     Step::Replace { file, expect: Precondition::Anything, bytes, mode: FileMode::Default }
 }
 
-/// Copies a campaign, whole or cut, under another id. That is one commit: a branch is there or it is not.
+/// Copies a campaign, whole or truncated, under another ID, in one commit.
 fn copy(
     campaign: &Campaign,
     turn: u64,
@@ -210,7 +210,7 @@ fn copy(
     Ok(CampaignFork { id, turn, findings: Vec::new() })
 }
 
-/// Every file of a directory and the directories in it, without those that are links to elsewhere.
+/// Returns every file of a directory, recursively, except for links.
 fn files_of(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, CampaignError> {
     let (mut files, mut waiting) = (Vec::new(), vec![dir.clone()]);
     while let Some(dir) = waiting.pop() {

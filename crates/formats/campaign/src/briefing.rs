@@ -1,5 +1,5 @@
-//! What a narrator has to know to answer a request: the state, in as many words as the settings allow, and the
-//! tools with their arguments.
+//! The briefing of a narrator: the state, at the [`BriefingDetail`] that the settings allow, and the tools with their
+//! arguments as [`ToolNote`] values.
 
 use serde_json::{Map, Value, json};
 
@@ -9,25 +9,25 @@ use super::generation::{Generation, RuleSet};
 use super::narrator::NarratorRequest;
 use super::turn::checks_words;
 
-/// How much of the state a narrator is told.
+/// How much of the state a narrator receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BriefingDetail {
-    /// Who acts, where, and which ways lead on.
+    /// The actor, the area, and the exits.
     Brief,
-    /// What matters for the next turn: the party, the place, the ways, the goal, and how much more there is.
+    /// The data for the next turn: the party, the area, the exits, the goal, and the amount of other data.
     Compressed,
     /// The whole document.
     Full,
 }
 
-/// A tool as it is described to a narrator.
+/// The description of a tool for a narrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolNote {
     /// Its name.
     pub name: &'static str,
-    /// Its arguments, as a JSON object with words for values.
+    /// Its arguments, as a JSON object with descriptions for values.
     pub args: &'static str,
-    /// What it does.
+    /// A description of its effect.
     pub does: &'static str,
 }
 
@@ -49,7 +49,7 @@ const FIRST: &[ToolNote] = &[
     ),
 ];
 
-/// Maps with one-way roads grow as they do later, also by the first rules.
+/// With one-way roads, maps are generated in the later form even by the first rules.
 const MAP_GENERATE: ToolNote = note(
     "map_generate",
     r#"{"parent_area_id": "an area that exists, or null", "theme": "a word or two", "constraints": {"size": "1 to 30", "seed": "any text"}}"#,
@@ -93,7 +93,7 @@ impl NarratorRequest<'_> {
         CampaignView { generation: self.generation, tree: self.campaign }
     }
 
-    /// How much of the state the settings let a narrator see.
+    /// Returns how much of the state the settings allow a narrator to see.
     #[must_use]
     pub fn detail(&self) -> BriefingDetail {
         let view = self.view();
@@ -106,18 +106,18 @@ impl NarratorRequest<'_> {
         }
     }
 
-    /// The state, told at such a length.
+    /// Returns the state at this level of detail.
     #[must_use]
     pub fn state(&self, detail: BriefingDetail) -> Value {
         match detail {
-            // A document that is nested too deep for a value is told in short.
+            // A document that is nested too deeply for a value is compressed.
             BriefingDetail::Full => self.campaign.to_value().unwrap_or_else(|_| self.compressed()),
             BriefingDetail::Compressed => self.compressed(),
             BriefingDetail::Brief => self.brief().into(),
         }
     }
 
-    /// The tools that the campaign allows, with the arguments that its rules ask for.
+    /// Returns the tools that the campaign allows, with the arguments that its rules require.
     #[must_use]
     pub fn tools(&self) -> Vec<ToolNote> {
         let view = self.view();
@@ -136,8 +136,8 @@ impl NarratorRequest<'_> {
         notes
     }
 
-    /// The words that an answer must not have, not even inside of others, unless a call of it succeeds. There
-    /// are none where words are not looked at.
+    /// Returns the words that an answer must not contain, not even inside other words, unless a matching call succeeds.
+    /// Empty if the text is not checked.
     #[must_use]
     pub fn checked_words(&self) -> &'static [&'static str] {
         if checks_words(self.view()) { CHANGES } else { &[] }

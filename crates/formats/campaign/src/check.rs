@@ -1,4 +1,4 @@
-//! What is wrong with a campaign: its files one by one, and where they contradict each other.
+//! Checks campaigns: each file on its own, and whether they are consistent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use everturn_store::Store;
 use everturn_value::delta::{Delta, DeltaPath, diff};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The parts of the document that nothing works without.
+/// The required parts of the document.
 const PARTS: &[(&[&str], ValueKind)] = &[
     (&["id"], ValueKind::String),
     (&["selected"], ValueKind::Object),
@@ -42,13 +42,13 @@ pub(super) const ROW_PARTS: &[(&str, ValueKind)] = &[
     ("state_summary", ValueKind::Object),
 ];
 
-/// How many places that differ are named.
+/// How many differing paths are listed.
 const SHOWN: usize = 5;
 
-/// What was looked at, and what is wrong with it.
+/// The result of checking a campaign.
 pub struct CampaignCheck {
     pub files: BTreeSet<FilePath>,
-    /// How many good rows and changes there are.
+    /// The number of good rows and changes.
     pub records: u64,
     pub findings: Vec<Finding>,
 }
@@ -78,7 +78,7 @@ pub fn check_dir(
 }
 
 impl Campaign {
-    /// Everything that is wrong with the campaign.
+    /// Returns all findings of the campaign.
     pub fn check(&self) -> Result<Vec<Finding>, CampaignError> {
         let mut findings = self.findings().to_vec();
         if self.stored.is_some() {
@@ -107,7 +107,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Looks through the log, and tells which turns it has.
+    /// Checks the log, and returns its turns.
     fn check_log(&self, findings: &mut Vec<Finding>) -> Result<BTreeSet<u64>, CampaignError> {
         let mut turns = BTreeSet::new();
         let mut rows = self.rows()?;
@@ -173,7 +173,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Follows the changes from the whole document that they begin with, and compares what they lead to.
+    /// Replays the changes from the base document, and compares the result with the state.
     fn check_replay(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
         let mut state: Option<JsonTree> = None;
         let mut last = 0;
@@ -212,7 +212,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Goes back from the state as far as the changes lead, and compares what each row says.
+    /// Reverts the changes as far as possible, starting from the state, and compares each row.
     fn check_revert(&self, findings: &mut Vec<Finding>) -> Result<(), CampaignError> {
         let mut state = self.state()?.clone();
         let mut changes = self.changes_back()?;
@@ -220,7 +220,7 @@ impl Campaign {
         for row in self.rows_back()? {
             let row = row?;
             if row.turn >= later {
-                // Rows in another order than their turns are reported; what they say follows from nothing.
+                // Rows out of order are reported; their contents cannot be compared with a state.
                 return Ok(());
             }
             later = row.turn;
@@ -265,7 +265,7 @@ impl Campaign {
     }
 }
 
-/// The changes that make a document another one. The changes of a branch began under another id, which is none.
+/// Returns the changes from one document to another. The ID is ignored: the changes of a branch started under another.
 pub(super) fn differences(before: &JsonTree, after: &JsonTree) -> Vec<Delta> {
     let mut deltas = diff(before, after);
     let id = DeltaPath::array(["id"]);
@@ -273,7 +273,7 @@ pub(super) fn differences(before: &JsonTree, after: &JsonTree) -> Vec<Delta> {
     deltas
 }
 
-/// What is wrong with a document itself.
+/// Returns the problems of a document itself.
 pub(super) fn faults(view: CampaignView<'_>, own: &SessionId) -> Vec<(FindingCode, String)> {
     let mut faults = Vec::new();
     let mut note = |code: FindingCode, message: String| faults.push((code, message));
@@ -298,7 +298,7 @@ pub(super) fn faults(view: CampaignView<'_>, own: &SessionId) -> Vec<(FindingCod
     faults
 }
 
-/// What a repair has noted in a row.
+/// Returns findings for the notes that a repair has left in a row.
 fn repair_notes(row: &TurnRow) -> Vec<(FindingCode, String)> {
     let mut notes = Vec::new();
     let has = |key: &str| row.row.value_at(&[OWN, key]).is_some();
@@ -315,7 +315,7 @@ fn repair_notes(row: &TurnRow) -> Vec<(FindingCode, String)> {
     notes
 }
 
-/// What is odd about the number of a change, and its place among the others.
+/// Returns findings about the number of a change and its position among the others.
 fn oddities(
     change: &ChangeRecord,
     before: Option<&ChangeRecord>,
@@ -356,7 +356,7 @@ fn oddities(
     notes
 }
 
-/// What is said of turns that have no change.
+/// Returns the message for turns without changes.
 fn missing_changes_message(first: u64, last: u64) -> String {
     match first == last {
         true => format!("turn {first} does not say what it changed"),
@@ -368,7 +368,7 @@ fn about(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
-/// What the document names and does not have.
+/// Returns messages for references to missing parts of the document.
 fn dangling(view: CampaignView<'_>) -> Vec<String> {
     let mut messages = Vec::new();
     let party = view.party();

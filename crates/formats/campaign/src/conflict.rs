@@ -1,8 +1,8 @@
-//! Where a narrator's answer contradicts the state.
+//! Detects contradictions between a narrator's answer and the state: a [`ConflictReport`] lists each [`Conflict`].
 //!
-//! Two ways of looking: for words in the text, and for results of tools that the state does not bear out. The
-//! first rules always look for words; the second ones do so if `dialog.conflict_text_checks_enabled` is on,
-//! otherwise they compare results.
+//! There are two checks: for words in the text, and for tool results that disagree with the state. The first rules
+//! always check words; the second rules do so if `dialog.conflict_text_checks_enabled` is on, otherwise they compare
+//! results.
 
 use serde_json::{Map, Value, json};
 
@@ -13,16 +13,16 @@ use super::tools::{AppliedCall, FailedCall};
 /// How an answer contradicts the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConflictKind {
-    /// The text changes rules or world, which only tools may.
+    /// The text changes rules or world, which only tools may do.
     ForbiddenChange,
-    /// The text tells a change that did not happen, or the state changed without an action.
+    /// The text claims a change that did not happen, or the state changed without an action.
     StateMismatch,
-    /// The text tells what a tool that failed would have done, or a result is not what the state says.
+    /// The text claims the effect of a failed tool, or a result disagrees with the state.
     ToolResultMismatch,
 }
 
 impl ConflictKind {
-    /// The name that the log has.
+    /// Returns the name used in the log.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -33,16 +33,16 @@ impl ConflictKind {
     }
 }
 
-/// One contradiction.
+/// A contradiction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conflict {
-    /// What kind it is.
+    /// The kind of contradiction.
     pub kind: ConflictKind,
-    /// What it is about.
+    /// The subject of the contradiction.
     pub field: String,
-    /// What the state says.
+    /// The value in the state.
     pub expected: Value,
-    /// What the answer says.
+    /// The claim in the answer.
     pub found_in_text: String,
 }
 
@@ -52,7 +52,7 @@ impl Conflict {
         Conflict { kind, field, expected, found_in_text: found }
     }
 
-    /// The conflict as the log has it.
+    /// Returns the conflict in the form of the log.
     #[must_use]
     pub fn to_value(&self) -> Value {
         json!({
@@ -64,17 +64,17 @@ impl Conflict {
     }
 }
 
-/// How often a narrator was asked again, and why the last time.
+/// The number of retries of a narrator, and the reason for the last one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConflictReport {
-    /// How often it was asked again.
+    /// The number of retries.
     pub retries: usize,
-    /// How the last answer that was refused contradicted the state.
+    /// The conflicts of the last rejected answer.
     pub conflicts: Vec<Conflict>,
 }
 
 impl ConflictReport {
-    /// The report as the log has it.
+    /// Returns the report in the form of the log.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let conflicts: Vec<Value> = self.conflicts.iter().map(Conflict::to_value).collect();
@@ -82,9 +82,9 @@ impl ConflictReport {
     }
 }
 
-/// Phrases that only somebody uses who changes rules or world. All words here and below are looked for
-/// anywhere in the text in lower case, also inside of other words: "removed" is found by "move". That is what
-/// the program does, and recorded answers must be judged as it judged them.
+/// Phrases that indicate a change of rules or world. All words here and below are searched anywhere in the lower-case
+/// text, also inside other words: "removed" is found by "move". The upstream program does the same, and recorded
+/// answers must be judged as it judged them.
 const FORBIDDEN: &[&str] = &[
     "change the rules",
     "rewrite the rules",
@@ -95,26 +95,26 @@ const FORBIDDEN: &[&str] = &[
     "timeline changed",
 ];
 
-/// Words that tell a change of the state.
+/// Words that indicate a change of the state.
 pub(crate) const CHANGES: &[&str] = &[
     "move", "moved", "move to", "arrive", "arrives", "enter", "entered", "hp", "health", "damage",
     "heal", "dies", "dead",
 ];
 
-/// Words that tell a death.
+/// Words that indicate a death.
 const DEATHS: &[&str] = &["dead", "dies"];
 
-/// Words that tell that a tool has worked, the first of which is shown.
+/// Words that indicate the success of a tool; the first one is shown.
 const TOOL_WORDS: &[(&str, &[&str])] = &[
     ("move", &["move", "moved", "arrive", "enter"]),
     ("hp_delta", &["hp", "health", "damage", "heal"]),
     ("map_generate", &["map", "area", "room"]),
 ];
 
-/// How many characters are shown on both sides of the place where a word begins.
+/// How many characters are shown on both sides of the start of a word.
 const AROUND: usize = 20;
 
-/// What an answer is judged by.
+/// The context in which an answer is judged.
 pub(crate) struct AnswerContext<'a> {
     pub(crate) text: &'a str,
     pub(crate) dialog_type: DialogType,
@@ -136,7 +136,7 @@ impl CharacterFacts {
     }
 }
 
-/// Looks for words in the text.
+/// Searches the text for words.
 pub(crate) fn find_text_conflicts(dependencies: &AnswerContext<'_>) -> Vec<Conflict> {
     let text = dependencies.text.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -171,13 +171,13 @@ pub(crate) fn find_text_conflicts(dependencies: &AnswerContext<'_>) -> Vec<Confl
     conflicts
 }
 
-/// Whether a text could be quoted in any answer without being taken for a claim.
+/// Returns whether a text can be quoted in any answer without being taken for a claim.
 pub(crate) fn is_harmless(text: &str) -> bool {
     let text = text.to_lowercase();
     !FORBIDDEN.iter().chain(CHANGES).any(|word| text.contains(word))
 }
 
-/// The text around the first place of a word; the word itself, if it is nowhere.
+/// Returns the text around the first occurrence of a word, or the word itself if it does not occur.
 fn excerpt_around(text: &str, word: &str) -> String {
     let Some(at) = text.find(word) else { return word.to_owned() };
     let before = text.get(..at).unwrap_or_default().chars().count();
@@ -185,7 +185,7 @@ fn excerpt_around(text: &str, word: &str) -> String {
     text.chars().skip(start).take(before + AROUND - start).collect()
 }
 
-/// Compares what tools said they did with the state.
+/// Compares the results of tools with the state.
 pub(crate) fn find_result_conflicts(
     dependencies: &AnswerContext<'_>,
     actor: &str,
@@ -201,7 +201,7 @@ pub(crate) fn find_result_conflicts(
         }
         return conflicts;
     }
-    // Only the last word about a character can be what the state says.
+    // Only the last result for a character can match the state.
     let mut seen = Vec::new();
     for action in dependencies.applied.iter().rev() {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! New campaigns.
+//! Creates campaigns: [`create`] with the parameters in [`NewCampaign`].
 
 use std::sync::Arc;
 
@@ -19,21 +19,21 @@ use everturn_json::names::SessionId;
 use everturn_session::trash;
 use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError, Writer};
 
-/// How many ids are tried before somebody is told that all of them are being made.
+/// How many IDs are tried before giving up because other processes hold all of them.
 const CLAIMS: u64 = 64;
 
-/// What a new campaign begins with.
+/// The parameters of a new campaign.
 #[derive(Debug, Clone)]
 pub struct NewCampaign {
-    /// Its id; the next free one, if nothing.
+    /// Its ID; defaults to the next free one.
     pub id: Option<SessionId>,
-    /// The ids of the party.
+    /// The IDs of the party.
     pub party: Vec<String>,
-    /// Who acts; the first of the party, if nothing.
+    /// The active actor; defaults to the first of the party.
     pub actor: Option<String>,
-    /// The id of the world.
+    /// The ID of the world.
     pub world: String,
-    /// The id of the map.
+    /// The ID of the map.
     pub map: String,
 }
 
@@ -50,7 +50,7 @@ impl Default for NewCampaign {
 }
 
 impl NewCampaign {
-    /// The document.
+    /// Returns the document.
     fn document(&self, id: &SessionId, now: Timestamp) -> Result<Value, CampaignError> {
         let actor = self.actor.as_ref().or(self.party.first()).cloned().unwrap_or_default();
         if !self.party.contains(&actor) {
@@ -63,7 +63,7 @@ impl NewCampaign {
         Ok(self.skeleton(id, &stamp(now)))
     }
 
-    /// The document, with nothing looked at.
+    /// Returns the document without validation.
     pub(crate) fn skeleton(&self, id: &SessionId, created: &str) -> Value {
         let actor = self.actor.as_ref().or(self.party.first());
         let everybody = |value: Value| -> Map<String, Value> {
@@ -91,7 +91,7 @@ impl NewCampaign {
     }
 }
 
-/// The settings that nobody has changed.
+/// Returns the default settings.
 pub(crate) fn default_settings(rules: RuleSet) -> Value {
     let mut all = json!({});
     for setting in settings(rules) {
@@ -108,7 +108,7 @@ pub(crate) fn default_settings(rules: RuleSet) -> Value {
     all
 }
 
-/// The two rooms of a campaign that has no map.
+/// Returns the two rooms of a campaign without a map.
 pub(crate) fn starter_map(generation: Generation) -> Value {
     let area = |id: &str, name: &str, roads: &[&str]| {
         let mut area = Map::new();
@@ -132,7 +132,7 @@ pub(crate) fn starter_map(generation: Generation) -> Value {
     })
 }
 
-/// A new character, as campaigns with `actors` have them.
+/// Returns a new character, for campaigns with `actors`.
 pub(crate) fn new_actor(position: &str) -> Value {
     json!({
         "position": position,
@@ -143,7 +143,7 @@ pub(crate) fn new_actor(position: &str) -> Value {
     })
 }
 
-/// Makes a new campaign, and tells its id.
+/// Creates a campaign, and returns its ID.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -173,7 +173,7 @@ pub fn create(
     Ok(id)
 }
 
-/// Becomes the writer of a campaign that does not exist yet: the one that is wanted, or the next free one.
+/// Locks a campaign that does not exist yet: the requested one, or the next free one.
 pub(crate) fn claim(
     store: &Arc<dyn Store>,
     wanted: Option<&SessionId>,
@@ -185,7 +185,7 @@ pub(crate) fn claim(
         }
         return Ok((id.clone(), writer));
     }
-    // One that is packed away or in the trash may come back, and wants its id then.
+    // An archived or trashed campaign may be restored and needs its ID then.
     let resting = trash::list_trash_names(store)?.into_iter().map(|name| name.id);
     let resting = resting.chain(archived(store)?);
     let taken: Vec<SessionId> = all_ids(store)?.into_iter().chain(resting).collect();
@@ -194,7 +194,7 @@ pub(crate) fn claim(
     for step in 1..=CLAIMS {
         let id = SessionId::parse(&campaign_id(highest.saturating_add(step)))?;
         match store.lock(&[campaign_dir(&id)]) {
-            // Somebody else is about to make the same one.
+            // Another process is about to create the same one.
             Err(error @ StoreError::Busy { .. }) => busy = Some(error),
             Err(error) => return Err(error.into()),
             Ok(writer) => {

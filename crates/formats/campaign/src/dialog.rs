@@ -1,22 +1,22 @@
-//! What kind of text a turn has.
+//! The dialog type of a turn's text: [`DialogType`].
 
 use super::error::CampaignError;
 
-/// The kinds of text.
+/// The types of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DialogType {
-    /// What is there, and what happens. The default.
+    /// A description of the scene and of events. The default.
     SceneDescription,
-    /// The player is asked what to do.
+    /// A question to the player about the next action.
     ActionPrompt,
-    /// What came of something.
+    /// The outcome of an action.
     ResolutionSummary,
-    /// The rules are explained.
+    /// An explanation of the rules.
     RuleExplanation,
 }
 
 impl DialogType {
-    /// Every kind there is.
+    /// All types.
     pub const ALL: [DialogType; 4] = [
         DialogType::SceneDescription,
         DialogType::ActionPrompt,
@@ -24,7 +24,7 @@ impl DialogType {
         DialogType::RuleExplanation,
     ];
 
-    /// The name that the log has.
+    /// Returns the name used in the log.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl DialogType {
         }
     }
 
-    /// The kind that a narrator means, whatever the case and the space around it.
+    /// Parses the type, ignoring case and surrounding whitespace.
     #[must_use]
     pub fn parse(text: &str) -> Option<DialogType> {
         let name = text.trim().to_lowercase();
@@ -43,7 +43,7 @@ impl DialogType {
     }
 }
 
-/// Who has decided on the kind.
+/// The origin of a dialog type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DialogSource {
     Model,
@@ -59,8 +59,7 @@ impl DialogSource {
     }
 }
 
-/// The kind of a text, from what the narrator said of it. With `strict`, it may say nothing, but must not
-/// name what nobody knows.
+/// Resolves the dialog type given by the narrator. With `strict`, it may be missing, but an unknown type is an error.
 pub(crate) fn resolve(
     given: Option<&str>,
     strict: bool,

@@ -10,7 +10,7 @@ use everturn_value::delta::{DeltaOp, diff};
 use everturn_value::document::{Document, JsonStyle, PathSegment};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// A document that was read, or is about to be written.
+/// A document that was read, or is to be written.
 #[derive(Debug, Clone)]
 pub(crate) struct CampaignDocument {
     document: Document,
@@ -18,7 +18,7 @@ pub(crate) struct CampaignDocument {
 }
 
 impl CampaignDocument {
-    /// Takes a file that must be an object.
+    /// Parses a file, which must contain an object.
     pub(crate) fn parse(file: &FilePath, bytes: &[u8]) -> Result<CampaignDocument, CampaignError> {
         let damaged = |reason: String| CampaignError::damaged(file, reason);
         let document = Document::parse_like(bytes, &JsonStyle::PRETTY_ASCII)
@@ -32,7 +32,7 @@ impl CampaignDocument {
         Ok(CampaignDocument { document, tree })
     }
 
-    /// A new document in the style of the program.
+    /// Creates a document in the style of the upstream program.
     pub(crate) fn new(value: &Value) -> Option<CampaignDocument> {
         let document = Document::new(value, JsonStyle::PRETTY_ASCII).ok()?;
         let tree = JsonTree::parse(document.text()).ok()?;
@@ -43,7 +43,7 @@ impl CampaignDocument {
         self.document.text().as_bytes().to_vec()
     }
 
-    /// One finding for every key that its object already has.
+    /// Returns one finding for every duplicate key.
     pub(crate) fn findings(&self, file: &FilePath) -> Vec<Finding> {
         self.document.findings(file)
     }
@@ -52,7 +52,7 @@ impl CampaignDocument {
         Fingerprint::of(self.document.text().as_bytes())
     }
 
-    /// The document with another content. Only what is different is written anew.
+    /// Returns the document with new content. Only the differences are rewritten.
     pub(crate) fn with(&self, tree: JsonTree) -> CampaignDocument {
         let document = self.edited(&tree).unwrap_or_else(|| {
             let text = tree.to_text(self.document.style());
@@ -62,7 +62,7 @@ impl CampaignDocument {
         CampaignDocument { document, tree }
     }
 
-    /// The text with the changes made in it; nothing, if that is not as simple as it should be.
+    /// Returns the text with the changes made in place, or `None` if that is not possible.
     fn edited(&self, tree: &JsonTree) -> Option<Document> {
         let mut document = self.document.clone();
         for delta in diff(&self.tree, tree) {

@@ -1,33 +1,33 @@
-//! What a campaign's document says, whatever its generation.
+//! Reads a campaign's document, whatever its generation: `CampaignView`.
 
 use serde_json::{Map, Value};
 
 use super::generation::Generation;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// What a character is that the document says nothing about.
+/// The state of a character without a recorded one.
 pub(crate) const DEFAULT_STATE: &str = "alive";
 
 /// The health of a new character.
 pub(crate) const DEFAULT_HP: i64 = 10;
 
-/// Where characters start.
+/// The area in which characters start.
 pub(crate) const FIRST_AREA: &str = "area_001";
 
-/// A look at a document.
+/// A typed view of a document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CampaignView<'t> {
     pub(crate) generation: Generation,
     pub(crate) tree: &'t JsonTree,
 }
 
-/// The strings of an array; what is no string is left out.
+/// Returns the strings of an array; other elements are skipped.
 pub(crate) fn strings(tree: &JsonTree) -> Vec<String> {
     let children = tree.children();
     children.iter().filter_map(|(_, child)| child.string_at::<&str>(&[])).collect()
 }
 
-/// A value as a whole number.
+/// Returns a value as an integer.
 pub(crate) fn integer(tree: &JsonTree) -> Option<i64> {
     match tree.kind() {
         ValueKind::Number => tree.to_line().parse().ok(),
@@ -40,7 +40,7 @@ impl<'t> CampaignView<'t> {
         CampaignView { generation: Generation::of(tree), tree }
     }
 
-    /// The ids of the party.
+    /// Returns the IDs of the party.
     pub(crate) fn party(self) -> Vec<String> {
         let party = self.tree.value_at(&["selected", "party_character_ids"]);
         party.map(|party| strings(&party)).unwrap_or_default()
@@ -70,12 +70,12 @@ impl<'t> CampaignView<'t> {
         }
     }
 
-    /// Whether a character's facts stand below `actors`.
+    /// Returns whether the facts about characters are stored under `actors`.
     pub(crate) fn has_actors(self) -> bool {
         matches!(self.generation, Generation::Second | Generation::Third)
     }
 
-    /// Where one fact about a character stands.
+    /// Returns the path of a fact about a character.
     pub(crate) fn fact_path(self, fact: CharacterFact, actor: &str) -> Vec<&str> {
         let [map, field] = fact.names();
         if self.has_actors() { vec!["actors", actor, field] } else { vec![map, actor] }
@@ -93,7 +93,7 @@ impl<'t> CampaignView<'t> {
         integer(&self.fact(CharacterFact::Hp, actor)?)
     }
 
-    /// The state of a character; one that has none is alive.
+    /// Returns the state of a character; the default is alive.
     pub(crate) fn state(self, actor: &str) -> String {
         match self.fact(CharacterFact::State, actor) {
             Some(state) => state.string_at::<&str>(&[]).unwrap_or_else(|| state.to_line()),
@@ -101,7 +101,7 @@ impl<'t> CampaignView<'t> {
         }
     }
 
-    /// One fact about all characters, as a map.
+    /// Returns a fact about all characters, as a map.
     pub(crate) fn facts(self, fact: CharacterFact) -> Map<String, Value> {
         let [map, field] = fact.names();
         let value = |tree: &JsonTree| tree.to_value().unwrap_or(Value::Null);
@@ -117,12 +117,12 @@ impl<'t> CampaignView<'t> {
         known.collect()
     }
 
-    /// Whether the map has an area.
+    /// Returns whether the map has an area.
     pub(crate) fn has_area(self, area: &str) -> bool {
         self.tree.value_at(&["map", "areas", area]).is_some()
     }
 
-    /// The areas with what the document says of them.
+    /// Returns the areas and their fields.
     pub(crate) fn areas(self) -> Vec<(String, JsonTree)> {
         self.tree.value_at(&["map", "areas"]).map(|areas| areas.children()).unwrap_or_default()
     }
@@ -131,7 +131,7 @@ impl<'t> CampaignView<'t> {
         self.tree.string_at(&["map", "areas", area, "name"])
     }
 
-    /// Where one can go from an area, in the order of their ids.
+    /// Returns the areas that can be reached from an area, sorted by ID.
     pub(crate) fn roads(self, from: &str) -> Vec<String> {
         let mut roads = if self.generation.has_one_way_roads() {
             let list = self.tree.value_at(&["map", "areas", from, "reachable_area_ids"]);
@@ -147,7 +147,7 @@ impl<'t> CampaignView<'t> {
         roads
     }
 
-    /// The connections as the document has them.
+    /// Returns the connections in the document.
     pub(crate) fn connections(self) -> Vec<(String, String)> {
         let list = self.tree.value_at(&["map", "connections"]).map(|list| list.children());
         let ends = |(_, connection): (String, JsonTree)| {
@@ -158,7 +158,7 @@ impl<'t> CampaignView<'t> {
     }
 }
 
-/// What is known about each character.
+/// The facts known about each character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CharacterFact {
     Position,
@@ -170,7 +170,7 @@ impl CharacterFact {
     pub(crate) const ALL: [CharacterFact; 3] =
         [CharacterFact::Position, CharacterFact::Hp, CharacterFact::State];
 
-    /// The name of the map that has it for everybody, and of the field of an actor.
+    /// Returns the name of the map that has it for all characters, and of the field of an actor.
     pub(crate) fn names(self) -> [&'static str; 2] {
         match self {
             CharacterFact::Position => ["positions", "position"],

@@ -1,4 +1,4 @@
-//! A document that is being changed: every change is kept as a delta, and can be taken back.
+//! A document that is being changed: every change is recorded as a delta, and can be reverted.
 
 use serde::Serialize;
 
@@ -14,18 +14,18 @@ pub(crate) struct CampaignDraft {
     generation: Generation,
     tree: JsonTree,
     deltas: Vec<Delta>,
-    /// Worlds that a turn has made, which are files of their own.
+    /// Worlds created by the turn, which are files of their own.
     worlds: Vec<(SessionId, JsonTree)>,
 }
 
-/// How far a draft was, to come back to.
+/// A position in a draft to which it can be reverted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DraftSavepoint {
     deltas: usize,
     worlds: usize,
 }
 
-/// A value as a tree. What is given are strings, numbers and maps of them, which can always be written.
+/// Converts a value to a tree. The values are strings, numbers and maps of them, which can always be serialized.
 pub(crate) fn tree_of<T: Serialize + ?Sized>(value: &T) -> JsonTree {
     JsonTree::from_value(value).unwrap_or_else(|_| JsonTree::null())
 }
@@ -48,7 +48,7 @@ impl CampaignDraft {
         !self.deltas.is_empty()
     }
 
-    /// The document and the changes that led to it.
+    /// Returns the document, the changes that led to it, and the new worlds.
     pub(crate) fn into_parts(self) -> (JsonTree, Vec<Delta>, Vec<(SessionId, JsonTree)>) {
         (self.tree, self.deltas, self.worlds)
     }
@@ -57,7 +57,7 @@ impl CampaignDraft {
         DraftSavepoint { deltas: self.deltas.len(), worlds: self.worlds.len() }
     }
 
-    /// Takes back what came after `mark`.
+    /// Reverts the changes after `mark`.
     pub(crate) fn revert_to(&mut self, mark: DraftSavepoint) -> Result<(), DeltaError> {
         self.worlds.truncate(mark.worlds);
         while self.deltas.len() > mark.deltas {
@@ -67,14 +67,14 @@ impl CampaignDraft {
         Ok(())
     }
 
-    /// Carries out a change.
+    /// Applies a change.
     pub(crate) fn apply(&mut self, mut delta: Delta) -> Result<(), DeltaError> {
         delta.apply_in_place(&mut self.tree)?;
         self.deltas.push(delta);
         Ok(())
     }
 
-    /// Puts a value somewhere, if it is not there already.
+    /// Sets a value, unless it is already set.
     pub(crate) fn set<S: AsRef<str>, T: Serialize + ?Sized>(
         &mut self,
         segments: &[S],
@@ -87,7 +87,7 @@ impl CampaignDraft {
         self.apply(Delta::set(path(segments), value))
     }
 
-    /// Adds a value to an array.
+    /// Appends a value to an array.
     pub(crate) fn push<S: AsRef<str>, T: Serialize + ?Sized>(
         &mut self,
         segments: &[S],
@@ -96,7 +96,7 @@ impl CampaignDraft {
         self.apply(Delta::push(path(segments), tree_of(value)))
     }
 
-    /// A world that the turn makes, if it has made one of that name.
+    /// Returns a world created by the turn, if there is one with this ID.
     pub(crate) fn made_world(&self, id: &SessionId) -> Option<&JsonTree> {
         self.worlds.iter().find(|(made, _)| made == id).map(|(_, world)| world)
     }
@@ -134,10 +134,10 @@ impl CampaignDraft {
         self.set_fact(CharacterFact::State, actor, state)
     }
 
-    /// What a turn needs to begin: a map, and a place, health and state for everybody in the party.
+    /// Ensures the minimum for a turn: a map, and a position, health and state for each party member.
     pub(crate) fn ensure_minimum(&mut self) -> Result<(), DeltaError> {
         if self.view().areas().is_empty() {
-            // What else the map has stays; what is no map at all is an error.
+            // Other fields of the map stay; a map that is not an object is an error.
             let map = super::starter_map(self.generation);
             for part in ["areas", "connections"] {
                 self.set(&["map", part], &map.get(part))?;

@@ -1,8 +1,8 @@
-//! A narrator that needs no model and no network: it understands plain words, and tells by tables and dice.
+//! A narrator that needs no model and no network: it understands plain words, and answers with tables and dice.
 //!
-//! What it tells follows from its seed, the turn, the campaign and the last rows, and from nothing else. Places
-//! get a character that follows from the seed, and keep it. An answer is tried on the state before it is
-//! given, so that it never contradicts it.
+//! Its answers depend only on its seed, the turn, the campaign and the last rows. Places get a character derived from
+//! the seed, and keep it. An answer is tried on the state before it is returned, so that it never contradicts the
+//! state.
 
 mod dice;
 mod intent;
@@ -47,21 +47,21 @@ pub struct EmbeddedNarrator {
 }
 
 impl EmbeddedNarrator {
-    /// A narrator whose choices follow from a seed.
+    /// Creates a narrator whose choices are derived from a seed.
     #[must_use]
     pub fn new(seed: u64) -> EmbeddedNarrator {
         EmbeddedNarrator { seed }
     }
 
-    /// What this narrator calls an area of a campaign: its name, or, if the campaign only says that there is
-    /// an area, as new campaigns do, a name of its own.
+    /// Returns this narrator's name for an area of a campaign: the stored name, or one of its own if the stored name is
+    /// generic, as in new campaigns.
     #[must_use]
     pub fn place_name(&self, campaign: &JsonTree, area: &str) -> String {
         let view = CampaignView::new(campaign);
         name_of(world(view, self.seed), area, &view.area_name(area).unwrap_or_default())
     }
 
-    /// In which direction this narrator says that one area lies from another, such as `north`.
+    /// Returns the direction in which this narrator places one area from another, such as `north`.
     #[must_use]
     pub fn direction(&self, campaign: &JsonTree, from: &str, to: &str) -> &'static str {
         scene::Exit::new(CampaignView::new(campaign), self.seed, from, to).direction.as_str()
@@ -80,7 +80,7 @@ impl EmbeddedNarrator {
         }
     }
 
-    /// Words that claim nothing.
+    /// Returns a text without claims.
     fn plain(&self, request: &NarratorRequest<'_>) -> &'static str {
         Dice::new(self.seed).of("plain").number(request.turn).pick(PLAIN)
     }

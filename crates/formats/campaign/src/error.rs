@@ -1,4 +1,4 @@
-//! What can go wrong with a campaign.
+//! The errors of campaigns.
 
 use std::sync::Arc;
 
@@ -12,40 +12,40 @@ use everturn_session::repair::RepairError;
 use everturn_store::StoreError;
 use everturn_value::delta::DeltaError;
 
-/// Why a campaign could not do what was asked. Nothing was changed.
+/// An error of an operation on a campaign. Nothing was changed.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum CampaignError {
-    /// The store said no.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A name that cannot be used.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// There is no such campaign.
+    /// The campaign does not exist.
     #[error("there is no campaign {id}")]
     NoCampaign {
-        /// The id that was asked for.
+        /// The requested ID.
         id: SessionId,
     },
-    /// The id is taken.
+    /// The ID is taken.
     #[error("there is a campaign {id} already")]
     Taken {
-        /// The id.
+        /// The ID.
         id: SessionId,
     },
-    /// A file that cannot be used as it is.
+    /// A damaged file.
     #[error("{file} is damaged: {reason}")]
     Damaged {
         /// The file.
         file: FilePath,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// What was given makes no sense.
+    /// Invalid input.
     #[error("{what}")]
     Input {
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
     /// The actor is not in the party.
@@ -54,13 +54,13 @@ pub enum CampaignError {
         /// The actor.
         actor: String,
     },
-    /// The campaign is over.
+    /// The campaign has ended.
     #[error("campaign has ended: {reason}")]
     Ended {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The campaign waits or is over, because somebody has said so.
+    /// The campaign is paused or completed.
     #[error("campaign {id} is {status}; everturn resume {id} lets it go on")]
     NotActive {
         /// The campaign.
@@ -68,19 +68,19 @@ pub enum CampaignError {
         /// `paused` or `completed`.
         status: String,
     },
-    /// An archive could not be made or used.
+    /// An archive could not be created or read.
     #[error(transparent)]
     Archive(Arc<ArchiveError>),
-    /// The actor cannot act, and somebody else could.
+    /// The actor cannot act, but another one can.
     #[error("actor {actor} is unconscious; select another actor")]
     Unconscious {
         /// The actor.
         actor: String,
     },
-    /// The narrator named a dialog type that nobody knows, and the settings do not let that pass.
+    /// The narrator returned an unknown dialog type, and the settings do not allow that.
     #[error("invalid dialog_type {given:?}: dialog.strict_semantic_guard is on")]
     DialogType {
-        /// What it said.
+        /// The unknown type.
         given: String,
     },
     /// The narrator could not answer.
@@ -89,34 +89,34 @@ pub enum CampaignError {
     /// Each answer of the narrator contradicted the state.
     #[error("the narrator contradicted the state {} times; nothing was written", .report.retries + 1)]
     Conflicts {
-        /// How the last answer did.
+        /// The conflicts of the last answer.
         report: ConflictReport,
     },
-    /// A setting that cannot be so.
+    /// An invalid setting.
     #[error("setting {key}: {reason}")]
     Setting {
         /// The key.
         key: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// The campaign has no such turn.
     #[error("there is no turn {turn}: the campaign has turns 0 to {last}")]
     NoTurn {
-        /// The turn that was asked for.
+        /// The requested turn.
         turn: u64,
         /// The last turn.
         last: u64,
     },
-    /// The state at a turn cannot be worked out from what is there.
+    /// The state at a turn cannot be computed from the existing files.
     #[error("the state at turn {turn} cannot be worked out: {reason}")]
     NoState {
         /// The turn.
         turn: u64,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// A change does not fit the document, because parts of it have the wrong shape.
+    /// A change does not apply to the document, because parts of it have the wrong type.
     #[error("the campaign's document does not have the shape that a change needs")]
     Shape(#[from] DeltaError),
 }

@@ -1,4 +1,4 @@
-//! Campaigns in the common view: the entries of a row are what was said, what was called, and what came of it.
+//! Campaigns in the common model: the entries of a row are the input, the tool calls, their results and the answer.
 
 mod editor;
 mod lifecycle;
@@ -36,14 +36,14 @@ use everturn_value::tree::{JsonTree, ValueKind};
 
 pub use editor::ScriptedTurn;
 
-/// The layout of campaigns.
+/// The format of campaigns.
 #[derive(Debug, Clone, Copy)]
 pub struct CampaignFormat;
 
-/// The name that users write.
+/// The name of the format on the command line.
 const NAME: &str = "campaign";
 
-/// The goal of a campaign that nobody has given one.
+/// The default goal of a campaign.
 const NO_GOAL: &str = "Define the main objective";
 
 fn place(id: &SessionId) -> SessionRef {
@@ -267,7 +267,7 @@ impl SessionFormat for CampaignFormat {
     }
 }
 
-/// The campaigns that are in archives.
+/// Returns the archived campaigns.
 fn archives(store: &Arc<dyn Store>) -> Result<Vec<SessionRef>, SessionError> {
     let place = |id: SessionId| -> Result<SessionRef, SessionError> {
         Ok(SessionRef { path: archive_file(&id)?, id: id.to_string() })
@@ -279,7 +279,7 @@ fn is_archive(place: &SessionRef) -> bool {
     place.path.as_str().ends_with(".tar.gz")
 }
 
-/// What can be said of a campaign without unpacking it.
+/// Returns the summary of an archived campaign, without unpacking it.
 fn archived_summary(place: &SessionRef) -> SessionSummary {
     SessionSummary {
         session: place.clone(),
@@ -294,7 +294,7 @@ fn archived_summary(place: &SessionRef) -> SessionSummary {
     }
 }
 
-/// An error, if the campaign is in an archive.
+/// Fails if the campaign is archived.
 fn require_unarchived(place: &SessionRef) -> Result<(), SessionError> {
     if is_archive(place) {
         let id = &place.id;
@@ -304,7 +304,7 @@ fn require_unarchived(place: &SessionRef) -> Result<(), SessionError> {
     Ok(())
 }
 
-/// What is given for a new campaign: `party`, `actor`, `world` and `map`.
+/// Converts the common parameters of a new campaign: `party`, `actor`, `world` and `map`.
 fn new_campaign(new: &NewSession) -> Result<NewCampaign, SessionError> {
     let mut campaign = NewCampaign::default();
     if !new.id.is_empty() {
@@ -357,7 +357,7 @@ impl From<CampaignError> for SessionError {
     }
 }
 
-/// Where campaigns are, as the directories tell one after the other.
+/// Lists the campaigns, reading the directories one after the other.
 fn places_once(store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
     let dir = campaigns_dir();
     let mut findings = Vec::new();

@@ -1,33 +1,32 @@
-//! The shapes in which campaigns come.
+//! The generations of campaigns: [`Generation`] and [`RuleSet`].
 
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// Which shape a campaign has. There is no version field: the shape itself tells.
+/// The generation of a campaign. There is no version field: it is detected from the structure of the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Generation {
-    /// `positions`, `hp` and `character_states` are maps, and connections lead both ways. New campaigns are
-    /// like this.
+    /// `positions`, `hp` and `character_states` are maps, and connections lead both ways. New campaigns have this
+    /// generation.
     First,
-    /// As the first, with `reachable_area_ids` in the areas, which lead one way, and mostly a `state` that
-    /// has the positions again.
+    /// As the first, with one-way `reachable_area_ids` in the areas, and usually a `state` that repeats the positions.
     Between,
-    /// `actors` have everything about the characters, and the three maps are empty.
+    /// `actors` contains everything about the characters, and the three maps are empty.
     Second,
     /// As the second, with `items` and `entities`.
     Third,
 }
 
-/// Which rules a campaign follows.
+/// The rules of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RuleSet {
-    /// The rules of the first generation; the one between has them, too.
+    /// The rules of the first generation and the one between.
     First,
-    /// The rules of the second generation and the third.
+    /// The rules of the second and the third generation.
     Second,
 }
 
 impl Generation {
-    /// The generation whose shape a document has.
+    /// Returns the generation of a document.
     #[must_use]
     pub fn of(campaign: &JsonTree) -> Generation {
         let is_object = |key: &str| {
@@ -48,7 +47,7 @@ impl Generation {
         Generation::First
     }
 
-    /// The rules it follows.
+    /// Returns its rules.
     #[must_use]
     pub fn rules(self) -> RuleSet {
         match self {
@@ -57,12 +56,12 @@ impl Generation {
         }
     }
 
-    /// Whether the areas say where one can go from them; otherwise the connections do, both ways.
+    /// Returns whether areas list the areas that can be reached from them; otherwise connections lead both ways.
     pub(crate) fn has_one_way_roads(self) -> bool {
         self != Generation::First
     }
 
-    /// A word for it.
+    /// Returns its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The state at any turn, what changed between two of them, and the way back.
+//! The state at any turn, differences between turns, and undo.
 
 use jiff::Timestamp;
 
@@ -17,34 +17,34 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_value::delta::{self, Delta, DeltaError};
 use everturn_value::tree::JsonTree;
 
-/// The state at a turn, and what was noticed while it was worked out.
+/// The state at a turn, and the findings from computing it.
 #[derive(Debug, Clone)]
 pub struct StateAt {
     /// The turn.
     pub turn: u64,
-    /// The document as it was when the next turn began.
+    /// The document at the start of the next turn.
     pub state: JsonTree,
-    /// What was noticed.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 
-/// The way from the last turn back to another.
+/// The result of reverting the changes back to a turn.
 struct RevertedState {
-    /// The state as far back as the changes lead.
+    /// The state as far back as the changes go.
     state: JsonTree,
-    /// The first turn after the wanted one that has no note of what it changed.
+    /// The first turn after the requested one without recorded changes.
     gap: Option<u64>,
-    /// The row of the wanted turn.
+    /// The row of the requested turn.
     row: Option<TurnRow>,
     findings: Vec<Finding>,
 }
 
 impl Campaign {
-    /// The document as it was after a turn, with what was changed before the next one began.
+    /// Returns the document after a turn, including changes made before the next one began.
     ///
-    /// It is worked out from the last turn back, by what each change noted. Rows of other programs have no
-    /// such notes. Beyond the last of those the state is put together: from the oldest one that is known,
-    /// and from what the row of the turn says about the characters. A finding says so.
+    /// It is computed backwards from the last turn, by reverting recorded changes. Turns of other programs have no
+    /// recorded changes. Before the last of those, the state is approximated: from the oldest known state, and from the
+    /// facts about the characters in the row of the turn. A finding says so.
     pub fn state_at(&self, turn: u64) -> Result<StateAt, CampaignError> {
         if turn > self.turn {
             return Err(CampaignError::NoTurn { turn, last: self.turn });
@@ -114,13 +114,13 @@ impl Campaign {
         Finding { file, line: None, offset, code: FindingCode::BadChange, message }
     }
 
-    /// What changed from one turn to another, by path.
+    /// Returns the differences between two turns, by path.
     pub fn diff(&self, from: u64, to: u64) -> Result<Vec<Delta>, CampaignError> {
         Ok(delta::diff(&self.state_at(from)?.state, &self.state_at(to)?.state))
     }
 }
 
-/// A state with what a row says about the characters.
+/// Returns a state with the facts about the characters from a row.
 pub(crate) fn overlay(state: JsonTree, row: &JsonTree) -> Result<JsonTree, CampaignError> {
     let mut draft = CampaignDraft::new(state);
     for actor in characters(row) {
@@ -146,8 +146,8 @@ pub(crate) fn overlay(state: JsonTree, row: &JsonTree) -> Result<JsonTree, Campa
 }
 
 impl CampaignWriter {
-    /// Takes back the last turns. That is a turn of its own: nothing is removed from the log. Changes of
-    /// settings and of the active actor stay.
+    /// Undoes the last turns. This is a turn of its own: nothing is removed from the log. Changes of settings and of
+    /// the active actor stay.
     pub fn undo(&mut self, turns: u64, now: Timestamp) -> Result<PlayOutcome, CampaignError> {
         self.refresh()?;
         let last = self.turn();
@@ -189,7 +189,7 @@ impl CampaignWriter {
         Ok(PlayOutcome { turn: self.turn(), row, findings })
     }
 
-    /// The deltas that take the turns after `target` back, and nothing else.
+    /// Returns the deltas that revert the turns after `target`, and nothing else.
     fn inverses(&self, target: u64) -> Result<(Vec<Delta>, Vec<Finding>), CampaignError> {
         let campaign = self.campaign();
         if campaign.revert_to(target)?.gap.is_some() {

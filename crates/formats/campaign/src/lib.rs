@@ -12,13 +12,27 @@
 //! archives/campaigns/<id>.tar.gz
 //! ```
 //!
-//! A turn is one commit: its row, the state if it changed, and the line that says how. A [`Narrator`] tells
-//! what happens and calls tools; what it claims is checked against the state before anything is stored.
+//! A turn is one commit: its row, the state if it changed, and the line of its changes. A [`Narrator`] narrates and
+//! calls tools; its claims are checked against the state before anything is stored.
 //!
-//! Campaigns come in several shapes, see [`Generation`]; a campaign keeps the shape and the rules it has.
+//! A [`CampaignWriter`] plays turns, a [`Campaign`] reads them, [`EmbeddedNarrator`] is a narrator that needs no model,
+//! and [`CampaignFormat`] maps all of it to the common model. Campaigns come in several generations, see
+//! [`Generation`]; a campaign keeps its generation and its rules. The crate depends on `everturn-session` and the
+//! crates below it.
 //!
-//! A [`CampaignWriter`] plays turns, a [`Campaign`] reads them, [`EmbeddedNarrator`] is the narrator that needs no model, and
-//! [`CampaignFormat`] shows all of it in the common view. The crate depends on `everturn-session` and what is below it.
+//! The modules, in reading order:
+//!
+//! - `paths`, `stamp`, `generation`, `settings`: names of files, timestamps, generations and settings.
+//! - `document`, `document_view`, `player_view`: the document of a campaign, and how it is read.
+//! - `log`, `session`, `history`, `summary`: rows and changes, campaigns, the state at a turn, and state summaries.
+//! - `create`, `branch`, `lifecycle`: new campaigns, forks and rewinds, transitions.
+//! - `narrator`, `briefing`, `dialog`, `embedded`: narrators, their briefing, dialog types, the embedded narrator.
+//! - `turn`, `draft`, `tools`, `conflict`, `progress`: plays a turn and checks the narrator's answer.
+//! - `writer`, `recorded_turns`: stores turns, and imports recorded ones.
+//! - `check`, `repair`: finds and repairs damage.
+//! - `twister`: random numbers.
+//! - `format`: the `SessionFormat` of campaigns.
+//! - `error`: the errors of the crate.
 
 mod branch;
 mod briefing;
@@ -79,7 +93,7 @@ pub use writer::{CampaignWriter, PlayOutcome, Submission};
 pub use check::check_dir;
 pub(crate) use create::{new_actor, starter_map};
 
-/// Bytes as hexadecimal digits.
+/// Formats bytes as hexadecimal digits.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

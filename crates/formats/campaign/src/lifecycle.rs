@@ -1,7 +1,7 @@
-//! What may become of a campaign as a whole: it waits, is over, is packed into one file, or thrown away.
+//! The lifecycle of campaigns: pause, complete, archive, trash.
 //!
-//! Whether it waits or is over stands in `everturn.json`, because the program behind the layout has no such thing; its
-//! own end of a campaign (`lifecycle`) is part of the state. A campaign that waits or is over takes no turns.
+//! The status is stored in `everturn.json`, because the upstream program has none; its own end of a campaign
+//! (`lifecycle`) is part of the state. A paused or completed campaign accepts no turns.
 
 use std::sync::Arc;
 
@@ -21,21 +21,21 @@ use everturn_session::trash::{
 use everturn_store::{Durability, FileMode, Fingerprint, Precondition, Step, Store, StoreError};
 use everturn_value::document::{Document, JsonStyle, PathSegment};
 
-/// Whether a campaign goes on.
+/// The status of a campaign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CampaignStatus {
-    /// It is being played.
+    /// The campaign is being played.
     Active,
-    /// It waits to be resumed.
+    /// The campaign is paused and can be resumed.
     Paused,
-    /// Somebody has said that it is over.
+    /// The campaign was marked as completed.
     Completed,
-    /// Something else, in the words of whoever wrote it.
+    /// Another status found in the file.
     Other(String),
 }
 
 impl CampaignStatus {
-    /// The word for it.
+    /// Returns its name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -53,7 +53,7 @@ impl CampaignStatus {
     }
 }
 
-/// Where a campaign may be.
+/// Returns the paths at which a campaign may be.
 fn candidate_paths(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
     Ok(vec![campaign_dir(id), archive_file(id)?])
 }
@@ -71,7 +71,7 @@ impl From<TrashError> for CampaignError {
 }
 
 impl Campaign {
-    /// Whether it goes on, as far as somebody has said.
+    /// Returns the stored status, or active if there is none.
     pub fn status(&self) -> Result<CampaignStatus, CampaignError> {
         let file = self.file(CampaignFile::Lineage);
         let Some(bytes) = read_optional(&self.store, &file)? else {
@@ -81,7 +81,7 @@ impl Campaign {
         Ok(status.map_or(CampaignStatus::Active, |word| CampaignStatus::parse(&word)))
     }
 
-    /// An error, if it waits or is over.
+    /// Fails if the campaign is not active.
     pub(crate) fn must_be_active(&self) -> Result<(), CampaignError> {
         match self.status()? {
             CampaignStatus::Active => Ok(()),
@@ -93,7 +93,7 @@ impl Campaign {
     }
 }
 
-/// Lets a campaign wait, go on, or be over.
+/// Pauses, resumes or completes a campaign.
 pub fn set_status(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -195,7 +195,7 @@ pub fn unarchive(
     Ok(archived)
 }
 
-/// The ids of the campaigns that are in archives.
+/// Returns the IDs of the archived campaigns.
 pub(crate) fn archived(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, StoreError> {
     let listing = match store.list(&archives_dir()) {
         Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
@@ -227,19 +227,19 @@ pub fn trash(
     Err(CampaignError::NoCampaign { id: id.clone() })
 }
 
-/// The campaigns in the trash, oldest first, with their bytes.
+/// Returns the campaigns in the trash, oldest first, with their sizes in bytes.
 pub fn trashed(store: &Arc<dyn Store>) -> Result<Vec<(TrashEntry, u64)>, CampaignError> {
     let all = common::list_entries(store, candidate_paths)?;
     let names: Vec<TrashName> = all.into_iter().map(|trashed| trashed.name).collect();
     Ok(common::entry_sizes(store, &names, candidate_paths)?)
 }
 
-/// Puts something back where it belongs. Its campaign must not exist anywhere else meanwhile.
+/// Restores an entry to its original path. Its campaign must not exist anywhere else meanwhile.
 pub fn restore(store: &Arc<dyn Store>, name: &TrashName) -> Result<TrashEntry, CampaignError> {
     Ok(common::restore(store, name, candidate_paths)?)
 }
 
-/// Removes for good what [`trashed`] has told, in one commit; if any of it has changed since then, nothing.
+/// Permanently removes entries returned by [`trashed`], in one commit; if any has changed since, removes nothing.
 pub fn purge(store: &Arc<dyn Store>, entries: &[(TrashEntry, u64)]) -> Result<(), CampaignError> {
     Ok(common::purge(store, entries, candidate_paths)?)
 }

@@ -1,4 +1,4 @@
-//! The logs of a campaign, read forwards and backwards: rows of turns, and what each change did.
+//! The logs of a campaign, read forwards and backwards: [`TurnRow`] is a turn, `ChangeRecord` its changes.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use everturn_value::delta::Delta;
 use everturn_value::document::JsonStyle;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The field of a row or a change in which a repair says what it did.
+/// The field of a row or a change in which a repair records what it did.
 pub(crate) const OWN: &str = "everturn";
 
 /// A row of the turn log.
@@ -22,24 +22,24 @@ pub struct TurnRow {
     pub turn: u64,
     /// The row itself.
     pub row: JsonTree,
-    /// Its line, counted from 1, if the log is read from its start.
+    /// Its line number, counted from 1, if the log is read from its start.
     pub line: Option<u64>,
-    /// Its first byte.
+    /// Its offset in bytes.
     pub offset: u64,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub length: u64,
 }
 
-/// What led to a change.
+/// The cause of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
-    /// The whole document before the first change that was noted.
+    /// The whole document before the first recorded change.
     Base,
     Turn,
     Settings,
     Actor,
     Undo,
-    /// What a repair found in the state that no other change tells.
+    /// A difference that a repair found in the state and no other change explains.
     Repaired,
 }
 
@@ -64,29 +64,29 @@ impl ChangeKind {
         }
     }
 
-    /// Whether it has a row of the turn log.
+    /// Returns whether it has a row in the turn log.
     pub(crate) fn has_row(self) -> bool {
         matches!(self, ChangeKind::Turn | ChangeKind::Undo)
     }
 }
 
-/// What a change did.
+/// A line of the change log.
 #[derive(Debug, Clone)]
 pub(crate) struct ChangeRecord {
-    /// The last turn when it was done: its own, if it is one.
+    /// The last turn at the time of the change: its own, if it is a turn.
     pub(crate) turn: u64,
     /// The number in its `turn_id`, if it has one.
     pub(crate) named: Option<u64>,
     pub(crate) kind: ChangeKind,
     pub(crate) deltas: Vec<Delta>,
-    /// Whether a repair has put it in the place of one that was lost.
+    /// Whether a repair has put it in place of a lost one.
     pub(crate) is_lost: bool,
-    /// Where it begins and how long it is.
+    /// Its offset and length.
     pub(crate) span: (u64, u64),
 }
 
 impl ChangeRecord {
-    /// The change as a line of its file.
+    /// Returns the change as a line of its file.
     pub(crate) fn line(turn: u64, kind: ChangeKind, deltas: &[Delta]) -> String {
         let deltas: Vec<String> = deltas.iter().map(Delta::to_line).collect();
         let id = match turn {
@@ -105,7 +105,7 @@ impl ChangeRecord {
         line
     }
 
-    /// Whether it is another copy of a change.
+    /// Returns whether another record is a copy of the same change.
     pub(crate) fn is_same_change(&self, other: &ChangeRecord) -> bool {
         self.turn == other.turn
             && self.kind == other.kind
@@ -113,7 +113,7 @@ impl ChangeRecord {
             && self.deltas.iter().zip(&other.deltas).all(|(a, b)| a.to_line() == b.to_line())
     }
 
-    /// Takes the change back.
+    /// Reverts the change.
     pub(crate) fn revert(
         &self,
         state: &mut JsonTree,
@@ -125,14 +125,14 @@ impl ChangeRecord {
     }
 }
 
-/// A record of a log, with its place.
+/// The position of a record in a log.
 pub(crate) struct RecordPosition {
     pub(crate) line: Option<u64>,
     pub(crate) offset: u64,
     pub(crate) length: u64,
 }
 
-/// What a log holds.
+/// A record of a log.
 pub(crate) trait LogRecord: Sized {
     fn parse(tree: JsonTree, place: RecordPosition) -> Result<Self, String>;
 }
@@ -173,16 +173,16 @@ enum LogSource {
     Backward(Box<ReverseScan<StoreSource>>),
 }
 
-/// The records of a log, one after the other. What is none becomes a finding.
+/// The records of a log. Anything else becomes a finding.
 pub struct RecordLog<R> {
     file: FilePath,
     content: LogSource,
     record: std::marker::PhantomData<R>,
-    /// What was noticed so far.
+    /// The findings so far.
     pub findings: Vec<Finding>,
 }
 
-/// From which end a log is read.
+/// The end from which a log is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogEnd {
     Start,
@@ -191,7 +191,7 @@ pub(crate) enum LogEnd {
 
 #[expect(private_bounds, reason = "only the records of a campaign's logs are read")]
 impl<R: LogRecord> RecordLog<R> {
-    /// Begins to read a log. One that does not exist has no records.
+    /// Opens a log. A missing log has no records.
     pub(crate) fn open(
         store: &Arc<dyn Store>,
         file: &FilePath,

@@ -1,4 +1,4 @@
-//! Who tells the story: anything that answers a request with a text and calls of tools.
+//! Narrators: a [`Narrator`] answers a [`NarratorRequest`] with a [`NarratorOutput`]: a text and tool calls.
 
 use std::collections::VecDeque;
 
@@ -8,29 +8,29 @@ use super::conflict::Conflict;
 use super::generation::Generation;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// What a narrator is asked.
+/// A request to a narrator.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct NarratorRequest<'a> {
-    /// What the player said.
+    /// The player's input.
     pub user_input: &'a str,
-    /// Who acts.
+    /// The actor.
     pub actor: &'a str,
-    /// The campaign's document, which is the truth.
+    /// The campaign's document, which is authoritative.
     pub campaign: &'a JsonTree,
-    /// Its shape.
+    /// The generation of the document.
     pub generation: Generation,
-    /// The turn that is being told.
+    /// The turn that is being played.
     pub turn: u64,
     /// The last rows of the log, oldest first.
     pub recent: &'a [JsonTree],
-    /// How often this input was asked before.
+    /// The number of previous attempts for this input.
     pub retry: usize,
-    /// How the last answer contradicted the state. The state is as before it.
+    /// The conflicts of the previous answer. The state is as before it.
     pub conflicts: &'a [Conflict],
 }
 
-/// A request that belongs to nobody, so that another thread can answer it.
+/// A request that owns its data, so that another thread can answer it.
 #[derive(Debug, Clone)]
 pub struct OwnedRequest {
     user_input: String,
@@ -44,7 +44,7 @@ pub struct OwnedRequest {
 }
 
 impl NarratorRequest<'_> {
-    /// The same request, to keep.
+    /// Returns an owned copy of the request.
     #[must_use]
     pub fn to_owned_request(&self) -> OwnedRequest {
         OwnedRequest {
@@ -61,7 +61,7 @@ impl NarratorRequest<'_> {
 }
 
 impl OwnedRequest {
-    /// The request that it was made of.
+    /// Borrows it as a request.
     #[must_use]
     pub fn as_request(&self) -> NarratorRequest<'_> {
         NarratorRequest {
@@ -77,27 +77,27 @@ impl OwnedRequest {
     }
 }
 
-/// What a narrator answers.
+/// The answer of a narrator.
 #[derive(Debug, Clone, Default)]
 pub struct NarratorOutput {
     /// The text for the player.
     pub text: String,
-    /// What kind of text it says it is.
+    /// The dialog type that it claims.
     pub dialog_type: Option<String>,
-    /// The calls of tools, as they came: what is no call is passed over.
+    /// The tool calls as received; invalid ones are ignored.
     pub tool_calls: Vec<JsonTree>,
 }
 
 impl NarratorOutput {
-    /// A text alone.
+    /// Creates an answer that is only a text.
     #[must_use]
     pub fn text(text: &str) -> NarratorOutput {
         NarratorOutput { text: text.to_owned(), ..NarratorOutput::default() }
     }
 
-    /// An answer in JSON: an object with `assistant_text`, `dialog_type` and `tool_calls`, none of which
-    /// need be there, or a string, which is the text alone. Calls may also stand in
-    /// `assistant_structured.tool_calls`, as they do in the log.
+    /// Reads an answer from JSON: an object with `assistant_text`, `dialog_type` and `tool_calls`, all of them
+    /// optional, or a string, which is only the text. Calls may also be in `assistant_structured.tool_calls`, as in the
+    /// log.
     ///
     /// ```
     /// use everturn_campaign::NarratorOutput;
@@ -131,48 +131,48 @@ impl NarratorOutput {
     }
 }
 
-/// Why a narrator has no answer.
+/// Why a narrator did not answer.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}")]
 pub struct NarratorError {
-    /// The reason in words.
+    /// The reason.
     pub reason: String,
     /// Whether the same request may succeed later.
     pub passing: bool,
 }
 
 impl NarratorError {
-    /// A failure that asking again will not mend.
+    /// Creates a permanent failure.
     pub fn new(reason: impl Into<String>) -> NarratorError {
         NarratorError { reason: reason.into(), passing: false }
     }
 
-    /// A failure that may be gone the next time, such as a server that is down.
+    /// Creates a transient failure, such as a server that is down.
     pub fn passing(reason: impl Into<String>) -> NarratorError {
         NarratorError { reason: reason.into(), passing: true }
     }
 }
 
-/// Somebody who tells the story.
+/// A source of answers to the player's input.
 pub trait Narrator {
-    /// Answers a request. What it claims is checked against the state; if it contradicts that, it is asked
+    /// Answers a request. The answer is checked against the state; if it contradicts the state, the narrator is asked
     /// again, with the conflicts in the request.
     fn narrate(&mut self, request: &NarratorRequest<'_>) -> Result<NarratorOutput, NarratorError>;
 }
 
-/// Answers that were recorded, given in their order. One is used each time.
+/// A narrator that returns recorded answers in order.
 #[derive(Debug, Clone, Default)]
 pub struct RecordedNarrator {
     outputs: VecDeque<NarratorOutput>,
 }
 
 impl RecordedNarrator {
-    /// These answers.
+    /// Creates a narrator with these answers.
     pub fn new(outputs: impl IntoIterator<Item = NarratorOutput>) -> RecordedNarrator {
         RecordedNarrator { outputs: outputs.into_iter().collect() }
     }
 
-    /// How many are left.
+    /// Returns the number of remaining answers.
     #[must_use]
     pub fn left(&self) -> usize {
         self.outputs.len()

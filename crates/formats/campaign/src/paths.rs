@@ -1,44 +1,44 @@
-//! The names of a campaign's files, and the ids of campaigns and turns.
+//! The names of a campaign's files, and the IDs of campaigns and turns.
 
 use everturn_json::names::{FilePath, Name, NameError, SessionId};
 
-/// Where all campaigns are.
+/// The name of the directory of all campaigns.
 const CAMPAIGNS: &str = "campaigns";
 
-/// Where worlds are that campaigns share.
+/// The name of the directory of worlds, which campaigns share.
 const WORLDS: &str = "worlds";
 
-/// The directory of all campaigns.
+/// Returns the directory of all campaigns.
 pub(crate) fn campaigns_dir() -> FilePath {
     below(&FilePath::root(), CAMPAIGNS)
 }
 
-/// The directory of a campaign.
+/// Returns the directory of a campaign.
 pub(crate) fn campaign_dir(id: &SessionId) -> FilePath {
     campaigns_dir().join(id.as_name())
 }
 
-/// The directory of a world.
+/// Returns the directory of a world.
 pub(crate) fn world_dir(id: &SessionId) -> FilePath {
     below(&FilePath::root(), WORLDS).join(id.as_name())
 }
 
-/// The document of a world.
+/// Returns the document of a world.
 pub(crate) fn world_file(id: &SessionId) -> FilePath {
     below(&world_dir(id), "world.json")
 }
 
-/// The directory of campaigns that are packed away.
+/// Returns the directory of archived campaigns.
 pub(crate) fn archives_dir() -> FilePath {
     below(&below(&FilePath::root(), "archives"), CAMPAIGNS)
 }
 
-/// The archive of a campaign.
+/// Returns the archive of a campaign.
 pub(crate) fn archive_file(id: &SessionId) -> Result<FilePath, NameError> {
     Ok(archives_dir().join(&Name::parse(&format!("{id}.tar.gz"))?))
 }
 
-/// The path of a name that is known to be good.
+/// Appends a name that is known to be valid.
 pub(crate) fn below(dir: &FilePath, name: &str) -> FilePath {
     Name::parse(name).map_or_else(|_| dir.clone(), |name| dir.join(&name))
 }
@@ -50,9 +50,9 @@ pub(crate) enum CampaignFile {
     Campaign,
     /// One row per turn.
     Log,
-    /// What each change did, so that it can be taken back. The program behind the layout does not know it.
+    /// The changes, so that they can be reverted. The upstream program does not use this file.
     Deltas,
-    /// Where a branch comes from, and whether the campaign rests. The program does not know it either.
+    /// The parent of a branch, and the status of the campaign. The upstream program does not use this file either.
     Lineage,
 }
 
@@ -71,22 +71,22 @@ impl CampaignFile {
     }
 }
 
-/// The id of campaign number `number`.
+/// Returns the ID of campaign number `number`.
 pub(crate) fn campaign_id(number: u64) -> String {
     format!("camp_{number:04}")
 }
 
-/// The number in the id of a campaign that has one.
+/// Returns the number in the ID of a campaign, if it has one.
 pub(crate) fn campaign_number(id: &str) -> Option<u64> {
     digits(id.strip_prefix("camp_")?)
 }
 
-/// The id of turn number `turn`.
+/// Returns the ID of turn number `turn`.
 pub(crate) fn turn_id(turn: u64) -> String {
     format!("turn_{turn:04}")
 }
 
-/// The number in the id of a turn.
+/// Returns the number in the ID of a turn.
 pub(crate) fn turn_number(id: &str) -> Option<u64> {
     digits(id.strip_prefix("turn_")?)
 }
@@ -95,7 +95,7 @@ fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// The name of a checkpoint, after its turn.
+/// The name of a checkpoint, derived from its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CheckpointName {
     pub(crate) turn: u64,

@@ -1,4 +1,4 @@
-//! What players see of a campaign, whatever its generation: who is where, and where one can go.
+//! What players see of a campaign, whatever its generation: each [`Character`], and each [`Area`] with its roads.
 
 use super::document_view::{CampaignView, integer};
 use super::error::CampaignError;
@@ -6,34 +6,34 @@ use super::progress;
 use super::session::Campaign;
 use everturn_value::tree::ValueKind;
 
-/// Somebody of the party.
+/// A member of the party.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Character {
-    /// The id.
+    /// The ID.
     pub id: String,
-    /// The id of the area where they are.
+    /// The ID of their area.
     pub area: Option<String>,
     /// Their health.
     pub hp: Option<i64>,
     /// `alive`, `dying` and so on.
     pub state: String,
-    /// What they carry, and how many of each; only later generations know.
+    /// The items they carry, with quantities; only in later generations.
     pub inventory: Vec<(String, i64)>,
 }
 
 /// An area of the map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Area {
-    /// The id.
+    /// The ID.
     pub id: String,
-    /// The name; the id, if it has none.
+    /// The name; defaults to the ID.
     pub name: String,
-    /// The ids of the areas to which one can go from here, in their order.
+    /// The IDs of the areas that can be reached from here, sorted.
     pub roads: Vec<String>,
 }
 
 impl Campaign {
-    /// The party, in its order.
+    /// Returns the party, in its order.
     pub fn characters(&self) -> Result<Vec<Character>, CampaignError> {
         let view = self.view()?;
         let character = |id: String| Character {
@@ -46,7 +46,7 @@ impl Campaign {
         Ok(view.party().into_iter().map(character).collect())
     }
 
-    /// The areas in the order of the document. A road to an area that does not exist is left out.
+    /// Returns the areas in the order of the document. Roads to missing areas are left out.
     pub fn areas(&self) -> Result<Vec<Area>, CampaignError> {
         let view = self.view()?;
         let area = |id: String| {
@@ -58,7 +58,7 @@ impl Campaign {
         Ok(view.areas().into_iter().map(|(id, _)| area(id)).collect())
     }
 
-    /// Why the campaign is over, if it is.
+    /// Returns why the campaign has ended, if it has.
     pub fn end_reason(&self) -> Result<Option<String>, CampaignError> {
         Ok(progress::end_reason(self.view()?))
     }

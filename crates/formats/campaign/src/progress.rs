@@ -1,4 +1,4 @@
-//! How a campaign goes on: milestones, and its end. Only the second rules have them.
+//! Milestones and the end of a campaign. Only the second rules have them.
 
 use jiff::Timestamp;
 
@@ -9,13 +9,13 @@ use super::stamp::stamp;
 use everturn_value::delta::DeltaError;
 use everturn_value::tree::ValueKind;
 
-/// After how many turns a milestone is reached at the latest.
+/// The maximum number of turns to the next milestone.
 const TURNS: i64 = 6;
 
-/// How many retries lead to the next milestone.
+/// The number of retries that leads to the next milestone.
 const PRESSURE: i64 = 2;
 
-/// Brings the milestone up to a turn that needed so many retries.
+/// Advances the milestone for a turn that needed this many retries.
 pub(crate) fn advance(
     draft: &mut CampaignDraft,
     turn: u64,
@@ -44,7 +44,7 @@ pub(crate) fn advance(
     draft.set(&["milestone", "summary"], "")
 }
 
-/// The milestone after this one.
+/// Returns the next milestone.
 fn next_milestone(current: &str) -> String {
     let number = current.strip_prefix("milestone_").and_then(|number| {
         number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.parse::<u64>().ok())?
@@ -52,7 +52,7 @@ fn next_milestone(current: &str) -> String {
     format!("milestone_{}", number.map_or(1, |number| number.saturating_add(1)))
 }
 
-/// Why the campaign is over, if it is.
+/// Returns why the campaign has ended, if it has.
 pub(crate) fn end_reason(view: CampaignView<'_>) -> Option<String> {
     if view.generation.rules() == RuleSet::First {
         return None;
@@ -76,7 +76,7 @@ pub(crate) fn end_reason(view: CampaignView<'_>) -> Option<String> {
     states.iter().all(is_lost).then(|| "party_dead".to_owned())
 }
 
-/// Writes down that the campaign is over, if it is and nobody has.
+/// Records the end of the campaign, if it has ended and that is not recorded yet.
 pub(crate) fn mark_end(draft: &mut CampaignDraft, now: Timestamp) -> Result<(), DeltaError> {
     let view = draft.view();
     let Some(reason) = end_reason(view) else { return Ok(()) };
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// What a milestone is after a turn.
+    /// Checks the milestone after a turn.
     #[track_caller]
     fn check(milestone: &str, turn: u64, retries: usize, expect: &str) {
         let text = format!(r#"{{"actors":{{}},"milestone":{milestone}}}"#);

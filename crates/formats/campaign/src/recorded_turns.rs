@@ -1,4 +1,4 @@
-//! Campaigns whose turns were told elsewhere: their rows are stored as they are given, and no narrator is asked.
+//! Imports campaigns that were played elsewhere: [`RecordedCampaign`]. Rows are stored as given, without a narrator.
 
 use std::sync::Arc;
 
@@ -21,44 +21,44 @@ use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::document::JsonStyle;
 use everturn_value::tree::JsonTree;
 
-/// A turn that was told elsewhere.
+/// A turn that was played elsewhere.
 pub struct RecordedTurn {
-    /// When it was.
+    /// The time of the turn.
     pub time: Timestamp,
-    /// What the player said.
+    /// The player's input.
     pub user_input: String,
-    /// What was told.
+    /// The narrator's answer.
     pub text: String,
-    /// What its row is made of.
+    /// The source of its row.
     pub row: RowSource,
-    /// What changes, if the campaign has a state of its own.
+    /// Its changes, if the campaign has a state of its own.
     pub deltas: Vec<Delta>,
 }
 
-/// What the row of a turn is made of.
+/// The source of a turn's row.
 pub enum RowSource {
-    /// What the turn says, and what the row carries besides, as JSON.
+    /// Generated from the turn, with these additional contents as JSON.
     Generated(String),
-    /// The row that the turn has had before.
+    /// The original row of the turn.
     Verbatim(JsonTree),
 }
 
-/// A campaign that was told elsewhere.
+/// A campaign that was played elsewhere.
 pub struct RecordedCampaign {
-    /// Its id.
+    /// Its ID.
     pub id: SessionId,
-    /// When it began.
+    /// The time of its creation.
     pub created: Timestamp,
-    /// What it is about.
+    /// Its goal.
     pub goal: Option<String>,
-    /// The document before the first turn; a new one, if nothing.
+    /// The document before the first turn; defaults to a new one.
     pub document: Option<JsonTree>,
-    /// Its turns, in their order.
+    /// Its turns, in order.
     pub turns: Vec<RecordedTurn>,
 }
 
 impl RecordedCampaign {
-    /// Makes the campaign, in one commit.
+    /// Creates the campaign, in one commit.
     pub fn create(self, store: &Arc<dyn Store>) -> Result<FilePath, CampaignError> {
         let unwritable = || CampaignError::input("the campaign cannot be written");
         let new = NewCampaign { id: Some(self.id.clone()), ..NewCampaign::default() };
@@ -75,7 +75,7 @@ impl RecordedCampaign {
         let mut rows = String::new();
         for (number, mut turn) in (1..).zip(self.turns) {
             for delta in &mut turn.deltas {
-                // What was there before is noted anew.
+                // The inverse data is recorded anew.
                 (delta.previous, delta.created) = (None, 0);
                 delta.apply_in_place(&mut tree).map_err(|error| {
                     CampaignError::input(format!(
@@ -104,7 +104,7 @@ impl RecordedCampaign {
 }
 
 impl RecordedTurn {
-    /// The row, as one line.
+    /// Returns the row as one line.
     fn row(&self, number: u64, after: &JsonTree) -> Result<String, CampaignError> {
         let style = &JsonStyle::SPACED_ASCII;
         let carried = match &self.row {

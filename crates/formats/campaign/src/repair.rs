@@ -1,4 +1,4 @@
-//! Putting a damaged campaign right: a plan first, then one commit that also keeps what was there before.
+//! Repairs campaigns: [`plan_repair`] returns a plan, [`repair()`] applies it in one commit that keeps every original.
 
 mod logs;
 mod rebuild;
@@ -24,26 +24,26 @@ use everturn_value::tree::JsonTree;
 use logs::RebuiltLogs;
 use records::LogLines;
 
-/// One thing that a repair does.
+/// One action of a repair.
 #[derive(Debug, Clone)]
 pub struct FileRepair {
-    /// The file that gets another content, or goes.
+    /// The file that is changed or removed.
     pub file: FilePath,
-    /// What is done with it, and from what.
+    /// A description of the action.
     pub what: String,
     after: Option<Vec<u8>>,
 }
 
-/// What a repair would do, or has done.
+/// A planned or applied repair.
 #[derive(Debug, Clone, Default)]
 pub struct CampaignRepair {
-    /// Everything that is done.
+    /// The actions.
     pub actions: Vec<FileRepair>,
-    /// Where the files are kept as they were, once it is done.
+    /// The directory of the original files, once the repair is applied.
     pub kept: Option<FilePath>,
 }
 
-/// What a repair would do.
+/// Plans a repair without changing anything.
 pub fn plan_repair(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -51,7 +51,7 @@ pub fn plan_repair(
     plan(store, id, &trash_dir())
 }
 
-/// The same, if what was there before is kept in `kept`.
+/// Plans a repair that keeps the originals in `kept`.
 fn plan(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -76,7 +76,7 @@ fn plan(
     Ok(CampaignRepair { actions: fixes, kept: None })
 }
 
-/// Puts a campaign right. What was there before is kept in the trash, and [`undo_repair`] puts it back.
+/// Repairs a campaign. The originals are kept in the trash, and [`undo_repair`] restores them.
 pub fn repair(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -107,8 +107,8 @@ pub fn repair(
     Ok(repair)
 }
 
-/// Takes back the newest repair of a campaign that was not taken back yet: every file is again, byte for byte, what it
-/// was. If the campaign was changed since then, nothing is done.
+/// Undoes the newest repair of a campaign that was not undone yet: every file gets its original content back, byte for
+/// byte. Fails if the campaign has changed since then.
 pub fn undo_repair(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -122,7 +122,7 @@ pub fn undo_repair(
     })
 }
 
-/// The logs and the document as they should be, where that is not what they are.
+/// Returns the repairs of the logs and the document, where they are necessary.
 fn files(campaign: &Campaign, kept: &FilePath) -> Result<Vec<FileRepair>, CampaignError> {
     let log = LogLines::read(campaign, CampaignFile::Log)?;
     let notes = LogLines::read(campaign, CampaignFile::Deltas)?;
@@ -150,12 +150,12 @@ fn files(campaign: &Campaign, kept: &FilePath) -> Result<Vec<FileRepair>, Campai
     Ok(fixes)
 }
 
-/// The document as it should be, as far as that does not depend on the logs, and what is done to it.
+/// Returns the correct document, as far as it does not depend on the logs, and a description of the action.
 fn document(campaign: &Campaign) -> Result<(JsonTree, String), CampaignError> {
     let Some(stored) = &campaign.stored else { return rebuild::document(campaign) };
     let is_sound = |tree: &JsonTree| faults(CampaignView::new(tree), &campaign.id).is_empty();
     if !is_sound(&stored.tree) || repeats(stored, &campaign.file(CampaignFile::Campaign)) {
-        // What the rows alone tell is less than what is there.
+        // The rows alone contain less than the existing document.
         let known = rebuild::known_document(campaign)?;
         if let Some(known) = known.filter(|(tree, _)| is_sound(tree)) {
             return Ok(known);
@@ -164,12 +164,12 @@ fn document(campaign: &Campaign) -> Result<(JsonTree, String), CampaignError> {
     Ok((stored.tree.clone(), "it says what the last row and the changes say".to_owned()))
 }
 
-/// Whether an object of the document has a key twice.
+/// Returns whether the document has duplicate keys.
 fn repeats(stored: &CampaignDocument, file: &FilePath) -> bool {
     !stored.findings(file).is_empty()
 }
 
-/// What is done to a log, if anything is.
+/// Returns the repair of a log, if it is necessary.
 fn log_repair(log: &LogLines, lines: &[String], what: String) -> Option<FileRepair> {
     let after: String = lines.iter().flat_map(|line| [line.as_str(), log.end]).collect();
     let after = after.into_bytes();

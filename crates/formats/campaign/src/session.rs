@@ -1,4 +1,4 @@
-//! A campaign that is read.
+//! Campaigns opened for reading: [`Campaign`].
 
 use std::sync::Arc;
 
@@ -19,29 +19,29 @@ use everturn_store::{Store, StoreError};
 use everturn_value::document::ParseError;
 use everturn_value::tree::JsonTree;
 
-/// A campaign that is read. It never writes, and never waits for whoever does.
+/// A campaign opened for reading. It never writes, and never waits for a writer.
 pub struct Campaign {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) id: SessionId,
     pub(crate) dir: FilePath,
-    /// Nothing, if it cannot be used.
+    /// `None` if it cannot be used.
     pub(crate) stored: Option<CampaignDocument>,
     pub(crate) turn: u64,
     findings: Vec<Finding>,
 }
 
-/// Where a branch comes from.
+/// The origin of a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lineage {
-    /// The campaign it was made from.
+    /// The parent campaign.
     pub parent: String,
     /// The last turn that both share.
     pub turn: u64,
-    /// `fork`, or `rewind` for turns that were left behind.
+    /// `fork`, or `rewind` for a branch that keeps the turns before a rewind.
     pub kind: String,
 }
 
-/// The ids of all campaigns of a store, in the order of their numbers. Damaged ones are among them.
+/// Returns the IDs of all campaigns of a store, in the order of their numbers, including damaged ones.
 pub fn list(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, CampaignError> {
     let mut ids = Vec::new();
     for id in all_ids(store)? {
@@ -57,7 +57,7 @@ pub fn list(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, CampaignError> {
     Ok(ids)
 }
 
-/// Every directory that has, or could have, a campaign.
+/// Returns every directory that is, or could be, a campaign's.
 pub(crate) fn all_ids(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, CampaignError> {
     let listing = match store.list(&campaigns_dir()) {
         Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
@@ -67,7 +67,7 @@ pub(crate) fn all_ids(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, Campaign
     Ok(dirs.filter_map(|entry| SessionId::parse(entry.name.as_str()).ok()).collect())
 }
 
-/// The id of the campaign in a directory, if there is one: it stands in a directory called `campaigns`.
+/// Returns the ID of the campaign in a directory, if there is one: its parent directory is called `campaigns`.
 pub fn is_campaign_dir(
     store: &Arc<dyn Store>,
     dir: &FilePath,
@@ -86,8 +86,8 @@ pub fn is_campaign_dir(
 }
 
 impl Campaign {
-    /// Opens a campaign. One whose document is damaged opens, too: its rows can be read, and
-    /// [`Campaign::findings`] says what is wrong.
+    /// Opens a campaign. A campaign with a damaged document opens, too: its rows can be read, and
+    /// [`Campaign::findings`] has the problems.
     pub fn open(store: Arc<dyn Store>, id: &SessionId) -> Result<Campaign, CampaignError> {
         Campaign::open_in(store, id, campaign_dir(id))
     }
@@ -123,31 +123,31 @@ impl Campaign {
         Ok(campaign)
     }
 
-    /// The campaign's id: the name of its directory.
+    /// Returns the campaign's ID, which is the name of its directory.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.id
     }
 
-    /// Its directory, below the root.
+    /// Returns its directory, relative to the root.
     #[must_use]
     pub fn dir(&self) -> &FilePath {
         &self.dir
     }
 
-    /// The last turn; 0 before the first one.
+    /// Returns the last turn, or 0 before the first one.
     #[must_use]
     pub fn turn(&self) -> u64 {
         self.turn
     }
 
-    /// What was noticed when it was opened.
+    /// Returns the findings from opening it.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// The document, which is the state after the last turn.
+    /// Returns the document, which is the state after the last turn.
     pub fn state(&self) -> Result<&JsonTree, CampaignError> {
         match (&self.stored, self.findings.first()) {
             (Some(stored), _) => Ok(&stored.tree),
@@ -160,22 +160,22 @@ impl Campaign {
         Ok(CampaignView::new(self.state()?))
     }
 
-    /// Which shape it has.
+    /// Returns its generation.
     pub fn generation(&self) -> Result<Generation, CampaignError> {
         Ok(Generation::of(self.state()?))
     }
 
-    /// The ids of the party.
+    /// Returns the IDs of the party.
     pub fn party(&self) -> Result<Vec<String>, CampaignError> {
         Ok(self.view()?.party())
     }
 
-    /// Who acts if nobody says otherwise.
+    /// Returns the default actor.
     pub fn active_actor(&self) -> Result<Option<String>, CampaignError> {
         Ok(self.view()?.active_actor())
     }
 
-    /// The settings with their values, in the order of the registry.
+    /// Returns the settings with their values, in the order of the registry.
     pub fn settings(
         &self,
     ) -> Result<Vec<(&'static super::Setting, serde_json::Value)>, CampaignError> {
@@ -184,12 +184,12 @@ impl Campaign {
         Ok(all.map(|setting| (setting, view.setting(setting))).collect())
     }
 
-    /// The rows of the log, oldest first, with what was noticed on the way in their `findings`.
+    /// Returns the rows of the log, oldest first. [`RecordLog::findings`] collects the findings from reading them.
     pub fn rows(&self) -> Result<RecordLog<TurnRow>, CampaignError> {
         RecordLog::open(&self.store, &self.file(CampaignFile::Log), LogEnd::Start)
     }
 
-    /// The rows of the log, newest first. The last ones cost nothing but themselves.
+    /// Returns the rows of the log, newest first. Reading the last ones does not read the rest of the log.
     pub fn rows_back(&self) -> Result<RecordLog<TurnRow>, CampaignError> {
         RecordLog::open(&self.store, &self.file(CampaignFile::Log), LogEnd::End)
     }
@@ -202,17 +202,17 @@ impl Campaign {
         RecordLog::open(&self.store, &self.file(CampaignFile::Deltas), LogEnd::End)
     }
 
-    /// The last row that has a number.
+    /// Returns the last row that has a number.
     pub(crate) fn last_row(&self) -> Result<Option<TurnRow>, CampaignError> {
         self.rows_back()?.next().transpose()
     }
 
-    /// The marks, in the order of their turns.
+    /// Returns the marks, in the order of their turns.
     pub fn marks(&self) -> Result<Vec<Mark>, SessionError> {
         marks::read_marks(&self.store, &self.dir)
     }
 
-    /// Where the campaign comes from, if it is a branch.
+    /// Returns the origin of the campaign, if it is a branch.
     pub fn lineage(&self) -> Result<Option<Lineage>, CampaignError> {
         let file = self.file(CampaignFile::Lineage);
         let Some(bytes) = read_optional(&self.store, &file)? else { return Ok(None) };
@@ -225,7 +225,7 @@ impl Campaign {
         })
     }
 
-    /// The checkpoints, oldest first.
+    /// Returns the checkpoints, oldest first.
     pub(crate) fn checkpoints(&self) -> Result<Vec<CheckpointName>, CampaignError> {
         let listing = match self.store.list(&CheckpointName::dir(&self.dir)) {
             Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
@@ -243,7 +243,7 @@ impl Campaign {
     }
 }
 
-/// What is wrong with a document that cannot be used.
+/// Returns the finding code for an unusable document.
 fn code_of(bytes: &[u8]) -> FindingCode {
     match everturn_value::document::Document::parse(bytes) {
         Err(ParseError::Empty { .. }) => FindingCode::EmptyDocument,

@@ -1,4 +1,4 @@
-//! Settings: which there are, what they may be, and patches of them.
+//! Settings: [`SETTINGS`] lists every [`Setting`] with its [`SettingKind`]; `patch` changes them.
 
 use serde_json::Value;
 
@@ -7,23 +7,23 @@ use super::draft::CampaignDraft;
 use super::error::CampaignError;
 use super::generation::RuleSet;
 
-/// What a setting may be.
+/// The possible values of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingKind {
-    /// `true` or `false`, and nothing that looks like it.
+    /// `true` or `false`, without conversion from other values.
     Bool,
-    /// A whole number in a range, both ends included.
+    /// An integer in a range, both ends included.
     Int {
-        /// The least.
+        /// The minimum.
         min: i64,
-        /// The most.
+        /// The maximum.
         max: i64,
     },
-    /// One of these words.
+    /// One of these strings.
     OneOf(&'static [&'static str]),
 }
 
-/// A default.
+/// A default value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SettingDefault {
     Bool(bool),
@@ -31,26 +31,26 @@ enum SettingDefault {
     Text(&'static str),
 }
 
-/// One setting.
+/// A setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
     /// Its key, with dots between the levels.
     pub key: &'static str,
-    /// What it may be.
+    /// Its possible values.
     pub kind: SettingKind,
     default: SettingDefault,
-    /// Whether the first rules know it, too.
+    /// Whether the first rules have it, too.
     from_the_first: bool,
 }
 
-/// The most checkpoints that a campaign may keep.
+/// The maximum number of checkpoints of a campaign.
 pub const MOST_CHECKPOINTS: i64 = 10;
 
 const fn switch(key: &'static str, default: bool, from_the_first: bool) -> Setting {
     Setting { key, kind: SettingKind::Bool, default: SettingDefault::Bool(default), from_the_first }
 }
 
-/// Every setting there is.
+/// All settings.
 pub const SETTINGS: &[Setting] = &[
     switch("context.full_context_enabled", true, true),
     switch("context.compress_enabled", false, true),
@@ -77,7 +77,7 @@ pub const SETTINGS: &[Setting] = &[
 const EXCLUSIVE: [&str; 2] = ["context.full_context_enabled", "context.compress_enabled"];
 
 impl Setting {
-    /// What it is if nobody has said anything else.
+    /// Returns its default value.
     #[must_use]
     pub fn default_value(&self) -> Value {
         match self.default {
@@ -87,7 +87,7 @@ impl Setting {
         }
     }
 
-    /// Whether campaigns with these rules have it.
+    /// Returns whether campaigns with these rules have it.
     #[must_use]
     pub fn is_known_to(&self, rules: RuleSet) -> bool {
         self.from_the_first || rules == RuleSet::Second
@@ -115,19 +115,19 @@ impl Setting {
     }
 }
 
-/// The settings that campaigns with these rules have.
+/// Returns the settings of campaigns with these rules.
 pub fn settings(rules: RuleSet) -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(move |setting| setting.is_known_to(rules))
 }
 
 impl CampaignView<'_> {
-    /// What a setting is; its default, if the document has none.
+    /// Returns the value of a setting, or its default if the document has none.
     pub(crate) fn setting(self, setting: &Setting) -> Value {
         let stored = self.tree.value_at(&setting.path()).and_then(|tree| tree.to_value().ok());
         stored.unwrap_or_else(|| setting.default_value())
     }
 
-    /// Whether a switch is on. What is no truth value counts as the default.
+    /// Returns whether a switch is on. A value that is not a boolean counts as the default.
     pub(crate) fn is_on(self, key: &str) -> bool {
         let setting = SETTINGS.iter().find(|setting| setting.key == key);
         setting.is_some_and(|setting| {
@@ -136,15 +136,15 @@ impl CampaignView<'_> {
         })
     }
 
-    /// How many checkpoints are kept.
+    /// Returns the maximum number of checkpoints.
     pub(crate) fn max_checkpoints(self) -> usize {
         let stored = self.integer(&["settings_snapshot", "rollback", "max_checkpoints"]);
         usize::try_from(stored.unwrap_or(0).clamp(0, MOST_CHECKPOINTS)).unwrap_or(0)
     }
 }
 
-/// Carries out a patch on a draft: all of it, or, if anything is wrong with it, nothing. Tells the keys that
-/// changed; if there are any, `settings_revision` is one more.
+/// Applies a patch to a draft atomically: an invalid patch changes nothing. Returns the changed keys; if there are any,
+/// `settings_revision` is incremented.
 pub(crate) fn patch(
     draft: &mut CampaignDraft,
     changes: &[(String, Value)],
@@ -160,7 +160,7 @@ pub(crate) fn patch(
         }
         wanted.push((setting, value));
     }
-    // The whole result is looked at, as a patch may leave something wrong that was wrong before.
+    // The whole result is validated: a setting outside the patch may have been invalid before.
     let after = |setting: &Setting| {
         let given = wanted.iter().rev().find(|(other, _)| other.key == setting.key);
         given.map_or_else(|| draft.view().setting(setting), |(_, value)| (*value).clone())

@@ -1,8 +1,8 @@
-//! Times as the program behind the layout writes them.
+//! Timestamps in the form of the upstream program.
 
 use jiff::Timestamp;
 
-/// A time in UTC as Python's `isoformat` has it: six digits of a second, or none if they are all zero.
+/// Formats a time in UTC like Python's `isoformat`: six digits of a second, or none if they are all zero.
 pub(crate) fn stamp(time: Timestamp) -> String {
     let micros = time.subsec_nanosecond().div_euclid(1000);
     let seconds = time.strftime("%Y-%m-%dT%H:%M:%S");

@@ -1,4 +1,4 @@
-//! The state in short, as each row of the log has it.
+//! The state summary in each row of the log.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::document_view::{CampaignView, CharacterFact};
 use super::generation::Generation;
 use everturn_value::tree::JsonTree;
 
-/// What a row says about the state.
+/// Returns the state summary of a row.
 pub(crate) fn summary(view: CampaignView<'_>, actor: &str) -> Map<String, Value> {
     let mut out = Map::new();
     let mut put = |key: &str, value: Value| {
@@ -53,7 +53,7 @@ pub(crate) fn summary(view: CampaignView<'_>, actor: &str) -> Map<String, Value>
     out
 }
 
-/// Which stacks of items each actor has, by what they are of.
+/// Returns the item stacks of each actor, by kind of item.
 fn stacks(view: CampaignView<'_>) -> Map<String, Value> {
     let actors =
         view.tree.value_at(&["actors"]).map(|actors| actors.children()).unwrap_or_default();
@@ -77,7 +77,7 @@ fn stacks(view: CampaignView<'_>) -> Map<String, Value> {
     all
 }
 
-/// Whether a row's summary and a document say the same about the characters, or what they disagree on.
+/// Returns the first fact about the characters on which a row's summary and a document disagree, if any.
 pub(crate) fn disagreement(view: CampaignView<'_>, row: &JsonTree) -> Option<&'static str> {
     let names = CharacterFact::ALL.into_iter().filter(|fact| {
         let [name, _] = fact.names();
@@ -88,7 +88,7 @@ pub(crate) fn disagreement(view: CampaignView<'_>, row: &JsonTree) -> Option<&'s
     names.map(|fact| fact.names()[0]).next()
 }
 
-/// The ids of everybody a row's summary speaks of.
+/// Returns the IDs of all characters in a row's summary.
 pub(crate) fn characters(row: &JsonTree) -> Vec<String> {
     let mut ids = Vec::new();
     for fact in CharacterFact::ALL {

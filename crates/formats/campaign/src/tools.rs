@@ -1,4 +1,4 @@
-//! The tools that a narrator may call, and the checks before they are carried out.
+//! The tools that a narrator may call, and the checks before they run.
 
 mod actors;
 mod health;
@@ -19,7 +19,7 @@ use everturn_value::tree::JsonTree;
 /// The arguments of a call.
 pub(crate) type ToolArgs = Map<String, Value>;
 
-/// A call as a narrator made it.
+/// A tool call of a narrator.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ToolCall {
     pub(crate) id: String,
@@ -29,7 +29,7 @@ pub(crate) struct ToolCall {
 }
 
 impl ToolCall {
-    /// The call that a value is; nothing, if it is none.
+    /// Parses a call. Returns `None` if the value is not a call.
     pub(crate) fn parse(tree: &JsonTree) -> Option<ToolCall> {
         let Ok(Value::Object(mut fields)) = tree.to_value() else { return None };
         let mut text = |key: &str| match fields.remove(key) {
@@ -44,24 +44,24 @@ impl ToolCall {
         }
     }
 
-    /// The call as the log has it.
+    /// Returns the call in the form of the log.
     pub(crate) fn to_value(&self) -> Value {
         json!({"id": self.id, "tool": self.tool, "args": self.args, "reason": self.reason})
     }
 
-    /// What makes two calls the same request.
+    /// Returns a key that identifies repeated requests.
     pub(crate) fn signature(&self) -> String {
         signature(&self.tool, &self.args)
     }
 }
 
-/// What makes two calls the same request: the tool and the arguments, whatever their order.
+/// Returns a key that identifies repeated requests: the tool and the arguments, whatever their order.
 pub(crate) fn signature(tool: &str, args: &ToolArgs) -> String {
     let both = super::draft::tree_of(&json!({"tool": tool, "args": args}));
     everturn_value::tree::canonical_text(&both)
 }
 
-/// A call that was carried out.
+/// A call that succeeded.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AppliedCall {
     pub(crate) tool: String,
@@ -70,17 +70,17 @@ pub(crate) struct AppliedCall {
 }
 
 impl AppliedCall {
-    /// The action as the log has it.
+    /// Returns the action in the form of the log.
     pub(crate) fn to_value(&self, time: &str) -> Value {
         json!({"tool": self.tool, "args": self.args, "result": self.result, "timestamp": time})
     }
 }
 
-/// Why a call was not carried out.
+/// Why a call was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RefusalReason {
     ToolNotAllowed,
-    /// Arguments that do not fit, found before the tool was asked.
+    /// Invalid arguments, detected before the tool ran.
     MalformedActor,
     ActorContextMismatch,
     ActorStateRestricted,
@@ -91,7 +91,7 @@ pub(crate) enum RefusalReason {
 }
 
 impl RefusalReason {
-    /// The status and the reason that the log has.
+    /// Returns the status and the reason used in the log.
     pub(crate) fn words(self) -> (&'static str, &'static str) {
         match self {
             RefusalReason::ToolNotAllowed => ("rejected", "tool_not_allowed"),
@@ -106,7 +106,7 @@ impl RefusalReason {
     }
 }
 
-/// A call that was not carried out.
+/// A call that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FailedCall {
     pub(crate) id: String,
@@ -119,19 +119,19 @@ impl FailedCall {
         FailedCall { id: call.id.clone(), tool: call.tool.clone(), reason }
     }
 
-    /// The failure as the log has it.
+    /// Returns the failure in the form of the log.
     pub(crate) fn to_value(&self) -> Value {
         let (status, reason) = self.reason.words();
         json!({"id": self.id, "tool": self.tool, "status": status, "reason": reason})
     }
 }
 
-/// Why a tool does not do its work.
+/// Why a tool failed.
 #[derive(Debug)]
 pub(crate) enum ToolFailure {
-    /// The call is to blame.
+    /// The call is invalid.
     Refused(RefusalReason),
-    /// The campaign or the store is.
+    /// The campaign or the store failed.
     Broken(CampaignError),
 }
 
@@ -147,24 +147,24 @@ impl From<RefusalReason> for ToolFailure {
     }
 }
 
-/// Reads a world that is stored.
+/// Reads a stored world.
 pub(crate) type WorldReader<'a> = &'a dyn Fn(&SessionId) -> Result<Option<JsonTree>, CampaignError>;
 
-/// Where tools work.
+/// The context in which tools run.
 pub(crate) struct ToolContext<'a> {
     pub(crate) draft: &'a mut CampaignDraft,
-    /// Who acts.
+    /// The actor.
     pub(crate) actor: &'a str,
     pub(crate) worlds: WorldReader<'a>,
-    /// The time, as the files have it.
+    /// The time in the form of the files.
     pub(crate) now: &'a str,
-    /// What new ids follow from.
+    /// The seed for new IDs.
     pub(crate) seed: u64,
 }
 
 type ToolFn = fn(&mut ToolContext<'_>, &ToolArgs) -> Result<Value, ToolFailure>;
 
-/// Every tool, and what it does by the first rules and by the second.
+/// Every tool, with its implementation by the first and by the second rules.
 const TOOLS: &[(&str, Option<ToolFn>, Option<ToolFn>)] = &[
     ("move", Some(movement::go_from), Some(movement::go)),
     ("hp_delta", Some(health::change), Some(health::change)),
@@ -175,7 +175,7 @@ const TOOLS: &[(&str, Option<ToolFn>, Option<ToolFn>)] = &[
     ("actor_spawn", None, Some(actors::spawn)),
 ];
 
-/// The tools that a new campaign with these rules allows.
+/// Returns the tools that a new campaign with these rules allows.
 pub(crate) fn default_allowlist(rules: RuleSet) -> Vec<&'static str> {
     match rules {
         RuleSet::First => vec!["move", "hp_delta", "map_generate"],
@@ -183,7 +183,7 @@ pub(crate) fn default_allowlist(rules: RuleSet) -> Vec<&'static str> {
     }
 }
 
-/// The tools that there are by these rules.
+/// Returns the tools that exist by these rules.
 #[cfg(test)]
 pub(crate) fn known_tools(rules: RuleSet) -> Vec<&'static str> {
     let known = TOOLS.iter().filter(|(_, first, second)| match rules {
@@ -193,7 +193,7 @@ pub(crate) fn known_tools(rules: RuleSet) -> Vec<&'static str> {
     known.map(|(name, ..)| *name).collect()
 }
 
-/// Carries out calls in their order, each on what the ones before it left. Some may fail and others not.
+/// Runs calls in order, each on the result of those before it. Some may fail while others succeed.
 pub(crate) fn execute(
     stage: &mut ToolContext<'_>,
     calls: &mut [ToolCall],
@@ -235,7 +235,7 @@ fn execute_call(stage: &mut ToolContext<'_>, call: &mut ToolCall) -> Result<Valu
     tool(stage, &call.args)
 }
 
-/// A call may say who acts, and then must say it right. Space around the id is taken off.
+/// Checks the actor of a call, which is optional but must be correct. Whitespace around the ID is removed.
 fn check_actor(actor: &str, args: &mut ToolArgs) -> Result<(), RefusalReason> {
     let Some(given) = args.get_mut("actor_id") else { return Ok(()) };
     let trimmed = given.as_str().map(str::trim).filter(|id| !id.is_empty());
@@ -247,7 +247,7 @@ fn check_actor(actor: &str, args: &mut ToolArgs) -> Result<(), RefusalReason> {
     Ok(())
 }
 
-/// Who is alive may do everything, who is dying may only heal themselves, and nobody else anything.
+/// Checks the state of the actor: alive allows everything, dying only healing oneself, any other state nothing.
 fn check_state(state: &str, actor: &str, call: &ToolCall) -> Result<(), RefusalReason> {
     match state {
         "alive" => Ok(()),
@@ -262,7 +262,7 @@ fn check_state(state: &str, actor: &str, call: &ToolCall) -> Result<(), RefusalR
     }
 }
 
-/// A whole number. As in the program, `true` is 1 and `false` is 0.
+/// Returns an integer. As in the upstream program, `true` is 1 and `false` is 0.
 fn whole(value: &Value) -> Option<i64> {
     match value {
         Value::Bool(value) => Some(i64::from(*value)),
@@ -270,12 +270,12 @@ fn whole(value: &Value) -> Option<i64> {
     }
 }
 
-/// An argument that is a text.
+/// Returns a string argument.
 fn text<'a>(args: &'a ToolArgs, key: &str) -> Option<&'a str> {
     args.get(key).and_then(Value::as_str)
 }
 
-/// An argument that is `true` or `false`, and need not be there.
+/// Returns an optional boolean argument.
 fn flag(args: &ToolArgs, key: &str, default: bool) -> Result<bool, RefusalReason> {
     match args.get(key) {
         None => Ok(default),

@@ -1,4 +1,4 @@
-//! One turn: the narrator is asked, its calls are carried out, and its words are compared with the state.
+//! Plays a turn: asks the narrator, runs its tool calls, and checks its answer against the state.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -26,16 +26,16 @@ use everturn_value::tree::JsonTree;
 /// How often a narrator that contradicts the state is asked again.
 pub const MAX_RETRIES: usize = 2;
 
-/// In how many rows in a row a request must have failed to be turned away.
+/// A request that has failed in this many consecutive rows is rejected.
 const REPEATS: usize = 3;
 
-/// What a turn begins with.
+/// The inputs of a turn.
 pub(crate) struct TurnSetup<'a> {
     pub(crate) campaign: &'a JsonTree,
     pub(crate) user_input: &'a str,
-    /// Who acts, if it is not the active actor.
+    /// The actor, if it is not the active one.
     pub(crate) actor: Option<&'a str>,
-    /// The number the turn will have.
+    /// The number of the turn.
     pub(crate) turn: u64,
     /// The last rows of the log, oldest first.
     pub(crate) recent: &'a [JsonTree],
@@ -44,7 +44,7 @@ pub(crate) struct TurnSetup<'a> {
     pub(crate) seed: u64,
 }
 
-/// What a turn leads to.
+/// The result of a turn.
 pub(crate) struct PlayedTurn {
     pub(crate) draft: CampaignDraft,
     pub(crate) row: Value,
@@ -110,7 +110,7 @@ pub(crate) fn play(
     Err(CampaignError::Conflicts { report: report.unwrap_or_else(none) })
 }
 
-/// What became of an answer.
+/// The result of trying an answer.
 struct AnswerAttempt {
     kind: (DialogType, DialogSource),
     calls: Vec<ToolCall>,
@@ -119,7 +119,7 @@ struct AnswerAttempt {
     conflicts: Vec<Conflict>,
 }
 
-/// Carries an answer out on a draft, and looks where it contradicts what came of it.
+/// Runs the calls of an answer on a draft, and checks the answer against the result.
 fn attempt(
     mut stage: ToolContext<'_>,
     recent: &[JsonTree],
@@ -150,17 +150,17 @@ fn attempt(
     Ok(AnswerAttempt { kind, calls, applied, failed, conflicts })
 }
 
-/// What an answer would lead to.
+/// The effect that an answer would have.
 pub(crate) struct Rehearsal {
-    /// Whether every call would be carried out, and nothing contradict the state.
+    /// Whether every call would succeed, and nothing would contradict the state.
     pub(crate) is_clean: bool,
     pub(crate) applied: Vec<AppliedCall>,
     /// The document after the calls.
     pub(crate) after: JsonTree,
 }
 
-/// Tries an answer to a request without any effect. Nothing, if it cannot be tried. No world is stored as far
-/// as a rehearsal knows.
+/// Tries an answer to a request without any effect. Returns `None` if it cannot be tried. A rehearsal sees no stored
+/// worlds.
 pub(crate) fn rehearse(
     request: &NarratorRequest<'_>,
     output: &NarratorOutput,
@@ -178,13 +178,13 @@ fn has_guards(view: CampaignView<'_>) -> bool {
     view.generation.rules() == RuleSet::Second
 }
 
-/// The first generation always looks for words, the later ones if they are told to.
+/// Returns whether the text is checked: always in the first generation, in later ones if the setting is on.
 pub(crate) fn checks_words(view: CampaignView<'_>) -> bool {
     view.generation == super::Generation::First
         || has_guards(view) && view.is_on("dialog.conflict_text_checks_enabled")
 }
 
-/// Who acts, if they can.
+/// Returns the actor, if they can act.
 fn resolve_actor(view: CampaignView<'_>, wanted: Option<&str>) -> Result<String, CampaignError> {
     let actor = wanted.map(str::to_owned).or_else(|| view.active_actor()).unwrap_or_default();
     let party = view.party();
@@ -201,7 +201,7 @@ fn resolve_actor(view: CampaignView<'_>, wanted: Option<&str>) -> Result<String,
     Ok(actor)
 }
 
-/// By the second rules, a request that failed in each of the last rows is not tried again.
+/// Rejects requests that failed in each of the last rows. Only the second rules do so.
 fn reject_repeats(
     view: CampaignView<'_>,
     recent: &[JsonTree],
@@ -221,7 +221,7 @@ fn reject_repeats(
     (kept, away.collect())
 }
 
-/// The requests of a row whose tools failed in it.
+/// Returns the requests of a row whose tools failed in it.
 fn failed_requests(row: &JsonTree) -> Vec<String> {
     let list = |path: &[&str]| row.value_at(path).map(|list| list.children()).unwrap_or_default();
     let failed = list(&["tool_feedback", "failed_calls"]);
@@ -232,7 +232,7 @@ fn failed_requests(row: &JsonTree) -> Vec<String> {
     calls.filter(|call| tools.contains(&call.tool)).map(|call| call.signature()).collect()
 }
 
-/// All that a row of the log says.
+/// The contents of a row.
 pub(crate) struct RowFields<'a> {
     pub(crate) turn: u64,
     pub(crate) time: &'a str,
@@ -247,7 +247,7 @@ pub(crate) struct RowFields<'a> {
 }
 
 impl RowFields<'_> {
-    /// The row, with its fields in their order, over the state after the turn.
+    /// Returns the row, with its fields in order, and the summary of the state after the turn.
     pub(crate) fn to_value(&self, after: CampaignView<'_>) -> Value {
         let (dialog_type, source) = self.kind;
         let calls: Vec<Value> = self.calls.iter().map(ToolCall::to_value).collect();

@@ -1,15 +1,15 @@
-//! The random numbers of Python: a map that is made from a seed is the same as the one the program makes.
+//! Python's random numbers: a map made from a seed is the same as the one that the upstream program makes.
 //!
-//! The generator is the Mersenne twister MT19937, seeded by an array of words, as its authors publish it.
-//! Python makes that array from a text and its SHA-512, read as one large number, and draws numbers below a
-//! bound by taking as many bits as the bound has until they are below it.
+//! The generator is the Mersenne twister MT19937, seeded by an array of words, as published by its authors. Python
+//! derives that array from a text and its SHA-512, read as one large number, and draws numbers below a bound by taking
+//! as many bits as the bound has until they are below it.
 
 use sha2::{Digest, Sha512};
 
 const WORDS: usize = 624;
 const MIDDLE: usize = 397;
 
-/// Random numbers that follow from a seed.
+/// A generator of random numbers, determined by a seed.
 pub(crate) struct MersenneTwister {
     state: Box<[u32; WORDS]>,
     next: usize,
@@ -26,11 +26,11 @@ fn put(state: &mut [u32; WORDS], index: usize, word: u32) {
 }
 
 impl MersenneTwister {
-    /// The numbers that follow from a text.
+    /// Creates a generator seeded by a text.
     pub(crate) fn new(seed: &str) -> MersenneTwister {
         let mut bytes = seed.as_bytes().to_vec();
         bytes.extend_from_slice(&Sha512::digest(seed.as_bytes()));
-        // One number with the first byte in front, taken apart into words with the last one in front.
+        // One big-endian number, split into words, least significant first.
         let word =
             |chunk: &[u8]| chunk.iter().fold(0_u32, |word, &byte| word << 8 | u32::from(byte));
         let mut key: Vec<u32> = bytes.rchunks(4).map(word).collect();
@@ -94,7 +94,7 @@ impl MersenneTwister {
         self.next = 0;
     }
 
-    /// The next 32 bits.
+    /// Returns the next 32 bits.
     fn word(&mut self) -> u32 {
         if self.next >= WORDS {
             self.refill();
@@ -107,7 +107,7 @@ impl MersenneTwister {
         word ^ word >> 18
     }
 
-    /// A number from `start` up to but not including `end`; `start`, if there is none.
+    /// Returns a number from `start` up to but not including `end`, or `start` if the range is empty.
     pub(crate) fn range(&mut self, start: u32, end: u32) -> u32 {
         let width = end.saturating_sub(start);
         if width == 0 {
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_published_numbers_come_out() {
-        // The first outputs that the authors publish for the key 0x123, 0x234, 0x345, 0x456.
+        // The first outputs published by the authors for the key 0x123, 0x234, 0x345, 0x456.
         let mut twister = MersenneTwister::from_key(&[0x123, 0x234, 0x345, 0x456]);
         let first: Vec<u32> = (0..5).map(|_| twister.word()).collect();
         assert_eq!(first, [1_067_595_299, 955_945_823, 477_289_528, 4_107_218_783, 4_228_976_476]);

@@ -1,4 +1,4 @@
-//! A campaign that is played: every turn, and every other change, is one commit.
+//! The writer of a campaign: [`CampaignWriter`] stores every turn, and every other change, in one commit.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,40 +29,40 @@ use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::document::{JsonStyle, LineEnding, render_line};
 use everturn_value::tree::JsonTree;
 
-/// How many of the last rows a narrator is shown.
+/// How many of the last rows a narrator receives.
 const RECENT: usize = 50;
 
-/// What a player does.
+/// The input of a player.
 #[derive(Debug, Clone, Copy)]
 pub struct Submission<'a> {
-    /// What the player says.
+    /// The text.
     pub user_input: &'a str,
-    /// Who acts, if it is not the active actor.
+    /// The actor, if it is not the active one.
     pub actor: Option<&'a str>,
-    /// What ids of new actors follow from: the library has no randomness of its own.
+    /// The seed for the IDs of new actors: the library has no randomness of its own.
     pub seed: u64,
 }
 
 impl<'a> Submission<'a> {
-    /// What the active actor does.
+    /// Creates an input for the active actor.
     #[must_use]
     pub fn new(user_input: &'a str) -> Submission<'a> {
         Submission { user_input, actor: None, seed: 0 }
     }
 }
 
-/// What became of a turn.
+/// The result of playing a turn.
 #[derive(Debug, Clone)]
 pub struct PlayOutcome {
-    /// The number that the turn got.
+    /// The turn number.
     pub turn: u64,
-    /// The row as it stands in the log.
+    /// The row as stored in the log.
     pub row: JsonTree,
-    /// What had to be put right before it could be written.
+    /// Problems that were repaired before it could be written.
     pub findings: Vec<Finding>,
 }
 
-/// A campaign in the hands of its one writer.
+/// The only writer of a campaign.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -83,27 +83,27 @@ pub struct PlayOutcome {
 pub struct CampaignWriter {
     pub(crate) campaign: Campaign,
     pub(crate) writer: Box<dyn Writer>,
-    /// Where the log ends, and how its lines do.
+    /// The length of the log, and its line terminator.
     log_end: u64,
     line_end: LineEnding,
-    /// Whether there is a file of changes.
+    /// Whether the change log exists.
     has_changes: bool,
     checkpoints: Vec<CheckpointName>,
     recent: VecDeque<JsonTree>,
 }
 
-/// What is to be stored.
+/// A change to be stored.
 pub(crate) struct PendingChange {
     pub(crate) kind: ChangeKind,
     pub(crate) tree: JsonTree,
     pub(crate) deltas: Vec<Delta>,
-    /// The row, if it has one: it is a turn then.
+    /// The row, if the change is a turn.
     pub(crate) row: Option<Value>,
 }
 
 impl CampaignWriter {
-    /// Opens a campaign to play on. Fails with [`StoreError::Busy`] while somebody else does, and if it waits or is over,
-    /// see [`set_status`](super::set_status).
+    /// Opens a campaign for playing. Fails with [`StoreError::Busy`] while another writer has it open, and if it is
+    /// paused or completed, see [`set_status`](super::set_status).
     pub fn open(store: Arc<dyn Store>, id: &SessionId) -> Result<CampaignWriter, CampaignError> {
         let writer = store.lock(&[campaign_dir(id)])?;
         let campaign = Campaign::open(store, id)?;
@@ -122,7 +122,7 @@ impl CampaignWriter {
         Ok(opened)
     }
 
-    /// Looks at what belongs to the document.
+    /// Reads the data that belongs to the document.
     pub(crate) fn load_document(&mut self) -> Result<(), CampaignError> {
         let campaign = &self.campaign;
         let store = &campaign.store;
@@ -142,7 +142,7 @@ impl CampaignWriter {
             last = last.or(Some(row.turn));
             self.recent.push_front(row.row);
         }
-        // A log that was not there for a moment must not make the turns begin anew.
+        // A log that is temporarily missing must not restart the turn numbers.
         match last {
             Some(last) => self.campaign.turn = last,
             None if campaign.turn > 0 => {
@@ -153,7 +153,7 @@ impl CampaignWriter {
         Ok(())
     }
 
-    /// Looks again, if another program has written meanwhile.
+    /// Reloads the campaign if another program has written meanwhile.
     pub(crate) fn refresh(&mut self) -> Result<(), CampaignError> {
         let campaign = &self.campaign;
         let end =
@@ -170,25 +170,25 @@ impl CampaignWriter {
         self.load_document()
     }
 
-    /// The campaign as readers see it.
+    /// Returns the campaign as readers see it.
     #[must_use]
     pub fn campaign(&self) -> &Campaign {
         &self.campaign
     }
 
-    /// The last turn.
+    /// Returns the last turn.
     #[must_use]
     pub fn turn(&self) -> u64 {
         self.campaign.turn
     }
 
-    /// The state after the last turn.
+    /// Returns the state after the last turn.
     pub fn state(&self) -> Result<&JsonTree, CampaignError> {
         self.campaign.state()
     }
 
-    /// Plays a turn: the narrator is asked, at most twice again while it contradicts the state, and row and
-    /// state are stored together. When it returns an error, nothing was.
+    /// Plays a turn: asks the narrator, and up to twice more while it contradicts the state, then stores row and state
+    /// together. On error nothing is stored.
     pub fn submit(
         &mut self,
         submission: &Submission<'_>,
@@ -222,21 +222,21 @@ impl CampaignWriter {
         Ok(PlayOutcome { turn: self.campaign.turn, row, findings })
     }
 
-    /// Writes a world, which belongs to no single campaign. If the turn that made it is then not stored, it
-    /// is an empty stage that nobody has entered.
+    /// Writes a world, which belongs to no single campaign. If the turn that created it is then not stored, the world
+    /// remains unused.
     fn write_world(&self, id: &SessionId, world: &JsonTree) -> Result<(), CampaignError> {
         let writer = self.campaign.store.lock(&[world_dir(id)])?;
         let bytes = world.to_text(&JsonStyle::PRETTY_ASCII).into_bytes();
         let (file, expect, mode) = (world_file(id), Precondition::Absent, FileMode::Default);
         let step = Step::Replace { file, expect, bytes, mode };
         match writer.commit(vec![step], Durability::Synced) {
-            // Another campaign was quicker; a world is the same whoever makes it.
+            // Another campaign was faster; the world is the same whichever campaign creates it.
             Ok(_) | Err(StoreError::Taken { .. }) => Ok(writer.release()?),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// What a narrator says to an input now. Nothing of it is checked, and nothing is stored.
+    /// Returns a narrator's answer to an input. It is not checked, and nothing is stored.
     pub fn preview(
         &mut self,
         user_input: &str,
@@ -259,8 +259,8 @@ impl CampaignWriter {
         Ok(narrator.narrate(&request)?)
     }
 
-    /// Changes settings: all that are given, or, if anything is wrong with one of them, none. Tells the keys
-    /// whose values are others now.
+    /// Changes settings atomically: if one of them is invalid, none is changed. Returns the keys whose values have
+    /// changed.
     pub fn patch_settings(
         &mut self,
         changes: &[(String, Value)],
@@ -272,7 +272,7 @@ impl CampaignWriter {
         Ok(changed)
     }
 
-    /// Makes somebody of the party the active actor. Tells whether that is a change.
+    /// Makes a party member the active actor. Returns whether that is a change.
     pub fn select_actor(&mut self, actor: &str) -> Result<bool, CampaignError> {
         self.refresh()?;
         let mut draft = CampaignDraft::new(self.campaign.state()?.clone());
@@ -294,7 +294,7 @@ impl CampaignWriter {
         Ok(())
     }
 
-    /// Stores a change in one commit, and tells the row as it was written.
+    /// Stores a change in one commit, and returns the row as written.
     pub(crate) fn store(
         &mut self,
         entry: PendingChange,
@@ -333,7 +333,7 @@ impl CampaignWriter {
         Ok((JsonTree::from_trusted(line.into(), 0..end), receipt.findings))
     }
 
-    /// What is remembered after a commit.
+    /// Updates the cached data after a commit.
     fn update_cache(
         &mut self,
         turn: u64,
@@ -355,7 +355,7 @@ impl CampaignWriter {
         }
     }
 
-    /// The line that says what a change did. The first one of all follows the whole document as it was.
+    /// Returns the step that appends the line of a change. The very first one follows the whole document before it.
     fn change_step(
         &self,
         turn: u64,
@@ -373,7 +373,7 @@ impl CampaignWriter {
         Step::Append { file, at: AppendAt::End, lines }
     }
 
-    /// Keeps a checkpoint of this turn, if any are kept, and removes those that are too many.
+    /// Writes a checkpoint of this turn, if checkpoints are enabled, and removes surplus ones.
     fn plan_checkpoints(
         &self,
         turn: u64,
@@ -398,7 +398,7 @@ impl CampaignWriter {
         kept
     }
 
-    /// Makes a mark.
+    /// Adds a mark.
     pub fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
         self.refresh()?;
         let marks = MarkDocument::open(&self.campaign.store, &self.campaign.dir)?;
@@ -407,7 +407,7 @@ impl CampaignWriter {
         Ok(mark)
     }
 
-    /// Removes a mark by its id, and tells what it was.
+    /// Removes a mark by its ID, and returns it.
     pub fn remove_mark(&mut self, id: &str) -> Result<Mark, SessionError> {
         let marks = MarkDocument::open(&self.campaign.store, &self.campaign.dir)?;
         let (mark, step) = marks.remove(id)?;
@@ -415,7 +415,7 @@ impl CampaignWriter {
         Ok(mark)
     }
 
-    /// Gives the campaign back.
+    /// Releases the campaign.
     pub fn release(self) -> Result<(), CampaignError> {
         Ok(self.writer.release()?)
     }

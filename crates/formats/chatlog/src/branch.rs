@@ -1,4 +1,4 @@
-//! Other ways to go on: a new chat log from any message, and the way back to an earlier one.
+//! Branches: forks a chat log at any message, and rewinds it to an earlier one.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use everturn_store::{Store, StoreError, Writer};
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// A chat log that branched off another.
+/// A chat log forked from another.
 #[derive(Debug, Clone)]
 pub struct ChatFork {
     /// Its id.
     pub id: String,
-    /// Where it is.
+    /// The path of its document.
     pub path: FilePath,
-    /// How many messages it has.
+    /// The number of messages.
     pub messages: u64,
 }
 
-/// The chat log as it was after a message: marks and references of later ones are gone.
+/// Plans the chat log as of a message, without the marks and references of later messages.
 fn plan_truncation(log: &ChatLog, number: u64) -> Result<RewritePlan, ChatError> {
     let mut plan = RewritePlan::fold(log)?;
     plan.last = match number {
@@ -48,7 +48,7 @@ fn plan_truncation(log: &ChatLog, number: u64) -> Result<RewritePlan, ChatError>
         let list = head.value_at(path).filter(|list| list.kind() == ValueKind::Array);
         list.map(|list| list.children()).unwrap_or_default()
     };
-    // What is about a message that nobody knows stays: it was not lost here.
+    // References to unknown messages stay: those messages were not removed here.
     let is_later = |id: Option<String>| -> Result<bool, ChatError> {
         let found = id.map(|id| log.find(&id)).transpose()?.flatten();
         Ok(found.is_some_and(|found| found > number))
@@ -70,7 +70,7 @@ fn plan_truncation(log: &ChatLog, number: u64) -> Result<RewritePlan, ChatError>
     Ok(plan)
 }
 
-/// What the new chat log says of itself.
+/// Sets the id and the lineage of the new chat log.
 fn set_identity(
     plan: &mut RewritePlan,
     log: &ChatLog,
@@ -118,7 +118,7 @@ fn allocate_branch(
     }
 }
 
-/// Makes a new chat log of the messages up to and with `number`, or of all of them. The other one stays as it is.
+/// Creates a chat log from the messages up to and including `number`, or from all of them. The source is unchanged.
 pub fn fork(
     store: &Arc<dyn Store>,
     path: &FilePath,
@@ -126,7 +126,7 @@ pub fn fork(
     id: Option<&str>,
     now: Timestamp,
 ) -> Result<ChatFork, ChatError> {
-    // Whoever writes the other one must not do so while it is copied.
+    // The source must not be written while it is copied.
     let source = ChatWriter::open(store, path)?;
     let log = source.log();
     let number = number.unwrap_or_else(|| log.len());
@@ -151,7 +151,7 @@ pub fn fork(
 }
 
 impl ChatWriter {
-    /// Goes back to a message: text and tools together. The chat log as it was becomes a branch first, which is
+    /// Rewinds to a message, with the states of the tools. The chat log as it was first becomes a branch, which is
     /// returned; nothing is lost.
     pub fn rewind(&mut self, number: u64, now: Timestamp) -> Result<ChatFork, ChatError> {
         let (last, at) = (self.log.len(), now.to_string());
@@ -161,7 +161,7 @@ impl ChatWriter {
         if number == last {
             return Err(ChatError::input(format!("message {number} is the last one already")));
         }
-        // What is cut must not be in a journal, which would bring it back if it came back itself.
+        // Removed messages must not be in a journal: if the journal reappeared, it would restore them.
         self.fold()?;
         let mut plan = plan_truncation(&self.log, number)?;
         plan.derive(&self.log, Some(&at))?;

@@ -1,11 +1,11 @@
-//! Chat logs out of the database of the program that plays them.
+//! Imports chat logs from the database of the program that plays them.
 //!
 //! The program keeps everything in one SQLite database and never writes the documents that it describes. Here each
 //! session becomes a chat log, and each character, lorebook and support tool a document of its own. The database is
-//! only read, and no file is made beside it.
+//! only read, and no file is created beside it.
 //!
-//! Every row that is read is kept, repaired or set aside, and the report counts them. What a document has no place
-//! for stands in a member `source` of the thing it belongs to. Keys of services are not read at all.
+//! Every row that is read is kept, repaired or set aside, and the report counts them. Values without a place in a
+//! document are kept in a member `source` of the object they belong to. Service keys are not read at all.
 
 mod database;
 mod documents;
@@ -27,21 +27,21 @@ use everturn_value::tree::JsonTree;
 pub use error::ImportError;
 pub use ledger::{ImportNote, ImportReport, RejectedRow, RowCounts};
 
-/// A document that came out of the database.
+/// A document imported from the database.
 #[derive(Debug, Clone)]
 pub struct ImportedDocument {
     /// Its id.
     pub id: String,
-    /// What people call it.
+    /// Its title.
     pub title: String,
     /// The document.
     pub document: JsonTree,
 }
 
-/// Everything that came out of a database.
+/// The contents of a database.
 #[derive(Debug, Clone, Default)]
 pub struct DatabaseImport {
-    /// The chat logs, one for each session.
+    /// The chat logs, one per session.
     pub logs: Vec<ImportedDocument>,
     /// The characters, as cards.
     pub cards: Vec<ImportedDocument>,
@@ -49,7 +49,7 @@ pub struct DatabaseImport {
     pub lorebooks: Vec<ImportedDocument>,
     /// The definitions of support tools.
     pub tools: Vec<ImportedDocument>,
-    /// What became of the rows.
+    /// The outcome for each row.
     pub report: ImportReport,
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with a chat log: types, references, and values that should follow from others.
+//! Checks a chat log: types, references, and derived values.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError, snapshot};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// How much of a file is looked at to tell what it is.
+/// The number of bytes read to recognise a file.
 const PEEK: u64 = 64 << 10;
 
-/// Whether a document is a chat log, as far as its beginning tells.
+/// Whether a document is a chat log, judging by its start.
 pub fn is_document(store: &Arc<dyn Store>, file: &FilePath) -> Result<bool, StoreError> {
     if lone_journal(store, file)?.is_some() {
         return Ok(true);
@@ -31,7 +31,7 @@ pub fn is_document(store: &Arc<dyn Store>, file: &FilePath) -> Result<bool, Stor
     Ok(declares_chat_log(&bytes) || looks_like_chat_log(store, file, &bytes))
 }
 
-/// Whether a document that does not say so must have been a chat log: it is where they are, and has what they have.
+/// Whether a document without a type must be a chat log: it is in their directory, and has their members.
 fn looks_like_chat_log(store: &Arc<dyn Store>, file: &FilePath, bytes: &[u8]) -> bool {
     if !file.is_within(&chats_dir()) {
         return false;
@@ -42,7 +42,7 @@ fn looks_like_chat_log(store: &Arc<dyn Store>, file: &FilePath, bytes: &[u8]) ->
     journal.is_some() || (has(b"\"messages\"") && has(b"\"session\""))
 }
 
-/// Whether a text has `"type": "chat-log"` in it.
+/// Whether a text contains `"type": "chat-log"`.
 pub(crate) fn declares_chat_log(bytes: &[u8]) -> bool {
     let word = b"\"chat-log\"";
     let mut rest = bytes;
@@ -57,18 +57,18 @@ pub(crate) fn declares_chat_log(bytes: &[u8]) -> bool {
     false
 }
 
-/// Whether a file is the journal of a chat log, with which it is looked at.
+/// Whether a file is the journal of a chat log, which is checked together with it.
 pub fn journal_of_chat_log(store: &Arc<dyn Store>, file: &FilePath) -> bool {
     journal_document(file).is_some_and(|document| is_document(store, &document).is_ok_and(|is| is))
 }
 
-/// The document that a journal was begun for.
+/// The document that a journal belongs to.
 fn journal_document(file: &FilePath) -> Option<FilePath> {
     let stem = file.as_str().strip_suffix(".journal.jsonl")?;
     FilePath::parse(&format!("{stem}.json")).ok()
 }
 
-/// The document of a journal below `chats/` whose document is gone; nothing if the file is anything else.
+/// The document of a journal below `chats/` whose document is gone; `None` for any other file.
 pub(crate) fn lone_journal(
     store: &Arc<dyn Store>,
     file: &FilePath,
@@ -81,7 +81,7 @@ pub(crate) fn lone_journal(
     Ok((!is_there).then_some(files.document))
 }
 
-/// What is wrong with a chat log between two commits, and how many records its journal has.
+/// Checks a snapshot of a chat log between two commits; returns the findings, and the number of journal records.
 pub fn check_log(
     store: &Arc<dyn Store>,
     file: &FilePath,
@@ -94,12 +94,12 @@ pub fn check_log(
 }
 
 impl ChatLog {
-    /// Looks at everything, and says what is wrong.
+    /// Checks everything, and returns the findings.
     pub fn check(&self) -> Result<Vec<Finding>, ChatError> {
         let findings = self.findings().to_vec();
         let mut check =
             ChatChecker { log: self, findings, messages: HashSet::new(), ids: HashSet::new() };
-        // A stand-in is no document that could be wrong.
+        // A stand-in is not a document that could be wrong.
         if self.lost.is_none() {
             check.head();
         }
@@ -125,7 +125,7 @@ impl ChatChecker<'_> {
         self.findings.push(Finding { file, line: None, offset, code, message });
     }
 
-    /// What the document says about itself.
+    /// Checks the members of the document outside of the long lists.
     fn head(&mut self) {
         let head = self.log.head();
         for what in find_type_errors(&head, HEAD) {
@@ -138,7 +138,7 @@ impl ChatChecker<'_> {
         for finding in self.log.head.findings(&self.log.files.document) {
             self.note(None, FindingCode::DuplicateKey, finding.message);
         }
-        // What the journal has not put into the document yet is not counted there either.
+        // Changes that the journal has not merged into the document yet are not counted there either.
         let count = self.log.stored_count(ListKind::Messages);
         let said = head.text_at(&["session", "message_count"]).and_then(|text| text.parse().ok());
         if said.is_some_and(|said: u64| said != count) && self.log.overlay.head.is_empty() {
@@ -162,7 +162,7 @@ impl ChatChecker<'_> {
         }
     }
 
-    /// Every element of a list, with what the journal says: its place, its offset in the document, itself.
+    /// Visits every element of a list with the journal applied: its place, its offset in the document, and itself.
     fn check_elements(
         &mut self,
         list: ListKind,
@@ -273,7 +273,7 @@ impl ChatChecker<'_> {
         })
     }
 
-    /// Marks and the context window, which name messages and snapshots.
+    /// Checks marks and the context window, which refer to messages and snapshots.
     fn references(&mut self) -> Result<(), ChatError> {
         let head = self.log.head();
         let list = |path: &[&str]| {
@@ -342,7 +342,7 @@ impl ChatChecker<'_> {
     }
 }
 
-/// The version of a document that is newer than those that are known here.
+/// The version of a document, if it is newer than the known ones.
 pub(crate) fn newer(head: &JsonTree) -> Option<String> {
     let version = head.string_at(&["version"])?;
     let major: u64 = version.split('.').next()?.parse().ok()?;

@@ -1,4 +1,7 @@
-//! The bytes of a document, and the elements of its long arrays one after the other.
+//! The bytes of a document, and the elements of its long arrays in order.
+//!
+//! `DocumentBytes` reads bytes at offsets, `ArrayElements` iterates over an array, and `DocumentDigest` identifies a
+//! content.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,16 +13,16 @@ use everturn_json::names::FilePath;
 use everturn_store::disk::{FileId, FileStat};
 use everturn_store::{Store, StoreError};
 
-/// How many bytes are read at a time.
+/// The number of bytes read at a time.
 pub(crate) const CHUNK: u64 = 256 << 10;
 
-/// The longest element that is read.
+/// The largest element that is read.
 const LARGEST_ELEMENT: u64 = 512 << 20;
 
-/// How much of the two ends of a document tells it from another.
+/// The number of bytes at each end that the digest covers.
 const ENDS: u64 = 4096;
 
-/// Bytes at offsets: a stored file, or a text that is about to be one.
+/// Bytes at offsets: a stored file, or a text in memory.
 #[derive(Clone)]
 pub(crate) enum DocumentBytes {
     Stored { store: Arc<dyn Store>, file: FilePath, version: Version },
@@ -27,7 +30,7 @@ pub(crate) enum DocumentBytes {
 }
 
 impl DocumentBytes {
-    /// A file as it is now; nothing if it is not there.
+    /// A file as it is now; `None` if it does not exist.
     pub(crate) fn open(
         store: &Arc<dyn Store>,
         file: &FilePath,
@@ -56,8 +59,8 @@ impl DocumentBytes {
         }
     }
 
-    /// All bytes of a range, which must be there. A file that is another one by now is an error: its bytes would be
-    /// taken for something that they are not.
+    /// All bytes of a range, which must exist. It is an error if the file has been replaced: its bytes would be
+    /// misinterpreted.
     pub(crate) fn read(&self, range: Range<u64>) -> Result<Vec<u8>, ChatError> {
         let wanted = range.end.saturating_sub(range.start);
         let bytes = match self {
@@ -80,12 +83,12 @@ impl DocumentBytes {
         Ok(bytes)
     }
 
-    /// At most a chunk of bytes from `at` on; none at the end.
+    /// At most `most` bytes from `at`; none at the end.
     pub(crate) fn chunk(&self, at: u64, most: u64) -> Result<Vec<u8>, ChatError> {
         self.read(at..self.len().min(at.saturating_add(most)).max(at))
     }
 
-    /// Which version of its file this is; nothing if it is not stored.
+    /// The version of the file; `None` if it is not stored.
     pub(crate) fn version(&self) -> Option<Version> {
         match self {
             DocumentBytes::Stored { version, .. } => Some(*version),
@@ -93,7 +96,7 @@ impl DocumentBytes {
         }
     }
 
-    /// What tells this content from another: its length, and a checksum of its two ends.
+    /// The digest of the content: its length, and a checksum of its two ends.
     pub(crate) fn digest(&self) -> Result<DocumentDigest, ChatError> {
         let bytes = self.len();
         let first = self.read(0..bytes.min(ENDS))?;
@@ -102,7 +105,7 @@ impl DocumentBytes {
     }
 }
 
-/// Tells whether a file is still the one that it was, with the same content.
+/// Identifies a version of a file, to detect that it was replaced or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Version {
     len: u64,
@@ -116,7 +119,7 @@ impl Version {
     }
 }
 
-/// Tells one document from another.
+/// Identifies the content of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DocumentDigest {
     pub(crate) bytes: u64,
@@ -125,11 +128,11 @@ pub(crate) struct DocumentDigest {
 
 /// One element of an array.
 pub(crate) struct ArrayElement {
-    /// What stands before it: white space, and a comma unless it is the first one.
+    /// The white space before it, and a comma unless it is the first one.
     pub(crate) gap: Vec<u8>,
-    /// Where it is.
+    /// Its position.
     pub(crate) span: Range<u64>,
-    /// Its text, which is JSON, and perhaps not UTF-8.
+    /// Its text, which is JSON but may not be UTF-8.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -144,12 +147,12 @@ impl ArrayElement {
     }
 }
 
-/// The elements of an array, from one of them on.
+/// Reads the elements of an array, starting at one of them.
 pub(crate) struct ArrayElements {
     content: DocumentBytes,
-    /// Where the next one, or what stands before it, begins.
+    /// The start of the next element, or of the gap before it.
     at: u64,
-    /// The bracket that closes the array.
+    /// The position of the closing bracket.
     close: u64,
     base: u64,
     buffer: Vec<u8>,
@@ -188,7 +191,7 @@ impl ArrayElements {
         Ok(Some(ArrayElement { gap: before, ..element }))
     }
 
-    /// The element at the place that was reached.
+    /// The element at the current position.
     fn element(&mut self) -> Result<ArrayElement, ChatError> {
         let (start, mut size) = (self.at, CHUNK);
         loop {

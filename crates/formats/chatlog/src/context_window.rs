@@ -1,4 +1,6 @@
-//! What of a chat log fits into the window of a model: messages, and behind them characters, lore and tools.
+//! Selects the parts of a chat log that fit into a model's context window: messages, characters, lore and tools.
+//!
+//! `ContextOptions` are the parameters, `ChatContext` is the result.
 
 use super::error::ChatError;
 use super::log::ChatLog;
@@ -15,43 +17,43 @@ use everturn_prompt::tokens;
 use everturn_store::StoreError;
 use everturn_value::tree::JsonTree;
 
-/// How many of the newest messages are searched for what lorebooks know.
+/// The number of newest messages that are searched for lorebook keys.
 const SEARCHED: u64 = 64;
 
-/// Where cards are looked for by their ids, and lorebooks.
+/// The directories of cards and of lorebooks, in which they are looked up by id.
 const CARD_DIRS: &[&str] = &["characters", "cards"];
 const BOOK_DIRS: &[&str] = &["lorebooks"];
 
-/// What is told besides the messages, and how it is chosen.
+/// The size of the window, and what to include besides the messages.
 #[derive(Debug, Clone, Default)]
 pub struct ContextOptions {
-    /// How many tokens the window has.
+    /// The size of the window in tokens.
     pub size: usize,
-    /// How many of them are kept for the answer.
+    /// The number of tokens reserved for the answer.
     pub reserve: usize,
-    /// Which messages come first.
+    /// Which messages take precedence.
     pub strategy: ContextStrategy,
-    /// The numbers of messages that are always told; without any, the first one.
+    /// The numbers of messages that are always included; if empty, the first one.
     pub pins: Vec<u64>,
-    /// More characters than the chat log names.
+    /// Characters in addition to those that the chat log names.
     pub cards: Vec<CharacterCard>,
-    /// More lorebooks than the chat log names.
+    /// Lorebooks in addition to those that the chat log names.
     pub books: Vec<Lorebook>,
 }
 
-/// What fits, with what stands before it.
+/// The selected items, with the prompts before them.
 #[derive(Debug, Clone)]
 pub struct ChatContext {
-    /// The prompts of the chat log's settings, which are always told.
+    /// The prompts in the settings of the chat log, which are always included.
     pub prompts: String,
-    /// What fits.
+    /// The selected items.
     pub selection: ContextSelection,
-    /// What is odd about cards and lorebooks, in words.
+    /// Problems with cards and lorebooks, in words.
     pub notes: Vec<String>,
 }
 
 impl ChatContext {
-    /// All of it as one text.
+    /// The whole context as one text.
     #[must_use]
     pub fn prompt(&self) -> String {
         let told = everturn_prompt::context::prompt_text(&self.selection);
@@ -61,7 +63,7 @@ impl ChatContext {
         }
     }
 
-    /// All of it as the messages of a chat completion.
+    /// The whole context as the messages of a chat completion.
     #[must_use]
     pub fn chat(&self) -> serde_json::Value {
         let mut messages = match everturn_prompt::context::chat_json(&self.selection) {
@@ -75,7 +77,7 @@ impl ChatContext {
     }
 }
 
-/// What stands behind the messages.
+/// The items in the background of the messages.
 #[derive(Default)]
 struct ContextBackground {
     items: Vec<ContextItem>,
@@ -84,7 +86,7 @@ struct ContextBackground {
 }
 
 impl ChatLog {
-    /// Chooses what fits into a window. Nothing is written.
+    /// Selects what fits into a window. Writes nothing.
     pub fn context(&self, how: &ContextOptions) -> Result<ChatContext, ChatError> {
         let head = self.head();
         let settings = |key: &str| head.string_at(&["session", "settings", key]);
@@ -108,7 +110,7 @@ impl ChatLog {
         Ok(ChatContext { prompts, selection, notes: background.notes })
     }
 
-    /// A message as something that can be told.
+    /// A message as a context item.
     fn item(&self, number: u64) -> Result<ContextItem, ChatError> {
         let message = self.message(number)?;
         let id = message.id().unwrap_or_else(|| number.to_string());
@@ -118,7 +120,7 @@ impl ChatLog {
         Ok(item.with_speaker(message.speaker()))
     }
 
-    /// Messages that are pinned, marked, or noted by a tool.
+    /// Messages that are pinned, marked, or referenced by a tool.
     fn pinned_items(&self, how: &ContextOptions) -> Result<Vec<ContextItem>, ChatError> {
         let first = if how.pins.is_empty() { vec![1] } else { how.pins.clone() };
         let pins: Vec<u64> =
@@ -210,7 +212,7 @@ impl ChatLog {
         Ok(())
     }
 
-    /// The state of a tool as something that can be told.
+    /// The state of a tool as a context item.
     fn tool_item(&self, tool: &Tool) -> Result<Option<ContextItem>, ChatError> {
         let noted = self.noted(&tool.id, self.last_place())?;
         let state = match &noted {
@@ -235,7 +237,7 @@ impl ChatLog {
         )))
     }
 
-    /// A document that the chat log names by its id; one that is not there is a note.
+    /// Looks up a document that the chat log names by its id; a missing one makes a note.
     fn look_up<T>(
         &self,
         id: &str,

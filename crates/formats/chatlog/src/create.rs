@@ -19,15 +19,15 @@ use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::document::JsonStyle;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// How much of a content is looked at to tell what it is.
+/// The number of bytes examined to recognise a content.
 const PEEK: usize = 64 << 10;
 
-/// What a new chat log begins with.
+/// The parameters of a new chat log.
 #[derive(Debug, Clone)]
 pub struct NewChat {
     /// Its id, which is the name of its file.
     pub id: String,
-    /// What people call it.
+    /// Its title.
     pub title: Option<String>,
     /// The series it belongs to.
     pub series: Option<String>,
@@ -35,12 +35,12 @@ pub struct NewChat {
     pub protagonist: Option<String>,
     /// The settings.
     pub settings: Option<JsonTree>,
-    /// Any part of a chat log, in its own shape; what is said above wins.
+    /// Any part of a chat log, in its own form; the fields above take precedence.
     pub fields: JsonTree,
 }
 
 impl NewChat {
-    /// A chat log about which nothing else is known.
+    /// A chat log with an id only.
     #[must_use]
     pub fn new(id: &str) -> NewChat {
         let (title, series, protagonist, settings) = (None, None, None, None);
@@ -54,7 +54,7 @@ impl NewChat {
         }
     }
 
-    /// The document, with its fields in the order in which they are documented.
+    /// The document, with its fields in the documented order.
     fn document(&self, now: Timestamp) -> Result<JsonTree, ChatError> {
         let now = now.to_string();
         let title = self.title.clone().unwrap_or_else(|| self.id.clone());
@@ -101,7 +101,7 @@ fn put(tree: &mut JsonTree, path: &[&str], value: JsonTree) -> Result<(), ChatEr
     set.apply(tree).map(drop).map_err(|error| ChatError::input(error.to_string()))
 }
 
-/// Puts what is given over what is usual, two levels deep.
+/// Merges the given values over the defaults, two levels deep.
 fn merge(tree: &mut JsonTree, given: &JsonTree) -> Result<(), ChatError> {
     if given.kind() != ValueKind::Object {
         return Err(ChatError::input(format!("a chat log is an object, not {}", given.kind())));
@@ -120,7 +120,7 @@ fn merge(tree: &mut JsonTree, given: &JsonTree) -> Result<(), ChatError> {
     Ok(())
 }
 
-/// Becomes the one writer of a chat log that is to be made; its id must be free.
+/// Locks a chat log that is to be created; its id must be free.
 pub(super) fn claim(
     store: &Arc<dyn Store>,
     id: &str,
@@ -137,7 +137,7 @@ pub(super) fn claim(
 }
 
 impl ChatWriter {
-    /// Makes a new chat log, `chats/<id>.json`, and becomes its one writer.
+    /// Creates a chat log, `chats/<id>.json`, and returns its writer.
     pub fn create(
         store: &Arc<dyn Store>,
         new: &NewChat,
@@ -154,14 +154,14 @@ impl ChatWriter {
     }
 }
 
-/// Whether the content of a file says that it is a chat log.
+/// Whether the content of a file declares a chat log.
 #[must_use]
 pub fn is_chat_log(bytes: &[u8]) -> bool {
     declares_chat_log(bytes.get(..PEEK).unwrap_or(bytes))
 }
 
-/// Takes over a chat log that was made elsewhere, byte for byte. It is stored as `chats/<id>.json`, by the id that it
-/// has unless another is given.
+/// Imports an existing chat log, byte for byte. It is stored as `chats/<id>.json`, under its own id unless another is
+/// given.
 pub fn import(
     store: &Arc<dyn Store>,
     bytes: &[u8],
@@ -195,15 +195,15 @@ pub fn import(
     Ok(ImportOutcome { id, path: files.document, messages, new: true })
 }
 
-/// A chat log that was taken over.
+/// An imported chat log.
 #[derive(Debug, Clone)]
 pub struct ImportOutcome {
     /// Its id.
     pub id: String,
-    /// Where it is now.
+    /// The path of its document.
     pub path: everturn_json::names::FilePath,
-    /// How many messages it has.
+    /// The number of messages.
     pub messages: u64,
-    /// Whether it was not there before.
+    /// Whether it did not exist before.
     pub new: bool,
 }

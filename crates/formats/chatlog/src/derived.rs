@@ -1,4 +1,4 @@
-//! What follows from a document, made true again after texts in it were replaced.
+//! Recomputes derived data of a document whose texts are about to be replaced.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use everturn_store::overlay::FileChanges;
 use everturn_store::{Store, read_optional};
 use everturn_value::tree::JsonTree;
 
-/// A journal names the document that it was begun for, by its length and checksum; the index tells where things
-/// are, and goes.
+/// Updates the length and checksum by which the journal names its document, and removes the index, whose offsets are no
+/// longer valid.
 pub(super) fn update_derived(
     store: &Arc<dyn Store>,
     document: &FilePath,

@@ -1,4 +1,4 @@
-//! Changes made in the text of a document or an element, so that everything else keeps its bytes.
+//! Edits in the text of a document or an element that leave all other bytes alone.
 
 use serde_json::value::RawValue;
 
@@ -6,7 +6,7 @@ use everturn_value::delta::{Delta, DeltaOp};
 use everturn_value::document::{Document, EditError, JsonStyle, PathSegment};
 use everturn_value::tree::JsonTree;
 
-/// Makes a change in a document. What it needs to be taken back is not noted.
+/// Applies a delta to a document. Its inverse is not recorded.
 pub(crate) fn apply(document: &mut Document, delta: &Delta) -> Result<(), EditError> {
     let mut path: Vec<PathSegment<'_>> = Vec::new();
     for segment in delta.path.segments() {
@@ -35,7 +35,7 @@ enum WritableValue<'v> {
     Raw(&'v RawValue),
 }
 
-/// Values that serde_json cannot hold, such as half characters, are written as the text they are.
+/// Values that serde_json cannot represent, such as lone surrogates, are written as their text.
 fn with_value(
     tree: &JsonTree,
     write: impl FnOnce(WritableValue<'_>) -> Result<(), EditError>,
@@ -53,7 +53,7 @@ fn with_value(
     }
 }
 
-/// An element with changes made in it. `indent` is what its own line begins with.
+/// Applies edits to an element. `indent` is the indentation of its line.
 pub(crate) fn edited(text: &str, indent: &str, edits: &[Delta]) -> Result<String, String> {
     let inner = text.split('\n').skip(1).all(|line| line.starts_with(indent));
     let shift = inner && !indent.is_empty();
@@ -66,7 +66,7 @@ pub(crate) fn edited(text: &str, indent: &str, edits: &[Delta]) -> Result<String
     Ok(if shift { text.replace('\n', &format!("\n{indent}")) } else { text.to_owned() })
 }
 
-/// A new element in the style of a document, each of its lines after `indent`.
+/// A new element in the style of a document, with each further line indented by `indent`.
 pub(crate) fn laid_out(tree: &JsonTree, style: &JsonStyle, indent: &str) -> String {
     let style = JsonStyle { bom: false, final_newline: false, ..*style };
     let text = tree.to_text(&style);

@@ -1,4 +1,4 @@
-//! What can go wrong with a chat log.
+//! The errors of a chat log.
 
 use thiserror::Error;
 
@@ -7,14 +7,14 @@ use everturn_session::format::{SessionError, error_chain};
 use everturn_session::repair::RepairError;
 use everturn_store::StoreError;
 
-/// Why a chat log could not do what was asked.
+/// The error of an operation on a chat log.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum ChatError {
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A name that cannot be used.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] NameError),
     /// There is no such chat log.
@@ -28,24 +28,24 @@ pub enum ChatError {
     Taken {
         /// The id.
         id: String,
-        /// Where it is.
+        /// The existing path.
         path: FilePath,
     },
-    /// There is no message of that number.
+    /// There is no message with that number.
     #[error("there is no message {number}: the chat log has {last}")]
     NoNumber {
-        /// The number that was asked for.
+        /// The requested number.
         number: u64,
-        /// How many there are.
+        /// The number of messages.
         last: u64,
     },
-    /// What was given, or asked for, is not right. Nothing was changed.
+    /// The input or the request is invalid. Nothing was changed.
     #[error("{what}")]
     Input {
         /// What is wrong.
         what: String,
     },
-    /// Stored data cannot be used as they are.
+    /// Stored data cannot be used as it is.
     #[error("{file}: {reason}")]
     Damaged {
         /// The file.

@@ -1,12 +1,12 @@
-//! The journal put into the document.
+//! Folds the journal into the document.
 //!
-//! A document that fits into one commit is replaced by it, and the journal removed with it. A larger one is built below
-//! `.everturn/staging/`, and one commit puts it beside the document as `<id>.folded.json`: from then on it is the chat
-//! log, whatever else stands there. Two more commits take away what it replaces and give it its name; whoever finds
-//! them undone does them first.
+//! A document that fits into one commit is replaced by that commit, which also removes the journal. A larger one is
+//! built below `.everturn/staging/`, and one commit moves it beside the document as `<id>.folded.json`: from then on it
+//! is the chat log, whatever else exists there. Two more commits remove the files it replaces and rename it; a later
+//! writer that finds them missing makes them first.
 //!
-//! The commit that puts the new document in place first adds a line to the journal that names this document. If the
-//! journal comes back, by a crash or with a restored copy, the line says that the document has it all.
+//! The commit that puts the new document in place first appends a line to the journal that names this document. If the
+//! journal reappears, after a crash or with a restored copy, the line shows that the document contains all of it.
 
 use super::content::{DocumentBytes, DocumentDigest};
 use super::error::ChatError;
@@ -20,13 +20,13 @@ use everturn_store::{
     AppendAt, Durability, FileMode, Fingerprint, Precondition, Step, Store, StoreError, Writer,
 };
 
-/// How many bytes a document may have that is written by one commit, and how many one commit carries of a larger one.
+/// The largest document that is written by one commit, and the part of a larger one that one commit carries.
 pub(crate) const BATCH_BYTES: u64 = 8 << 20;
 
-/// How many bytes a document has at least that gets an index; smaller ones are read as quickly without.
+/// The smallest document that gets an index; smaller ones are read as quickly without.
 const INDEX_FROM: u64 = 256 << 10;
 
-/// A document that is built in pieces.
+/// Builds a document in pieces.
 struct BatchSink<'a> {
     writer: &'a dyn Writer,
     file: FilePath,
@@ -60,7 +60,7 @@ impl BatchSink<'_> {
         }
     }
 
-    /// Only whole lines are appended, so the last one gets an end.
+    /// Only whole lines are appended, so the last line gets a newline.
     fn finish(mut self) -> Result<(), ChatError> {
         if self.buffer.last().is_some_and(|byte| *byte != b'\n') {
             self.buffer.push(b'\n');
@@ -88,7 +88,7 @@ impl DocumentSink for BatchSink<'_> {
     }
 }
 
-/// The step that gives a file a content.
+/// The step that replaces the content of a file.
 pub(crate) fn replace(file: &FilePath, expect: Precondition, bytes: Vec<u8>) -> Step {
     Step::Replace { file: file.clone(), expect, bytes, mode: FileMode::Default }
 }
@@ -104,7 +104,7 @@ fn remove_if_there(
     Ok(())
 }
 
-/// The line of the journal which says that `document` has all of it.
+/// The line of the journal which states that `document` contains all of it.
 fn folded_line(log: &ChatLog, document: DocumentDigest) -> Result<Option<Step>, ChatError> {
     let file = &log.files.journal;
     if log.unplaced > 0 || log.store.stat(file)?.is_none() {
@@ -114,7 +114,7 @@ fn folded_line(log: &ChatLog, document: DocumentDigest) -> Result<Option<Step>, 
     Ok(Some(Step::Append { file: file.clone(), at: AppendAt::End, lines }))
 }
 
-/// The step that takes the journal away. One with changes that could not be applied goes to the trash.
+/// The step that removes the journal. A journal with changes that could not be applied goes to the trash.
 fn journal_end(log: &ChatLog) -> Result<Option<Step>, ChatError> {
     let journal = &log.files.journal;
     if log.store.stat(journal)?.is_none() {
@@ -126,7 +126,7 @@ fn journal_end(log: &ChatLog) -> Result<Option<Step>, ChatError> {
     }))
 }
 
-/// A name in the trash for the journal of a chat log.
+/// An unused name in the trash for the journal of a chat log.
 fn free_name(log: &ChatLog) -> Result<FilePath, ChatError> {
     let mark = log.content.digest()?;
     let mut count = 1_u64;
@@ -139,7 +139,7 @@ fn free_name(log: &ChatLog) -> Result<FilePath, ChatError> {
     }
 }
 
-/// Takes away a journal that has nothing for the document.
+/// Removes a journal that has no changes for the document.
 pub(crate) fn drop_journal(log: &ChatLog, writer: &dyn Writer) -> Result<(), ChatError> {
     if let Some(step) = journal_end(log)? {
         writer.commit(vec![step], Durability::Synced)?;
@@ -147,27 +147,27 @@ pub(crate) fn drop_journal(log: &ChatLog, writer: &dyn Writer) -> Result<(), Cha
     Ok(())
 }
 
-/// A document with its index, of which the last commit has not been made.
+/// A document with its index, ready for the last commit.
 pub(crate) enum BuiltDocument {
-    /// All of it.
+    /// The whole content.
     Whole { bytes: Vec<u8>, index: Option<Vec<u8>> },
-    /// It waits below the staging place.
+    /// A file in the staging directory.
     Staged { file: FilePath, index: Vec<u8> },
 }
 
-/// A document that one commit can carry, which must be one.
+/// A document that fits into one commit; it must be valid.
 pub(crate) fn whole(bytes: Vec<u8>, target: &ChatPaths) -> Result<BuiltDocument, ChatError> {
     let index = survey(&DocumentBytes::held(&target.document, bytes.clone()))?;
     let index = (bytes.len() as u64 >= INDEX_FROM).then(|| index.to_bytes()).transpose()?;
     Ok(BuiltDocument::Whole { bytes, index })
 }
 
-/// Whether a document of this length has an index beside it.
+/// Whether a document of this length gets an index.
 pub(crate) fn wants_index(bytes: u64) -> bool {
     bytes >= INDEX_FROM
 }
 
-/// The steps that put an index beside a document, or take away one that it no longer needs.
+/// The steps that write an index beside a document, or remove one that is no longer needed.
 fn index_steps(
     store: &dyn Store,
     files: &ChatPaths,
@@ -181,7 +181,7 @@ fn index_steps(
     Ok(())
 }
 
-/// Writes a chat log anew, for the files of `target`, without changing what anybody sees.
+/// Builds a new version of a chat log for the files of `target`, without any visible change.
 pub(crate) fn build(
     log: &ChatLog,
     plan: &RewritePlan,
@@ -210,7 +210,7 @@ pub(crate) fn build(
     Ok(BuiltDocument::Staged { file, index })
 }
 
-/// Puts a document that was written anew in the place of the one that it was made from.
+/// Replaces the document by a rewritten one.
 pub(crate) fn put_in_place(
     log: &ChatLog,
     built: BuiltDocument,
@@ -250,7 +250,7 @@ pub(crate) fn put_in_place(
     Ok(())
 }
 
-/// Gives a document its name that was folded and stands beside the one it replaces.
+/// Finishes a fold: removes the files that the folded document replaces, and renames it.
 pub(crate) fn finish(
     store: &dyn Store,
     files: &ChatPaths,
@@ -274,7 +274,7 @@ pub(crate) fn finish(
     Ok(())
 }
 
-/// Puts a new chat log in its place, which must be free.
+/// Puts a new chat log at its path, which must be free.
 pub(crate) fn put_new(
     store: &dyn Store,
     built: BuiltDocument,

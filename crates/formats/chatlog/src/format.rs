@@ -1,4 +1,4 @@
-//! Chat logs in the common view: a turn is a message, and the state is that of the tools.
+//! Chat logs in the common model: a turn is a message, and the state is that of the tools.
 
 mod editor;
 mod reader;
@@ -40,29 +40,29 @@ use everturn_store::overlay::FileChanges;
 use everturn_store::{Store, StoreError};
 use everturn_value::tree::JsonTree;
 
-/// The layout of chat logs.
+/// The format of chat logs.
 #[derive(Debug, Clone, Copy)]
 pub struct ChatFormat;
 
-/// The name that users write.
+/// The name of the format on the command line.
 const NAME: &str = "chatlog";
 
-/// How large a document may be that is read whole only to be listed.
+/// The largest document that is read whole for a list.
 const LISTED_WHOLE: u64 = 8 << 20;
 
-/// How much of a larger one is read for that.
+/// The number of bytes read of a larger one.
 const PEEK_BYTES: u64 = 256 << 10;
 
-/// The place of the chat log whose document is at `path`.
+/// The session ref of the chat log whose document is at `path`.
 pub(super) fn place(path: &FilePath) -> SessionRef {
     SessionRef { id: id_of(path).unwrap_or_default(), path: path.clone() }
 }
 
-/// How much of a document is read to see that it is a chat log: it says so at its beginning.
+/// The number of bytes read first to recognise a chat log, which declares its type at its start.
 const BEGINNING: u64 = 1 << 10;
 
-/// Whether a document below `chats/` is a session of another program, some of which have such a directory, too. One
-/// that says that it is a chat log is none, and neither is one that nobody knows, which may be damaged.
+/// Whether a document below `chats/` is a session of another program, some of which use such a directory, too. A
+/// document that declares a chat log is not, and neither is an unknown one, which may be damaged.
 fn is_external_document(store: &Arc<dyn Store>, path: &FilePath) -> bool {
     let says = |length| store.read(path, 0..length).is_ok_and(|bytes| declares_chat_log(&bytes));
     let has_journal = || {
@@ -75,11 +75,11 @@ fn is_external_document(store: &Arc<dyn Store>, path: &FilePath) -> bool {
         && !has_journal()
 }
 
-/// Collects places, and what could not be looked at.
+/// Collects session refs, and findings for what could not be read.
 struct ChatFinder<'s> {
     store: &'s Arc<dyn Store>,
     found: SessionListing,
-    /// The paths of those, because a long list is not looked through for each name.
+    /// The paths found so far, so that the list is not searched for each name.
     known: HashSet<FilePath>,
 }
 
@@ -89,7 +89,7 @@ impl ChatFinder<'_> {
         self.found.findings.push(Finding { file, line: None, offset: None, code, message });
     }
 
-    /// Looks at the files of a directory; returns the directories in it.
+    /// Examines the files of a directory; returns its subdirectories.
     fn dir(&mut self, dir: &FilePath, is_one: impl Fn(&FilePath) -> bool) -> Vec<FilePath> {
         let listing = match self.store.list(dir) {
             Ok(listing) => listing,
@@ -134,7 +134,7 @@ impl SessionFormat for ChatFormat {
     }
 
     /// Every document below `chats/` that is not of another program, journals there whose documents are gone, and
-    /// documents of the root itself that say that they are chat logs.
+    /// documents in the root itself that declare a chat log.
     fn locate(&self, store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
         let mut search =
             ChatFinder { store, found: SessionListing::default(), known: HashSet::new() };
@@ -343,7 +343,7 @@ impl SessionFormat for ChatFormat {
     }
 }
 
-/// What a large document that has no index says of itself at its beginning, so that one giant does not slow a list.
+/// The header at the start of a large document without an index, so that one huge file does not slow down a list.
 fn peek_header(store: &Arc<dyn Store>, place: &SessionRef) -> Result<Option<JsonTree>, ChatError> {
     let files = ChatPaths::of(&place.path)?;
     let Some(content) = DocumentBytes::open(store, &files.document)? else { return Ok(None) };
@@ -358,7 +358,7 @@ fn peek_header(store: &Arc<dyn Store>, place: &SessionRef) -> Result<Option<Json
     Ok(JsonTree::parse(text.trim_start_matches('\u{feff}').to_owned()).ok())
 }
 
-/// What is given for a new chat log: parts of it in its own shape, or `title` and `series` at the top.
+/// Parses the input for a new chat log: parts of it in its own form, or `title` and `series` at the top.
 fn new_log(new: &NewSession) -> NewChat {
     let text = |key: &str| new.fields.string_at(&[key]);
     let short = ["id", "sessionId", "title", "series"];

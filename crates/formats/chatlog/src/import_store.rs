@@ -1,4 +1,4 @@
-//! What came out of the database of the program that plays chat logs, put where chat logs look for it.
+//! Stores a database import in the directories of chat logs.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use everturn_json::names::{FilePath, NameError, SessionId};
 use everturn_store::{Durability, Precondition, Store};
 use everturn_value::document::JsonStyle;
 
-/// What became of one document.
+/// The outcome for one document.
 #[derive(Debug, Clone)]
 pub struct StoredDocument {
     /// Its id.
     pub id: String,
-    /// Where it is; nothing if it could not be put anywhere.
+    /// Its path; `None` if it could not be stored.
     pub path: Option<FilePath>,
-    /// Whether it was not there before.
+    /// Whether it did not exist before.
     pub new: bool,
-    /// Why it is not there, or not as it was to be.
+    /// Why it was not stored, or not as intended.
     pub note: Option<String>,
 }
 
-/// Everything that was put in its place.
+/// The outcome of a whole import.
 #[derive(Debug, Clone, Default)]
 pub struct StoredImport {
     /// Chat logs.
@@ -33,8 +33,8 @@ pub struct StoredImport {
     pub others: Vec<StoredDocument>,
 }
 
-/// Stores what came out of a database: chat logs in `chats/`, and what they name in `characters/`, `lorebooks/` and
-/// `tools/`. What is there already stays as it is.
+/// Stores an import: chat logs in `chats/`, and the documents they name in `characters/`, `lorebooks/` and `tools/`.
+/// Existing files stay as they are.
 pub fn store_import(
     store: &Arc<dyn Store>,
     found: &DatabaseImport,

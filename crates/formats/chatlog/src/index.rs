@@ -1,8 +1,11 @@
-//! Where in a document things are: made by one pass over it, kept beside it, and never trusted.
+//! The index of a document: built by one pass over it, kept beside it, and never trusted.
 //!
-//! The file has one line of JSON and then lines of two or four numbers, all of the same length, so that any of them
-//! can be read alone. It can be deleted at any time. What is found by it is looked at before it is used, so that an
-//! index that is wrong costs time and changes no answer.
+//! The file has one line of JSON and then lines of one to three numbers with a checksum, all of the same length per
+//! kind, so that any of them can be read alone. It can be deleted at any time. Whatever is found by it is verified
+//! before it is used, so a wrong index costs time and changes no result.
+//!
+//! `DocumentIndex` answers lookups, `IndexLines` collects the lines while it is built, and `ListFacts` describes one
+//! array.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -16,10 +19,10 @@ use everturn_json::checksum::checksum;
 use everturn_json::names::FilePath;
 use everturn_store::Store;
 
-/// The version of the file.
+/// The version of the file format.
 const VERSION: u32 = 1;
 
-/// How long a line of numbers is: 16 digits and a space each, 4 digits of a checksum, a newline.
+/// The length of a line of numbers: 16 digits and a space each, 4 digits of a checksum, a newline.
 const BLOCK_LINE: u64 = line_length(1);
 const ID_LINE: u64 = line_length(2);
 const SNAPSHOT_LINE: u64 = line_length(3);
@@ -28,29 +31,29 @@ const fn line_length(numbers: u64) -> u64 {
     17 * numbers + 5
 }
 
-/// One line of numbers. Which line it is, counts for its checksum, so that no line stands for another.
+/// One line of numbers. The checksum includes the position of the line, so that no line passes for another.
 fn line(at: u64, numbers: &[u64]) -> String {
     let digits: String = numbers.iter().map(|number| format!("{number:016x} ")).collect();
     let sum = checksum(&[&at.to_le_bytes(), digits.as_bytes()]) & 0xffff;
     format!("{digits}{sum:04x}\n")
 }
 
-/// The most bytes that the first line may have.
+/// The maximum length of the first line.
 const MOST_HEADER: u64 = 1 << 20;
 
-/// Where an array is, and what stands around its elements.
+/// The position of an array, and of its first and last elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ListFacts {
-    /// Its brackets.
+    /// The positions of its brackets.
     pub(crate) open: u64,
     pub(crate) close: u64,
-    /// How many elements it has.
+    /// The number of elements.
     pub(crate) count: u64,
-    /// Where the first one begins, and the last one begins and ends.
+    /// The start of the first element, and the start and the end of the last one.
     pub(crate) first: u64,
     pub(crate) last: u64,
     pub(crate) end: u64,
-    /// Where the one before the last ends.
+    /// The end of the last element but one.
     pub(crate) before: u64,
 }
 
@@ -78,12 +81,12 @@ impl ListFacts {
     }
 }
 
-/// The checksum by which ids are found.
+/// The checksum under which an id is indexed.
 pub(crate) fn id_hash(id: &str) -> u64 {
     checksum(&[id.as_bytes()])
 }
 
-/// The id of an element, and its place. Sorted by the list, then by the id.
+/// The id of an element, and its place. Sorted by list, then by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct IdRow {
     list: u8,
@@ -105,7 +108,7 @@ impl IdRow {
     }
 }
 
-/// A snapshot of a tool: after which message, and where it is.
+/// A snapshot of a tool: the message it follows, and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SnapshotPosition {
     pub(crate) message: u64,
@@ -114,19 +117,19 @@ pub(crate) struct SnapshotPosition {
     pub(crate) offset: u64,
 }
 
-/// The lines of an index that is being made.
+/// The lines of an index that is being built.
 pub(crate) struct IndexLines {
     ids: Vec<IdRow>,
     snapshots: Vec<(u64, SnapshotPosition)>,
 }
 
 impl IndexLines {
-    /// Takes ids that are sorted.
+    /// Expects sorted ids.
     pub(crate) fn new(ids: Vec<IdRow>) -> IndexLines {
         IndexLines { ids, snapshots: Vec::new() }
     }
 
-    /// The first place that an id has in a list.
+    /// The first place of an id in a list.
     pub(crate) fn first(&self, list: ListKind, hash: u64) -> Option<u64> {
         let from = IdRow { list: IdRow::kind_of(list), hash, place: 0 };
         let at = self.ids.partition_point(|row| *row < from);
@@ -142,33 +145,33 @@ impl IndexLines {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct IndexedTool {
     id: String,
-    /// How many snapshots it has.
+    /// The number of its snapshots.
     count: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct IndexHeader {
     version: u32,
-    /// The document that this is about.
+    /// The digest of the indexed document.
     bytes: u64,
     sum: String,
     messages: Option<ListFacts>,
     tool_snapshots: Option<ListFacts>,
-    /// Lists that are there and are no arrays.
+    /// Whether a list exists but is not an array.
     wrong: [bool; 2],
-    /// How many lines there are of each kind: places of messages, ids of messages, ids of snapshots.
+    /// The number of lines of each kind: offsets of messages, ids of messages, ids of snapshots.
     blocks: u64,
     message_ids: u64,
     snapshot_ids: u64,
     tools: Vec<IndexedTool>,
 }
 
-/// Where things are in one document.
+/// The positions of messages and snapshots in one document.
 #[derive(Clone)]
 pub(crate) struct DocumentIndex {
     header: IndexHeader,
     content: DocumentBytes,
-    /// Where the lines of numbers begin.
+    /// The offset of the first line of numbers.
     base: u64,
 }
 
@@ -224,7 +227,7 @@ impl DocumentIndex {
         Ok(DocumentIndex { header, content, base })
     }
 
-    /// The index that is kept beside a document, if it is about this one.
+    /// The index beside a document, if it belongs to this document.
     pub(crate) fn open(
         store: &Arc<dyn Store>,
         file: &FilePath,
@@ -258,7 +261,7 @@ impl DocumentIndex {
         Ok(fits.then_some(index))
     }
 
-    /// How many bytes the lines of numbers have.
+    /// The size of all lines of numbers in bytes.
     fn size(&self) -> u64 {
         let IndexHeader { blocks, message_ids, snapshot_ids, tools, .. } = &self.header;
         let snapshots: u64 = tools.iter().map(|tool| tool.count).sum();
@@ -288,7 +291,7 @@ impl DocumentIndex {
         self.list(list).map_or(0, |facts| facts.count)
     }
 
-    /// Whether a list is there and is no array.
+    /// Whether a list exists but is not an array.
     pub(crate) fn is_wrong(&self, list: ListKind) -> bool {
         let [messages, snapshots] = self.header.wrong;
         match list {
@@ -301,14 +304,14 @@ impl DocumentIndex {
         self.header.tools.iter().map(|tool| tool.id.as_str())
     }
 
-    /// A message at or before a place: which, and where it begins.
+    /// An indexed message at or before a place: its place, and its offset.
     pub(crate) fn block(&self, place: u64) -> Result<(u64, u64), ChatError> {
         let block = place.saturating_sub(1) / EVERY;
         let [offset] = self.numbers(self.base + block * BLOCK_LINE)?;
         Ok((block * EVERY + 1, offset))
     }
 
-    /// The places that elements with this id may have.
+    /// The candidate places of elements with this id.
     pub(crate) fn find(&self, list: ListKind, id: &str) -> Result<Vec<u64>, ChatError> {
         let hash = id_hash(id);
         let IndexHeader { blocks, message_ids, snapshot_ids, .. } = &self.header;
@@ -336,8 +339,8 @@ impl DocumentIndex {
         Ok(places)
     }
 
-    /// Rows between which an id must be. Checksums are spread evenly, so that its place is nearly known beforehand and
-    /// one read finds it among the rows around, however many there are.
+    /// The rows between which an id must be. Checksums are spread evenly, so its position can be estimated, and one
+    /// read of the rows around it finds it, however many there are.
     fn around(&self, start: u64, count: u64, hash: u64) -> Result<(u64, u64), ChatError> {
         const ROWS: u64 = 384;
         let guess = (u128::from(hash) * u128::from(count)) >> 64;
@@ -354,7 +357,7 @@ impl DocumentIndex {
         let before = rows.partition_point(|(found, _)| *found < hash) as u64;
         let after = rows.partition_point(|(found, _)| *found <= hash) as u64;
         let inside = (first == 0 || before > 0) && (last == count || after < last - first);
-        // The rows in question are looked at again, with their checksums.
+        // The rows in question are read again, with their checksums.
         Ok(if inside { (first + before.saturating_sub(1), first + before) } else { (0, count) })
     }
 
@@ -386,7 +389,7 @@ impl DocumentIndex {
         Ok((range.0..low).rev().map(row))
     }
 
-    /// The snapshots of all tools after these messages, in the order in which they stand in the document.
+    /// The snapshots of all tools after these messages, in document order.
     pub(crate) fn snapshots_between(
         &self,
         messages: RangeInclusive<u64>,

@@ -1,4 +1,4 @@
-//! The journal beside a document: one line for each thing that was changed since the document was written.
+//! The journal beside a document: one line per change since the document was written.
 //!
 //! ```text
 //! {"journal":1,"document":{"bytes":9310,"sum":"…","messages":3,"tool_snapshots":1}}
@@ -10,10 +10,13 @@
 //! {"op":"folded","document":{"bytes":9874,"sum":"…"}}
 //! ```
 //!
-//! The last line is part of the commit that folds the journal and removes it. Only a journal that came back has it.
+//! The last line is part of the commit that folds the journal and removes it. Only a journal that reappeared has it.
 //!
 //! A place counts the elements of the document and then those of the journal, from 1, and never changes while the
-//! journal is there: what is removed keeps its place. Edits are deltas, so that only what they name changes.
+//! journal exists: a removed element keeps its place. Edits are deltas, so they change only what they name.
+//!
+//! `JournalOp` is one change, `JournalBase` the first line, and `JournalOverlay` all changes in the form that readers
+//! apply.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -31,31 +34,31 @@ use everturn_store::{Store, StoreError, StoreSource};
 use everturn_value::delta::Delta;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The version that the first line tells.
+/// The version in the first line.
 const VERSION: &str = "1";
 
-/// One thing that was changed.
+/// One change.
 #[derive(Debug, Clone)]
 pub(crate) enum JournalOp {
     /// A message was added.
     Message { place: u64, value: JsonTree },
-    /// The state of a tool was noted, after a message.
+    /// The state of a tool was recorded, after a message.
     Snapshot { place: u64, message: u64, value: JsonTree },
-    /// Something in an element changed. A snapshot may belong to another message since.
+    /// An element was edited. A snapshot may have moved to another message.
     Edit { list: ListKind, place: u64, id: Option<String>, message: Option<u64>, edits: Vec<Delta> },
-    /// A message was taken away.
+    /// A message was removed.
     Remove { place: u64, id: Option<String> },
-    /// Something outside of the long lists changed.
+    /// Something outside of the long lists was edited.
     Head { edits: Vec<Delta> },
-    /// All lines above were put into this document.
+    /// All lines above were folded into this document.
     Folded { document: DocumentDigest },
 }
 
-/// The document that a journal was begun for.
+/// The document that a journal was started for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct JournalBase {
     pub(crate) mark: DocumentDigest,
-    /// How many messages and snapshots it had.
+    /// The number of its messages and snapshots.
     pub(crate) messages: u64,
     pub(crate) snapshots: u64,
 }
@@ -80,14 +83,14 @@ impl JournalBase {
     }
 }
 
-/// The document that a line names.
+/// The digest of the document that a line names.
 fn document_mark(tree: &JsonTree) -> Option<DocumentDigest> {
     let bytes = tree.text_at(&["document", "bytes"])?.parse().ok()?;
     let sum = u64::from_str_radix(&tree.string_at(&["document", "sum"])?, 16).ok()?;
     Some(DocumentDigest { bytes, sum })
 }
 
-/// The member of a line that names an element.
+/// The member of a line that holds the id of an element.
 fn id_text(id: Option<&str>) -> String {
     let id = id.and_then(|id| JsonTree::from_value(id).ok());
     id.map(|id| format!(",\"id\":{}", id.to_line())).unwrap_or_default()
@@ -99,7 +102,7 @@ fn edits_text(edits: &[Delta]) -> String {
 }
 
 impl JournalOp {
-    /// The line that stands for it. `at` is a time as text.
+    /// The line of the change. `at` is a time as text.
     pub(crate) fn line(&self, at: &str) -> String {
         let start = |op: &str| format!("{{\"op\":\"{op}\",\"at\":\"{at}\"");
         match self {
@@ -168,7 +171,7 @@ impl JournalOp {
     }
 }
 
-/// Whether a record of a journal says something.
+/// Whether a record of a journal is valid.
 pub(crate) fn says_something(tree: &JsonTree) -> bool {
     match tree.value_at(&["journal"]) {
         Some(_) => JournalBase::parse(tree).is_some(),
@@ -176,13 +179,13 @@ pub(crate) fn says_something(tree: &JsonTree) -> bool {
     }
 }
 
-/// Whether a record of a journal adds something, and so does not speak of places in the document.
+/// Whether a record of a journal adds something, and so does not refer to places in the document.
 pub(crate) fn is_addition(tree: &JsonTree) -> bool {
     let op = tree.string_at(&["op"]);
     op.is_some_and(|op| matches!(op.as_str(), "message" | "snapshot" | "head"))
 }
 
-/// A snapshot that the journal has.
+/// A snapshot in the journal.
 #[derive(Debug, Clone)]
 pub(crate) struct AddedSnapshot {
     pub(crate) tool: String,
@@ -190,33 +193,33 @@ pub(crate) struct AddedSnapshot {
     pub(crate) line: Range<u64>,
 }
 
-/// What a journal says, with the places of what is long.
+/// The changes of a journal, with the positions of long values.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct JournalOverlay {
-    /// The document that the journal is about, if it says so.
+    /// The document that the journal was started for, if recorded.
     pub(crate) base: Option<JournalBase>,
-    /// How many bytes the journal has; none if there is no journal.
+    /// The length of the journal in bytes; 0 if there is no journal.
     pub(crate) bytes: u64,
-    /// Messages by their places: where their lines are.
+    /// The lines of messages, by place.
     pub(crate) messages: BTreeMap<u64, Range<u64>>,
     pub(crate) snapshots: BTreeMap<u64, AddedSnapshot>,
     pub(crate) removed: BTreeSet<u64>,
     pub(crate) message_edits: BTreeMap<u64, Vec<Delta>>,
     pub(crate) snapshot_edits: BTreeMap<u64, Vec<Delta>>,
-    /// Snapshots that belong to another message now.
+    /// Snapshots that were moved to another message.
     pub(crate) moved: BTreeMap<u64, u64>,
     pub(crate) head: Vec<Delta>,
-    /// Ids of messages and snapshots that the journal has, by their checksums.
+    /// The ids of messages and snapshots in the journal, by checksum.
     ids: HashMap<(u8, u64), Vec<u64>>,
-    /// When the last change was made.
+    /// The time of the last change.
     pub(crate) time: Option<String>,
     pub(crate) findings: Vec<Finding>,
-    /// Checksums of the lines of messages, by their places.
+    /// Checksums of the lines of messages, by place.
     sums: HashMap<u64, u64>,
 }
 
 impl JournalOverlay {
-    /// Reads a journal; one that is not there says nothing.
+    /// Reads a journal; a missing one has no changes.
     pub(crate) fn read(
         store: &Arc<dyn Store>,
         file: &FilePath,
@@ -224,7 +227,7 @@ impl JournalOverlay {
         JournalOverlay::read_with(store, file, |op, _| Some(op))
     }
 
-    /// The same, with each change as `fit` says that it applies to the document, if it does.
+    /// Reads a journal; `fit` translates each change to the document, or drops it.
     pub(super) fn read_with(
         store: &Arc<dyn Store>,
         file: &FilePath,
@@ -279,7 +282,7 @@ impl JournalOverlay {
         }
     }
 
-    /// A message whose place another has comes after all others, unless it is the same one.
+    /// Moves a message whose place is taken to the end, unless it is a copy of the same one.
     fn placed(
         &mut self,
         file: &FilePath,
@@ -327,7 +330,7 @@ impl JournalOverlay {
         self.base = JournalBase::parse(tree);
     }
 
-    /// Counts messages whose lines were lost as taken away, so that the others keep their places.
+    /// Counts messages whose lines were lost as removed, so that the others keep their places.
     pub(crate) fn close_gaps(&mut self, count: u64) {
         let last = self.messages.keys().next_back().copied().unwrap_or(count);
         let lost = (count + 1..=last).filter(|place| !self.messages.contains_key(place));
@@ -335,7 +338,7 @@ impl JournalOverlay {
         self.removed.retain(|place| *place <= last.max(count));
     }
 
-    /// Takes note of a change that stands, or will stand, at a place of the journal.
+    /// Adds a change whose line is, or will be, at this position of the journal.
     pub(crate) fn note(&mut self, op: JournalOp, line: Range<u64>, time: Option<String>) {
         self.time = time.or(self.time.take());
         let mut known = |list: ListKind, value: &JsonTree, place: u64| {
@@ -369,7 +372,7 @@ impl JournalOverlay {
         }
     }
 
-    /// Whether nothing is changed.
+    /// Whether there are no changes.
     pub(crate) fn is_empty(&self) -> bool {
         self.messages.is_empty()
             && self.snapshots.is_empty()
@@ -379,7 +382,7 @@ impl JournalOverlay {
             && self.head.is_empty()
     }
 
-    /// The places that elements of the journal with this id may have.
+    /// The candidate places of elements of the journal with this id.
     pub(crate) fn find(&self, list: ListKind, id: &str) -> &[u64] {
         let key = (u8::from(list == ListKind::Snapshots), id_hash(id));
         self.ids.get(&key).map(Vec::as_slice).unwrap_or_default()

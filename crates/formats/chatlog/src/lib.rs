@@ -1,19 +1,31 @@
-//! Chat logs: one document of messages, tool snapshots and marks, and beside it a journal.
+//! Chat logs: one document of messages, tool snapshots and marks, with a journal beside it.
 //!
 //! ```text
 //! chats/<id>.json             the chat log
-//! chats/<id>.journal.jsonl    what was changed since the document was written
-//! chats/<id>.index            where in a long document things are; can be deleted at any time
+//! chats/<id>.journal.jsonl    the changes since the document was written
+//! chats/<id>.index            offsets into a long document; can be deleted at any time
 //! tools/<id>.json             the definition of a support tool
 //! ```
 //!
-//! A change is one commit that adds a line to the journal, so that it costs the same however long the chat log is. A
-//! fold puts the journal into the document: everything that did not change is copied byte for byte. Reading is the
-//! document with the journal over it, and says the same before a fold and after it.
+//! A change is one commit that appends a line to the journal, so its cost does not depend on the length of the chat
+//! log. A fold merges the journal into the document and copies everything unchanged byte for byte. A reader sees the
+//! document with the journal applied, which gives the same result before and after a fold.
 //!
 //! A [`ChatLog`] reads messages, a [`ChatWriter`] changes them, a [`Tool`] is changed by a narrator's [`ToolTag`]s, and
 //! [`ChatFormat`] maps all of it to the common model. The crate depends on `everturn-session`, on `everturn-prompt` for
 //! context windows, and on `everturn-external`, to leave the files of other programs alone.
+//!
+//! - `log`, `content`: reads a chat log: the bytes of its document with the journal applied.
+//! - `journal`, `fold`, `rewrite`, `edit`: the journal, and merging it into the document.
+//! - `survey`, `index`: one pass over a document, and the offsets that it found.
+//! - `writer`, `create`, `message`, `schema`: the writer, new chat logs, and the shape of every part.
+//! - `tools`, `tags`: support tools, and the tags that change them.
+//! - `branch`, `lifecycle`, `paths`: forks and rewinds, trash, file names.
+//! - `check`, `derived`: findings, and derived data after texts were replaced.
+//! - `repair`, `normalize`, `truncate`, `lost`, `rebuild`, `rebase`: repairs of damaged documents and stale journals.
+//! - `format`, `context_window`: the common model, and the messages that fit into a model's context window.
+//! - [`chatlog_import`], `import_store`: imports chat logs from a database, and stores them.
+//! - `error`: the errors of a chat log.
 
 mod branch;
 pub mod chatlog_import;

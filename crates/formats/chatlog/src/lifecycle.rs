@@ -1,4 +1,4 @@
-//! Chat logs thrown away, taken back, and gone for good.
+//! Moves chat logs to the trash, restores and purges them.
 
 use std::sync::Arc;
 
@@ -24,20 +24,20 @@ impl From<TrashError> for ChatError {
     }
 }
 
-/// Where the document of a chat log may be.
+/// The possible paths of the document of a chat log.
 fn candidate_paths(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
     Ok(vec![document(id)?, below(&FilePath::root(), &format!("{id}.json"))])
 }
 
-/// What goes to the trash with a document if the journal cannot be put into it.
+/// The files that go to the trash with a document if the journal cannot be folded.
 fn companions(document: &FilePath) -> Result<Vec<FilePath>, NameError> {
     Ok(vec![ChatPaths::of(document)?.journal])
 }
 
-/// Moves a chat log to the trash; returns the name that it has there.
+/// Moves a chat log to the trash; returns its name there.
 ///
-/// The journal is put into the document before. If there is no room for that, or if it would take more than one
-/// commit, the journal goes to the trash beside the document.
+/// The journal is folded first. If there is no room for that, or if it would take more than one commit, the journal
+/// goes to the trash beside the document.
 pub(super) fn trash(
     store: &Arc<dyn Store>,
     path: &FilePath,
@@ -79,13 +79,13 @@ fn name_of(name: &str) -> Result<TrashName, ChatError> {
     TrashName::parse(name).ok_or_else(missing)
 }
 
-/// Puts a chat log back where it belongs.
+/// Restores a chat log from the trash.
 pub(super) fn restore(store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, ChatError> {
     let back = common::restore_with(store, &name_of(name)?, candidate_paths, companions)?;
     Ok(SessionRef { id: back.name.id.to_string(), path: back.path })
 }
 
-/// Removes chat logs from the trash for good, as they were when somebody looked at them.
+/// Removes chat logs from the trash for good, if they are unchanged since they were listed.
 pub(super) fn purge(store: &Arc<dyn Store>, wanted: &[TrashedSession]) -> Result<(), ChatError> {
     let mut entries = Vec::new();
     for trashed in wanted {

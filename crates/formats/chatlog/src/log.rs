@@ -1,4 +1,6 @@
-//! A chat log as it is: its document, and over it what the journal beside it says.
+//! A chat log: its document, with the journal applied.
+//!
+//! [`ChatLog`] opens a chat log, [`MessageReader`] iterates over its messages, and [`Message`] is one of them.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
@@ -20,7 +22,7 @@ use everturn_store::{Store, StoreError};
 use everturn_value::document::{Document, ParseError};
 use everturn_value::tree::JsonTree;
 
-/// How often a chat log is read again that changes while it is being opened.
+/// How often opening is retried if the chat log changes meanwhile.
 const TRIES: u32 = 5;
 
 /// A chat log that is open for reading.
@@ -29,20 +31,20 @@ pub struct ChatLog {
     pub(crate) files: ChatPaths,
     pub(crate) content: DocumentBytes,
     index: DocumentIndex,
-    /// The index that was made anew, because the one beside the document was wrong.
+    /// The index that was rebuilt, because the one beside the document was wrong.
     rebuilt_index: OnceLock<DocumentIndex>,
-    /// Whether the index is one that was found beside the document.
+    /// Whether the index was found beside the document.
     pub(crate) indexed: bool,
-    /// The document without its long lists, with what the journal says.
+    /// The document without its long lists, with the journal applied.
     pub(crate) head: Document,
     pub(crate) overlay: JournalOverlay,
-    /// Whether a fold has been begun that is to be finished.
+    /// Whether an unfinished fold has to be finished.
     pub(crate) half_folded: bool,
-    /// Whether the journal was begun for another document. Its places are not those of the overlay.
+    /// Whether the journal was started for another document. Its places differ from those of the overlay.
     pub(crate) refitted: bool,
-    /// How many changes of the journal could not be applied to the document.
+    /// The number of changes in the journal that could not be applied to the document.
     pub(crate) unplaced: u64,
-    /// Set if the document is empty or gone, and a stand-in is in its place.
+    /// Set if the document is empty or gone and replaced by a stand-in.
     pub(crate) lost: Option<LostDocument>,
     findings: Vec<Finding>,
 }
@@ -72,7 +74,7 @@ impl ChatLog {
         let mut tries = 1;
         loop {
             match ChatLog::load(store, path) {
-                // Its writer has folded it meanwhile.
+                // Its writer has folded it in the meantime.
                 Err(ChatError::Store(StoreError::Changed { .. })) if tries < TRIES => tries += 1,
                 other => return other,
             }
@@ -112,7 +114,7 @@ impl ChatLog {
                 true => None,
                 false => DocumentIndex::open(store, &files.index, mark)?,
             };
-            // An index that is wrong although it fits is as good as none.
+            // An index that is wrong although its digest matches is ignored.
             let found = found.and_then(|index| Some((head(&content, &index).ok()?, index)));
             let indexed = found.is_some();
             let (head, index) = match found {
@@ -144,7 +146,7 @@ impl ChatLog {
         }
     }
 
-    /// Takes note of what the journal says.
+    /// Applies the journal.
     fn apply_journal(&mut self) -> Result<(), ChatError> {
         let now = self.base()?;
         if self.overlay.bytes > 0 && self.overlay.base != Some(now) {
@@ -174,19 +176,19 @@ impl ChatLog {
         Ok(())
     }
 
-    /// What was noticed when it was opened.
+    /// The findings of the open.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// The document.
+    /// The path of the document.
     #[must_use]
     pub fn path(&self) -> &FilePath {
         &self.files.document
     }
 
-    /// The id by which it is known: that of its file.
+    /// The id of the chat log: the name of its file.
     #[must_use]
     pub fn id(&self) -> String {
         id_of(&self.files.document).unwrap_or_default()
@@ -200,14 +202,14 @@ impl ChatLog {
         JsonTree::from_trusted(text.into(), 0..end)
     }
 
-    /// When it was last changed, as it says itself.
+    /// The time of the last change, as recorded in the chat log.
     #[must_use]
     pub fn modified(&self) -> Option<Timestamp> {
         let said = self.head().string_at(&["metadata", "modified"]);
         self.overlay.time.clone().or(said)?.parse().ok()
     }
 
-    /// Does something with the index; if the one beside the document is wrong, with one that is made anew.
+    /// Runs `work` with the index; if the one beside the document is wrong, with a rebuilt one.
     pub(crate) fn by_index<T>(
         &self,
         work: impl Fn(&DocumentIndex) -> Result<T, ChatError>,
@@ -224,7 +226,7 @@ impl ChatLog {
         }
     }
 
-    /// Where a list is in the document.
+    /// The position of a list in the document.
     pub(crate) fn facts(&self, list: ListKind) -> Option<ListFacts> {
         self.rebuilt_index.get().unwrap_or(&self.index).list(list).copied()
     }
@@ -237,17 +239,17 @@ impl ChatLog {
         self.index.count(list)
     }
 
-    /// The index as it would be kept beside the document.
+    /// The index in its file format.
     pub(crate) fn index_bytes(&self) -> Result<Vec<u8>, ChatError> {
         self.rebuilt_index.get().unwrap_or(&self.index).to_bytes()
     }
 
-    /// What the journal's first line says of the document.
+    /// The base that the journal's first line records for this document.
     pub(crate) fn base(&self) -> Result<JournalBase, ChatError> {
         base_of(&self.content, &self.index)
     }
 
-    /// How many messages there are.
+    /// The number of messages.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.last_place().saturating_sub(self.overlay.removed.len() as u64)
@@ -259,7 +261,7 @@ impl ChatLog {
         self.len() == 0
     }
 
-    /// The last place that a message has, or had.
+    /// The last place of a message, including removed ones.
     pub(crate) fn last_place(&self) -> u64 {
         let added = self.overlay.messages.keys().next_back().copied();
         added.unwrap_or(0).max(self.stored_count(ListKind::Messages))
@@ -270,7 +272,7 @@ impl ChatLog {
         added.unwrap_or(0).max(self.stored_count(ListKind::Snapshots))
     }
 
-    /// The place of a message by its number; number 0 stands before all of them.
+    /// The place of a message by its number; number 0 is before all of them.
     pub(crate) fn place_of(&self, number: u64) -> Result<u64, ChatError> {
         if number > self.len() {
             return Err(ChatError::NoNumber { number, last: self.len() });
@@ -288,7 +290,7 @@ impl ChatLog {
         !self.overlay.removed.contains(&place)
     }
 
-    /// One message by its number.
+    /// The message with this number.
     pub fn message(&self, number: u64) -> Result<Message, ChatError> {
         let missing = ChatError::NoNumber { number, last: self.len() };
         if number == 0 {
@@ -297,7 +299,7 @@ impl ChatLog {
         self.messages(number..=number)?.next().ok_or(missing)?
     }
 
-    /// The messages of a range of numbers, in order, while they are read.
+    /// Reads the messages of a range of numbers, in order.
     pub fn messages(&self, numbers: RangeInclusive<u64>) -> Result<MessageReader<'_>, ChatError> {
         let first = (*numbers.start()).max(1);
         let last = (*numbers.end()).min(self.len());
@@ -321,7 +323,7 @@ impl ChatLog {
         Ok(None)
     }
 
-    /// The number that a user means: a number, or the id of a message.
+    /// Resolves a number, or the id of a message, to a number.
     pub fn resolve(&self, name: &str) -> Result<u64, ChatError> {
         if let Some(number) = self.find(name)? {
             return Ok(number);
@@ -333,14 +335,14 @@ impl ChatLog {
         }
     }
 
-    /// The places where elements with this id may be.
+    /// The candidate places of elements with this id.
     pub(crate) fn places_of(&self, list: ListKind, id: &str) -> Result<Vec<u64>, ChatError> {
         let mut places = self.by_index(|index| index.find(list, id))?;
         places.extend(self.overlay.find(list, id));
         Ok(places)
     }
 
-    /// A text of the journal.
+    /// The value in a line of the journal.
     pub(crate) fn journal_value(&self, line: &std::ops::Range<u64>) -> Result<JsonTree, ChatError> {
         let file = &self.files.journal;
         let bytes = self.store.read(file, line.clone())?;
@@ -350,7 +352,7 @@ impl ChatLog {
         tree.value_at(&["value"]).ok_or_else(missing)
     }
 
-    /// An element with what the journal says about it.
+    /// An element with the edits of the journal applied.
     pub(crate) fn with_edits(
         &self,
         list: ListKind,
@@ -370,7 +372,7 @@ impl ChatLog {
         Ok(JsonTree::from_trusted(text.into(), 0..end))
     }
 
-    /// The snapshot at a place whose offset in the document is known.
+    /// The snapshot at a known offset in the document.
     pub(crate) fn snapshot_at(&self, known: &SnapshotPosition) -> Result<JsonTree, ChatError> {
         let Some(facts) = self.facts(ListKind::Snapshots) else {
             return Err(ChatError::damaged(&self.files.document, "it has no tool snapshots"));
@@ -383,7 +385,7 @@ impl ChatLog {
     }
 }
 
-/// Messages, one after the other.
+/// Reads messages in order.
 pub struct MessageReader<'l> {
     log: &'l ChatLog,
     place: u64,
@@ -470,7 +472,7 @@ fn base_of(content: &DocumentBytes, index: &DocumentIndex) -> Result<JournalBase
     Ok(JournalBase { mark, messages, snapshots })
 }
 
-/// The document without what is in its long lists.
+/// The document without the contents of its long lists.
 fn head(content: &DocumentBytes, index: &DocumentIndex) -> Result<Document, ChatError> {
     let mut lists: Vec<&ListFacts> =
         ListKind::ALL.iter().filter_map(|list| index.list(*list)).collect();

@@ -1,9 +1,9 @@
-//! A document that is empty or gone while its journal is there.
+//! A document that is empty or gone while its journal exists.
 //!
-//! A program that truncates a document and writes it again leaves nothing of it if the power goes before its bytes
-//! are on the disk. What was acknowledged since the document was last written is in the journal. It is read over a
-//! stand-in without messages, and changes go on in the journal: the document may come back, so nothing is folded
-//! until a repair is asked for.
+//! A program that truncates a document and writes it again leaves nothing of it if the power fails before its bytes are
+//! on the disk. The changes acknowledged since the document was last written are in the journal. They are read over a
+//! stand-in without messages, and further changes go to the journal: the document may be recovered, so nothing is
+//! folded until a repair is requested.
 
 use super::content::DocumentBytes;
 use super::error::ChatError;
@@ -13,25 +13,25 @@ use super::rebuild::rebuild_document;
 use super::survey::ListKind;
 use everturn_json::finding::{Finding, FindingCode};
 
-/// How many bytes are looked at first; a document that has a content shows it there.
+/// The number of bytes read first; they show whether a document has content.
 const PEEK: u64 = 64;
 
-/// How many bytes are looked at afterwards at a time.
+/// The number of bytes read at a time afterwards.
 const CHUNK: u64 = 256 << 10;
 
 /// What is known of a document that is empty or gone.
 #[derive(Debug, Clone)]
 pub(crate) struct LostDocument {
-    /// Its length; none if there is no file.
+    /// Its length; `None` if there is no file.
     len: Option<u64>,
-    /// The document that the journal was begun for.
+    /// The document that the journal was started for.
     base: Option<JournalBase>,
-    /// Whether the journal counts its own elements without gaps, so that more can be added to it.
+    /// Whether the places in the journal have no gaps, so that more can be appended to it.
     is_dense: bool,
 }
 
 impl LostDocument {
-    /// Whether the document is lost and the journal says something all the same.
+    /// Returns the lost document if the document is lost and the journal has changes.
     pub(super) fn examine(
         content: Option<&DocumentBytes>,
         journal: &JournalOverlay,
@@ -49,12 +49,12 @@ impl LostDocument {
         Ok(Some(LostDocument { len, base: journal.base, is_dense }))
     }
 
-    /// A document without messages, over which the journal is read.
+    /// A document without messages, to which the journal is applied.
     pub(super) fn stand_in(files: &ChatPaths) -> DocumentBytes {
         DocumentBytes::held(&files.document, rebuild_document(b"").bytes)
     }
 
-    /// What is said about it.
+    /// The finding for the lost document.
     pub(super) fn finding(&self, files: &ChatPaths) -> Finding {
         let (code, what) = match self.len {
             None => (FindingCode::MissingFile, "the document is not there".to_owned()),
@@ -73,12 +73,12 @@ impl LostDocument {
         Finding { file: files.document.clone(), line: None, offset: None, code, message }
     }
 
-    /// Why the chat log cannot be changed in the way that is asked for.
+    /// The error for changes that need the document.
     pub(super) fn refusal(&self, files: &ChatPaths) -> ChatError {
         ChatError::damaged(&files.document, self.finding(files).message)
     }
 
-    /// A change as the journal tells it, which counts from the document that is lost.
+    /// Translates the places of a change to those of the journal, which count from the lost document.
     pub(super) fn counted(&self, op: JournalOp) -> Option<JournalOp> {
         let JournalBase { messages, snapshots, .. } = self.base.filter(|_| self.is_dense)?;
         let message_place = |place: u64| if place == 0 { 0 } else { place + messages };
@@ -103,13 +103,13 @@ impl LostDocument {
         })
     }
 
-    /// How many messages the document had.
+    /// The number of messages that the document had.
     pub(super) fn messages(&self) -> u64 {
         self.base.map_or(0, |base| base.messages)
     }
 }
 
-/// Whether a content is nothing but what a power cut leaves of a file: NUL, or no bytes at all.
+/// Whether a content is only what a power cut leaves of a file: NUL bytes, or nothing at all.
 fn is_blank(content: &DocumentBytes) -> Result<bool, ChatError> {
     let (mut at, mut size) = (0, PEEK);
     while at < content.len() {

@@ -1,4 +1,4 @@
-//! Messages: what is given becomes one, and one becomes another.
+//! Messages: their text and kind, new ones from input, and changes to them.
 
 use jiff::Timestamp;
 
@@ -11,8 +11,7 @@ use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::{JsonTree, ValueKind};
 
 impl Message {
-    /// What kind of entry it is in the common view. A message that was made of an entry of another layout says
-    /// so itself.
+    /// The kind of its entry in the common model. A message converted from an entry of another format records its kind.
     #[must_use]
     pub fn kind(&self) -> model::EntryKind {
         if let Some(kind) = self.tree.string_at(&["metadata", "entry", "kind"]) {
@@ -25,7 +24,7 @@ impl Message {
         }
     }
 
-    /// When it was sent, unless it was made of something of which nobody knew.
+    /// The time of the message, unless it was converted from an entry without one.
     #[must_use]
     pub fn time(&self) -> Option<Timestamp> {
         let timed = self.tree.value_at(&["metadata", "entry", "timed"]);
@@ -34,7 +33,7 @@ impl Message {
         text.and_then(|text| time(&text))
     }
 
-    /// Who speaks.
+    /// The speaker.
     #[must_use]
     pub fn speaker(&self) -> String {
         let sender = |key: &str| self.tree.string_at(&["sender", key]);
@@ -42,13 +41,13 @@ impl Message {
         sender("name").or_else(|| sender("id")).or_else(by_type).unwrap_or_default()
     }
 
-    /// What there is to read.
+    /// The readable text.
     #[must_use]
     pub fn text(&self) -> String {
         text_of(&self.tree)
     }
 
-    /// What there is to read, as HTML that is safe to show: what is stored, or else made from the text.
+    /// The text as HTML that is safe to show: the stored HTML, sanitized, or else made from the text.
     #[must_use]
     pub fn formatted_text(&self) -> String {
         match self.tree.string_at(&["content", "formatted_text"]) {
@@ -58,11 +57,11 @@ impl Message {
     }
 }
 
-/// The text of a message: that of its content, which may be a text itself.
+/// The text of a message: that of its content, which may be a plain string.
 pub(crate) fn text_of(tree: &JsonTree) -> String {
     let string = |path: &[&str]| {
         let raw = tree.value_at(path).filter(|value| value.kind() == ValueKind::String)?.to_line();
-        // Half of a character is shown as what stands for one that is not there.
+        // A lone surrogate is shown as the replacement character.
         Some(String::from_utf8_lossy(&everturn_json::json::unescape(raw.as_bytes())).into_owned())
     };
     string(&["content", "text"]).or_else(|| string(&["content"])).unwrap_or_default()
@@ -80,7 +79,7 @@ fn parsed(text: &str) -> JsonTree {
     JsonTree::parse(text).unwrap_or_else(|_| JsonTree::null())
 }
 
-/// Who sends a message that does not say so.
+/// The default sender of a message.
 fn sender(kind: &str, name: Option<&str>, protagonist: Option<&str>) -> JsonTree {
     let (id, usual) = match kind {
         "system" => ("system", "System"),
@@ -98,7 +97,7 @@ fn sender(kind: &str, name: Option<&str>, protagonist: Option<&str>) -> JsonTree
     object(&[("id", text(&id)), ("name", text(name))])
 }
 
-/// What is given for a new message: all of it, or the short form `{"type", "name", "text"}`.
+/// The input for a new message: all of it, or the short form `{"type", "name", "text"}`.
 pub(crate) struct MessageInput<'g> {
     pub(crate) tree: &'g JsonTree,
     pub(crate) id: &'g str,
@@ -108,7 +107,7 @@ pub(crate) struct MessageInput<'g> {
 }
 
 impl MessageInput<'_> {
-    /// The message; fields that are not known are kept, after the others.
+    /// The message; unknown fields are kept, after the others.
     pub(crate) fn message(&self) -> Result<JsonTree, ChatError> {
         let tree = self.tree;
         if tree.kind() != ValueKind::Object {
@@ -153,7 +152,7 @@ impl MessageInput<'_> {
     }
 }
 
-/// The metadata of a new message, with what every message says of itself.
+/// The metadata of a new message, with the defaults.
 fn metadata(given: Option<JsonTree>) -> JsonTree {
     let usual = [
         ("is_edited", "false"),
@@ -180,7 +179,7 @@ fn set(path: &[&str], value: JsonTree) -> Delta {
     Delta::set(DeltaPath::array(path.iter().copied()), value)
 }
 
-/// Adds to a list of the metadata, which is made if need be.
+/// Appends to a list of the metadata, which is created if necessary.
 fn append_history(message: &JsonTree, list: &str, entry: JsonTree) -> Result<Delta, ChatError> {
     let metadata = message.value_at(&["metadata"]).map(|metadata| metadata.kind());
     if metadata.is_some_and(|kind| kind != ValueKind::Object) {
@@ -196,7 +195,7 @@ fn append_history(message: &JsonTree, list: &str, entry: JsonTree) -> Result<Del
     }
 }
 
-/// The content of a message with another text; what was made from the old text goes.
+/// Replaces the text of a message; data derived from the old text is removed.
 fn with_text(message: &JsonTree, words: &str) -> Vec<Delta> {
     let is_object =
         message.value_at(&["content"]).is_some_and(|content| content.kind() == ValueKind::Object);
@@ -217,7 +216,7 @@ fn past(message: &JsonTree, now: &str, tools: Option<JsonTree>) -> JsonTree {
     object(&members)
 }
 
-/// What changes when a message gets another text, the old one being kept.
+/// The edits that replace the text of a message and keep the old one.
 pub(crate) fn edit(message: &JsonTree, words: &str, now: &str) -> Result<Vec<Delta>, ChatError> {
     let mut edits = vec![
         append_history(message, "edit_history", past(message, now, None))?,
@@ -227,7 +226,7 @@ pub(crate) fn edit(message: &JsonTree, words: &str, now: &str) -> Result<Vec<Del
     Ok(edits)
 }
 
-/// What changes when a message is told anew. `tools` are the states that go with what was told before.
+/// The edits that regenerate a message. `tools` are the tool states that go with the former version.
 pub(crate) fn regenerate(
     message: &JsonTree,
     words: &str,
@@ -242,14 +241,14 @@ pub(crate) fn regenerate(
     Ok(edits)
 }
 
-/// A telling that was chosen among those of the past.
+/// An earlier version that was chosen.
 pub(crate) struct VersionChoice {
     pub(crate) edits: Vec<Delta>,
-    /// The states of the tools that go with it, if they were noted.
+    /// The tool states that go with it, if they were recorded.
     pub(crate) tools: Option<JsonTree>,
 }
 
-/// What changes when an earlier telling is taken back; the present one takes its place among the earlier ones.
+/// The edits that switch to an earlier version; the current one takes its place in the history.
 pub(crate) fn choose_version(
     message: &JsonTree,
     which: u64,
@@ -266,7 +265,7 @@ pub(crate) fn choose_version(
     };
     let at = which.checked_sub(1).filter(|at| *at < count).ok_or_else(missing)?.to_string();
     let chosen = history.and_then(|list| list.value_at(&[&at])).ok_or_else(missing)?;
-    // A list may also hold the bare texts, or contents without a time.
+    // A list may also hold plain texts, or contents without a time.
     let content = match chosen.kind() {
         ValueKind::String => object(&[("text", chosen.clone())]),
         _ => match chosen.value_at(&["content"]) {

@@ -1,8 +1,9 @@
-//! A document of which every part is what it must be: what is missing is made up from what is known, what makes no
-//! sense is left out, and ids are there once.
+//! Normalizes a document so that every part is valid: missing values are derived from what is known, invalid ones are
+//! left out, and ids become unique.
 //!
-//! Messages with the same id and the same content are one. If their contents differ, both stay, and the later one gets
-//! an id of its own. A message of unknown kind is the narrator's, and one without a time has that of the one before it.
+//! Messages with the same id and the same content are merged. If their contents differ, both stay, and the later one
+//! gets an id of its own. A message of unknown kind becomes the narrator's, and a message without a time gets that of
+//! the one before it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,21 +15,21 @@ use everturn_json::json;
 use everturn_value::document::{Document, JsonStyle, PathSegment};
 use everturn_value::tree::{JsonTree, ValueKind, canonical_text};
 
-/// Who is taken to have said what nobody else is known to have said.
+/// The default kind of a message.
 const NARRATOR: &str = "narrator";
 
-/// A document that was set right, and what that took.
+/// A normalized document, and the changes made.
 pub(crate) struct NormalizedDocument {
     pub(crate) bytes: Vec<u8>,
     pub(crate) what: Vec<String>,
 }
 
-/// What is kept of marks and the context window.
+/// Which references of marks and the context window are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReferencePolicy {
-    /// All: only somebody who knows what was meant can mend them.
+    /// All: they cannot be repaired automatically.
     Stay,
-    /// Those to what is there, because the rest is known to be lost.
+    /// Those to existing messages, because the others are known to be lost.
     Known,
 }
 
@@ -51,7 +52,7 @@ struct Normalizer<'a> {
     messages: HashMap<String, String>,
 }
 
-/// Sets a document right that is JSON. `id` is what its file is called.
+/// Normalizes a document that is valid JSON. `id` is derived from the name of its file.
 pub(crate) fn normalize_document(
     bytes: &[u8],
     id: &str,
@@ -101,7 +102,7 @@ impl Normalizer<'_> {
         self.what.push(what.into());
     }
 
-    /// The value without keys that come twice; of those, the last one counts.
+    /// The value without repeated keys; the last one counts.
     fn without_repeated_keys(&mut self, named: &str, tree: JsonTree) -> JsonTree {
         let line = tree.to_line();
         if json::duplicate_keys(line.as_bytes(), 0).is_ok_and(|keys| keys.is_empty()) {
@@ -113,7 +114,7 @@ impl Normalizer<'_> {
         value
     }
 
-    /// A value by its table; what is wrong with it is noted.
+    /// Normalizes a value by its table; problems are noted.
     fn normalize_value(
         &mut self,
         named: &str,
@@ -166,7 +167,7 @@ impl Normalizer<'_> {
         let mut kept = Vec::new();
         for (tree, number) in elements.into_iter().zip(1_u64..) {
             let tree = self.without_repeated_keys(&format!("message {number}"), tree);
-            // What is left of a message may be its content alone.
+            // Of a message, only its content may be left.
             let tree = match tree.string_at(&["text"]) {
                 Some(_)
                     if tree.value_at(&["content"]).is_none()
@@ -198,7 +199,7 @@ impl Normalizer<'_> {
         kept
     }
 
-    /// The message with an id that no other has; nothing, if it is there already.
+    /// The message with a unique id; `None` if it is a copy of an earlier one.
     fn with_unique_id(&mut self, number: u64, tree: JsonTree) -> Option<JsonTree> {
         let id = tree.string_at(&["id"]).unwrap_or_default();
         let content = canonical_text(&tree);
@@ -255,7 +256,7 @@ impl Normalizer<'_> {
         kept
     }
 
-    /// Leaves marks of messages out that are lost, and forgets them in the context window.
+    /// Removes the marks of lost messages, and removes these from the context window.
     fn known_marks(&mut self, members: &mut [(String, JsonTree)]) {
         for (key, value) in members.iter_mut() {
             match key.as_str() {

@@ -1,18 +1,18 @@
-//! Where a chat log and the files beside it are.
+//! The paths of a chat log and the files beside it.
 
 use everturn_json::names::{FilePath, Name, NameError, SessionId};
 use everturn_store::{staging_dir, trash_dir};
 
-/// Where chat logs are that Everturn makes.
+/// The directory of chat logs that Everturn creates.
 const CHATS: &str = "chats";
 
-/// Where the definitions of support tools are that chat logs share.
+/// The directory of support tool definitions, which chat logs share.
 const TOOLS: &str = "tools";
 
-/// How the name of a document ends.
+/// The ending of a document's name.
 const DOCUMENT: &str = ".json";
 
-/// How the name of a document ends that a fold has finished and not yet put in its place.
+/// The ending of a folded document's name before it replaces the document.
 const FOLDED: &str = ".folded.json";
 
 /// The directory of chat logs.
@@ -20,23 +20,23 @@ pub(crate) fn chats_dir() -> FilePath {
     below(&FilePath::root(), CHATS)
 }
 
-/// The document of a chat log that Everturn makes.
+/// The document of a chat log that Everturn creates.
 pub(crate) fn document(id: &SessionId) -> Result<FilePath, NameError> {
     Ok(chats_dir().join(&Name::parse(&format!("{id}{DOCUMENT}"))?))
 }
 
-/// Where the definition of a support tool is.
+/// The path of a support tool's definition.
 pub(crate) fn tool_file(id: &str) -> Result<FilePath, NameError> {
     let name = SessionId::parse(id)?;
     Ok(below(&FilePath::root(), TOOLS).join(&Name::parse(&format!("{name}{DOCUMENT}"))?))
 }
 
-/// The path of a name that is known to be good.
+/// The path of a name that is known to be valid.
 pub(crate) fn below(dir: &FilePath, name: &str) -> FilePath {
     Name::parse(name).map_or_else(|_| dir.clone(), |name| dir.join(&name))
 }
 
-/// The id that the name of a document tells, if it can be one.
+/// The id in the name of a document, if it is valid.
 pub(crate) fn id_of(document: &FilePath) -> Option<String> {
     let name = document.name()?;
     let name = name.as_str();
@@ -44,7 +44,7 @@ pub(crate) fn id_of(document: &FilePath) -> Option<String> {
     (!stem.is_empty()).then(|| stem.to_owned())
 }
 
-/// The document that a name stands for, also that of one that was folded and not put in its place.
+/// The document that a name stands for, also if it is that of a folded document not yet renamed.
 pub(crate) fn document_named(path: &FilePath) -> Option<FilePath> {
     let (id, dir) = (id_of(path)?, path.parent()?);
     Some(dir.join(&Name::parse(&format!("{id}{DOCUMENT}")).ok()?))
@@ -53,22 +53,22 @@ pub(crate) fn document_named(path: &FilePath) -> Option<FilePath> {
 /// The files of one chat log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChatPaths {
-    /// The chat log itself.
+    /// The document itself.
     pub(crate) document: FilePath,
-    /// What was changed since it was written.
+    /// The changes since it was written.
     pub(crate) journal: FilePath,
-    /// Where in it things are; can be deleted at any time.
+    /// The index; can be deleted at any time.
     pub(crate) index: FilePath,
-    /// A document that is too large for one commit, before it takes the place of the other.
+    /// A document that is too large for one commit, before it replaces the other.
     pub(crate) folded: FilePath,
-    /// Where such a document is built.
+    /// The directory in which such a document is built.
     pub(crate) staging: FilePath,
-    /// Where messages are that were thrown away.
+    /// The directory of deleted messages.
     pub(crate) trash: FilePath,
 }
 
 impl ChatPaths {
-    /// The files that go with a document.
+    /// The files of a document.
     pub(crate) fn of(document: &FilePath) -> Result<ChatPaths, NameError> {
         let dir = document.parent().unwrap_or_else(FilePath::root);
         let stem = id_of(document).ok_or(NameError::Empty)?;
@@ -84,13 +84,13 @@ impl ChatPaths {
         })
     }
 
-    /// All that a chat log is read from.
+    /// All files that a chat log is read from.
     pub(crate) fn to_read(&self) -> Vec<FilePath> {
         let ChatPaths { document, journal, index, folded, .. } = self.clone();
         vec![document, journal, index, folded]
     }
 
-    /// All that a writer locks.
+    /// All paths that a writer locks.
     pub(crate) fn scopes(&self) -> Vec<FilePath> {
         let ChatPaths { document, journal, index, folded, staging, trash } = self.clone();
         vec![document, journal, index, folded, staging, trash]

@@ -1,9 +1,9 @@
-//! A journal beside a document that it was not begun for.
+//! Rebases a journal onto a document that it was not started for.
 //!
-//! After a crash, a restored copy, or a save by another program, a journal can stand beside the document into which it
-//! was folded, or beside a changed one. [`refit`] compares the elements of the document with the additions of the
-//! journal (`Evidence`), decides which lines are in the document already, and translates the places of the others
-//! (`Fit`). `docs/chatlog.md` says why it decides as it does.
+//! After a crash, a restored copy, or a save by another program, a journal can be beside the document into which it was
+//! folded, or beside a changed one. [`rebase_journal`] compares the elements of the document with the additions of the
+//! journal (`FoldEvidence`), decides which lines the document already contains, and translates the places of the others
+//! (`JournalRebase`). `docs/chatlog.md` explains these decisions.
 
 mod fold_evidence;
 mod outstanding;
@@ -23,17 +23,17 @@ use everturn_value::tree::JsonTree;
 use fold_evidence::{FoldEvidence, StoredList};
 use outstanding::outstanding;
 
-/// An element of a list, by its place in the journal's own counting.
+/// An element of a list, by its place as the journal counts.
 type ElementRef = (ListKind, u64);
 
-/// What a journal says about a document that it was not begun for.
+/// A journal translated to a document that it was not started for.
 pub(super) struct RebasedJournal {
     pub(super) overlay: JournalOverlay,
-    /// How many lines of the journal fit nowhere.
+    /// The number of lines that could not be applied.
     pub(super) unplaced: u64,
 }
 
-/// Finds out which lines of the journal are in the document already, and fits the others to it.
+/// Finds the lines of the journal that the document already contains, and translates the others to it.
 pub(super) fn rebase_journal(log: &ChatLog, now: JournalBase) -> Result<RebasedJournal, ChatError> {
     let dependencies = FoldEvidence::collect(log, now)?;
     let mut fit = JournalRebase::new(dependencies, now);
@@ -64,7 +64,7 @@ pub(super) fn rebase_journal(log: &ChatLog, now: JournalBase) -> Result<RebasedJ
     Ok(RebasedJournal { overlay, unplaced })
 }
 
-/// What becomes of the lines.
+/// The number of lines by outcome.
 #[derive(Default)]
 struct RebaseCounts {
     already: u64,
@@ -72,30 +72,30 @@ struct RebaseCounts {
     unplaced: u64,
 }
 
-/// What a line speaks of.
+/// The element that a line refers to.
 enum LineTarget {
     /// An element of the document.
     Stored(u64),
-    /// An element that the document lacks, and that comes after all others.
+    /// An element that the document lacks, and that is added after all others.
     Added(u64),
     Missing,
 }
 
-/// Translates the lines of a journal, one after the other.
+/// Translates the lines of a journal, in order.
 struct JournalRebase {
     dependencies: FoldEvidence,
     now: JournalBase,
     /// Lines before this offset were folded into the document.
     folded_to: u64,
-    /// Where additions that the document lacks get their places.
+    /// The new places of additions that the document lacks.
     added: HashMap<ElementRef, u64>,
     next_message: u64,
     next_snapshot: u64,
-    /// How many lines edit an element of the document, and how many the head.
+    /// The number of lines that edit each element of the document, and the number that edit the head.
     edits: HashMap<ElementRef, u64>,
     head_lines: u64,
     tally: RebaseCounts,
-    /// Lines that fit nowhere: their number, their offset, and why.
+    /// Lines that could not be applied: their number, their offset, and the reason.
     findings: Vec<(Option<u64>, Option<u64>, String)>,
 }
 
@@ -115,7 +115,7 @@ impl JournalRebase {
         }
     }
 
-    /// The change as it applies to the document, if it does.
+    /// The change translated to the document, if it applies.
     fn op(&mut self, op: JournalOp, record: &JsonlRecord) -> Option<JournalOp> {
         let folded = record.offset < self.folded_to;
         match op {
@@ -153,7 +153,7 @@ impl JournalRebase {
                 let place = match self.target(ListKind::Messages, place, id.as_deref()) {
                     LineTarget::Added(place) => place,
                     LineTarget::Stored(place) if !folded => place,
-                    // What is to be removed and is not there needs nothing.
+                    // Removing a missing element needs no change.
                     LineTarget::Stored(_) | LineTarget::Missing => return self.is_there(),
                 };
                 self.tally.applied += 1;
@@ -202,7 +202,7 @@ impl JournalRebase {
         let known = self.dependencies.list(list);
         let stored = match id {
             Some(id) => known.place_of(id, place),
-            // Lines of earlier versions, and elements without ids, are known by their places alone.
+            // Lines of earlier versions, and elements without ids, are identified by their places only.
             None => Some(place).filter(|place| *place <= known.len()),
         };
         stored.map_or(LineTarget::Missing, LineTarget::Stored)
@@ -219,7 +219,7 @@ impl JournalRebase {
         }
     }
 
-    /// Leaves out edits whose effect is there already, and those that cannot be made.
+    /// Removes edits that already have their effect, and those that cannot be applied.
     fn prune(&mut self, log: &ChatLog, overlay: &mut JournalOverlay) -> Result<(), ChatError> {
         let mut groups = Vec::new();
         for list in ListKind::ALL {
@@ -230,7 +230,7 @@ impl JournalRebase {
             self.compare(log, list, edits, &mut groups)?;
         }
         let head = outstanding(&log.head(), &overlay.head);
-        // No element tells whether the fold has happened that the last line speaks of, but edits in their place do.
+        // No element shows whether the fold named in the last line has happened, but edits already in effect do.
         let in_effect = (head.is_empty() && !overlay.head.is_empty())
             || groups.iter().any(|group| group.left.is_empty());
         let folded = self.dependencies.may_be_folded && in_effect;
@@ -266,7 +266,7 @@ impl JournalRebase {
         Ok(())
     }
 
-    /// Finds out what is left to be done to each element of the document that is edited.
+    /// Computes the outstanding edits of each edited element of the document.
     fn compare(
         &self,
         log: &ChatLog,
@@ -291,16 +291,16 @@ impl JournalRebase {
     }
 }
 
-/// What is left of the edits of an element of the document.
+/// The outstanding edits of an element of the document.
 struct ElementEdits {
     list: ListKind,
     place: u64,
     left: Vec<Delta>,
-    /// Why that cannot be applied.
+    /// Why they cannot be applied.
     failed: Option<String>,
 }
 
-/// The message to which edits of a snapshot give it.
+/// The message that edits of a snapshot move it to.
 fn owner(edits: &[Delta]) -> Option<String> {
     let is_owner = |edit: &&Delta| edit.path.segments().iter().map(|key| &**key).eq(["message_id"]);
     edits.iter().rev().find(is_owner)?.value.as_ref()?.string_at::<&str>(&[])
@@ -314,7 +314,7 @@ impl FoldEvidence {
         }
     }
 
-    /// How many elements a list had when the journal was begun.
+    /// The number of elements that a list had when the journal was started.
     fn was(&self, list: ListKind) -> u64 {
         match list {
             ListKind::Messages => self.was.messages,

@@ -1,4 +1,4 @@
-//! A document put together anew from what is whole in one that is damaged.
+//! Rebuilds a damaged document from its intact parts.
 
 use std::ops::Range;
 
@@ -8,33 +8,33 @@ use everturn_json::json;
 use everturn_session::repair::{find_objects, find_value_after, parse_tree, trim_whitespace};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// What was put together.
+/// A rebuilt document.
 pub(crate) struct RebuiltDocument {
     pub(crate) bytes: Vec<u8>,
-    /// What is in no part that was found, without what only holds parts together.
+    /// The ranges outside of all found parts, except mere punctuation.
     pub(crate) left_out: Vec<Range<usize>>,
 }
 
-/// What a whole object of a damaged document is.
+/// The kind of an intact object in a damaged document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DocumentPart {
-    /// A message, or what is left of one: its content.
+    /// A message, or its content if that is all that is left.
     Message,
     /// An element of another list.
     Element(&'static str),
     /// A member of the document.
     Member(&'static str),
-    /// A member of the part about the session, which is not whole itself.
+    /// A member of the `session` object, which is itself damaged.
     OfSession(&'static str),
 }
 
-/// The lists of a document, in their order.
+/// The lists of a document, in order.
 const LISTS: [&str; 4] = ["messages", "tool_snapshots", "bookmarks", "narrative_markers"];
 
 /// The fields of a message's content.
 const CONTENT: [&str; 4] = ["text", "formatted_text", "attachments", "actions"];
 
-/// What holds parts together, or is the same in every document, and is no loss.
+/// Tokens that join parts, or are the same in every document; losing them is no loss.
 const JOINTS: [&str; 12] = [
     "\"version\"",
     "\"1.0\"",
@@ -50,14 +50,14 @@ const JOINTS: [&str; 12] = [
     "\"export\"",
 ];
 
-/// Whether something is lost with a part of a document.
+/// Whether leaving out these bytes loses data.
 fn is_loss(part: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(part) else { return true };
     let rest = JOINTS.iter().fold(text.to_owned(), |text, joint| text.replace(joint, ""));
     !rest.chars().all(|c| c.is_ascii_whitespace() || ",:[]{}".contains(c))
 }
 
-/// The key that stands before a value.
+/// The key before a value.
 fn key_before(bytes: &[u8], start: usize) -> Option<&[u8]> {
     let before = bytes.get(..start)?.trim_ascii_end().strip_suffix(b":")?.trim_ascii_end();
     let before = before.strip_suffix(b"\"")?;
@@ -65,7 +65,7 @@ fn key_before(bytes: &[u8], start: usize) -> Option<&[u8]> {
     before.get(open + 1..)
 }
 
-/// Whether a place is in the list of tools: the brackets of that list are the last ones before it.
+/// Whether a position is in the list of tools: no list has been closed since its key.
 fn is_among_tools(bytes: &[u8], start: usize) -> bool {
     let before = bytes.get(..start).unwrap_or_default();
     let word = b"\"support_tools\"";
@@ -73,12 +73,12 @@ fn is_among_tools(bytes: &[u8], start: usize) -> bool {
     found.is_some_and(|at| !before.get(at..).unwrap_or_default().contains(&b']'))
 }
 
-/// Whether an object holds messages that it swallowed when something before them was lost.
+/// Whether an object contains messages, because something before them was lost.
 fn holds_messages(tree: &JsonTree) -> bool {
     tree.to_line().contains("\"content\"")
 }
 
-/// Whether two messages became one.
+/// Whether two messages were merged into one.
 fn is_merged(tree: &JsonTree) -> bool {
     let line = tree.to_line();
     let entries = json::entries(line.as_bytes(), 0).ok().flatten();
@@ -89,7 +89,7 @@ fn is_merged(tree: &JsonTree) -> bool {
     entries.is_some_and(|entries| entries.list.iter().filter(|one| is_content(one)).count() > 1)
 }
 
-/// Whether a message holds other messages, because what stood between them was lost.
+/// Whether a message contains other messages, because the text between them was lost.
 fn swallows(message: &JsonTree) -> bool {
     let line = message.to_line();
     if line.matches("\"content\"").count() < 2 {
@@ -98,13 +98,13 @@ fn swallows(message: &JsonTree) -> bool {
     let is_message = |tree: &JsonTree| {
         tree.string_at(&["id"]).is_some() && tree.string_at(&["content", "text"]).is_some()
     };
-    // What is behind its own brace is inside.
+    // The bytes after its own brace are inside.
     let (inner, _) =
         find_objects(line.as_bytes().get(1..).unwrap_or_default(), |_, tree| is_message(tree));
     !inner.is_empty()
 }
 
-/// What an object is, if it is something. Any content of a message counts where a document is known to be damaged.
+/// The kind of an object, if it has one. In a damaged document, `content` may accept any content of a message.
 fn part(
     bytes: &[u8],
     start: usize,
@@ -154,23 +154,23 @@ fn part(
     (is_content(tree) && content(key_before(bytes, start))).then_some(DocumentPart::Message)
 }
 
-/// Whether an object is what messages have as their content.
+/// Whether an object looks like the content of a message.
 fn is_content(tree: &JsonTree) -> bool {
     let is_known = |(key, _): &(String, JsonTree)| CONTENT.contains(&key.as_str());
     tree.string_at(&["text"]).is_some() && tree.children().iter().all(is_known)
 }
 
-/// Whether a key is that of the content of a message, or what is left of it.
+/// Whether a key is `content`, or a remnant of it.
 fn may_be_content(key: Option<&[u8]>) -> bool {
     key.is_none_or(|key| key.starts_with(b"cont") || key.ends_with(b"tent"))
 }
 
-/// Whether a key may have been that of a content, before it was damaged. The state of a tool may look like one.
+/// Whether a damaged key may have been `content`. The state of a tool may look like a content.
 fn was_content(key: Option<&[u8]>) -> bool {
     key.is_none_or(|key| key != b"state")
 }
 
-/// The texts of all messages in a document, wherever they stand.
+/// The texts of all messages in a document, at any position.
 pub(crate) fn texts(bytes: &[u8]) -> Vec<String> {
     let (spans, _) = find_objects(bytes, |span, tree| {
         part(bytes, span.start, tree, false, may_be_content)
@@ -182,7 +182,7 @@ pub(crate) fn texts(bytes: &[u8]) -> Vec<String> {
     trees.filter_map(text).collect()
 }
 
-/// Everything that is whole in a damaged document, as a new one. What its values should be is not looked at.
+/// Rebuilds a document from all intact parts of a damaged one. Values are not validated.
 pub(crate) fn rebuild_document(bytes: &[u8]) -> RebuiltDocument {
     let mut parts: Vec<(DocumentPart, Range<usize>)> = Vec::new();
     find_objects(bytes, |span, tree| {
@@ -260,7 +260,7 @@ fn document(bytes: &[u8], parts: &[(DocumentPart, Range<usize>)]) -> Vec<u8> {
     format!("{{\n  {}\n}}\n", members.join(",\n  ")).into_bytes()
 }
 
-/// The whole messages in damaged bytes.
+/// The intact messages in damaged bytes.
 #[cfg(test)]
 fn messages(bytes: &[u8]) -> Vec<String> {
     let rescued = rebuild_document(bytes);

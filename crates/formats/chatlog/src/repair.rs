@@ -1,8 +1,8 @@
-//! Repairs of a chat log: a plan that can be read first, then one commit that keeps every original.
+//! Repairs a chat log: a plan that can be read first, then one commit that keeps every original.
 //!
-//! A document that is no JSON is put together anew from what is whole in it, a journal with lines that say nothing is
-//! put into the document without them, and values that are wrong or follow from others are set right. References to
-//! what is not there stay, unless it is known to be lost: only somebody who knows what was meant can mend them.
+//! A document that is not JSON is rebuilt from its intact parts, a journal with invalid lines is folded without them,
+//! and wrong or derived values are corrected. References to missing messages stay, unless these are known to be lost:
+//! such references cannot be repaired automatically.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,17 +27,17 @@ use everturn_session::repair::{
 };
 use everturn_store::{Durability, FileMode, MemoryStore, Precondition, Step, Store, read_optional};
 
-/// The name by which the trash knows the repairs of a chat log.
+/// The name of a chat log's repairs in the trash.
 fn name(files: &ChatPaths) -> Result<SessionId, ChatError> {
     Ok(SessionId::parse(files.document.flat_name("").as_str())?)
 }
 
-/// What is to be done to a chat log.
+/// The planned repair of a chat log.
 #[derive(Default)]
 struct ChatRepairPlan {
     actions: Vec<RepairAction>,
     document: Option<Vec<u8>>,
-    /// Files that go: the journal, because the document has it now, and the index of another document.
+    /// Files to move away: the journal, because it is now in the document, and the index of the old document.
     moved: Vec<FilePath>,
     findings: Vec<Finding>,
 }
@@ -46,9 +46,9 @@ fn action(file: &FilePath, what: impl Into<String>) -> RepairAction {
     RepairAction { file: file.clone(), what: what.into() }
 }
 
-/// Says what a repair of the chat log at `path` would do, and does nothing.
+/// Plans a repair of the chat log at `path`; changes nothing.
 pub fn plan_repair(store: &Arc<dyn Store>, path: &FilePath) -> Result<RepairReport, ChatError> {
-    // What is planned does not tell the time that messages without one would get.
+    // The plan does not show the time that messages without one would get.
     let fix = plan(store, &ChatPaths::of(path)?, Timestamp::UNIX_EPOCH)?;
     Ok(RepairReport { actions: fix.actions, findings: fix.findings, originals: None })
 }
@@ -58,7 +58,7 @@ fn bad_document(files: &ChatPaths, message: String) -> Finding {
     Finding { file, line: None, offset: None, code, message }
 }
 
-/// Whether a repair does something about a finding.
+/// Whether a repair fixes a finding.
 fn is_repairable(finding: &Finding) -> bool {
     finding.code.severity() == Severity::Finding && finding.code != FindingCode::UnknownReference
 }
@@ -74,7 +74,7 @@ fn plan(
         Ok((is_left, findings, log.lost.is_some()))
     });
     let (is_newer, findings, damage) = match looked {
-        // A fold that was begun is finished by the next writer.
+        // An unfinished fold is finished by the next writer.
         Ok(looked) => looked,
         Err(ChatError::Damaged { reason, .. }) => {
             let half = store.stat(&files.folded)?.is_some();
@@ -99,7 +99,7 @@ fn plan(
     Ok(fix)
 }
 
-/// Makes the document that has all that is left.
+/// Builds the repaired document.
 fn repair_document(
     store: &Arc<dyn Store>,
     files: &ChatPaths,
@@ -110,7 +110,7 @@ fn repair_document(
     let before = read_optional(store, &files.document)?.unwrap_or_default();
     let journal = read_optional(store, &files.journal)?;
     let journal_is_there = journal.is_some();
-    // Nothing else counts from the document that the journal was begun for.
+    // If it is lost, nothing but the journal itself counts from the document that the journal was started for.
     let is_lost = before.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace());
     let rescued = damage.then(|| rebuild_document(&before));
     if let Some(rescued) = &rescued {
@@ -137,7 +137,7 @@ fn repair_document(
     }
     let document = rescued.map_or_else(|| before.clone(), |rescued| rescued.bytes);
     let folded = match folded(files, document, lines.map(|lines| lines.bytes)) {
-        // A journal that cannot be put into the document gives its messages all the same.
+        // If the journal cannot be folded, its messages are still recovered.
         Err(ChatError::Damaged { .. }) => {
             rebuild_document(
                 &[before.as_slice(), b"\n", journal.unwrap_or_default().as_slice()].concat(),
@@ -153,7 +153,7 @@ fn repair_document(
     Ok(())
 }
 
-/// Sets the values of a document right that is JSON.
+/// Normalizes the values of a document that is JSON.
 fn normalize_values(
     files: &ChatPaths,
     mut after: Vec<u8>,
@@ -164,13 +164,13 @@ fn normalize_values(
     let references = if damage { ReferencePolicy::Known } else { ReferencePolicy::Stay };
     let id = id_of(&files.document).unwrap_or_default();
     let mut reshaped = normalize_document(&after, &id, references, now);
-    // Messages that stand where none belong are found when they are looked for.
+    // Messages in unexpected positions are found by a rebuild.
     if !damage && reshaped.as_ref().is_some_and(|now| is_lacking(&after, &now.bytes)) {
         let rescued = rebuild_document(&after);
         fix.actions.push(rebuild_action(files, &rescued)?);
         reshaped = normalize_document(&rescued.bytes, &id, ReferencePolicy::Known, now);
     }
-    // What needs no change in its parts keeps its bytes.
+    // A document whose parts need no change keeps its bytes.
     let is_due = |reshaped: &NormalizedDocument| {
         let duration = |found: &Finding| found.message.contains("duration_seconds");
         damage || !reshaped.what.is_empty() || fix.findings.iter().any(duration)
@@ -192,7 +192,7 @@ fn normalize_values(
     Ok(after)
 }
 
-/// What is said of a document that was put together anew.
+/// The repair action for a rebuilt document.
 fn rebuild_action(files: &ChatPaths, rescued: &RebuiltDocument) -> Result<RepairAction, ChatError> {
     let index = survey(&DocumentBytes::held(&files.document, rescued.bytes.clone()))?;
     let what = format!(
@@ -203,13 +203,13 @@ fn rebuild_action(files: &ChatPaths, rescued: &RebuiltDocument) -> Result<Repair
     Ok(action(&files.document, what))
 }
 
-/// Whether a document has texts of messages that another lacks.
+/// Whether a document has message texts that another lacks.
 fn is_lacking(document: &[u8], other: &[u8]) -> bool {
     let texts = |bytes: &[u8]| -> BTreeSet<String> { texts(bytes).into_iter().collect() };
     !texts(document).is_subset(&texts(other))
 }
 
-/// The document with what a journal says, put together where nobody sees it.
+/// The document with a journal folded into it, computed in memory.
 fn folded(
     files: &ChatPaths,
     document: Vec<u8>,
@@ -232,7 +232,7 @@ fn folded(
     Ok(bytes)
 }
 
-/// Repairs the chat log at `path`. What is changed or goes is kept in the trash.
+/// Repairs the chat log at `path`. Changed and removed files are kept in the trash.
 pub fn repair(
     store: &Arc<dyn Store>,
     path: &FilePath,
@@ -260,7 +260,7 @@ pub fn repair(
     Ok(RepairReport { actions: fix.actions, findings, originals: Some(trash) })
 }
 
-/// Takes back the newest repair of the chat log at `path` that was not taken back yet.
+/// Undoes the newest repair of the chat log at `path` that is not undone yet.
 pub fn undo_repair(
     store: &Arc<dyn Store>,
     path: &FilePath,

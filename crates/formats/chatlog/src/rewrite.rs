@@ -1,5 +1,6 @@
-//! A document written anew, with what the journal says, in bounded memory: whatever did not change is copied byte for
-//! byte.
+//! Writes a document with the journal applied, in bounded memory: everything unchanged is copied byte for byte.
+//!
+//! `RewritePlan` describes the changes, `ListRewriter` writes the long lists, and a `DocumentSink` receives the bytes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,12 +17,12 @@ use everturn_json::json;
 use everturn_value::document::{Document, JsonLayout, JsonStyle, PathSegment};
 use everturn_value::tree::JsonTree;
 
-/// Where a document that is being written goes.
+/// The destination of a document that is being written.
 pub(crate) trait DocumentSink {
-    /// Takes the next bytes.
+    /// Writes the next bytes.
     fn put(&mut self, bytes: &[u8]) -> Result<(), ChatError>;
 
-    /// Says that a newline could stand here, for a sink that needs one from time to time.
+    /// Marks a position where a newline is allowed, for a sink that needs one from time to time.
     fn allow_newline(&mut self) -> Result<(), ChatError>;
 
     /// Whether it needs newlines.
@@ -43,18 +44,18 @@ impl DocumentSink for Vec<u8> {
     }
 }
 
-/// What becomes of a chat log when it is written anew.
+/// The changes to apply when a chat log is rewritten.
 pub(crate) struct RewritePlan {
     /// Everything but the long lists.
     pub(crate) head: Document,
-    /// The place of the last message that is kept.
+    /// The place of the last message to keep.
     pub(crate) last: u64,
-    /// Messages that are put before the one at a place.
+    /// Messages to insert before the one at a place.
     pub(crate) inserts: BTreeMap<u64, JsonTree>,
 }
 
 impl RewritePlan {
-    /// The chat log as it is, with all that the journal says.
+    /// The chat log as it is, with the whole journal applied.
     pub(crate) fn fold(log: &ChatLog) -> Result<RewritePlan, ChatError> {
         let mut plan = RewritePlan {
             head: log.head.clone(),
@@ -65,7 +66,7 @@ impl RewritePlan {
         Ok(plan)
     }
 
-    /// Makes the values true that follow from the messages.
+    /// Recomputes the values derived from the messages.
     pub(crate) fn derive(
         &mut self,
         log: &ChatLog,
@@ -86,14 +87,14 @@ impl RewritePlan {
     }
 }
 
-/// Sets what can be set; a value on the way that is no object is left as it is.
+/// Sets a value where possible; a non-object on the path stays as it is.
 fn set<T: Serialize + ?Sized>(head: &mut Document, path: &[&str], value: &T) {
     let path: Vec<PathSegment<'_>> = path.iter().map(|key| PathSegment::Key(key)).collect();
-    // What is of another type than it should be is a finding of the check, and stays.
+    // A value of the wrong type is a finding of the check, and stays.
     drop(head.set(&path, value));
 }
 
-/// Makes `modified`, `message_count`, `end_time` and `duration_seconds` true.
+/// Recomputes `modified`, `message_count`, `end_time` and `duration_seconds`.
 pub(crate) fn derive(head: &mut Document, count: u64, end: Option<&str>, modified: Option<&str>) {
     if let Some(modified) = modified {
         set(head, &["metadata", "modified"], modified);
@@ -116,7 +117,7 @@ pub(crate) fn duration(start: Option<&str>, end: &str) -> Option<i64> {
     Some(end.as_second() - start.as_second())
 }
 
-/// Where the brackets of the lists are in a text without their contents.
+/// The positions of the opening brackets of the lists in a text without their contents.
 fn brackets(head: &Document) -> Vec<(ListKind, usize)> {
     let text = head.text().as_bytes();
     let start = text.len() - head.text().trim_start_matches('\u{feff}').len();
@@ -136,7 +137,7 @@ fn brackets(head: &Document) -> Vec<(ListKind, usize)> {
     found
 }
 
-/// Writes a chat log anew.
+/// Writes a chat log to a sink.
 pub(crate) fn write(
     log: &ChatLog,
     plan: &RewritePlan,
@@ -158,13 +159,13 @@ pub(crate) fn write(
         sink.put(text.get(at..=open).unwrap_or_default())?;
         ListRewriter { log, plan, style: head.style(), list, sink }.list()?;
         at = open + 1;
-        // What is left of the list in the head is white space at most.
+        // In the head, the list contains white space at most.
         at += text.get(at..).unwrap_or_default().iter().take_while(|byte| **byte != b']').count();
     }
     sink.put(text.get(at..).unwrap_or_default())
 }
 
-/// What stands around the elements of an array.
+/// The bytes around the elements of an array.
 struct ElementGaps {
     lead: Vec<u8>,
     between: Vec<u8>,
@@ -179,7 +180,7 @@ struct ListRewriter<'a> {
     sink: &'a mut dyn DocumentSink,
 }
 
-/// What the line of an element begins with.
+/// The indentation of an element.
 fn indent(gap: &[u8]) -> String {
     match gap.iter().rposition(|byte| *byte == b'\n') {
         Some(at) => {
@@ -253,7 +254,7 @@ impl<'a> ListRewriter<'a> {
         };
         self.added(&gaps, &mut empty)?;
         if empty {
-            // An array without elements keeps the white space that it had.
+            // An array without elements keeps its white space.
             return match &facts {
                 Some(facts) if facts.count == 0 => self.copy(facts.open + 1, facts.close),
                 _ => Ok(()),
@@ -272,7 +273,7 @@ impl<'a> ListRewriter<'a> {
         Ok(())
     }
 
-    /// Writes what is left of the elements of the document; says whether that is nothing.
+    /// Writes the remaining elements of the document; returns whether there were none.
     fn stored(&mut self, facts: &ListFacts, gaps: &ElementGaps) -> Result<bool, ChatError> {
         let log = self.log;
         let keeps = self.kept()?;
@@ -307,7 +308,7 @@ impl<'a> ListRewriter<'a> {
         Ok(empty)
     }
 
-    /// Writes what the journal adds.
+    /// Writes the additions of the journal.
     fn added(&mut self, gaps: &ElementGaps, empty: &mut bool) -> Result<(), ChatError> {
         let log = self.log;
         let added: Vec<(u64, std::ops::Range<u64>)> = match self.list {

@@ -1,28 +1,28 @@
-//! What the parts of a chat log must be: one table for each, used for what is given and for what is stored.
+//! The types of all parts of a chat log: one table each, used for input and for stored data.
 
 use jiff::Timestamp;
 
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// What a value must be.
+/// The required type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueType {
     Text,
-    /// A text that is a time.
+    /// A string that is a time.
     Time,
     Bool,
     Number,
     Object,
     List,
-    /// A list of texts.
+    /// A list of strings.
     Texts,
-    /// A list of such objects.
+    /// A list of objects with these fields.
     Each(&'static [FieldRule]),
     OneOf(&'static [&'static str]),
 }
 
-/// A field: its way from the top, with dots, and what it must be.
+/// A field: its dotted path, and its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FieldRule {
     path: &'static str,
@@ -55,7 +55,7 @@ const ACTION: &[FieldRule] = &[
     needs("text", ValueType::Text),
 ];
 
-/// A message, whoever wrote it.
+/// A message.
 pub(crate) const MESSAGE: &[FieldRule] = &[
     needs("id", ValueType::Text),
     needs("timestamp", ValueType::Time),
@@ -78,7 +78,7 @@ pub(crate) const MESSAGE: &[FieldRule] = &[
     may("metadata.processing_time_ms", ValueType::Number),
 ];
 
-/// A snapshot of a tool. Changes are a list or, as the database has them, an object.
+/// A snapshot of a tool. Its changes are a list or, in the form of the database, an object.
 pub(crate) const SNAPSHOT: &[FieldRule] = &[
     may("id", ValueType::Text),
     needs("timestamp", ValueType::Time),
@@ -158,7 +158,7 @@ pub(crate) const HEAD: &[FieldRule] = &[
     ),
 ];
 
-/// A time as chat logs have it: RFC 3339, or as SQLite writes it, in UTC.
+/// A time in a chat log: RFC 3339, or as SQLite writes it, in UTC.
 pub(crate) fn time(text: &str) -> Option<Timestamp> {
     let sql = || format!("{}Z", text.replacen(' ', "T", 1)).parse().ok();
     text.parse().ok().or_else(sql)
@@ -168,7 +168,7 @@ fn a(kind: ValueKind) -> String {
     kind.to_string()
 }
 
-/// Everything in `tree` that is not as the table says, in words.
+/// All deviations of `tree` from the table, in words.
 pub(crate) fn find_type_errors(tree: &JsonTree, table: &[FieldRule]) -> Vec<String> {
     if tree.kind() != ValueKind::Object {
         return vec![format!("it is {}, not an object", a(tree.kind()))];
@@ -176,7 +176,7 @@ pub(crate) fn find_type_errors(tree: &JsonTree, table: &[FieldRule]) -> Vec<Stri
     let mut found = Vec::new();
     for field in table {
         let way: Vec<&str> = field.path.split('.').collect();
-        // A way through something that is no object was reported there.
+        // A non-object on the path is reported at its own field.
         let above = way.get(..way.len() - 1).unwrap_or_default();
         if tree.value_at(above).is_none_or(|above| above.kind() != ValueKind::Object) {
             continue;
@@ -232,8 +232,8 @@ fn wrong_value(path: &str, value: &JsonTree, what: ValueType) -> Vec<String> {
     }
 }
 
-/// The value with everything as the table says: what is wrong gets its default or, if the field need not be there,
-/// is left out. Nothing, if a field is needed that has no default.
+/// The value corrected by the table: a wrong value gets its default or, if the field is optional, is removed. `None` if
+/// a required field has no default.
 pub(crate) fn apply_defaults(
     tree: &JsonTree,
     table: &[FieldRule],
@@ -266,7 +266,7 @@ pub(crate) fn apply_defaults(
     Some(tree)
 }
 
-/// The elements of a list that are as they must be.
+/// The valid elements of a list.
 fn good_elements(value: &JsonTree, what: ValueType) -> Option<JsonTree> {
     if value.kind() != ValueKind::Array {
         return None;
@@ -281,7 +281,7 @@ fn good_elements(value: &JsonTree, what: ValueType) -> Option<JsonTree> {
     JsonTree::parse(text).ok()
 }
 
-/// Every field of a table with a value of a wrong type, for tests of what becomes of it.
+/// The fields of a table, and whether they are required.
 #[cfg(test)]
 pub(crate) fn fields(table: &'static [FieldRule]) -> impl Iterator<Item = (&'static str, bool)> {
     table.iter().map(|field| (field.path, field.required))
@@ -329,7 +329,7 @@ mod tests {
         for table in [MESSAGE, SNAPSHOT, HEAD] {
             for (path, _) in fields(table) {
                 let keys: Vec<&str> = path.split('.').collect();
-                // A value that is right for no field.
+                // A value that is valid for no field.
                 let mut text = "[[\"odd\"]]".to_owned();
                 for key in keys.iter().rev() {
                     text = format!("{{\"{key}\":{text}}}");

@@ -1,4 +1,6 @@
-//! One pass over a document, from start to end in bounded memory: where its messages and tool snapshots are.
+//! One pass over a document in bounded memory, which finds its messages and tool snapshots.
+//!
+//! `DocumentSurvey` drives the scan, `ScanVisitor` turns tokens into `ScanEvent`s, and the result is a `DocumentIndex`.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -32,12 +34,12 @@ impl ListKind {
     }
 }
 
-/// How many messages lie between two places that the index knows.
+/// The number of messages between two indexed offsets.
 pub(crate) const EVERY: u64 = 16;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// What was seen at the top of a document while a chunk was scanned.
+/// An event at the top levels of a document during the scan of a chunk.
 enum ScanEvent {
     Key(Range<u64>),
     Opened(Container, u64),
@@ -46,10 +48,10 @@ enum ScanEvent {
     Element(Range<u64>),
 }
 
-/// Notes what happens one and two levels deep.
+/// Records the events one and two levels deep.
 #[derive(Default)]
 struct ScanVisitor {
-    /// Where the text begins in the file.
+    /// The offset of the text in the file.
     start: u64,
     depth: usize,
     /// Whether the container one level deep is an array.
@@ -101,14 +103,14 @@ impl TokenVisitor for ScanVisitor {
     }
 }
 
-/// A tool snapshot before its message is known by number.
+/// A tool snapshot before the number of its message is known.
 struct ScannedSnapshot {
     tool: u64,
     message: Option<u64>,
     offset: u64,
 }
 
-/// What one pass has found.
+/// The results of one pass.
 struct DocumentSurvey<'c> {
     content: &'c DocumentBytes,
     chunk: Vec<u8>,
@@ -124,7 +126,7 @@ struct DocumentSurvey<'c> {
     numbers: HashMap<String, u64>,
 }
 
-/// Looks at a document and says where things are in it.
+/// Scans a document and builds its index.
 pub(crate) fn survey(content: &DocumentBytes) -> Result<DocumentIndex, ChatError> {
     let mut survey = DocumentSurvey {
         content,
@@ -200,7 +202,7 @@ impl DocumentSurvey<'_> {
         }
     }
 
-    /// The error for text that is not JSON; templates with comments are told from others.
+    /// The error for text that is not JSON; templates with comments get a message of their own.
     fn not_json(&self, at: u64, reason: &everturn_json::json::JsonErrorKind) -> ChatError {
         let start = usize::try_from(at.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let there = self.chunk.get(start..).unwrap_or_default();
@@ -280,7 +282,7 @@ impl DocumentSurvey<'_> {
         }
     }
 
-    /// Of a key that comes twice, the last one counts.
+    /// Drops the former list of a repeated key: the last one counts.
     fn drop_list(&mut self, list: ListKind) {
         *self.facts(list) = None;
         let kind = IdRow::kind_of(list);
@@ -321,7 +323,7 @@ impl DocumentSurvey<'_> {
         let mut lines = IndexLines::new(self.ids);
         let mut carried = 0;
         for (seen, place) in self.seen.iter().zip(1..) {
-            // A snapshot of a message that is not there belongs where it stands among the others.
+            // A snapshot of a missing message is counted with the message of the snapshot before it.
             let number = seen.message.and_then(|hash| lines.first(ListKind::Messages, hash));
             carried = number.unwrap_or(carried);
             lines.snapshot(seen.tool, carried, place, seen.offset);

@@ -1,37 +1,39 @@
-//! Tags by which a narrator changes tools: `<tool:update id="…" value="…" reason="…">` and `<tool:add …>`.
+//! Tags with which a narrator changes tools: `<tool:update id="…" value="…" reason="…">` and `<tool:add …>`.
+//!
+//! [`tags`] parses a text into [`ToolTag`] and [`InvalidTag`] values.
 
 use std::ops::Range;
 
-/// What a tag asks for.
+/// The action of a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TagAction {
-    /// The component gets a value.
+    /// Sets the value of a component.
     Update,
-    /// The list gets another element.
+    /// Adds an element to a list.
     Add,
 }
 
-/// A tag that is understood.
+/// A valid tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolTag {
-    /// Where it stands in the text.
+    /// Its position in the text.
     pub span: Range<usize>,
-    /// What it asks for.
+    /// Its action.
     pub action: TagAction,
-    /// The component.
+    /// The id of the component.
     pub id: String,
     /// The value.
     pub value: String,
-    /// Why, if it says so.
+    /// The reason, if given.
     pub reason: Option<String>,
-    /// The tool that the component belongs to, if it says so.
+    /// The tool that the component belongs to, if given.
     pub tool: Option<String>,
 }
 
-/// Something that looks like a tag and is not understood. It stays in the text.
+/// An invalid tag. It stays in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidTag {
-    /// Where it begins.
+    /// The offset of its start.
     pub at: usize,
     /// What is wrong with it.
     pub reason: String,
@@ -39,10 +41,10 @@ pub struct InvalidTag {
 
 const START: &str = "<tool:";
 
-/// All tags of a text, in order.
+/// All tags in a text, in order.
 ///
-/// Attributes may come in any order, with either kind of quotes or, if they have no spaces, without; the end may be
-/// `>` or `/>`. A value may be empty, but must be there.
+/// Attributes may come in any order, with either kind of quotes or, if they have no spaces, without; the end may be `>`
+/// or `/>`. A value is required, but may be empty.
 ///
 /// ```
 /// use everturn_chatlog::{TagAction, tags};
@@ -73,7 +75,7 @@ fn find_start(text: &str, from: usize) -> Option<usize> {
     rest.windows(START.len()).position(starts).map(|at| from + at)
 }
 
-/// What is left of a text while a tag is read.
+/// The position in a text while a tag is parsed.
 struct TagCursor<'t> {
     text: &'t str,
     at: usize,
@@ -109,7 +111,7 @@ impl<'t> TagCursor<'t> {
             }
         }
         let bare = self.take(|c| !c.is_whitespace() && !matches!(c, '>' | '"' | '\'' | '='));
-        // The end of an empty tag is not part of a value.
+        // The end of a self-closing tag is not part of a value.
         if bare.ends_with('/') && self.rest().starts_with('>') {
             self.at -= 1;
             return Ok(unescaped(bare.trim_end_matches('/')));
@@ -118,7 +120,7 @@ impl<'t> TagCursor<'t> {
     }
 }
 
-/// The characters that a value stands for.
+/// Decodes the character references in a value.
 fn unescaped(value: &str) -> String {
     let named = [("&quot;", "\""), ("&#39;", "'"), ("&apos;", "'"), ("&lt;", "<"), ("&gt;", ">")];
     let text = named.iter().fold(value.to_owned(), |text, (name, sign)| text.replace(name, sign));
@@ -173,7 +175,7 @@ fn parse(text: &str, start: usize) -> Result<ToolTag, InvalidTag> {
     Ok(ToolTag { span: start..cursor.at, action, id, value, reason, tool })
 }
 
-/// A text without some of its parts; a line that had nothing else is gone with them.
+/// A text without some ranges; a line with nothing else is removed with them.
 pub(crate) fn without(text: &str, spans: &[Range<usize>]) -> String {
     if spans.is_empty() {
         return text.to_owned();

@@ -1,4 +1,6 @@
-//! Support tools: what they are made of, and what state they are in.
+//! Support tools: their components and their states.
+//!
+//! A [`Tool`] has [`Component`]s, and a [`ToolState`] has their values.
 
 mod component;
 mod state;
@@ -25,14 +27,14 @@ pub(crate) use state::{ComponentChange, SnapshotShape, changes_of};
 pub struct Tool {
     /// Its id.
     pub id: String,
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// What it is made of, as far as its definition is known.
+    /// Its components, as far as its definition is known.
     pub components: Vec<Component>,
 }
 
 impl Tool {
-    /// The state that it begins with.
+    /// The initial state.
     #[must_use]
     pub fn defaults(&self) -> ToolState {
         let values = self.components.iter();
@@ -45,15 +47,15 @@ impl Tool {
     }
 }
 
-/// What a change of a component comes to.
+/// The result of changing a component.
 pub(crate) struct ComponentOutcome {
     pub(crate) value: JsonTree,
     pub(crate) fired: Vec<FiredTrigger>,
-    /// What is odd about it although it is done.
+    /// A problem that did not prevent the change.
     pub(crate) odd: Option<String>,
 }
 
-/// The value that a tag gives a component which has another.
+/// The outcome of applying a tag to a component.
 pub(crate) fn carry_out(
     tool: &Tool,
     state: &ToolState,
@@ -92,7 +94,7 @@ pub(crate) fn tools_of(log: &ChatLog, findings: &mut Vec<Finding>) -> Result<Vec
         let components = definition.map(|definition| Component::all(&definition));
         tools.push(Tool { id, name, components: components.unwrap_or_default() });
     }
-    // A tool that was used and is not listed is there all the same.
+    // A tool that was used but is not listed exists, too.
     let mut used =
         log.by_index(|index| Ok(index.tools().map(str::to_owned).collect::<Vec<_>>()))?;
     used.extend(log.overlay.snapshots.values().map(|added| added.tool.clone()));
@@ -142,7 +144,7 @@ impl ChatLog {
         Ok((tools, findings))
     }
 
-    /// The state of a tool after a message; that of its definition, if nothing was noted before.
+    /// The state of a tool after a message; the initial state if none was recorded before.
     pub fn tool_state(&self, tool: &Tool, number: u64) -> Result<ToolState, ChatError> {
         let place = if number == self.len() { self.last_place() } else { self.place_of(number)? };
         let noted = self.noted(&tool.id, place)?;
@@ -192,7 +194,7 @@ impl ChatLog {
         Ok(best.map(|(_, tree)| tree))
     }
 
-    /// The states of all tools after a message, by their ids.
+    /// The states of all tools after a message, by tool id.
     pub fn states(&self, number: u64) -> Result<(JsonTree, Vec<Finding>), ChatError> {
         let (tools, findings) = self.tools()?;
         let mut members = Vec::new();

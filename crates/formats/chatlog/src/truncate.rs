@@ -1,8 +1,8 @@
-//! What is left of a document that breaks off or goes wrong in the middle.
+//! Recovers the usable start of a document that is truncated or damaged in the middle.
 
 use everturn_json::json::{Container, Scanner, TokenVisitor};
 
-/// Remembers the last place where the document could be closed with nothing half there.
+/// Tracks the last position where the document can be closed without a partial value.
 #[derive(Default)]
 struct SafeEnd {
     depth: usize,
@@ -42,19 +42,19 @@ impl TokenVisitor for SafeEnd {
     }
 }
 
-/// The document up to its last whole member or element, closed; nothing if there is none.
+/// The document up to its last whole member or element, closed; `None` if there is none.
 ///
-/// Whatever follows is not in it, and has to be kept by whoever asks.
+/// The caller must keep the rest of the bytes.
 pub(crate) fn close_truncated(bytes: &[u8]) -> Option<Vec<u8>> {
     let start = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let text = bytes.get(start..)?;
-    // Characters that are not there end the part that can be used as well.
+    // Invalid UTF-8 also ends the usable part.
     let valid = match std::str::from_utf8(text) {
         Ok(text) => text.len(),
         Err(error) => error.valid_up_to(),
     };
     let (mut scanner, mut safe) = (Scanner::new(), SafeEnd::default());
-    // Where it goes wrong does not matter; what came before does.
+    // Where the scan fails does not matter, only what precedes it.
     let _stopped = scanner.feed_with(text.get(..valid)?, &mut safe);
     if safe.root != Some(Container::Object) {
         return None;

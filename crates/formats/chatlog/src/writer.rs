@@ -1,4 +1,4 @@
-//! A chat log in the hands of its one writer.
+//! The only writer of a chat log, [`ChatWriter`].
 
 mod export;
 mod marks;
@@ -33,13 +33,13 @@ use everturn_value::tree::JsonTree;
 pub use marks::{ChatMark, NewChatMark};
 pub use trash::DiscardedMessage;
 
-/// How many bytes a journal has at least before it is put into the document while somebody writes.
+/// The smallest journal that is folded while the chat log is being written.
 const LEAST_JOURNAL: u64 = 1 << 20;
 
-/// How many times a document is longer than its journal may be.
+/// The minimum ratio of the document's length to the journal's.
 const JOURNAL_SHARE: u64 = 8;
 
-/// The one writer of a chat log.
+/// The only writer of a chat log.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -61,34 +61,33 @@ const JOURNAL_SHARE: u64 = 8;
 pub struct ChatWriter {
     pub(crate) log: ChatLog,
     pub(crate) writer: Box<dyn Writer>,
-    /// How many bytes one commit may carry.
+    /// The maximum size of a commit in bytes.
     pub(super) batch: u64,
-    /// How many bytes the journal may have.
+    /// The maximum length of the journal in bytes.
     most_journal: Option<u64>,
-    /// Whether a fold has failed after the document was on its way.
+    /// Whether a fold has failed half way, so that the chat log must be opened again before the next change.
     stuck: bool,
-    /// The version of the document that was flushed last.
+    /// The version of the document that was last flushed.
     secured: Option<Version>,
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeOutcome {
-    /// The number of the message that it was about.
+    /// The number of the message concerned.
     pub number: u64,
-    /// The id of what was made.
+    /// The id of the new or changed element.
     pub id: String,
-    /// What changes of tools set off.
+    /// The triggers that changes of tools have fired.
     pub fired: Vec<FiredTrigger>,
-    /// What was noticed on the way.
+    /// The findings of the change.
     pub findings: Vec<Finding>,
-    /// Why the journal could not be put into the document although it was due. The change is safe, and the rest is
-    /// tried again with the next one.
+    /// Why a fold that was due failed. The change is safe, and the fold is tried again with the next one.
     pub deferred_error: Option<String>,
 }
 
 impl ChatWriter {
-    /// Becomes the one writer of the chat log whose document is at `path`.
+    /// Opens the chat log whose document is at `path` for writing.
     pub fn open(store: &Arc<dyn Store>, path: &FilePath) -> Result<ChatWriter, ChatError> {
         let files = ChatPaths::of(path)?;
         let writer = store.lock(&files.scopes())?;
@@ -123,14 +122,14 @@ impl ChatWriter {
             stuck: false,
             secured: None,
         };
-        // Lines that are added to a journal count from the document that it was begun for.
+        // Lines appended to a journal count from the document that it was started for.
         if chat.log.refitted && chat.log.lost.is_none() {
             chat.fold()?;
         }
         Ok(chat)
     }
 
-    /// Lets a commit carry so many bytes, and the journal have so many before it is folded.
+    /// Sets the maximum size of a commit, and of the journal before it is folded.
     #[must_use]
     pub fn with_limits(self, batch: u64, journal: u64) -> ChatWriter {
         ChatWriter { batch, most_journal: Some(journal), ..self }
@@ -142,10 +141,9 @@ impl ChatWriter {
         &self.log
     }
 
-    /// Adds a message that is given as an object: all of its fields, or `type`, `name` and `text`.
+    /// Appends a message given as an object: all of its fields, or `type`, `name` and `text`.
     ///
-    /// Tags of a narrator that change tools are carried out and taken out of the text; those that are not understood
-    /// stay, and are reported.
+    /// A narrator's tags that change tools are applied and removed from the text; invalid ones stay, and are reported.
     pub fn append(&mut self, given: &JsonTree, now: Timestamp) -> Result<ChangeOutcome, ChatError> {
         let at = now.to_string();
         let id = match given.string_at(&["id"]) {
@@ -172,7 +170,7 @@ impl ChatWriter {
         Ok(ChangeOutcome { number, id, fired: told.fired, findings: told.findings, deferred_error })
     }
 
-    /// An id that nothing in a list has.
+    /// An id that is unused in a list.
     pub(super) fn free_id(
         &self,
         list: ListKind,
@@ -190,7 +188,7 @@ impl ChatWriter {
         }
     }
 
-    /// Writes changes: one commit, which adds their lines to the journal, and whatever else belongs to it.
+    /// Commits changes: one commit appends their lines to the journal and makes the additional steps.
     pub(super) fn write(
         &mut self,
         ops: Vec<JournalOp>,
@@ -214,12 +212,12 @@ impl ChatWriter {
                     counted.ok_or_else(|| lost.refusal(&log.files))?.line(at)
                 }
             };
-            // The line ends before its newline.
+            // The span of the line excludes its newline.
             let start = text.len() as u64;
             spans.push(start..start + line.len() as u64 - 1);
             text.push_str(&line);
         }
-        // The head is copied only for a change of its own: it may be long.
+        // The head is copied only if it is edited: it may be long.
         let mut head = None;
         for op in &ops {
             if let JournalOp::Head { edits } = op {
@@ -248,8 +246,8 @@ impl ChatWriter {
         Ok(())
     }
 
-    /// Flushes the document if it is not the one that was flushed last: the journal is nothing without it, and
-    /// another program may have saved it without a flush.
+    /// Flushes the document if it has changed since the last flush: the journal is useless without it, and another
+    /// program may have saved it without a flush.
     fn secure_document(&mut self) -> Result<(), ChatError> {
         let document = &self.log.files.document;
         let Some(now) = self.log.store.stat(document)?.map(Version::of) else { return Ok(()) };
@@ -260,14 +258,14 @@ impl ChatWriter {
         Ok(())
     }
 
-    /// Whether the document is another one than when it was read.
+    /// Whether the document has been replaced since it was read.
     fn has_new_document(&self) -> Result<bool, ChatError> {
         let Some(known) = self.log.content.version() else { return Ok(false) };
         let now = self.log.store.stat(&self.log.files.document)?;
         Ok(now.map(Version::of) != Some(known))
     }
 
-    /// Folds, if the journal is long; what was changed is safe, whatever becomes of that.
+    /// Folds the journal if it is long; the changes are safe even if that fails.
     fn fold_if_due(&mut self) -> Option<String> {
         let most = (self.log.content.len() / JOURNAL_SHARE).max(LEAST_JOURNAL);
         if self.log.overlay.bytes <= self.most_journal.unwrap_or(most) || self.log.lost.is_some() {
@@ -276,9 +274,9 @@ impl ChatWriter {
         self.fold().err().map(|error| error_chain(&error))
     }
 
-    /// Puts the journal into the document.
+    /// Folds the journal into the document.
     ///
-    /// Nothing that can be read changes by it. A document about which the journal says nothing is not written.
+    /// This does not change what is read. If the journal has no changes for the document, it is not rewritten.
     pub fn fold(&mut self) -> Result<(), ChatError> {
         if self.has_new_document()? {
             self.reopen()?;
@@ -287,12 +285,12 @@ impl ChatWriter {
             return Err(lost.refusal(&self.log.files));
         }
         let folded = self.fold_overlay();
-        // Lines that are added to a journal count from the document that it was begun for.
+        // Lines appended to a journal count from the document that it was started for.
         self.stuck |= folded.is_err() && self.log.refitted;
         folded
     }
 
-    /// The same if one commit can do it and there is room for that; otherwise the journal stays as it is.
+    /// Folds if one commit suffices and there is room for it; otherwise the journal stays as it is.
     pub(super) fn fold_if_room(&mut self) -> Result<(), ChatError> {
         let size = self.log.content.len().saturating_add(self.log.overlay.bytes);
         if size > self.batch && self.log.lost.is_none() {
@@ -316,11 +314,11 @@ impl ChatWriter {
         self.rewrite(&plan, Vec::new())
     }
 
-    /// Writes the document anew.
+    /// Rewrites the document.
     pub(super) fn rewrite(&mut self, plan: &RewritePlan, more: Vec<Step>) -> Result<(), ChatError> {
         let built = build(&self.log, plan, &self.log.files, &*self.writer, self.batch)?;
         if let Err(error) = put_in_place(&self.log, built, more, &*self.writer) {
-            // Once the new document is beside the old one, the journal is not read any more.
+            // Once the new document is beside the old one, the journal is no longer read.
             self.stuck =
                 self.log.store.stat(&self.log.files.folded).map_or(true, |at| at.is_some());
             return Err(error);
@@ -333,13 +331,12 @@ impl ChatWriter {
         Ok(())
     }
 
-    /// Gives the chat log back as it is; the journal is put into the document by whoever comes next.
+    /// Releases the lock and leaves the journal; a later writer folds it.
     pub fn release(self) -> Result<(), ChatError> {
         Ok(self.writer.release()?)
     }
 
-    /// Puts the journal into the document and gives the chat log back. The journal of a document that is empty
-    /// or gone stays.
+    /// Folds the journal and releases the lock. The journal of a document that is empty or gone stays.
     pub fn close(mut self) -> Result<(), ChatError> {
         match self.fold() {
             Err(_) if self.log.lost.is_some() => {}

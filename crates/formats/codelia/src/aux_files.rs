@@ -1,4 +1,4 @@
-//! The other files of a home, which are kept as they are: what they must be at least.
+//! The minimum requirements of the other files of a home, which are kept as they are.
 
 use super::error::CodeliaError;
 use super::home::CodeliaHome;
@@ -13,13 +13,13 @@ use everturn_store::read_optional;
 use everturn_value::document::Document;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// Documents with a version and one part that nothing works without.
+/// Documents with a version and one required member.
 const DOCUMENTS: &[(&[&str], &str, ValueKind)] = &[
     (&["lanes", "registry.json"], "lanes", ValueKind::Array),
     (&["cache", "models.dev.json"], "entries", ValueKind::Object),
 ];
 
-/// Looks at all of them.
+/// Checks all of them.
 pub(super) fn check_aux_files(home: &CodeliaHome, findings: &mut Vec<Finding>) {
     for (names, part, kind) in DOCUMENTS {
         let file = join_names(&home.files.base, names);
@@ -47,7 +47,7 @@ fn about(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
-/// A document that can be read; what cannot says so by itself.
+/// Parses a document; unreadable documents are reported elsewhere.
 fn tree(home: &CodeliaHome, file: &FilePath) -> Option<JsonTree> {
     let bytes = read_optional(&home.store, file).ok()??;
     JsonTree::parse(Document::parse(&bytes).ok()?.get(&[])?).ok()
@@ -64,7 +64,7 @@ fn document(home: &CodeliaHome, file: &FilePath, part: &str, kind: ValueKind) ->
     }
 }
 
-/// Each task is named after its id, with what a URL cannot hold escaped.
+/// Each task is named after its id, percent-encoded.
 fn tasks(home: &CodeliaHome, findings: &mut Vec<Finding>) {
     let dir = join_names(&home.files.base, &["tasks"]);
     let Ok(listing) = home.store.list(&dir) else { return };
@@ -85,7 +85,7 @@ fn tasks(home: &CodeliaHome, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A text as JavaScript's `encodeURIComponent` writes it.
+/// Encodes a text like JavaScript's `encodeURIComponent`.
 pub(super) fn encoded(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! Sessions that branch off: forks, and what a rewind leaves behind.
+//! Branches of sessions: forks and rewinds.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -14,17 +14,17 @@ use everturn_json::names::{FilePath, SessionId};
 use everturn_store::{Durability, Fingerprint, Precondition, Step};
 use everturn_value::document::{Document, JsonStyle};
 
-/// A session that was made of another.
+/// A session made from another.
 #[derive(Debug, Clone)]
 pub(super) struct CodeliaFork {
     pub(super) id: SessionId,
     pub(super) log: FilePath,
-    /// The last message: of a fork, its own; after a rewind, that of the session that went back.
+    /// The last message: of a fork, its own; after a rewind, that of the rewound session.
     pub(super) turn: u64,
     pub(super) findings: Vec<Finding>,
 }
 
-/// All of a session's log, and where its first messages end.
+/// The whole log of a session, and where its first messages end.
 struct LoadedLog {
     session: Session,
     bytes: Vec<u8>,
@@ -50,7 +50,7 @@ impl LoadedLog {
         Ok(LoadedLog { session, bytes, messages })
     }
 
-    /// The bytes up to the end of a message, with what is not a message before it.
+    /// The bytes up to the end of a message, including whatever is not a message before it.
     fn until(&self, home: &CodeliaHome, turn: u64) -> Result<Vec<u8>, CodeliaError> {
         if turn > self.messages {
             return Err(CodeliaError::NoTurn { turn, last: self.messages });
@@ -75,7 +75,7 @@ impl LoadedLog {
     }
 }
 
-/// The file that says where a branch comes from.
+/// The file that records the origin of a branch.
 fn lineage(
     parent: &SessionId,
     turn: u64,
@@ -90,7 +90,7 @@ fn lineage(
     Ok(document.into_bytes())
 }
 
-/// An id that nobody has, made of another.
+/// An unused id, derived from another.
 fn free_id(
     home: &CodeliaHome,
     id: &SessionId,
@@ -110,7 +110,7 @@ fn free_id(
     }
 }
 
-/// Makes a new session of the first messages of another.
+/// Creates a session from the first messages of another.
 pub(super) fn fork(
     home: &CodeliaHome,
     id: &SessionId,
@@ -143,7 +143,7 @@ pub(super) fn fork(
     Ok(CodeliaFork { id: new, log, turn, findings })
 }
 
-/// Takes a session back to one of its messages. The session as it was becomes a branch.
+/// Rewinds a session to one of its messages. The session as it was becomes a branch.
 pub(super) fn rewind(
     home: &CodeliaHome,
     id: &SessionId,
@@ -172,7 +172,7 @@ pub(super) fn rewind(
     Ok(CodeliaFork { id: new, log, turn, findings })
 }
 
-/// Tells the index about a session whose log was written; of a branch, also where it comes from.
+/// Updates the index row of a session whose log was written; for a branch, also its parent.
 fn update_index(
     home: &CodeliaHome,
     id: &SessionId,
@@ -202,7 +202,7 @@ fn update_index(
             Some(row)
         })
     });
-    // The logs are safe; the index is told when the session is next opened for writing.
+    // The logs are safe; the index is updated when the session is next opened for writing.
     findings.extend(told.err().map(|error| home.unusable(&error)));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a home: its sessions, their index, and the files beside them.
+//! Checks a home: its sessions, their index, and the files beside them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use everturn_store::disk::FileKind;
 use everturn_store::{Store, read_optional, snapshot};
 use everturn_value::document::Document;
 
-/// What was looked at, and what is wrong with it.
+/// The checked files, and the findings.
 #[derive(Default)]
 pub struct HomeCheck {
     pub files: BTreeSet<FilePath>,
-    /// How many good messages and records of runs there are.
+    /// The number of good messages and run records.
     pub records: u64,
     pub findings: Vec<Finding>,
 }
@@ -43,7 +43,7 @@ pub fn check_home(
     let home = CodeliaHome::at(Arc::clone(store), dir.clone());
     let mut checked = HomeCheck::default();
     let found = home.sessions();
-    // What cannot be used as a name, or not be read, is reported by whoever goes through the directories.
+    // Unusable names and unreadable files are reported by the caller that walks the directories.
     let index = found.findings.into_iter().filter(|finding| finding.file == home.files.database());
     checked.findings.extend(index);
     let others: BTreeSet<&SessionId> = found.sessions.iter().map(|session| &session.id).collect();
@@ -57,7 +57,7 @@ pub fn check_home(
                     checked.files.insert(session.log.clone());
                 }
             }
-            // What is no JSON says so by itself.
+            // A file that is not JSON is reported elsewhere.
             Err(CodeliaError::Damaged { file, reason }) => {
                 let bytes = read_optional(store, &file).ok().flatten().unwrap_or_default();
                 if Document::parse(&bytes).is_ok() {
@@ -72,7 +72,7 @@ pub fn check_home(
     checked
 }
 
-/// The home with one session as it is between two commits.
+/// The home with a snapshot of one session between two commits.
 fn frozen(home: &CodeliaHome, session: &Session) -> Result<CodeliaHome, CodeliaError> {
     let store = snapshot(&home.store, &home.files.of_session(&session.id)?)?;
     Ok(CodeliaHome::at(store, home.files.base.clone()))
@@ -82,7 +82,7 @@ fn about(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
-/// Looks at one session; tells how many messages it has, and what is wrong.
+/// Checks one session; returns the number of its messages, and the findings.
 pub(super) fn check_session(
     home: &CodeliaHome,
     session: &Session,
@@ -92,7 +92,7 @@ pub(super) fn check_session(
     if session.has_legacy {
         match LegacySession::read(home, &session.id) {
             Ok(legacy) => findings.extend(legacy.findings),
-            // The log counts, and the document says by itself what is wrong with it.
+            // The log counts, and problems of the document are reported elsewhere.
             Err(CodeliaError::Damaged { .. }) if session.has_log => {}
             Err(error) => return Err(error),
         }
@@ -110,7 +110,7 @@ pub(super) fn check_session(
             let message = format!("is not there, and the index knows {count} messages of it");
             findings.push(about(&session.log, FindingCode::MissingFile, message));
         }
-        // A writer tells the index after it has committed.
+        // A writer updates the index after it has committed.
         Some(row)
             if row.message_count.and_then(|count| u64::try_from(count).ok()) != Some(count)
                 && !home.store.has_writer(&home.files.of_session(&session.id)?)? =>
@@ -127,7 +127,7 @@ pub(super) fn check_session(
     Ok((records, findings))
 }
 
-/// What is wrong with the file that says where a session comes from.
+/// Checks the file that records the origin of a session.
 fn lineage(
     home: &CodeliaHome,
     session: &Session,
@@ -144,13 +144,13 @@ fn lineage(
             let message = "it does not say where the session comes from".to_owned();
             Some(about(&file, FindingCode::BadMetadata, message))
         }
-        // What is no JSON says so by itself.
+        // A file that is not JSON is reported elsewhere.
         Ok(None) | Err(CodeliaError::Damaged { .. }) => None,
         Err(error) => return Err(error),
     })
 }
 
-/// Looks at the messages of a session, and at whether every call of a tool has its answer.
+/// Checks the messages of a session, and that every tool call has a result.
 fn check_log(
     home: &CodeliaHome,
     session: &Session,

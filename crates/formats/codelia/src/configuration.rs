@@ -1,4 +1,4 @@
-//! What Codelia's configuration may hold, as a table.
+//! The schema of Codelia's configuration.
 
 #[cfg(test)]
 mod tests;

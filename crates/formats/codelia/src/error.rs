@@ -1,4 +1,4 @@
-//! What can go wrong in the home of Codelia.
+//! The errors of a Codelia home.
 
 use thiserror::Error;
 
@@ -8,14 +8,14 @@ use everturn_session::format::{SessionError, error_chain};
 use everturn_session::repair::RepairError;
 use everturn_store::StoreError;
 
-/// Why something could not be done.
+/// The error of an operation on a home.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum CodeliaError {
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A name that cannot be used.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] NameError),
     /// The index of sessions cannot be used.
@@ -24,7 +24,7 @@ pub enum CodeliaError {
     /// There is no such session.
     #[error("there is no session {id}")]
     NoSession {
-        /// The id.
+        /// The requested id.
         id: SessionId,
     },
     /// The id of a new session, or run, is taken.
@@ -32,18 +32,18 @@ pub enum CodeliaError {
     Taken {
         /// The id.
         id: SessionId,
-        /// Where it is.
+        /// The existing path.
         path: FilePath,
     },
     /// The session has no such message.
     #[error("there is no message {turn}: the session has {last}")]
     NoTurn {
-        /// The number that was asked for.
+        /// The requested message number.
         turn: u64,
-        /// How many there are.
+        /// The number of messages.
         last: u64,
     },
-    /// What was given is not right. Nothing was changed.
+    /// The input is invalid. Nothing was changed.
     #[error("{what}")]
     Input {
         /// What is wrong.
@@ -57,7 +57,7 @@ pub enum CodeliaError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A repair could not be done or taken back.
+    /// A repair failed, or could not be undone.
     #[error(transparent)]
     Repair(#[from] RepairError),
 }

@@ -1,4 +1,4 @@
-//! Sessions of Codelia in the common view: a turn is a message.
+//! Sessions of Codelia in the common model: a turn is a message.
 
 mod editor;
 mod reader;
@@ -33,14 +33,14 @@ use everturn_session::session_files::SessionFiles;
 use everturn_store::Store;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The layout of Codelia's sessions.
+/// The format of Codelia's sessions.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeliaFormat;
 
-/// The name that users write.
+/// The name of the format on the command line.
 const NAME: &str = "codelia";
 
-/// How many characters of what was said make a title.
+/// The maximum length of a title, in characters.
 const TITLE_LENGTH: usize = 60;
 
 fn home(store: &Arc<dyn Store>) -> CodeliaHome {
@@ -48,7 +48,7 @@ fn home(store: &Arc<dyn Store>) -> CodeliaHome {
 }
 
 impl CodeliaHome {
-    /// Where a session is: its log, or the document that it has in place of one.
+    /// The session ref: the path of its log, or of the document that it has instead.
     fn place(&self, session: &Session) -> SessionRef {
         let only_legacy = session.has_legacy && !session.has_log;
         let legacy = only_legacy.then(|| self.files.legacy(&session.id).ok()).flatten();
@@ -56,7 +56,7 @@ impl CodeliaHome {
         SessionRef { id: session.id.to_string(), path }
     }
 
-    /// What the index says about a session, as far as that is still so.
+    /// The summary of a session, from its index row as far as that is up to date.
     fn summary(&self, session: &Session) -> Result<SessionSummary, CodeliaError> {
         let row = session.row.as_ref();
         let said = row.and_then(|row| row.last_user_message.as_deref()).unwrap_or_default();
@@ -98,8 +98,8 @@ impl CodeliaHome {
         Ok(summary)
     }
 
-    /// Whether the row of a session can be trusted without opening its log. One that we wrote says how long the log
-    /// was; of others nothing can be said.
+    /// Whether the row of a session can be trusted without opening its log. Rows written by Everturn record the length
+    /// of the log; other rows do not.
     fn is_known(
         &self,
         session: &Session,
@@ -114,13 +114,13 @@ impl CodeliaHome {
                 let stat = self.store.stat(&session.log)?;
                 Ok(stat.is_some_and(|stat| stat.len == mark.bytes))
             }
-            // The program has saved it since, and its count is newer than our mark.
+            // The program has saved it since, and its count is newer than the checkpoint.
             _ => Ok(row.message_count.is_some()),
         }
     }
 }
 
-/// The beginning of a text, on one line.
+/// The start of a text, on one line.
 fn title(text: &str) -> Option<String> {
     let (mut start, mut room) = (String::new(), TITLE_LENGTH);
     for word in text.split_whitespace() {
@@ -343,7 +343,7 @@ fn branch(made: CodeliaFork) -> ForkOutcome {
     ForkOutcome { session: SessionRef { id: id.to_string(), path: log }, turn, findings }
 }
 
-/// What is given to be appended: a message, or several below `messages`.
+/// Parses the input of an append: a message, or several under `messages`.
 pub(super) fn parse_messages(text: &str) -> Result<Vec<JsonTree>, SessionError> {
     let tree = JsonTree::parse(text)
         .map_err(|bad| SessionError::request(format!("the message is not JSON: {bad}")))?;

@@ -1,4 +1,6 @@
-//! A home: where its sessions are, what the index says about them, and how they are opened for reading.
+//! A home: locates its sessions, combines them with the index, and opens them for reading.
+//!
+//! [`CodeliaHome`] is the home, [`Session`] one of its sessions, and `HomeSessions` the listing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use everturn_session::format::error_chain;
 use everturn_store::disk::{DirListing, FileKind};
 use everturn_store::{Store, StoreError};
 
-/// The home of Codelia in a store: in the XDG arrangement, the state directory.
+/// The home of Codelia in a store: with XDG directories, the state directory.
 #[derive(Clone)]
 pub struct CodeliaHome {
     pub(super) store: Arc<dyn Store>,
@@ -26,23 +28,23 @@ pub struct CodeliaHome {
     given: Option<Arc<dyn SessionIndex>>,
 }
 
-/// A session, as far as it was looked at.
+/// A session, as far as it has been examined.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// Its id.
     pub id: SessionId,
-    /// Its log, whether there is one or not.
+    /// The path of its log, which may not exist.
     pub log: FilePath,
-    /// What the index says about it.
+    /// Its index row.
     pub row: Option<IndexRow>,
     /// Whether it has a log.
     pub has_log: bool,
-    /// Whether it is there in the old form.
+    /// Whether it exists in the old form.
     pub has_legacy: bool,
 }
 
 impl Session {
-    /// Whether the index knows messages of it that are nowhere.
+    /// Whether the index counts messages that no file holds.
     pub(super) fn lacks_log(&self) -> bool {
         let known = self.row.as_ref().and_then(|row| row.message_count);
         !self.has_log && !self.has_legacy && known.is_some_and(|count| count > 0)
@@ -53,21 +55,21 @@ impl Session {
     }
 }
 
-/// What there is of a session in the directories.
+/// The files of a session that were found in the directories.
 #[derive(Default)]
 struct FoundFiles {
     log: bool,
     legacy: bool,
 }
 
-/// What was found, looked up once for each row of the index.
+/// The found files by session id, looked up once per index row.
 type FoundFilesById = HashMap<SessionId, FoundFiles, foldhash::fast::RandomState>;
 
 /// The sessions of a home.
 pub(super) struct HomeSessions {
-    /// Those that the index knows in its order, the others after them by their ids.
+    /// Sessions in the order of the index, then the others by id.
     pub(super) sessions: Vec<Session>,
-    /// Names that were refused, directories and an index that could not be read.
+    /// Invalid names, and directories or an index that could not be read.
     pub(super) findings: Vec<Finding>,
 }
 
@@ -90,7 +92,7 @@ impl CodeliaHome {
         CodeliaHome { store, files: HomePaths::at(base), given: None }
     }
 
-    /// The index, if there is one. Nothing is made for whoever only looks.
+    /// The index, if it exists. Reading never creates one.
     pub(super) fn index(&self) -> Result<Option<Arc<dyn SessionIndex>>, IndexError> {
         if let Some(given) = &self.given {
             return Ok(Some(Arc::clone(given)));
@@ -107,20 +109,20 @@ impl CodeliaHome {
         })
     }
 
-    /// The index, which is made if there is none.
+    /// The index, created if it does not exist.
     pub(super) fn index_to_write(&self) -> Result<Arc<dyn SessionIndex>, IndexError> {
         if let Some(given) = &self.given {
             return Ok(Arc::clone(given));
         }
         Ok(match self.store.local_path(&self.files.database())? {
             Some(path) => Arc::new(SqliteIndex::open(&path)?),
-            // Such a store has no place for a database.
+            // A store without real files has no place for a database.
             None => Arc::new(MemoryIndex::default()),
         })
     }
 
-    /// Tells the index when a session was made, and last changed, that was made of one from elsewhere. An index that
-    /// cannot be used stays as it is, as with every other writer.
+    /// Sets the creation and change times in the index for a session converted from another one. As with every other
+    /// writer, an unusable index is left as it is.
     pub fn set_times(
         &self,
         id: &SessionId,
@@ -141,7 +143,7 @@ impl CodeliaHome {
         dated.ok();
     }
 
-    /// What the index says about a session; an index that cannot be read says nothing, and that is noted.
+    /// The index row of a session; an index that cannot be read has none and makes a finding.
     pub(super) fn row(&self, id: &SessionId, findings: &mut Vec<Finding>) -> Option<IndexRow> {
         let read = || match self.index()? {
             Some(index) => index.row(id.as_str()),
@@ -153,7 +155,7 @@ impl CodeliaHome {
         })
     }
 
-    /// The finding for an index that cannot be used.
+    /// The finding for an unusable index.
     pub(super) fn unusable(&self, error: &IndexError) -> Finding {
         Finding {
             file: self.files.database(),
@@ -164,7 +166,7 @@ impl CodeliaHome {
         }
     }
 
-    /// What a directory holds; one that is missing holds nothing, and one that cannot be read is noted.
+    /// Lists a directory; a missing one is empty, and an unreadable one makes a finding.
     fn listing(&self, dir: &FilePath, findings: &mut Vec<Finding>) -> DirListing {
         let mut note = |code: FindingCode, message: String| {
             findings.push(Finding { file: dir.clone(), line: None, offset: None, code, message });
@@ -187,7 +189,7 @@ impl CodeliaHome {
         }
     }
 
-    /// Notes the sessions that have a file in a directory that ends like this.
+    /// Calls back for each session with a file in a directory whose name has this ending.
     fn scan_dir(
         &self,
         dir: &FilePath,
@@ -213,7 +215,7 @@ impl CodeliaHome {
         }
     }
 
-    /// All sessions, by the names in the directories and the rows of the index. No log is opened.
+    /// All sessions, from the names in the directories and the rows of the index. No log is opened.
     pub(super) fn sessions(&self) -> HomeSessions {
         let (mut findings, mut found) = (Vec::new(), FoundFilesById::default());
         self.scan_dir(&self.files.messages(), LOG_END, &mut findings, |id| {
@@ -263,7 +265,7 @@ impl CodeliaHome {
         HomeSessions { sessions, findings }
     }
 
-    /// Looks for one session.
+    /// Finds one session.
     pub(super) fn find(
         &self,
         id: &SessionId,
@@ -283,12 +285,12 @@ impl CodeliaHome {
         Ok(Session { id: id.clone(), log, row, has_log, has_legacy })
     }
 
-    /// The messages of a session, whatever form it has.
+    /// The messages of the log of a session.
     pub fn messages(&self, id: &SessionId) -> Result<MessageReader, CodeliaError> {
         MessageReader::open(&self.store, &self.files.log(id)?, 0, 0)
     }
 
-    /// How many messages a session has, counted as far as need be.
+    /// The number of messages of a session, counted from the last checkpoint.
     pub(super) fn count(&self, session: &Session) -> Result<MessageCount, CodeliaError> {
         if session.has_log || !session.has_legacy {
             return MessageCount::count(&self.store, &session.log, session.mark());
@@ -301,7 +303,7 @@ impl CodeliaHome {
         })
     }
 
-    /// Where a branch comes from, as the file beside its log says.
+    /// The parent of a branch, from the file beside its log.
     pub(super) fn parent(&self, id: &SessionId) -> Result<Option<String>, CodeliaError> {
         let file = self.files.lineage(id)?;
         let Some(bytes) = everturn_store::read_optional(&self.store, &file)? else {

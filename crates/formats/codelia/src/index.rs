@@ -1,4 +1,7 @@
-//! The index of sessions: what a list shows without opening the logs. The logs are the truth.
+//! The session index, for listing sessions without opening their logs. The logs are the truth.
+//!
+//! [`SessionIndex`] is the trait, [`SqliteIndex`] and [`MemoryIndex`] implement it, and [`IndexRow`] is the row of a
+//! session.
 
 mod sqlite;
 
@@ -17,52 +20,52 @@ use everturn_store::StoreError;
 
 pub use sqlite::SqliteIndex;
 
-/// The key below which a row's metadata hold what Everturn adds.
+/// The key of Everturn's own data in the metadata of a row.
 const OWN_KEY: &str = "everturn";
 
-/// What Everturn keeps about a session in the metadata of its row.
+/// Everturn's own data about a session, in the metadata of its row.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct OwnMetadata<'a> {
-    /// When it was made.
+    /// The creation time.
     #[serde(borrow)]
     pub(super) created: Option<Cow<'a, str>>,
-    /// The session of which it is a branch.
+    /// The parent of a branch.
     #[serde(borrow)]
     pub(super) parent: Option<Cow<'a, str>>,
     /// How far its log was counted.
     pub(super) log: Option<LogCheckpoint>,
 }
 
-/// What the index says about a session.
+/// The index row of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IndexRow {
-    /// The session.
+    /// The session id.
     pub session_id: String,
-    /// When it was last saved, as text.
+    /// The time of the last save, as text.
     pub updated_at: String,
-    /// The last run.
+    /// The id of the last run.
     pub run_id: Option<String>,
-    /// How often a model was asked.
+    /// The number of model invocations.
     pub invoke_seq: Option<i64>,
     /// The version of the row; 1.
     pub schema_version: i64,
-    /// Whatever else the program keeps about the session, as one JSON object.
+    /// Any other metadata of the program, as one JSON object.
     pub meta_json: Option<String>,
-    /// How many messages it has.
+    /// The number of messages.
     pub message_count: Option<i64>,
-    /// What the user said last.
+    /// The last message of the user.
     pub last_user_message: Option<String>,
-    /// The workspace in which it was held.
+    /// The workspace of the session.
     pub workspace_root: Option<String>,
 }
 
 impl IndexRow {
-    /// A row about which nothing is known yet.
+    /// A row without any data.
     pub(super) fn new(id: &str, updated_at: String) -> IndexRow {
         IndexRow { session_id: id.to_owned(), updated_at, schema_version: 1, ..IndexRow::default() }
     }
 
-    /// The metadata; what is no object is left alone.
+    /// The metadata; `None` if it is not an object, so that it is left alone.
     fn meta(&self) -> Option<Map<String, Value>> {
         match &self.meta_json {
             None => Some(Map::new()),
@@ -70,19 +73,19 @@ impl IndexRow {
         }
     }
 
-    /// What Everturn keeps in the metadata.
+    /// Everturn's own data in the metadata.
     pub(super) fn own(&self) -> Option<OwnMetadata<'_>> {
-        /// The rest, which may be long, is not put together.
+        /// The other members, which may be long, are not parsed into values.
         #[derive(Deserialize)]
         struct RowMetadata<'a> {
-            // As [`OWN_KEY`] says.
+            // The key is [`OWN_KEY`].
             #[serde(borrow)]
             everturn: Option<OwnMetadata<'a>>,
         }
         serde_json::from_str::<RowMetadata<'_>>(self.meta_json.as_deref()?).ok()?.everturn
     }
 
-    /// Puts something of Everturn's into the metadata, beside what is there.
+    /// Sets a member of Everturn's own data in the metadata; the other metadata stays.
     pub(super) fn set_own(&mut self, key: &str, value: Value) {
         let Some(mut meta) = self.meta() else { return };
         let own = meta.entry(OWN_KEY).or_insert_with(|| Value::Object(Map::new()));
@@ -93,40 +96,40 @@ impl IndexRow {
     }
 }
 
-/// Why the index cannot be used. Sessions can be read and written all the same.
+/// Why the index cannot be used. Sessions can still be read and written.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum IndexError {
-    /// SQLite said no.
+    /// SQLite failed.
     #[error("cannot {doing} the index of sessions")]
     Database {
-        /// What was tried.
+        /// The attempted operation.
         doing: &'static str,
-        /// What SQLite said.
+        /// The error of SQLite.
         #[source]
         source: Arc<dyn StdError + Send + Sync>,
     },
-    /// It is no database, or a damaged one.
+    /// The file is not a database, or is damaged.
     #[error("the index of sessions is damaged")]
     Damaged {
-        /// What SQLite said.
+        /// The error of SQLite.
         #[source]
         source: Arc<dyn StdError + Send + Sync>,
     },
-    /// It was made by a later version of the program.
+    /// The database was created by a later version of the program.
     #[error("the index of sessions has version {version}, which is not known")]
     Newer {
-        /// The version that it has.
+        /// Its version.
         version: i64,
     },
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl IndexError {
-    /// Whether more room on the disk may help. SQLite calls a shared memory file that cannot grow an I/O error, and
-    /// does not say why one cannot be made.
+    /// Whether more disk space may help. SQLite reports a shared memory file that cannot grow as an I/O error, and
+    /// gives no reason if it cannot be created.
     pub(super) fn may_be_full(&self) -> bool {
         let IndexError::Database { source, .. } = self else { return false };
         let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
@@ -137,10 +140,10 @@ impl IndexError {
     }
 }
 
-/// Makes a row of the one that is there; none removes it.
+/// Computes the new row from the existing one; `None` removes it.
 pub type RowChange<'a> = &'a mut dyn FnMut(Option<IndexRow>) -> Option<IndexRow>;
 
-/// Rows by session. Whoever implements it may lose the last changes in a crash, but never half of one.
+/// Rows by session. An implementation may lose the last changes in a crash, but never half of one.
 pub trait SessionIndex: Send + Sync {
     /// All rows, in no particular order.
     fn rows(&self) -> Result<Vec<IndexRow>, IndexError>;
@@ -148,16 +151,16 @@ pub trait SessionIndex: Send + Sync {
     /// The row of a session.
     fn row(&self, id: &str) -> Result<Option<IndexRow>, IndexError>;
 
-    /// Changes the row of a session, while nobody else does.
+    /// Changes the row of a session, atomically with respect to other writers.
     fn change(&self, id: &str, change: RowChange<'_>) -> Result<(), IndexError>;
 
-    /// Overwrites what rows said before they were changed.
+    /// Overwrites the former contents of changed rows.
     fn vacuum(&self) -> Result<(), IndexError> {
         Ok(())
     }
 }
 
-/// An index that is not kept.
+/// An index in memory.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryIndex {
     rows: Arc<Mutex<BTreeMap<String, IndexRow>>>,
@@ -168,13 +171,13 @@ impl MemoryIndex {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rows as they are now, to be put back later.
+    /// A copy of the current rows, for [`MemoryIndex::restore`].
     #[must_use]
     pub fn contents(&self) -> BTreeMap<String, IndexRow> {
         self.locked().clone()
     }
 
-    /// Makes the rows what they were, as a crash does.
+    /// Resets the rows to a former state, like a crash does.
     pub fn restore(&self, rows: BTreeMap<String, IndexRow>) {
         *self.locked() = rows;
     }
@@ -203,7 +206,7 @@ impl SessionIndex for MemoryIndex {
 mod tests {
     use super::*;
 
-    /// What every index does.
+    /// Checks that apply to every index.
     fn suite(index: &dyn SessionIndex) {
         assert_eq!(index.rows().unwrap(), []);
         assert_eq!(index.row("one").unwrap(), None);

@@ -1,7 +1,7 @@
 //! Sessions of the old form: one document with all messages, in `sessions/state/`.
 //!
-//! They are listed and read as they are. Whoever writes to one first makes a log of its messages, in one commit;
-//! the document stays where it is, and the log counts from then on.
+//! They are listed and read as they are. The first writer converts the messages to a log, in one commit; the document
+//! stays where it is, and the log counts from then on.
 
 use super::error::CodeliaError;
 use super::home::CodeliaHome;
@@ -15,7 +15,7 @@ use everturn_value::tree::{JsonTree, ValueKind};
 #[derive(Debug, Clone)]
 pub(super) struct LegacySession {
     pub(super) messages: Vec<JsonTree>,
-    /// What the index should say about it.
+    /// The index row that it should have.
     pub(super) row: IndexRow,
     pub(super) findings: Vec<Finding>,
 }
@@ -75,13 +75,13 @@ impl LegacySession {
     }
 }
 
-/// The workspace that metadata tell.
+/// The workspace in the metadata.
 pub(super) fn workspace(meta: Option<&JsonTree>) -> Option<String> {
     let root = meta?.string_at(&["codelia_workspace_root"])?;
     Some(root.trim().to_owned()).filter(|root| !root.is_empty())
 }
 
-/// What the user said last.
+/// The last message of the user.
 pub(super) fn last_user_message(messages: &[JsonTree]) -> Option<String> {
     use super::message::{MessageRole, role, text};
     messages.iter().rev().find(|message| role(message) == MessageRole::User).map(text)

@@ -1,8 +1,8 @@
-//! The home of Codelia, a coding agent: sessions as logs of messages, runs, tool outputs, and what goes with them.
+//! The home of Codelia, a coding agent: sessions as logs of messages, with runs and tool outputs.
 //!
-//! The log of messages is the truth about a session. `sessions/state.db`, in which the program looks its sessions
-//! up, is an index: it is brought up to date after each commit and whenever a session is opened for writing, and
-//! everything works without it. `docs/codelia.md` says what the files hold.
+//! The message log is the truth about a session. `sessions/state.db`, in which the program looks up its sessions, is an
+//! index: it is updated after each commit and whenever a session is opened for writing, and everything works without
+//! it. `docs/codelia.md` describes the files.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -21,9 +21,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`CodeliaHome`] finds sessions, a [`CodeliaWriter`] appends messages, [`RunLogs`] and [`ToolOutputs`] keep what goes with them,
-//! and [`CodeliaFormat`] shows all of it in the common view. The crate depends on `everturn-session`, `everturn-settings`
-//! and `everturn-secrets`; the index is SQLite.
+//! A [`CodeliaHome`] finds sessions, a [`CodeliaWriter`] appends messages, [`RunLogs`] and [`ToolOutputs`] keep the
+//! runs and tool outputs of a session, and [`CodeliaFormat`] maps all of it to the common model. The crate depends on
+//! `everturn-session`, `everturn-settings` and `everturn-secrets`; the index is SQLite.
+//!
+//! - `home`, `paths`: locates and opens sessions; file names.
+//! - `log`, `message`, `legacy`: the message log, its messages, and sessions of the old single-document form.
+//! - `index`: the session index, in SQLite or in memory.
+//! - `writer`, `branch`, `lifecycle`: appends, forks and rewinds, trash.
+//! - `runs`, `outputs`: run logs, and the cache of tool outputs.
+//! - `projects`, `configuration`, `aux_files`: approval modes per project, the settings, and the other files of a home.
+//! - `check`, `repair`, `session_files`: findings, repairs, and all files of a session.
+//! - `format`: the common model.
+//! - `error`: the errors of a home.
 
 mod aux_files;
 mod branch;

@@ -1,7 +1,7 @@
-//! Sessions that are thrown away, and had back: the log with what stands beside it, and its row.
+//! Moves sessions to the trash and restores them: the log with the files beside it, and its row.
 //!
-//! The log is the truth: one commit moves the files, then the row goes. A row that a crash has left behind is of a
-//! session in the trash, and is passed over; see [`CodeliaHome::is_trashed`]. What the row says is kept with the log.
+//! The log is the truth: one commit moves the files, then the row is removed. A row left behind by a crash belongs to a
+//! session in the trash and is skipped; see [`CodeliaHome::is_trashed`]. The content of the row is kept with the log.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use everturn_session::trash::{
 };
 use everturn_store::{Durability, FileMode, Precondition, Step, Store, read_optional};
 
-/// The file in the trash that keeps what the row said.
+/// The file in the trash that keeps the row.
 const ROW: &str = "row.json";
 
 impl From<TrashError> for CodeliaError {
@@ -37,13 +37,13 @@ impl From<TrashError> for CodeliaError {
     }
 }
 
-/// Where a session may be: its log, or the document that it has in place of one.
+/// The possible paths of a session: its log, or the document that it has instead.
 fn candidate_paths(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
     let files = HomePaths::default();
     Ok(vec![files.log(id)?, files.legacy(id)?])
 }
 
-/// All files that go with a session.
+/// All files that are moved with a session.
 fn parts(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
     let files = HomePaths::default();
     Ok(vec![files.log(id)?, files.lineage(id)?, files.legacy(id)?])
@@ -54,7 +54,7 @@ fn row_file(place: &FilePath) -> Result<FilePath, NameError> {
 }
 
 impl CodeliaHome {
-    /// Whether the trash has the log of a session of which only a row is left.
+    /// Whether the trash holds the log of a session of which only a row is left.
     pub(super) fn is_trashed(&self, id: &SessionId) -> bool {
         let names = list_trash_names(&self.store).unwrap_or_default();
         names.iter().filter(|name| name.id == *id).any(|name| {
@@ -113,7 +113,7 @@ fn drop_row(home: &CodeliaHome, id: &SessionId) -> Result<(), CodeliaError> {
     })
 }
 
-/// Changes the index; on a full disk with the room that the store has kept for that.
+/// Changes the index; on a full disk, with the space that the store has reserved for this.
 fn with_room(
     home: &CodeliaHome,
     mut change: impl FnMut() -> Result<(), CodeliaError>,
@@ -147,7 +147,7 @@ fn row_text(row: &IndexRow) -> Vec<u8> {
     format!("{value}\n").into_bytes()
 }
 
-/// The row that was kept; what cannot be read is made anew from the log.
+/// Parses the kept row; an unreadable one is rebuilt from the log.
 fn row_of(bytes: &[u8]) -> Option<IndexRow> {
     let value: Value = serde_json::from_slice(bytes).ok()?;
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -175,7 +175,7 @@ fn name_of(name: &str) -> Result<TrashName, CodeliaError> {
     TrashName::parse(name).ok_or_else(missing)
 }
 
-/// Puts a session back where it belongs, and tells the index again.
+/// Restores a session from the trash, and updates the index.
 pub(super) fn restore(home: &CodeliaHome, name: &str) -> Result<SessionRef, CodeliaError> {
     let store = &home.store;
     let parsed = name_of(name)?;
@@ -207,18 +207,18 @@ pub(super) fn restore(home: &CodeliaHome, name: &str) -> Result<SessionRef, Code
         }
         Ok(())
     })?;
-    // What is left of it is the row, which the index has again.
+    // Only the kept row is left in the trash, and the index has it again.
     writer.commit(vec![Step::Remove { path: place }], Durability::Buffered)?;
     writer.release()?;
     Ok(SessionRef { id: id.to_string(), path: back.path })
 }
 
-/// Removes sessions from the trash for good, as they were when somebody looked at them.
+/// Removes sessions from the trash for good, if they are unchanged since they were listed.
 pub(super) fn purge(home: &CodeliaHome, wanted: &[TrashedSession]) -> Result<(), CodeliaError> {
     let (mut entries, mut kept_rows) = (Vec::new(), Vec::new());
     for trashed in wanted {
         let (name, path) = (name_of(&trashed.name)?, trashed.path.clone());
-        // A row that a crash has left behind would be a session without messages.
+        // A row left behind by a crash would be a session without messages.
         if let Err(CodeliaError::NoSession { .. }) = home.find(&name.id, &mut Vec::new())
             && drop_row(home, &name.id).is_err()
         {
@@ -227,6 +227,6 @@ pub(super) fn purge(home: &CodeliaHome, wanted: &[TrashedSession]) -> Result<(),
         entries.push((common::TrashEntry { name, path }, trashed.bytes));
     }
     common::purge(&home.store, &entries, candidate_paths)?;
-    // What the index had no room for before, it may have now.
+    // On a full disk, the index may have room for these changes now.
     kept_rows.iter().try_for_each(|id| drop_row(home, id))
 }

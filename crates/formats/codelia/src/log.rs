@@ -1,4 +1,6 @@
-//! The log of a session: its messages in order, and how many there are.
+//! The log of a session: its messages in order, and their count.
+//!
+//! [`MessageReader`] reads messages, `MessageCount` counts them, and `LogCheckpoint` records how far they were counted.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,26 +26,26 @@ pub struct StoredMessage {
     pub message: JsonTree,
     /// Its line, counted from 1.
     pub line: Option<u64>,
-    /// Its first byte.
+    /// The offset of its first byte.
     pub offset: u64,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub length: u64,
 }
 
-/// The messages of a log, one after the other. What is none becomes a finding.
+/// Reads the messages of a log in order. Anything else becomes a finding.
 pub struct MessageReader {
     file: FilePath,
-    /// None, if there is no log.
+    /// `None` if there is no log.
     scan: Option<Box<ForwardScan<StoreSource>>>,
     number: u64,
-    /// Up to where it is read: what another program adds meanwhile is not.
+    /// The end of the part to read: later appends of other programs are not read.
     len: u64,
-    /// What was noticed so far.
+    /// The findings so far.
     pub findings: Vec<Finding>,
 }
 
 impl MessageReader {
-    /// Begins to read a log, which has had `number` messages before `start`. One that does not exist has none.
+    /// Starts to read a log at `start`, which `number` messages precede. A missing log has none.
     pub(super) fn open(
         store: &Arc<dyn Store>,
         file: &FilePath,
@@ -70,7 +72,7 @@ impl MessageReader {
         self.findings.push(Finding { file, line, offset, code, message });
     }
 
-    /// A record as a message: every object counts as one, whatever is in it.
+    /// Converts a record to a message: every object counts as one, regardless of its members.
     fn examine(&mut self, record: JsonlRecord) -> Option<StoredMessage> {
         let JsonlRecord { line, offset, length, .. } = record;
         let RecordText::Whole(text) = record.text else {
@@ -90,7 +92,7 @@ impl MessageReader {
         Some(StoredMessage { number: self.number, message, line, offset, length })
     }
 
-    /// How many messages there were so far, with those that are too long to be shown.
+    /// The number of messages so far, including those too long to be shown.
     pub(super) fn read_so_far(&self) -> u64 {
         self.number
     }
@@ -114,15 +116,15 @@ impl Iterator for MessageReader {
     }
 }
 
-/// How many bytes before a mark are looked at to know it again.
+/// The number of bytes before a checkpoint that its checksum covers.
 const MARK_BYTES: u64 = 4096;
 
-/// A place in a log up to which the messages were counted: the end of a line.
+/// A position in a log up to which the messages were counted: the end of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub(super) struct LogCheckpoint {
     pub(super) messages: u64,
     pub(super) bytes: u64,
-    /// The checksum of what precedes it.
+    /// The checksum of the bytes before it.
     #[serde(deserialize_with = "sixteen_digits")]
     sum: u64,
 }
@@ -138,7 +140,7 @@ impl LogCheckpoint {
         json!({"messages": messages, "bytes": bytes, "sum": format!("{sum:016x}")})
     }
 
-    /// Whether the log still has what was counted.
+    /// Whether the counted part of the log is unchanged.
     fn holds(self, store: &Arc<dyn Store>, file: &FilePath, len: u64) -> Result<bool, StoreError> {
         if self.bytes > len {
             return Ok(false);
@@ -148,20 +150,20 @@ impl LogCheckpoint {
     }
 }
 
-/// What is known of a log.
+/// The size of a log.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MessageCount {
-    /// How many messages it has.
+    /// The number of messages.
     pub(super) messages: u64,
-    /// How many bytes it has; none, if there is no log.
+    /// The length in bytes; `None` if there is no log.
     pub(super) len: Option<u64>,
-    /// Up to where the messages are counted for good.
+    /// The checkpoint up to which the count is final.
     pub(super) mark: LogCheckpoint,
     pub(super) findings: Vec<Finding>,
 }
 
 impl MessageCount {
-    /// Counts the messages of a log, from a mark on if there is a good one.
+    /// Counts the messages of a log, starting at a checkpoint if it is valid.
     pub(super) fn count(
         store: &Arc<dyn Store>,
         file: &FilePath,
@@ -178,7 +180,7 @@ impl MessageCount {
         for message in messages.by_ref() {
             message?;
         }
-        // The log may have grown since it was looked at; what was read and what is noted go together.
+        // The log may have grown since it was opened; the count and the recorded length belong together.
         let (count, len) = (messages.read_so_far(), messages.len);
         let tail = store.read(file, len.saturating_sub(MARK_BYTES)..len)?;
         let ends_well = tail.last() == Some(&b'\n');

@@ -1,8 +1,8 @@
-//! Messages: what they must be to be stored, and what there is to read in them.
+//! Messages: validation, and the readable text in them.
 
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// Who speaks in a message.
+/// The role of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MessageRole {
     User,
@@ -10,7 +10,7 @@ pub(super) enum MessageRole {
     Assistant,
     Tool,
     Reasoning,
-    /// Something else, or nothing.
+    /// An unknown or missing role.
     Other(String),
 }
 
@@ -33,7 +33,7 @@ fn is_text(message: &JsonTree, key: &str) -> Result<(), String> {
     }
 }
 
-/// What is wrong with a message; fields that are not known are not looked at.
+/// The problem of an invalid message; unknown fields are not checked.
 pub(super) fn problem(message: &JsonTree) -> Option<String> {
     check(message).err()
 }
@@ -79,7 +79,7 @@ fn check_calls(message: &JsonTree) -> Result<(), String> {
     Ok(())
 }
 
-/// What there is to read in the content of a message.
+/// The readable text in the content of a message.
 pub(super) fn text(message: &JsonTree) -> String {
     let Some(content) = message.value_at(&["content"]) else { return String::new() };
     match content.kind() {
@@ -104,7 +104,7 @@ fn part_text(part: &JsonTree) -> String {
     }
 }
 
-/// A call of a tool in a message.
+/// A tool call in a message.
 pub(super) struct ToolCall {
     pub(super) id: String,
     pub(super) name: String,
@@ -112,7 +112,7 @@ pub(super) struct ToolCall {
     pub(super) raw: JsonTree,
 }
 
-/// The tools that a message calls.
+/// The tool calls of a message.
 pub(super) fn calls(message: &JsonTree) -> Vec<ToolCall> {
     let Some(calls) = message.value_at(&["tool_calls"]) else { return Vec::new() };
     let call = |raw: JsonTree| ToolCall {

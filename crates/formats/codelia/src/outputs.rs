@@ -1,9 +1,8 @@
-//! The cache of tool outputs: what a tool answered, by a reference that a message can hold.
+//! The cache of tool outputs: the results of tools, by a reference that a message can hold.
 //!
-//! The program names an output after the id of its call, with `_` for every character that could not be in a name,
-//! and writes over whatever has that name. Here a name that is taken by another output is made distinct by a
-//! checksum. Nothing is ever evicted by itself: [`ToolOutputs::plan`] says what would go, [`ToolOutputs::evict`]
-//! does what it said.
+//! The program names an output after its call id, with `_` for every character that a name cannot contain, and
+//! overwrites an existing file of that name. Here a name taken by another output is made unique by a checksum. Nothing
+//! is evicted automatically: [`ToolOutputs::plan`] lists what would be removed, and [`ToolOutputs::evict`] removes it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +20,7 @@ use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError
 /// How much of an output is shown at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutputLimits {
-    /// Characters of a line; the rest of it is left out.
+    /// Characters per line; the rest is cut.
     pub line_chars: usize,
     /// Bytes of all lines together.
     pub bytes: usize,
@@ -33,25 +32,25 @@ impl Default for OutputLimits {
     }
 }
 
-/// A line of an output that is shown.
+/// A shown line of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputLine {
     /// Its number, counted from 1.
     pub number: u64,
-    /// Its text, as much as the limits allow.
+    /// Its text, up to the limits.
     pub text: String,
-    /// Whether something was left out.
+    /// Whether the text was cut.
     pub cut: bool,
 }
 
-/// Which outputs would go, and why.
+/// The outputs to evict, with reasons.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EvictionPlan {
-    /// The files that go, with their sizes and why.
+    /// The files to remove, with their sizes and the reasons.
     pub files: Vec<(FilePath, u64, String)>,
-    /// How many bytes there are before.
+    /// The total size before, in bytes.
     pub before: u64,
-    /// How many bytes there are afterwards.
+    /// The total size afterwards, in bytes.
     pub after: u64,
 }
 
@@ -61,17 +60,17 @@ pub struct ToolOutputs {
     dir: FilePath,
 }
 
-/// The most characters of an id that become part of a name.
+/// The maximum number of characters of an id in a name.
 const NAME_LENGTH: usize = 200;
 
 impl ToolOutputs {
-    /// The outputs of a home in which everything is below one directory.
+    /// The outputs of a home with everything below one directory.
     #[must_use]
     pub fn in_home(store: Arc<dyn Store>) -> ToolOutputs {
         ToolOutputs { store, dir: HomePaths::default().outputs() }
     }
 
-    /// The outputs in a store that is the cache itself, as in the XDG arrangement.
+    /// The outputs in a store that is the cache itself, as with XDG directories.
     pub fn in_cache(store: Arc<dyn Store>) -> Result<ToolOutputs, NameError> {
         Ok(ToolOutputs { store, dir: FilePath::parse("tool-output")? })
     }
@@ -84,9 +83,9 @@ impl ToolOutputs {
         Ok(self.dir.join(&Name::parse(&format!("{reference}{OUTPUT_END}"))?))
     }
 
-    /// Keeps an output, and tells the reference to it.
+    /// Stores an output, and returns its reference.
     ///
-    /// The same output of the same call has one reference, however often it is kept.
+    /// The same output of the same call has one reference, however often it is stored.
     pub fn put(&self, call_id: &str, output: &str) -> Result<String, CodeliaError> {
         let own = reference(call_id);
         let sum = checksum(&[call_id.as_bytes(), b"\0", output.as_bytes()]);
@@ -96,7 +95,7 @@ impl ToolOutputs {
             candidates.iter().filter_map(|name| self.file(name).ok()).collect();
         let writer = self.store.lock(&files)?;
         for name in candidates {
-            // A name that systems reserve for devices is passed over.
+            // Names reserved for devices are skipped.
             let Ok(file) = self.file(&name) else { continue };
             match read_optional(&self.store, &file)? {
                 Some(bytes) if bytes == output.as_bytes() => return Ok(name),
@@ -114,7 +113,7 @@ impl ToolOutputs {
         Err(CodeliaError::input(format!("no reference for the output of {call_id:?} is free")))
     }
 
-    /// All of an output.
+    /// The whole output.
     pub fn get(&self, reference: &str) -> Result<Vec<u8>, CodeliaError> {
         let file = self.file(reference)?;
         match read_optional(&self.store, &file)? {
@@ -123,7 +122,7 @@ impl ToolOutputs {
         }
     }
 
-    /// Lines of an output, from one on, as many as the limits allow.
+    /// Lines of an output, starting at `first`, up to the limits.
     pub fn read(
         &self,
         reference: &str,
@@ -146,7 +145,7 @@ impl ToolOutputs {
         Ok(shown(numbered(&text).filter(|(_, line)| line.contains(needle)), limits))
     }
 
-    /// Characters of one line, from one on: for lines that are too long to be shown whole.
+    /// A range of characters of one line, for lines that are too long to be shown whole.
     pub fn read_line(
         &self,
         reference: &str,
@@ -166,8 +165,8 @@ impl ToolOutputs {
         Ok(String::from_utf8_lossy(&self.get(reference)?).into_owned())
     }
 
-    /// Says what would have to go so that no more than `most` bytes stay: first what no session refers to, then what
-    /// only the sessions refer to that were not changed for the longest time. Times of files are not looked at.
+    /// Plans the evictions that leave at most `most` bytes: first outputs that no session refers to, then those of the
+    /// least recently changed sessions. File times are ignored.
     pub fn plan(&self, home: &CodeliaHome, most: u64) -> Result<EvictionPlan, CodeliaError> {
         let entries = match self.store.list(&self.dir) {
             Err(StoreError::Missing { .. }) => return Ok(EvictionPlan::default()),
@@ -199,7 +198,7 @@ impl ToolOutputs {
         Ok(plan)
     }
 
-    /// Removes what a plan says, all of it or nothing, if it is still as it was.
+    /// Removes the files of a plan, all or none, if they are unchanged.
     pub fn evict(&self, plan: &EvictionPlan) -> Result<(), CodeliaError> {
         let files: Vec<FilePath> = plan.files.iter().map(|(file, _, _)| file.clone()).collect();
         if files.is_empty() {
@@ -225,7 +224,7 @@ pub(super) fn reference(call_id: &str) -> String {
     call_id.chars().map(plain).take(NAME_LENGTH).collect()
 }
 
-/// Which session has used an output last: when it was saved, and its id.
+/// The session that used each output last: the time of its save, and its id.
 fn references(home: &CodeliaHome) -> Result<BTreeMap<String, (String, String)>, CodeliaError> {
     let mut used: BTreeMap<String, (String, String)> = BTreeMap::new();
     let mut use_it = |reference: String, user: &(String, String)| {
@@ -263,7 +262,7 @@ fn cut(line: &str, chars: usize, bytes: usize) -> (String, bool) {
     (line.get(..end).unwrap_or_default().to_owned(), end < line.len())
 }
 
-/// Lines, as many and as much of each as the limits allow.
+/// Lines within the limits.
 fn shown<'t>(lines: impl Iterator<Item = (u64, &'t str)>, limits: OutputLimits) -> Vec<OutputLine> {
     let mut room = limits.bytes;
     let mut shown = Vec::new();

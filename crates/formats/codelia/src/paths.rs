@@ -1,26 +1,26 @@
-//! Where the files of a home are.
+//! The paths of the files of a home.
 
 use jiff::Timestamp;
 
 use everturn_json::names::{FilePath, Name, NameError, SessionId, join_names};
 
-/// How the file of a log ends.
+/// The ending of a log file.
 pub(super) const LOG_END: &str = ".jsonl";
-/// How the file ends that says where a branch comes from.
+/// The ending of the file that records the origin of a branch.
 pub(super) const LINEAGE_END: &str = ".everturn.json";
-/// How the file of a session of the old form ends, and that of a task.
+/// The ending of a document of an old session, or of a task.
 pub(super) const DOCUMENT_END: &str = ".json";
-/// How the file of a tool's output ends.
+/// The ending of a tool output file.
 pub(super) const OUTPUT_END: &str = ".txt";
 
-/// The time of which nothing is known: the index must have one.
+/// The time of sessions without one: the index requires a time.
 pub(super) const UNKNOWN_TIME: &str = "1970-01-01T00:00:00.000Z";
 
-/// The paths of a home that lies at `base`.
+/// The paths of a home at `base`.
 #[derive(Debug, Clone)]
 pub(super) struct HomePaths {
     pub(super) base: FilePath,
-    /// The directory of the logs, which is asked for with every session.
+    /// The directory of the logs, which is needed for every session.
     messages: FilePath,
 }
 
@@ -60,7 +60,7 @@ impl HomePaths {
         ["state.db", "state.db-wal", "state.db-shm"].map(|name| self.dir(&["sessions", name]))
     }
 
-    /// The tool outputs. In the XDG arrangement the cache is a root of its own.
+    /// The tool outputs. With XDG directories the cache is a root of its own.
     pub(super) fn outputs(&self) -> FilePath {
         self.dir(&["cache", "tool-output"])
     }
@@ -77,12 +77,12 @@ impl HomePaths {
         Ok(self.legacy_dir().join(&Name::parse(&format!("{id}{DOCUMENT_END}"))?))
     }
 
-    /// The log of a run that started at that time.
     /// The files that a session is read from.
     pub(super) fn of_session(&self, id: &SessionId) -> Result<Vec<FilePath>, NameError> {
         Ok(vec![self.log(id)?, self.lineage(id)?, self.legacy(id)?])
     }
 
+    /// The log of a run that started at that time.
     pub(super) fn run(&self, id: &SessionId, started: Timestamp) -> Result<FilePath, NameError> {
         let day = started.strftime("%Y/%m/%d").to_string();
         let names: Vec<&str> = day.split('/').collect();
@@ -91,7 +91,7 @@ impl HomePaths {
     }
 }
 
-/// The id in the name of a file that ends like this.
+/// The id in the name of a file with this ending.
 pub(super) fn id_in(name: &Name, end: &str) -> Option<Result<SessionId, NameError>> {
     Some(SessionId::parse(name.as_str().strip_suffix(end)?))
 }
@@ -122,7 +122,7 @@ mod tests {
         let id = SessionId::parse("0b1c").unwrap();
         assert_eq!(files.log(&id).unwrap().as_str(), "sessions/messages/0b1c.jsonl");
         assert_eq!(files.legacy(&id).unwrap().as_str(), "sessions/state/0b1c.json");
-        // The day is that of UTC.
+        // The day is that in UTC.
         let started = "2026-03-01T00:30:00+09:00".parse().unwrap();
         assert_eq!(files.run(&id, started).unwrap().as_str(), "sessions/2026/02/28/0b1c.jsonl");
         assert_eq!(stamp(started), "2026-02-28T15:30:00.000Z");

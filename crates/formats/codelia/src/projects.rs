@@ -1,4 +1,4 @@
-//! `projects.json`: how much an agent may do without asking, by project.
+//! `projects.json`: the approval mode of each project.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use everturn_value::tree::{JsonTree, ValueKind};
 pub enum ApprovalMode {
     /// As little as possible.
     Minimal,
-    /// What is usual in a project that is trusted.
+    /// The usual actions of a trusted project.
     Trusted,
     /// Everything.
     FullAccess,
 }
 
 impl ApprovalMode {
-    /// Every mode there is.
+    /// All modes.
     pub const ALL: [ApprovalMode; 3] =
         [ApprovalMode::Minimal, ApprovalMode::Trusted, ApprovalMode::FullAccess];
 
-    /// Reads a mode. A word that is none is an error, never something weaker or stronger.
+    /// Parses a mode. An unknown word is an error, never a weaker or stronger mode.
     pub fn parse(word: &str) -> Result<ApprovalMode, CodeliaError> {
         let known = ApprovalMode::ALL.into_iter().find(|mode| mode.as_str() == word);
         known.ok_or_else(|| {
@@ -35,7 +35,7 @@ impl ApprovalMode {
         })
     }
 
-    /// The word for it.
+    /// The name of the mode.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -52,15 +52,15 @@ impl fmt::Display for ApprovalMode {
     }
 }
 
-/// The policies of projects.
+/// The approval modes of projects.
 #[derive(Debug, Clone)]
 pub struct ProjectPolicies {
     file: FilePath,
-    /// What was read, or nothing if there is no file.
+    /// The document that was read, or `None` if there is no file.
     document: Option<Document>,
-    /// The policy of projects that have none of their own.
+    /// The mode of projects without one of their own.
     pub default: Option<ApprovalMode>,
-    /// The policies of projects, by their real paths.
+    /// The modes of projects, by their real paths.
     pub projects: Vec<(String, ApprovalMode)>,
 }
 
@@ -68,7 +68,7 @@ impl ProjectPolicies {
     /// The name of the file.
     pub const FILE: &'static str = "projects.json";
 
-    /// Reads the policies below the root of a store. What is not as it must be is an error.
+    /// Reads the policies below the root of a store. Invalid content is an error.
     pub fn read(store: &Arc<dyn Store>) -> Result<ProjectPolicies, CodeliaError> {
         ProjectPolicies::read_at(store, &FilePath::parse(ProjectPolicies::FILE)?)
     }
@@ -117,13 +117,13 @@ impl ProjectPolicies {
         Ok(ProjectPolicies { file: file.clone(), document: Some(document), default, projects })
     }
 
-    /// The policy of a project itself.
+    /// The mode set for this project itself.
     #[must_use]
     pub fn of(&self, project: &str) -> Option<ApprovalMode> {
         self.projects.iter().find(|(path, _)| path == project).map(|(_, mode)| *mode)
     }
 
-    /// Sets the policy of a project, or the one for all others. Fields that are not known stay.
+    /// Sets the mode of a project, or the default. Unknown fields stay.
     pub fn set(
         &mut self,
         store: &Arc<dyn Store>,

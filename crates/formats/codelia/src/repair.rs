@@ -1,8 +1,9 @@
-//! Putting a session right: a plan that can be read first, then one commit that keeps every original.
+//! Repairs a session: a plan that can be read first, then one commit that keeps every original.
 //!
-//! What is no message leaves the log, and every message gets its own line. A session of the old form gets its log; if
-//! its document is damaged, from what is whole in it. Calls at the end of a session that were never answered get an answer which says so, because no model takes
-//! a history without one. The index gets what it lacks; one that is damaged is set aside and made anew.
+//! Whatever is not a message leaves the log, and every message gets its own line. A session of the old form gets its
+//! log; if its document is damaged, from the intact parts of it. Unanswered calls at the end of a session get a result
+//! that says so, because no model accepts a history without one. Missing index data is added; a damaged index is set
+//! aside and rebuilt.
 
 use std::collections::BTreeSet;
 
@@ -32,11 +33,11 @@ use everturn_value::tree::JsonTree;
 struct CodeliaRepairPlan {
     actions: Vec<RepairAction>,
     findings: Vec<Finding>,
-    /// The log as it should be, if it is to be changed.
+    /// The repaired log, if it changes.
     log: Option<Vec<u8>>,
     /// Documents that are moved away.
     moved: Vec<FilePath>,
-    /// Whether the index must be made anew.
+    /// Whether the index must be rebuilt.
     bad_index: bool,
     stale: bool,
 }
@@ -101,8 +102,8 @@ fn damaged(file: &FilePath, message: String) -> Finding {
     }
 }
 
-/// Makes a log of a session of the old form. A document of that form that is damaged gives what is whole in it and is
-/// moved away; beside a log, it says nothing any more.
+/// Converts a session of the old form to a log. A damaged document yields its intact messages and is moved away; beside
+/// a log, it no longer counts.
 fn convert_legacy(
     home: &CodeliaHome,
     session: &Session,
@@ -149,7 +150,7 @@ fn line(message: &JsonTree) -> Vec<u8> {
     [message.to_line().as_bytes(), b"\n"].concat()
 }
 
-/// The log with one message in each line and nothing else, and what that takes.
+/// The log with one message per line and nothing else, and the changes made.
 fn repaired_log(
     home: &CodeliaHome,
     session: &Session,
@@ -161,7 +162,7 @@ fn repaired_log(
         odd |= problem(&stored?.message).is_some();
     }
     let (mut what, mut after) = (Vec::new(), before.clone());
-    // Messages that are too long to be held are not taken for something else.
+    // Messages that are too long to be held are not mistaken for something else.
     let is_loss = |finding: &Finding| finding.message.contains("too many to be shown");
     if messages.findings.iter().any(is_loss) {
         return Ok((None, what));
@@ -191,7 +192,7 @@ fn repaired_log(
     Ok(((!what.is_empty()).then_some(after), what))
 }
 
-/// The calls at the end of a log that nobody answered.
+/// The calls at the end of a log that have no result.
 fn unanswered(file: &FilePath, log: &[u8]) -> Result<Vec<ToolCall>, CodeliaError> {
     let mut open: Vec<ToolCall> = Vec::new();
     let scan = JsonlScan::new(log, file.clone()).forward();
@@ -202,7 +203,7 @@ fn unanswered(file: &FilePath, log: &[u8]) -> Result<Vec<ToolCall>, CodeliaError
         let Some(text) = record.text() else { continue };
         let message = JsonTree::from_trusted_str(text);
         match role(&message) {
-            // Whoever speaks after a call without waiting has left it behind; nothing is put between.
+            // A message that follows a call without its result has abandoned it; nothing is inserted between.
             MessageRole::Assistant | MessageRole::User => open = calls(&message),
             MessageRole::Tool => {
                 let id = message.string_at(&["tool_call_id"]).unwrap_or_default();
@@ -214,7 +215,7 @@ fn unanswered(file: &FilePath, log: &[u8]) -> Result<Vec<ToolCall>, CodeliaError
     Ok(open)
 }
 
-/// What a repair would do.
+/// Plans a repair.
 pub(super) fn plan_repair(
     home: &CodeliaHome,
     id: &SessionId,
@@ -227,7 +228,7 @@ fn scopes(home: &CodeliaHome, id: &SessionId) -> Result<Vec<FilePath>, CodeliaEr
     Ok(vec![home.files.log(id)?, home.files.lineage(id)?, home.files.legacy(id)?])
 }
 
-/// Puts a session right.
+/// Repairs a session.
 pub(super) fn repair(
     home: &CodeliaHome,
     id: &SessionId,
@@ -272,7 +273,7 @@ pub(super) fn repair(
     Ok(RepairReport { actions: plan.actions, findings: left.findings, originals: kept })
 }
 
-/// Takes the last repair of a session back.
+/// Undoes the last repair of a session.
 pub(super) fn undo_repair(
     home: &CodeliaHome,
     id: &SessionId,
@@ -285,8 +286,8 @@ pub(super) fn undo_repair(
     Ok(done)
 }
 
-/// Tells the index, if there is one, what the log of a session says after texts in it were replaced. What the row says
-/// besides is looked through for secrets, too.
+/// Updates the index row, if there is an index, after texts in the log were replaced. The rest of the row is searched
+/// for secrets, too.
 pub(super) fn refresh_index(home: &CodeliaHome, id: &SessionId) -> Result<(), CodeliaError> {
     if home.index()?.is_none() {
         return Ok(());
@@ -302,7 +303,7 @@ pub(super) fn refresh_index(home: &CodeliaHome, id: &SessionId) -> Result<(), Co
     Ok(())
 }
 
-/// Makes the index forget what its rows said before.
+/// Overwrites the former contents of the index rows.
 pub(super) fn vacuum_index(home: &CodeliaHome) -> Result<(), CodeliaError> {
     if home.index()?.is_some() {
         home.index_to_write()?.vacuum()?;
@@ -310,7 +311,7 @@ pub(super) fn vacuum_index(home: &CodeliaHome) -> Result<(), CodeliaError> {
     Ok(())
 }
 
-/// Tells the index what the log of a session says.
+/// Updates the index row of a session from its log.
 pub(super) fn update_index_row(home: &CodeliaHome, session: &Session) -> Result<(), CodeliaError> {
     let legacy = match session.has_legacy {
         true => LegacySession::read(home, &session.id).ok().map(|legacy| legacy.row),
@@ -322,7 +323,7 @@ pub(super) fn update_index_row(home: &CodeliaHome, session: &Session) -> Result<
     let tally = MessageCount::count(&home.store, &session.log, None)?;
     let said = last_user_message_in(home, &session.log)?;
     let parent = match home.parent(&session.id) {
-        // The file says by itself what is wrong with it.
+        // The problem of the file is reported elsewhere.
         Err(CodeliaError::Damaged { .. }) => None,
         parent => parent?,
     };

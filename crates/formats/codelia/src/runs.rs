@@ -1,4 +1,6 @@
-//! Logs of runs: what happened while a model was at work, one record per line, one file per run.
+//! Run logs: what happened while a model was at work, one record per line, one file per run.
+//!
+//! [`RunLogs`] finds and reads runs, [`RunWriter`] writes one, and [`RunSummary`] describes one.
 
 use std::cmp::Reverse;
 
@@ -17,7 +19,7 @@ use everturn_store::disk::FileKind;
 use everturn_store::{AppendAt, CommitReceipt, Durability, Step, StoreError, StoreSource, Writer};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The types of records that are known. Others are kept and shown as they are.
+/// The known record types. Others are kept and shown as they are.
 pub const RUN_RECORDS: &[&str] = &[
     "header",
     "run.start",
@@ -31,23 +33,23 @@ pub const RUN_RECORDS: &[&str] = &[
     "run.end",
 ];
 
-/// How many records at the end of a log are looked at for how the run ended.
+/// The number of records at the end of a log that are searched for the outcome of the run.
 const END_RECORDS: usize = 8;
 
-/// What can be said of a run at a glance.
+/// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSummary {
     /// Its id, which is the name of its file.
     pub id: String,
-    /// Where it is.
+    /// The path of its log.
     pub path: FilePath,
-    /// The session it belongs to, as its header says.
+    /// The session it belongs to, from its header.
     pub session: Option<String>,
-    /// When it started, as its header says.
+    /// The start time, from its header.
     pub started: Option<Timestamp>,
-    /// How it ended; none, if it goes on or was broken off.
+    /// The outcome; `None` if it is still running or was interrupted.
     pub outcome: Option<String>,
-    /// The last record.
+    /// The type of the last record.
     pub last: Option<String>,
 }
 
@@ -63,7 +65,7 @@ impl<'h> RunLogs<'h> {
         RunLogs { home }
     }
 
-    /// Directories below another whose names are numbers of so many digits, the highest first.
+    /// Subdirectories whose names are numbers of so many digits, highest first.
     fn numbered(&self, dir: &FilePath, digits: usize) -> Result<Vec<FilePath>, CodeliaError> {
         let listing = match self.home.store.list(dir) {
             Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
@@ -77,7 +79,7 @@ impl<'h> RunLogs<'h> {
         Ok(dirs.rev().map(|entry| dir.join(&entry.name)).collect())
     }
 
-    /// The directories of days, the newest first.
+    /// The directories of days, newest first.
     fn days(&self) -> Result<Vec<FilePath>, CodeliaError> {
         let mut days = Vec::new();
         for year in self.numbered(&self.home.files.sessions(), 4)? {
@@ -97,7 +99,7 @@ impl<'h> RunLogs<'h> {
             .collect())
     }
 
-    /// The newest runs, of one session or of all, and no more than so many. Days before those are not looked at.
+    /// The newest runs, of one session or of all, at most `most`. Earlier days are not read.
     pub fn list(
         &self,
         session: Option<&str>,
@@ -122,7 +124,7 @@ impl<'h> RunLogs<'h> {
         Ok(runs)
     }
 
-    /// The run of that id, or the only one whose id begins like this.
+    /// The run with that id, or the only one whose id starts with it.
     pub fn find(&self, id: &str) -> Result<RunSummary, CodeliaError> {
         let mut like = Vec::new();
         for day in self.days()? {
@@ -165,7 +167,7 @@ impl<'h> RunLogs<'h> {
         })
     }
 
-    /// How a run ended, and its last record.
+    /// The outcome of a run, and its last record.
     fn end(&self, path: &FilePath) -> Result<(Option<String>, Option<String>), CodeliaError> {
         let source = StoreSource::open(&self.home.store, path)?;
         let failed = StoreError::io("read", path);
@@ -188,12 +190,12 @@ impl<'h> RunLogs<'h> {
         Ok((None, last))
     }
 
-    /// Looks at all logs.
+    /// Checks all logs.
     pub(super) fn check(&self, watch: &mut dyn FindingSink, checked: &mut HomeCheck) {
         let Ok(days) = self.days() else { return };
         for (_, path) in days.iter().flat_map(|day| self.logs(day).unwrap_or_default()) {
             watch.file(&path);
-            // A log that cannot be read is reported by whoever goes through the directories.
+            // An unreadable log is reported by the caller that walks the directories.
             let Ok(mut records) = MessageReader::open(&self.home.store, &path, 0, 0) else {
                 continue;
             };
@@ -222,14 +224,14 @@ fn kind_of(record: &JsonTree) -> Option<String> {
     record.string_at(&["type"])
 }
 
-/// The one writer of a run's log.
+/// The only writer of a run's log.
 pub struct RunWriter {
     path: FilePath,
     writer: Box<dyn Writer>,
 }
 
 impl RunWriter {
-    /// Begins the log of a run with its header. The day is that of `started_at`, or of `now`.
+    /// Starts the log of a run with its header. The day is that of `started_at`, or of `now`.
     pub fn start(
         home: &CodeliaHome,
         header: &JsonTree,
@@ -254,14 +256,14 @@ impl RunWriter {
         Ok(run)
     }
 
-    /// Goes on with the log of a run.
+    /// Opens an existing run log for appending.
     pub fn open(home: &CodeliaHome, run: &RunSummary) -> Result<RunWriter, CodeliaError> {
         let path = run.path.clone();
         let writer = home.store.lock(std::slice::from_ref(&path))?;
         Ok(RunWriter { path, writer })
     }
 
-    /// Adds a record, wherever the log ends by now.
+    /// Appends a record at the current end of the log.
     pub fn append(
         &self,
         record: &JsonTree,
@@ -275,13 +277,13 @@ impl RunWriter {
         Ok(self.writer.commit(vec![step], durability)?)
     }
 
-    /// Where the log is.
+    /// The path of the log.
     #[must_use]
     pub fn path(&self) -> &FilePath {
         &self.path
     }
 
-    /// Gives the log back.
+    /// Releases the lock on the log.
     pub fn release(self) -> Result<(), CodeliaError> {
         Ok(self.writer.release()?)
     }

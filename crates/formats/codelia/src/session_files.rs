@@ -1,4 +1,4 @@
-//! What belongs to a session of a home: its log, where it comes from, its old form, its runs, and what its tools said.
+//! The files of a session: its log, the origin of a branch, its old form, its runs, and its tool outputs.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::runs::RunLogs;
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::session_files::SessionFiles;
 
-/// All of it. A run or an output that other sessions refer to as well belongs to each of them.
+/// All files of a session. A run or an output that several sessions refer to belongs to each of them.
 pub(super) fn session_files(
     home: &CodeliaHome,
     id: &SessionId,

@@ -1,7 +1,7 @@
-//! The one writer of a session: messages are added to its log, and the index follows.
+//! The only writer of a session: appends messages to its log, and updates the index.
 //!
-//! Invariant: the log is committed before the index is told, so the index never knows of a message that a crash
-//! could take away. What the index lacks it gets when the session is next opened for writing.
+//! Invariant: the log is committed before the index is updated, so the index never contains a message that a crash
+//! could remove. Missing index data is added when the session is next opened for writing.
 
 use std::sync::Arc;
 
@@ -24,20 +24,20 @@ use everturn_store::{
 };
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// What became of something that was written.
+/// The result of a write.
 #[derive(Debug, Clone)]
 pub struct SaveOutcome {
-    /// How many messages the session has now.
+    /// The number of messages of the session now.
     pub messages: u64,
-    /// Whether all of the log was written anew.
+    /// Whether the whole log was rewritten.
     pub rewritten: bool,
-    /// What was noticed on the way.
+    /// The findings of the write.
     pub findings: Vec<Finding>,
-    /// Why the index could not be told. The messages are safe, and it is told when the session is next opened.
+    /// Why the index could not be updated. The messages are safe, and the index is updated at the next open.
     pub deferred_error: Option<String>,
 }
 
-/// The one writer of a session.
+/// The only writer of a session.
 pub struct CodeliaWriter {
     home: CodeliaHome,
     id: SessionId,
@@ -56,7 +56,7 @@ fn line(message: &JsonTree) -> Vec<u8> {
 }
 
 impl CodeliaWriter {
-    /// Makes a new session, with metadata as the program keeps them, and becomes its writer.
+    /// Creates a session, with metadata in the program's form, and returns its writer.
     pub fn create(
         home: &CodeliaHome,
         id: &SessionId,
@@ -96,7 +96,7 @@ impl CodeliaWriter {
         Ok(session)
     }
 
-    /// Becomes the writer of a session. One of the old form gets its log, and the index is brought up to date.
+    /// Opens a session for writing. An old session gets its log, and the index is brought up to date.
     pub fn open(home: &CodeliaHome, id: &SessionId) -> Result<CodeliaWriter, CodeliaError> {
         let log = home.files.log(id)?;
         let writer = home.store.lock(&[log.clone(), home.files.lineage(id)?])?;
@@ -115,7 +115,7 @@ impl CodeliaWriter {
         findings.extend(tally.findings.iter().cloned());
         let (home, id) = (home.clone(), id.clone());
         let mut opened = CodeliaWriter { home, id, log, writer, index: None, tally, findings };
-        // Of a log that is gone the row is all that is left, and stays.
+        // If the log is missing, the row is all that is left, and stays.
         let may_tell = session.has_log || session.row.is_none();
         if from_legacy.is_some() || (may_tell && !opened.matches_index(session.row.as_ref())) {
             opened.bring_up_to_date(from_legacy.as_ref())?;
@@ -123,7 +123,7 @@ impl CodeliaWriter {
         Ok(opened)
     }
 
-    /// Whether the index says of the session what its log says.
+    /// Whether the index row agrees with the log.
     fn matches_index(&self, row: Option<&IndexRow>) -> bool {
         row.is_some_and(|row| {
             row.message_count.and_then(|count| u64::try_from(count).ok())
@@ -131,7 +131,7 @@ impl CodeliaWriter {
         })
     }
 
-    /// Tells the index what the log says, and what the old form of the session does.
+    /// Updates the index row from the log and from the old form of the session.
     fn bring_up_to_date(&mut self, legacy: Option<&IndexRow>) -> Result<(), CodeliaError> {
         let last = last_user_message_in(&self.home, &self.log)?;
         let parent = self.home.parent(&self.id)?;
@@ -158,7 +158,7 @@ impl CodeliaWriter {
         Ok(())
     }
 
-    /// Changes the row of the session. An index that cannot be used is tried again the next time.
+    /// Changes the row of the session. An unusable index is tried again the next time.
     fn update_row(&mut self, change: super::index::RowChange<'_>) -> Result<(), IndexError> {
         let index = match &self.index {
             Some(index) => Arc::clone(index),
@@ -169,7 +169,7 @@ impl CodeliaWriter {
         told
     }
 
-    /// The session.
+    /// The id of the session.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.id
@@ -181,19 +181,19 @@ impl CodeliaWriter {
         &self.log
     }
 
-    /// How many messages it has.
+    /// The number of messages.
     #[must_use]
     pub fn messages(&self) -> u64 {
         self.tally.messages
     }
 
-    /// What was noticed when it was opened.
+    /// The findings of the open.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// Adds messages to the end of the log: all of them or none.
+    /// Appends messages to the log: all of them or none.
     pub fn append(
         &mut self,
         messages: &[JsonTree],
@@ -211,15 +211,15 @@ impl CodeliaWriter {
             return Err(CodeliaError::input("there are no messages"));
         }
         let lines: Vec<u8> = messages.iter().flat_map(line).collect();
-        // Wherever the log ends by now: another program may have added to it, and what it added is counted below.
+        // At the current end of the log: another program may have appended, and that is counted below.
         let step = Step::Append { file: self.log.clone(), at: AppendAt::End, lines };
         let receipt = self.writer.commit(vec![step], Durability::Synced)?;
         self.count_again()?;
         Ok(self.finish_save(receipt, messages, false, now))
     }
 
-    /// Saves the whole history. If it goes on where the log ends, only the rest is added; if it does not, because the
-    /// history was shortened or changed, the log is written anew, in one commit.
+    /// Saves the whole history. If it continues the log, only the rest is appended; if not, because the history was
+    /// shortened or changed, the log is rewritten in one commit.
     pub fn save(
         &mut self,
         messages: &[JsonTree],
@@ -252,7 +252,7 @@ impl CodeliaWriter {
         }
     }
 
-    /// What `messages` have that the log has not; nothing, if they do not begin like the log.
+    /// The part of `messages` that follows the log; `None` if they do not start like the log.
     fn new_messages<'m>(
         &self,
         messages: &'m [JsonTree],
@@ -265,7 +265,7 @@ impl CodeliaWriter {
                 _ => return Ok(None),
             }
         }
-        // A message that is too long to be looked at cannot be said to be the same.
+        // A message that is too long to be read cannot be compared.
         let all = stored.read_so_far() == same as u64;
         Ok(all.then(|| messages.get(same..)).flatten())
     }
@@ -302,7 +302,7 @@ impl CodeliaWriter {
         SaveOutcome { messages, rewritten, findings: receipt.findings, deferred_error }
     }
 
-    /// Gives the session back.
+    /// Releases the lock on the session.
     pub fn release(self) -> Result<(), CodeliaError> {
         Ok(self.writer.release()?)
     }
@@ -312,7 +312,7 @@ pub(super) fn replace(file: &FilePath, expect: Precondition, bytes: Vec<u8>) -> 
     Step::Replace { file: file.clone(), expect, bytes, mode: FileMode::Default }
 }
 
-/// A row with what it lacks from another.
+/// A row, with missing values taken from another.
 fn merge_rows(row: IndexRow, other: &IndexRow) -> IndexRow {
     IndexRow {
         run_id: row.run_id.or_else(|| other.run_id.clone()),
@@ -325,7 +325,7 @@ fn merge_rows(row: IndexRow, other: &IndexRow) -> IndexRow {
     }
 }
 
-/// What the user said last, found from the end of the log.
+/// The last message of the user, searched from the end of the log.
 pub(super) fn last_user_message_in(
     home: &CodeliaHome,
     log: &FilePath,

@@ -1,6 +1,6 @@
 //! aider: one Markdown file for all sessions of a project.
 //!
-//! A line tells by its beginning who speaks; a record is a run of lines of one speaker, and its raw form is their text.
+//! The start of a line identifies the speaker. A record is a run of lines of one speaker; its raw form is their text.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ pub(super) struct Aider;
 
 const START: &str = "# aider chat started at ";
 
-/// How many bytes are read at a time.
+/// The number of bytes read at a time.
 const CHUNK: u64 = 1 << 20;
 
-/// The most bytes of one record; a longer run of lines becomes several.
+/// The largest size of a record; a longer run of lines becomes several records.
 const LONGEST: usize = 4 << 20;
 
-/// Who speaks.
+/// The speaker of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Speaker {
     Start,
@@ -55,7 +55,7 @@ fn speaker_of(line: &[u8]) -> Speaker {
     }
 }
 
-/// Gives each line of a part of a file, with its newline and where it starts, to `each`.
+/// Passes each line of a part of a file, with its newline and its offset, to `each`.
 fn lines(
     store: &Arc<dyn Store>,
     file: &FilePath,
@@ -100,14 +100,14 @@ struct FileSection {
     span: std::ops::Range<u64>,
 }
 
-/// `2024-05-01 10:20:30` as a time; nobody wrote down where that was.
+/// Parses `2024-05-01 10:20:30` as UTC; the file does not record a time zone.
 fn started(line: &str) -> Option<Timestamp> {
     let text = line.strip_prefix(START)?.trim();
     let (date, time) = text.split_once(' ')?;
     format!("{date}T{time}Z").parse().ok()
 }
 
-/// The sessions of a file. What precedes the first beginning is one, too.
+/// The sessions of a file. Text before the first start line is a session, too.
 fn read_sections(
     store: &Arc<dyn Store>,
     file: &FilePath,
@@ -148,7 +148,7 @@ fn value(bytes: &[u8]) -> JsonTree {
     JsonTree::from_value(&text).unwrap_or_else(|_| JsonTree::null())
 }
 
-/// Lines without what marks their speaker.
+/// Lines without the mark of their speaker.
 fn bare(text: &str, mark: &str) -> String {
     let line = |line: &str| {
         let line = line.trim_end();
@@ -158,7 +158,7 @@ fn bare(text: &str, mark: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
-/// A number such as `2.1k`.
+/// Parses a number such as `2.1k`.
 fn amount(word: &str) -> Option<u64> {
     let word = word.trim_matches(',');
     let (digits, factor) = match word.strip_suffix(['k', 'K']) {
@@ -171,7 +171,7 @@ fn amount(word: &str) -> Option<u64> {
     (0.0..1e15).contains(&whole).then_some(whole as u64)
 }
 
-/// What a line about tokens says was spent.
+/// The token usage in a line about tokens.
 fn parse_usage(line: &str) -> Option<TokenUsage> {
     let words: Vec<&str> = line.strip_prefix("Tokens: ")?.split_whitespace().collect();
     let mut spent = TokenUsage { answers: 1, ..TokenUsage::default() };
@@ -185,7 +185,7 @@ fn parse_usage(line: &str) -> Option<TokenUsage> {
             _ => {}
         }
     }
-    // What went to the cache or came from there was sent, too.
+    // The sent tokens include cache writes and cache reads.
     spent.input = spent.input.saturating_sub(spent.cache_write + spent.cache_read);
     for pair in words.windows(2) {
         let [number, word] = pair else { continue };
@@ -205,7 +205,7 @@ struct SpeakerRun {
     text: Vec<u8>,
 }
 
-/// A session while it is read.
+/// A session while it is being read.
 struct AiderConversation<'a> {
     surveyor: Surveyor,
     run: Option<SpeakerRun>,
@@ -253,7 +253,7 @@ impl AiderConversation<'_> {
         }
     }
 
-    /// What the program says about models and tokens.
+    /// Notes what the program reports about models and tokens.
     fn note(&mut self, text: &str) {
         for line in text.lines() {
             if let Some(model) =
@@ -286,7 +286,7 @@ impl ProgramFormat for Aider {
     const DEPTH: usize = 3;
     const SESSION_DIRS: &'static [&'static str] = &[];
 
-    /// The program writes to whatever file it is told to, so that one right in the root may have any name.
+    /// The program writes to any file it is given, so a file directly in the root may have any name.
     fn match_path(&self, path: &FilePath) -> Match {
         let name = path.as_str().rsplit('/').next().unwrap_or_default();
         let others = [".jsonl", ".json", ".db"];

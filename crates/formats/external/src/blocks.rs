@@ -1,4 +1,4 @@
-//! What content of messages tells, where programs have the same ideas.
+//! Text, times and counts of message content, in the forms that several programs share.
 
 use jiff::Timestamp;
 
@@ -10,7 +10,7 @@ pub(super) fn time_at(tree: &JsonTree, path: &[&str]) -> Option<Timestamp> {
     text_at(tree, path)?.trim().parse().ok()
 }
 
-/// A number of seconds or milliseconds as a time. No session is from before 2001 in milliseconds.
+/// Converts a number of seconds or milliseconds to a time. No session in milliseconds is from before 2001.
 pub(super) fn time_of(number: i64) -> Option<Timestamp> {
     if number.abs() > 10_000_000_000 {
         Timestamp::from_millisecond(number).ok()
@@ -19,12 +19,12 @@ pub(super) fn time_of(number: i64) -> Option<Timestamp> {
     }
 }
 
-/// The time at `path`, however it is written.
+/// The time at `path`, in any of the supported forms.
 pub(super) fn any_time_at(tree: &JsonTree, path: &[&str]) -> Option<Timestamp> {
     time_at(tree, path).or_else(|| time_of(number_at(tree, path)?))
 }
 
-/// A count at `path`; what is not there counts nothing.
+/// The count at `path`; 0 if it is missing.
 pub(super) fn count_at(tree: &JsonTree, path: &[&str]) -> u64 {
     number_at(tree, path).and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
 }
@@ -34,7 +34,7 @@ pub(super) fn price_at(tree: &JsonTree, path: &[&str]) -> Option<f64> {
     tree.text_at(path)?.parse().ok().filter(|price: &f64| price.is_finite())
 }
 
-/// The text of content that is a string, a block with a text, or an array of those. Other blocks are named.
+/// The text of content that is a string, a block with a text, or an array of those. Other blocks are shown by name.
 pub(super) fn content_text(content: &JsonTree) -> String {
     match content.kind() {
         ValueKind::String => text_of(content).unwrap_or_default(),
@@ -63,7 +63,7 @@ pub(super) fn block_text(block: &JsonTree) -> String {
     })
 }
 
-/// A text that was taken apart into its characters, each under its number, put together again.
+/// Reassembles a text that was split into its characters, each under its number.
 pub(super) fn spread_text(tree: &JsonTree) -> Option<String> {
     let mut text = String::new();
     let mut count = 0_usize;

@@ -1,4 +1,4 @@
-//! Claude Code: one file of lines per session, in which records name those that they follow.
+//! Claude Code: one JSONL file per session, in which records name their parents.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use everturn_value::tree::{JsonTree, ValueKind as Shape};
 
 pub(super) struct ClaudeCode;
 
-/// What the program says for the user, who did not ask for anything with it.
+/// Messages that the program writes in the user's name; they are not prompts.
 const NOT_ASKED: &[&str] = &[
     "[Request interrupted by user",
     "<local-command-stdout>",
@@ -42,7 +42,7 @@ fn kind_of(record: &JsonTree) -> String {
     text_at(record, &["type"]).unwrap_or_default()
 }
 
-/// What a user's record tells: what was asked, or what tools answered.
+/// The entries of a user's record: a prompt, or tool results.
 fn user(record: &JsonTree) -> Vec<EntryDraft> {
     let message = record.value_at(&["message"]).unwrap_or_else(JsonTree::null);
     let content = message.value_at(&["content"]);
@@ -80,7 +80,7 @@ fn user(record: &JsonTree) -> Vec<EntryDraft> {
     drafts
 }
 
-/// What a line of a model's answer tells, which is mostly one block of it.
+/// The entries of a line of a model's answer, which usually is one block of it.
 fn assistant(record: &JsonTree) -> Vec<EntryDraft> {
     let message = record.value_at(&["message"]).unwrap_or_else(JsonTree::null);
     let Some(content) = message.value_at(&["content"]) else {
@@ -108,7 +108,7 @@ fn assistant(record: &JsonTree) -> Vec<EntryDraft> {
     content.children().iter().map(draft).collect()
 }
 
-/// What the program itself has to say.
+/// The entry of a system record.
 fn system(record: &JsonTree) -> EntryDraft {
     let content = record.value_at(&["content"]).map(|content| content_text(&content));
     let subtype = text_at(record, &["subtype"]).unwrap_or_default();
@@ -150,12 +150,12 @@ fn record_info(record: &JsonTree) -> RecordInfo {
     RecordInfo { time, id: text_at(record, &["uuid"]), is_side, ..RecordInfo::from_drafts(drafts) }
 }
 
-/// What a record says of the session. Its parent is the session whose records it begins with, which may be itself.
+/// The session info of a record. The parent is the session id of the record, which may be the session itself.
 fn session_info(record: &JsonTree) -> SessionInfo {
     SessionInfo { name: names(record), parent: text_at(record, &["sessionId"]), is_helper: false }
 }
 
-/// Tokens and costs by the answers of the model: the lines of one answer repeat them, and the last ones know best.
+/// Tokens and costs per answer of the model: the lines of one answer repeat them, and the last values are used.
 #[derive(Default)]
 struct ClaudeTokens {
     answers: HashMap<TextHash, (String, TokenUsage)>,
@@ -198,7 +198,7 @@ impl ClaudeTokens {
             let cost = self.costs.remove(id);
             usage.add_usage_once(id.number(), model, &TokenUsage { cost, ..*spent });
         }
-        // What cost something and does not say how many tokens that were.
+        // Answers with a cost but without token counts.
         let name = usage.models.first().map_or("unknown", |(name, _)| name.as_str()).to_owned();
         for (id, cost) in &self.costs {
             let spent = TokenUsage { cost: Some(*cost), ..TokenUsage::default() };
@@ -208,7 +208,7 @@ impl ClaudeTokens {
     }
 }
 
-/// Keeps a record that is part of the chain, or stands aside from it.
+/// Keeps a record, either in the chain or aside from it.
 fn keep(surveyor: &mut Surveyor, seen: &ScannedRecord<'_>) {
     let record = seen.tree;
     let look = record_info(record);
@@ -220,7 +220,7 @@ fn keep(surveyor: &mut Surveyor, seen: &ScannedRecord<'_>) {
         }
         return;
     };
-    // A boundary of a compaction has no parent, and says behind which record it stands.
+    // The boundary of a compaction has no parent; it names the record before it.
     let parent =
         text_at(record, &["parentUuid"]).or_else(|| text_at(record, &["logicalParentUuid"]));
     let parent = parent.map_or(Parent::Root, |id| Parent::Of(TextHash::of(&id)));
@@ -242,7 +242,7 @@ impl ProgramFormat for ClaudeCode {
         let name = path.as_str().rsplit('/').next().unwrap_or_default();
         match name.strip_suffix(".jsonl") {
             Some(stem) if is_uuid(stem) && path.as_str().contains("projects/") => Match::Yes,
-            // Beside the sessions, the program keeps a history of prompts.
+            // The program keeps a history of prompts beside the sessions.
             Some("history") | None => Match::No,
             Some(_) => Match::Maybe,
         }
@@ -269,7 +269,7 @@ impl ProgramFormat for ClaudeCode {
         let mut surveyor = Surveyor::of_file(&place.path);
         let mut tokens = ClaudeTokens::default();
         let mut named = None;
-        // What summaries say, and about which record, which may be one of another session.
+        // The summaries, each with the record it is about, which may belong to another session.
         let mut summaries: Vec<(String, String)> = Vec::new();
         let mut session = None;
         surveyor.lines(store, 0, |surveyor, seen| {
@@ -302,7 +302,7 @@ impl ProgramFormat for ClaudeCode {
         Ok(header)
     }
 
-    /// What the records say, else the directory of the project, whose name is made from its path.
+    /// The path in the records, otherwise the directory of the project, whose name is made from its path.
     fn project(
         &self,
         store: &Arc<dyn Store>,

@@ -1,6 +1,6 @@
-//! Codex: rollouts, files of lines in which most things stand twice, once for the model and once for whoever looks on.
+//! Codex: rollouts, JSONL files with most things twice: as an item for the model and as an event for the display.
 //!
-//! What the model was told counts, because the program resumes from that. Turns that were taken back are a branch.
+//! The items for the model count, because the program resumes from them. Turns that were undone are a branch.
 
 mod copies;
 
@@ -23,7 +23,7 @@ use copies::{UtteranceCopies, UtteranceKeys};
 
 pub(super) struct Codex;
 
-/// How messages begin that the program writes in the name of the user.
+/// The starts of messages that the program writes in the user's name.
 const NOT_ASKED: &[&str] = &[
     "<environment_context>",
     "<user_instructions>",
@@ -36,7 +36,7 @@ const NOT_ASKED: &[&str] = &[
     "# AGENTS.md instructions",
 ];
 
-/// Kinds of items of old rollouts, which have no envelope.
+/// The kinds of items in old rollouts, which have no envelope.
 const BARE: &[&str] = &[
     "message",
     "reasoning",
@@ -49,7 +49,7 @@ const BARE: &[&str] = &[
     "ghost_snapshot",
 ];
 
-/// What kind of line it is, and what it holds.
+/// The kind of a line, and its content.
 fn unpacked(record: &JsonTree) -> (String, JsonTree) {
     let kind = text_at(record, &["type"]);
     match (record.value_at(&["payload"]), kind) {
@@ -65,13 +65,13 @@ fn unpacked(record: &JsonTree) -> (String, JsonTree) {
     }
 }
 
-/// Whether a message in the name of the user is one that the user wrote.
+/// Whether a message in the user's name was written by the user.
 pub fn is_asked(text: &str) -> bool {
     let text = text.trim_start();
     !NOT_ASKED.iter().any(|start| text.starts_with(start))
 }
 
-/// Arguments of a call, which are a text of JSON or JSON itself.
+/// The arguments of a call, which are either JSON text or JSON itself.
 fn arguments(item: &JsonTree, key: &str) -> String {
     text_at(item, &[key]).or_else(|| item.text_at(&[key])).unwrap_or_default()
 }
@@ -86,7 +86,7 @@ fn reasoning_texts(item: &JsonTree) -> Vec<String> {
     [texts(item, "summary"), texts(item, "content")].concat()
 }
 
-/// What an item for the model tells.
+/// The entry of an item for the model.
 fn item(item: &JsonTree) -> EntryDraft {
     let kind = text_at(item, &["type"]).unwrap_or_else(|| "message".to_owned());
     let id = || text_at(item, &["call_id"]).or_else(|| text_at(item, &["id"]));
@@ -148,7 +148,7 @@ fn item(item: &JsonTree) -> EntryDraft {
     }
 }
 
-/// What an event for whoever looks on tells.
+/// The entry of an event for the display.
 fn event(event: &JsonTree) -> EntryDraft {
     let kind = text_at(event, &["type"]).unwrap_or_default();
     let text = |key: &str| text_at(event, &[key]).unwrap_or_default();
@@ -177,7 +177,7 @@ fn event(event: &JsonTree) -> EntryDraft {
     }
 }
 
-/// What a finished item of the newer way to write rollouts tells.
+/// The entry of a finished item in newer rollouts.
 fn completed(event: &JsonTree) -> EntryDraft {
     let item = event.value_at(&["item"]).unwrap_or_else(JsonTree::null);
     let kind = text_at(&item, &["type"]).unwrap_or_default();
@@ -219,7 +219,7 @@ fn record_info(record: &JsonTree) -> RecordInfo {
     RecordInfo { time: time(record), ..RecordInfo::from_drafts(Codex.drafts(record)) }
 }
 
-/// What the first line says of the session: whether it is a branch of another one, or a helper's.
+/// The session info of the first line: whether it is a branch of another session, or a helper's session.
 fn session_info(record: &JsonTree) -> SessionInfo {
     let (kind, payload) = unpacked(record);
     if kind != "session_meta" {
@@ -232,7 +232,7 @@ fn session_info(record: &JsonTree) -> SessionInfo {
     SessionInfo { name: None, parent, is_helper }
 }
 
-/// The texts of an utterance, without what stands for pictures: what both copies of it have in common.
+/// The texts of an utterance without the placeholders of images: the part that both copies have in common.
 fn utterance_texts(kind: &str, payload: &JsonTree, draft: &EntryDraft) -> Vec<String> {
     if kind == "response_item" && draft.kind == EntryKind::thinking() {
         return reasoning_texts(payload);
@@ -247,19 +247,19 @@ fn utterance_texts(kind: &str, payload: &JsonTree, draft: &EntryDraft) -> Vec<St
     content.children().iter().filter_map(|(_, block)| text_at(block, &["text"])).collect()
 }
 
-/// Tokens: each count is the sum of all so far, and is told again and again.
+/// Token usage: each count is the sum of all so far, and is repeated.
 #[derive(Default)]
 struct CodexTokens {
     model: String,
     before: TokenUsage,
     usage: SessionUsage,
-    /// The thread whose counts these are, with all of them so far. A branch begins with those of the session from which
-    /// it was made, so that the same answer is known in both.
+    /// The thread id, then a hash of it and of all counts so far. A branch starts with those of the session it was
+    /// forked from, so that the same answer is recognised in both.
     chain: String,
 }
 
 impl CodexTokens {
-    /// The thread is that of the first session that the history was taken over from.
+    /// Starts the chain with the first session that the history was copied from.
     fn begin(&mut self, payload: &JsonTree) {
         let thread = text_at(payload, &["forked_from_id"]).or_else(|| text_at(payload, &["id"]));
         self.chain = thread.unwrap_or_else(|| std::mem::take(&mut self.chain));
@@ -287,7 +287,7 @@ impl CodexTokens {
         if now == self.before {
             return;
         }
-        // A sum that is smaller than before has begun anew.
+        // A sum smaller than the previous one has started again from zero.
         let before = if now.total_tokens() < self.before.total_tokens() {
             TokenUsage::default()
         } else {
@@ -305,7 +305,7 @@ impl CodexTokens {
         let model = if self.model.is_empty() { "unknown" } else { &self.model };
         let link = format!("{} {now:?}", self.chain);
         match self.chain.is_empty() {
-            // Nothing says which thread it is.
+            // The thread is unknown.
             true => self.usage.add_usage(model, &more),
             false => {
                 let id = TextHash::of(&link).number();
@@ -317,7 +317,7 @@ impl CodexTokens {
     }
 }
 
-/// A rollout while it is read.
+/// A rollout while it is being read.
 #[derive(Default)]
 struct Rollout {
     tip: Option<u32>,
@@ -357,7 +357,7 @@ impl Rollout {
         }
     }
 
-    /// Goes back to before the last turns: what follows leaves the line there.
+    /// Undoes the last turns: the following records branch off there.
     fn revert_turns(&mut self, surveyor: &mut Surveyor, turns: u64) {
         let keep = self.prompts.len().saturating_sub(usize::try_from(turns).unwrap_or(usize::MAX));
         if let Some(&first) = self.prompts.get(keep) {
@@ -369,7 +369,7 @@ impl Rollout {
         }
     }
 
-    /// Sets an event apart that says what an item has said. Returns whether it says something new.
+    /// Sets an event apart if it repeats an item. Returns whether it is new.
     fn match_event(
         &mut self,
         surveyor: &mut Surveyor,
@@ -389,7 +389,7 @@ impl Rollout {
         !is_copy
     }
 
-    /// Sets those events apart that have said what an item says. Returns whether it begins a turn of its own.
+    /// Sets apart the events that an item repeats. Returns whether the item starts a new turn.
     fn match_item(
         &mut self,
         surveyor: &mut Surveyor,
@@ -453,7 +453,7 @@ impl ProgramFormat for Codex {
 
     fn file_id(&self, file: &FilePath) -> String {
         let stem = stem(file);
-        // After the time, the name has the id of the thread.
+        // The name ends with the id of the thread, after the time.
         let start = stem.len().saturating_sub(36);
         match stem.get(start..) {
             Some(id)

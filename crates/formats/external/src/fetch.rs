@@ -1,4 +1,6 @@
-//! Records read again, one by one, when somebody wants to see them.
+//! Reads records again, one by one, when they are shown.
+//!
+//! `RecordFetcher` is the trait, and `FileWindow` implements it for files.
 
 use std::sync::Arc;
 
@@ -8,16 +10,16 @@ use everturn_session::format::SessionError;
 use everturn_store::{Store, StoreError};
 use everturn_value::tree::JsonTree;
 
-/// How many bytes are read at a time.
+/// The number of bytes read at a time.
 const CHUNK: u64 = 256 << 10;
 
-/// Reads records where the first pass found them.
+/// Reads records at the positions that the first pass found.
 pub(super) trait RecordFetcher {
-    /// The record at a place.
+    /// The record at a span.
     fn fetch(&mut self, at: RecordSpan) -> Result<JsonTree, SessionError>;
 }
 
-/// Bytes of files, with those around the last ones that were wanted at hand: records are mostly read in order.
+/// Reads files through a buffer around the last requested span: records are mostly read in order.
 pub(super) struct FileWindow {
     store: Arc<dyn Store>,
     files: Vec<FilePath>,
@@ -33,14 +35,14 @@ impl FileWindow {
         self.files.get(at.file as usize).cloned().unwrap_or_default()
     }
 
-    /// The bytes at a place, if they are held.
+    /// The bytes of a span, if they are buffered.
     fn held(&self, at: RecordSpan) -> Option<&[u8]> {
         let (from, bytes) = self.held.as_ref().filter(|(from, _)| from.file == at.file)?;
         let start = usize::try_from(at.offset.checked_sub(from.offset)?).ok()?;
         bytes.get(start..start.checked_add(usize::try_from(at.length).ok()?)?)
     }
 
-    /// The text at a place. A file that has become another one meanwhile is an error.
+    /// The text of a span. It is an error if the file has changed in the meantime.
     pub(super) fn text(&mut self, at: RecordSpan) -> Result<&str, SessionError> {
         if self.held(at).is_none() {
             let end = at.offset.saturating_add(at.length.max(CHUNK));

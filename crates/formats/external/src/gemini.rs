@@ -1,7 +1,8 @@
-//! Gemini CLI: files of lines that put messages right later, documents of earlier versions, prompts, and saved chats.
+//! Gemini CLI: JSONL files with later corrections, documents of earlier versions, prompts, and saved chats.
 //!
-//! A message with the id of an earlier one takes its place. `$rewindTo` takes a message and all behind it back, or
-//! everything if there is no such message; `$set` with messages replaces all of them. What is gone stays a branch.
+//! A message with the id of an earlier one replaces it. `$rewindTo` removes a message and everything after it, or
+//! everything if there is no such message; `$set` with messages replaces all of them. Removed messages stay as a
+//! branch.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ fn name_of(path: &FilePath) -> &str {
     path.as_str().rsplit('/').next().unwrap_or_default()
 }
 
-/// What a message of the model tells: its thoughts, its words, the tools it called and what they answered.
+/// The entries of a message of the model: thoughts, text, tool calls and their results.
 fn model(record: &JsonTree) -> Vec<EntryDraft> {
     let children =
         |key: &str| record.value_at(&[key]).map(|list| list.children()).unwrap_or_default();
@@ -56,7 +57,7 @@ fn model(record: &JsonTree) -> Vec<EntryDraft> {
     drafts
 }
 
-/// What a tool answered: parts with responses in them.
+/// The text of a tool result: the responses in its parts.
 fn answer(result: &JsonTree) -> String {
     let parts = if result.kind() == Shape::Array { result.children() } else { Vec::new() };
     let text = |(_, part): &(String, JsonTree)| {
@@ -82,7 +83,7 @@ fn answer(result: &JsonTree) -> String {
     }
 }
 
-/// What a saved turn tells: its parts.
+/// The entries of a saved turn, one per part.
 fn saved(record: &JsonTree) -> Vec<EntryDraft> {
     let is_user = text_at(record, &["role"]).as_deref() == Some("user");
     let (kind, speaker) =
@@ -121,7 +122,7 @@ fn names(record: &JsonTree) -> Option<String> {
     title(&text_at(&set, &["summary"])?)
 }
 
-/// Whether a header says that a helper talks in its session.
+/// Whether a header marks its session as a helper's.
 fn is_helper(record: &JsonTree) -> bool {
     record.value_at(&["sessionId"]).is_some()
         && text_at(record, &["kind"]).as_deref() == Some("subagent")
@@ -131,7 +132,7 @@ fn session_info(record: &JsonTree) -> SessionInfo {
     SessionInfo { name: names(record), parent: None, is_helper: is_helper(record) }
 }
 
-/// Tokens by message: its last version counts.
+/// Tokens per message: the last version counts.
 #[derive(Default)]
 struct GeminiTokens(HashMap<TextHash, (String, TokenUsage)>);
 
@@ -164,14 +165,14 @@ impl GeminiTokens {
     }
 }
 
-/// A message of the present state: its id, its record, and what it says.
+/// A message of the current state: its id, its record, and the hash of its text.
 struct LiveMessage {
     id: TextHash,
     node: u32,
     says: TextHash,
 }
 
-/// A file of lines while it is read.
+/// A JSONL file while it is being read.
 #[derive(Default)]
 struct GeminiConversation {
     live: Vec<LiveMessage>,
@@ -208,7 +209,7 @@ impl GeminiConversation {
         }
     }
 
-    /// Puts a message into its place: that of an older version, or the end.
+    /// Adds a message in the position of its older version, or at the end.
     fn put(&mut self, surveyor: &mut Surveyor, id: &str, number: u32, text: &str) {
         let (id, says) = (TextHash::of(id), TextHash::of(text));
         match self.live.iter_mut().find(|live| live.id == id) {
@@ -227,7 +228,7 @@ impl GeminiConversation {
         }
     }
 
-    /// Metadata, which may bring all messages with them.
+    /// Applies metadata, which may contain all messages.
     fn patch(&mut self, surveyor: &mut Surveyor, seen: &ScannedRecord<'_>) {
         let number = surveyor.add(seen, &record_info(seen.tree), Parent::Root);
         if let Some(node) = surveyor.node(number) {
@@ -273,7 +274,7 @@ impl GeminiConversation {
             self.tip = Some(node);
         }
         if self.tip.is_none() {
-            // All messages are gone: whatever comes next begins anew behind this record.
+            // All messages are gone: the next one starts again after this record.
             if let Some(node) = surveyor.node(number) {
                 node.placement = Placement::Chained;
             }
@@ -282,7 +283,7 @@ impl GeminiConversation {
     }
 }
 
-/// Where the value of a member of the object at `start` begins.
+/// The offset of the value of a member of the object at `start`.
 fn member(text: &str, start: usize, key: &str) -> Option<usize> {
     let list = everturn_json::json::entries(text.as_bytes(), start).ok()??.list;
     let is = |raw: &std::ops::Range<usize>| {
@@ -294,7 +295,7 @@ fn member(text: &str, start: usize, key: &str) -> Option<usize> {
 }
 
 impl GeminiCli {
-    /// A document: what it says of itself, then its elements.
+    /// Surveys a document: first its metadata, then its elements.
     fn document(&self, store: &Arc<dyn Store>, place: &SessionRef) -> Result<Survey, SessionError> {
         let mut surveyor = Surveyor::of_file(&place.path);
         let mut tokens = GeminiTokens::default();

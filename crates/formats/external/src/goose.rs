@@ -1,4 +1,4 @@
-//! goose: files of lines of earlier versions, and a database of later ones.
+//! goose: JSONL files of earlier versions, and a database of later ones.
 
 mod database;
 
@@ -27,19 +27,19 @@ use database::GooseDatabase;
 
 pub(super) struct Goose;
 
-/// What the session is called that has no id.
+/// The name of a session without an id.
 const NAMELESS: &str = "no-id";
 
 fn is_database(path: &FilePath) -> bool {
     path.as_str().ends_with(".db")
 }
 
-/// The database in which a session stands, if it stands in one.
+/// The database that contains a session, if any.
 fn database_of(path: &FilePath) -> Option<FilePath> {
     path.parent().filter(is_database)
 }
 
-/// What one block of a message tells.
+/// The entry of one block of a message.
 fn block(role: &str, block: &JsonTree) -> EntryDraft {
     let id = || text_at(block, &["id"]);
     let kind = text_at(block, &["type"]).unwrap_or_default();
@@ -83,7 +83,7 @@ fn is_message(record: &JsonTree) -> bool {
     record.value_at(&["role"]).is_some()
 }
 
-/// A time, which the database writes as `2026-01-01 10:00:00`, in UTC.
+/// Parses a time, which the database writes as `2026-01-01 10:00:00`, in UTC.
 fn time(record: &JsonTree, key: &str) -> Option<Timestamp> {
     let written = || text_at(record, &[key])?.trim().replace(' ', "T").parse::<DateTime>().ok();
     any_time_at(record, &[key])
@@ -108,7 +108,7 @@ fn names(record: &JsonTree) -> Option<String> {
     name.filter(|_| is_header).and_then(|name| title(&name))
 }
 
-/// What a session says of itself that it cost.
+/// The usage that a session records about itself.
 fn usage(header: &JsonTree) -> Option<SessionUsage> {
     let count = |key: &str| {
         let whole = count_at(header, &[&format!("accumulated_{key}")]);
@@ -126,7 +126,7 @@ fn usage(header: &JsonTree) -> Option<SessionUsage> {
     (spent.total_tokens() > 0).then_some(usage)
 }
 
-/// A session while it is read.
+/// A session while it is being read.
 #[derive(Default)]
 struct GooseConversation {
     tip: Option<u32>,
@@ -160,7 +160,7 @@ impl GooseConversation {
     }
 }
 
-/// Rows of a database as records.
+/// Reads the rows of a database as records.
 struct DatabaseFetcher(GooseDatabase);
 
 impl RecordFetcher for DatabaseFetcher {
@@ -250,7 +250,7 @@ impl ProgramFormat for Goose {
         head.any(|record| is_header(record) || is_talk(record))
     }
 
-    /// A database tells by its tables whose it is, which need not stand at the beginning of its file.
+    /// A database is recognised by its tables, which need not be at the start of its file.
     fn is_session_file(
         &self,
         store: &Arc<dyn Store>,
@@ -271,7 +271,7 @@ impl ProgramFormat for Goose {
             return Ok(vec![SessionRef { id: stem(file), path: file.clone() }]);
         }
         let place = |(number, id): (usize, String)| {
-            // A name that could be no file's still belongs to one session.
+            // An id that cannot be a file name still belongs to one session.
             let id = if id.is_empty() { NAMELESS.to_owned() } else { id };
             let name = Name::parse(&id.replace('/', "-"));
             let name = name.or_else(|_| Name::parse(&format!("session-{number}")))?;
@@ -344,7 +344,7 @@ impl ProgramFormat for Goose {
         if !is_message(record) {
             return vec![EntryDraft::bookkeeping("session", names(record).unwrap_or_default())];
         }
-        // What the program wrote for the model alone was asked by nobody.
+        // Messages that are visible only to the model are not prompts.
         let is_hidden = flag_at(record, &["metadata", "userVisible"]) == Some(false);
         let role = text_at(record, &["role"]).unwrap_or_default();
         let role = if is_hidden && role == "user" { "system".to_owned() } else { role };

@@ -13,7 +13,7 @@ use everturn_session::format::SessionError;
 use everturn_store::{Store, StoreError};
 use everturn_value::tree::JsonTree;
 
-/// A document that is held while its elements are looked at.
+/// A document that is held in memory while its elements are read.
 pub(super) struct JsonFile {
     text: String,
     file: u32,
@@ -24,7 +24,7 @@ fn finding(file: &FilePath, code: FindingCode, message: String) -> Finding {
 }
 
 impl JsonFile {
-    /// Reads one of the documents of a session. One that cannot be used is a finding, and nothing else.
+    /// Reads one of the documents of a session. An unusable document only makes a finding.
     pub(super) fn read(
         surveyor: &mut Surveyor,
         store: &Arc<dyn Store>,
@@ -76,7 +76,7 @@ impl JsonFile {
         Some((tree, text, RecordSpan { file: self.file, offset, length }))
     }
 
-    /// Gives the elements of an array to `each`: that of the document itself, or of one of its members.
+    /// Passes the elements of an array to `each`: that of the document itself, or of one of its members.
     pub(super) fn each(
         &self,
         key: Option<&str>,
@@ -91,8 +91,8 @@ impl JsonFile {
     }
 }
 
-/// Where the elements of an array are in a text: of the array at `start`, or of that which the object there has under a
-/// key.
+/// The positions of the elements of an array in a text: of the array at `start`, or of the member `key` of the object
+/// there.
 pub(super) fn spans(text: &str, start: usize, key: Option<&str>) -> Option<Vec<Range<usize>>> {
     let inside =
         |start: usize| -> Option<ContainerEntries> { entries(text.as_bytes(), start).ok()? };

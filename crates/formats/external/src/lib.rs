@@ -1,17 +1,24 @@
 //! Sessions of other programs, which are only ever read.
 //!
 //! ```text
-//! their files -> survey: where each record is -> weave: main line and strands -> entries, when they are asked for
+//! files -> survey: where each record is -> thread tree: main line and branches -> entries, read on demand
 //! ```
 //!
-//! Each program is a `Format` in a file of its own, with a line in [`FORMATS`]. A format says which files are its
-//! own, which records they hold and whom each of them follows, and what a record tells. Everything else is the same for
-//! all: records are put into one main line and strands (`weave`), shown in the common view (`reader`), and
-//! counted. The first pass keeps a few numbers of each record; what it says is read when somebody wants to see it.
+//! Each program is a `ProgramFormat` in a module of its own, with a line in [`FORMATS`]. A `ProgramFormat` recognises
+//! its files, locates their records and the parent of each, and turns a record into entries. The rest is shared: a
+//! `ThreadTree` holds the records as a main line and branches, and an `ExternalReader` maps them to the common model.
+//! The first pass (`Survey`) keeps a few numbers per record; the content is read again when it is needed.
 //!
 //! Invariant: nothing here writes. Every record is in exactly one line, or is a finding.
 //!
-//! The crate depends on `everturn-session` and what is below it; [`FORMATS`] is all that it offers to users.
+//! The crate depends on `everturn-session` and what is below it; users need only [`FORMATS`].
+//!
+//! - `claude`, `codex`, `gemini`, `sillytavern`, `pi`, `opencode`, `goose`, `aider`: one program each.
+//! - `walk`, `peek`: finds files below a root; reads the start and the end of a file.
+//! - `survey`, `record`, `json_file`: the first pass; records, also as elements of a JSON document.
+//! - `thread_tree`: from parent links to a main line and branches.
+//! - `fetch`, `blocks`, `reader`: reads records again, turns their content into entries, and shows them.
+//! - `repair_copy`: repaired copies of damaged files.
 
 mod aider;
 mod blocks;
@@ -55,7 +62,7 @@ macro_rules! registry {
         /// The formats of other programs.
         pub static FORMATS: &[&dyn SessionFormat] = &[$(&ExternalFormat(&$format),)*];
 
-        /// The same, to be asked about files of which nothing is known.
+        /// The same formats as detectors of unknown files.
         static DETECTORS: &[&dyn Detector] = &[$(&ExternalFormat(&$format),)*];
     };
 }
@@ -71,9 +78,9 @@ registry! {
     aider::Aider,
 }
 
-/// Looks into a file of which nothing is known.
+/// Recognises the sessions in an unknown file.
 trait Detector: Send + Sync {
-    /// The sessions of a file that begins like this.
+    /// The sessions of a file with this start; none if it is not of this format.
     fn sessions(
         &self,
         store: &Arc<dyn Store>,
@@ -82,11 +89,11 @@ trait Detector: Send + Sync {
     ) -> Result<Vec<Survey>, SessionError>;
 }
 
-/// What a check finds in a file of another program.
+/// The result of checking a file of another program.
 pub struct FileCheck {
-    /// What is wrong.
+    /// The problems found.
     pub findings: Vec<Finding>,
-    /// How many records are good.
+    /// The number of good records.
     pub records: u64,
 }
 
@@ -104,7 +111,7 @@ pub fn check_file(
         let mut checked = FileCheck { findings: Vec::new(), records: 0 };
         for survey in surveys {
             checked.records += survey.counts.kept + survey.counts.repaired;
-            // Other documents of the session are looked at by themselves.
+            // Other documents of the session are checked separately.
             let is_ours = |finding: &Finding| {
                 finding.file.is_within(file)
                     || matches!(finding.code, FindingCode::OrphanPart | FindingCode::OrphanCall)
@@ -117,7 +124,7 @@ pub fn check_file(
     Ok(None)
 }
 
-/// Whether a file is a session of another program, going by its name and by how it begins.
+/// Whether a file is a session of another program, judging by its name and its first bytes.
 pub fn is_external_session(store: &Arc<dyn Store>, file: &FilePath) -> Result<bool, SessionError> {
     for layout in FORMATS {
         if !layout.sniff(store, file)?.is_empty() {
@@ -127,40 +134,40 @@ pub fn is_external_session(store: &Arc<dyn Store>, file: &FilePath) -> Result<bo
     Ok(false)
 }
 
-/// Whether a file belongs to a program, going by its name.
+/// Whether a file belongs to a program, judging by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Match {
     Yes,
-    /// How it begins must tell.
+    /// Decided by the start of the file.
     Maybe,
     No,
 }
 
-/// How a program keeps its sessions.
+/// The session files of one program.
 trait ProgramFormat: Send + Sync + 'static {
-    /// The name of the layout.
+    /// The name of the format.
     const NAME: &'static str;
 
-    /// How many directories deep its files are, seen from the directory that it calls its own.
+    /// How many directories deep its files are, counted from the program's own directory.
     const DEPTH: usize;
 
-    /// The names of the directories below which it keeps its sessions. A link there is worth a word, because links are
-    /// not followed.
+    /// The names of the directories that contain its sessions. A link there is reported, because links are not
+    /// followed.
     const SESSION_DIRS: &'static [&'static str];
 
-    /// Whether sessions may be in a directory.
+    /// Whether a directory may contain sessions.
     fn enters(&self, dir: &FilePath) -> bool {
         let _ = dir;
         true
     }
 
-    /// Whether a file is one of its sessions, going by its path below the root.
+    /// Whether a file is one of its sessions, judging by its path below the root.
     fn match_path(&self, path: &FilePath) -> Match;
 
-    /// Whether a file is one of its sessions, going by how it begins.
+    /// Whether a file is one of its sessions, judging by its first bytes.
     fn sniff(&self, path: &FilePath, head: &peek::FileStart) -> bool;
 
-    /// The same, where more of the file may have to be looked at.
+    /// Like [`ProgramFormat::sniff`], but may read more of the file.
     fn is_session_file(
         &self,
         store: &Arc<dyn Store>,
@@ -181,7 +188,7 @@ trait ProgramFormat: Send + Sync + 'static {
         Ok(vec![SessionRef { id: self.file_id(file), path: file.clone() }])
     }
 
-    /// Sessions whose own files are lost, besides those that are there.
+    /// Sessions whose own files are lost, in addition to the existing ones.
     fn orphaned_sessions(
         &self,
         store: &Arc<dyn Store>,
@@ -191,7 +198,7 @@ trait ProgramFormat: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// The directory on which the agent of a session works, as the session says at its beginning.
+    /// The working directory of the agent, as recorded at the start of the session.
     fn project(
         &self,
         store: &Arc<dyn Store>,
@@ -201,7 +208,7 @@ trait ProgramFormat: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// The id of the session in a file, going by its name.
+    /// The id of the session in a file, derived from its name.
     fn file_id(&self, file: &FilePath) -> String {
         stem(file)
     }
@@ -209,7 +216,7 @@ trait ProgramFormat: Send + Sync + 'static {
     /// The first pass over a session.
     fn survey(&self, store: &Arc<dyn Store>, place: &SessionRef) -> Result<Survey, SessionError>;
 
-    /// What can be said of a session without reading all of it.
+    /// The session header, read without a full survey where possible.
     fn peek(
         &self,
         store: &Arc<dyn Store>,
@@ -218,7 +225,7 @@ trait ProgramFormat: Send + Sync + 'static {
         Ok(SessionHeader::of(&self.survey(store, place)?))
     }
 
-    /// Whoever reads records again.
+    /// Opens a fetcher that reads records again.
     fn fetch(
         &self,
         store: &Arc<dyn Store>,
@@ -227,10 +234,10 @@ trait ProgramFormat: Send + Sync + 'static {
         Ok(Box::new(FileWindow::new(store, files)))
     }
 
-    /// How the file of a session is mended in a copy, or why it is not.
+    /// The rules for a repaired copy of the session's file, or why it cannot be repaired.
     fn repair_rules(&self, file: &FilePath) -> Result<&'static RepairRules, &'static str>;
 
-    /// A record as it is shown, where it holds others that are shown by themselves.
+    /// The record as shown, without nested records that are shown separately.
     fn shown(&self, record: JsonTree) -> JsonTree {
         record
     }
@@ -238,11 +245,11 @@ trait ProgramFormat: Send + Sync + 'static {
     /// The id of a record.
     fn id(&self, record: &JsonTree) -> Option<String>;
 
-    /// What a record tells: at least one thing.
+    /// The entries that a record makes: at least one.
     fn drafts(&self, record: &JsonTree) -> Vec<EntryDraft>;
 }
 
-/// What is said of a session in a list.
+/// The list entry of a session.
 #[derive(Debug, Clone, Default)]
 struct SessionHeader {
     title: Option<String>,
@@ -250,7 +257,7 @@ struct SessionHeader {
     updated: Option<Timestamp>,
     turns: Option<u64>,
     parent: Option<String>,
-    /// Whether a helper of the program talks here, on behalf of another session.
+    /// Whether a helper of the program speaks here, on behalf of another session.
     is_helper: bool,
     findings: Vec<Finding>,
 }
@@ -269,13 +276,13 @@ impl SessionHeader {
     }
 }
 
-/// The name of a file without what follows its last dot.
+/// The name of a file without its extension.
 fn stem(file: &FilePath) -> String {
     let name = file.as_str().rsplit('/').next().unwrap_or_default();
     name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned()
 }
 
-/// A format as a layout.
+/// A `ProgramFormat` as a [`SessionFormat`].
 struct ExternalFormat<F: 'static>(&'static F);
 
 impl<F: ProgramFormat> ExternalFormat<F> {
@@ -324,7 +331,7 @@ impl<F: ProgramFormat> SessionFormat for ExternalFormat<F> {
         store: &Arc<dyn Store>,
         file: &FilePath,
     ) -> Result<Vec<SessionRef>, SessionError> {
-        // Under a name of its own a file must still begin as the program would begin it.
+        // Even under a matching name, a file must start as the program would start it.
         let fit = match self.0.match_path(file) {
             Match::No => Match::No,
             Match::Yes | Match::Maybe => Match::Maybe,

@@ -1,6 +1,6 @@
-//! OpenCode: a directory with a file for each session, message and part, and the one file to which it exports a session.
+//! OpenCode: a directory with a file per session, message and part, and the single file that exports a session.
 //!
-//! A message and its parts are one record, in the shape in which the program exports them.
+//! A message and its parts are one record, in the form in which the program exports them.
 
 mod storage;
 
@@ -25,7 +25,7 @@ use storage::{any_storage_of, below, document, files, storage_of, storage_of_los
 
 pub(super) struct OpenCode;
 
-/// A list of values as one.
+/// An array of values.
 fn list(trees: &[JsonTree]) -> JsonTree {
     let texts: Vec<String> = trees.iter().map(JsonTree::to_line).collect();
     JsonTree::parse(format!("[{}]", texts.join(","))).unwrap_or_else(|_| JsonTree::null())
@@ -36,7 +36,7 @@ fn message(info: JsonTree, parts: &[JsonTree]) -> JsonTree {
     JsonTree::from_members([("info".to_owned(), info), ("parts".to_owned(), list(parts))])
 }
 
-/// What a tool did: it was called, and perhaps answered.
+/// The entries of a tool part: the call, and the result if there is one.
 fn tool(part: &JsonTree) -> Vec<EntryDraft> {
     let name = text_at(part, &["tool"]).unwrap_or_else(|| "tool".to_owned());
     let id = text_at(part, &["callID"]);
@@ -105,24 +105,24 @@ fn add_usage(usage: &mut SessionUsage, record: &JsonTree) {
     }
 }
 
-/// A session while it is read.
+/// A session while it is being read.
 #[derive(Default)]
 struct OpenCodeConversation {
     last: Option<u32>,
-    /// Where the main line ends, if messages behind that were taken back.
+    /// The end of the main line, if messages after it were reverted.
     tip: Option<Option<u32>>,
     usage: SessionUsage,
     named: Option<String>,
     parent: Option<String>,
-    /// The record that tells about the session.
+    /// The record with the session info.
     info: Option<u32>,
     reverted: Option<String>,
-    /// Whether only parts of that message were taken back, and it stays itself.
+    /// Whether only parts of the reverted message were reverted, and the message itself stays.
     keeps_reverted: bool,
 }
 
 impl OpenCodeConversation {
-    /// What the program says about the session.
+    /// Keeps the session info of the program.
     fn begin(&mut self, surveyor: &mut Surveyor, seen: &ScannedRecord<'_>, info: &JsonTree) {
         let mut look = RecordInfo::from_drafts(vec![EntryDraft::bookkeeping("session", "")]);
         look.time = any_time_at(info, &["time", "created"]);
@@ -153,7 +153,7 @@ impl OpenCodeConversation {
     fn finish(self, mut surveyor: Surveyor) -> Survey {
         surveyor.survey.usage = (!self.usage.models.is_empty()).then_some(self.usage);
         let tip = match self.tip {
-            // Every message was taken back: nothing is left but what is said about the session.
+            // Every message was reverted: only the session info is left.
             Some(None) => self.info,
             Some(tip) => tip,
             None => self.last,
@@ -174,7 +174,7 @@ fn finding(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
-/// The parts of a message: those that can be used, and what is wrong with the others.
+/// The parts of a message: the usable ones, and the findings of the others.
 fn parts_of(
     store: &Arc<dyn Store>,
     storage: &FilePath,
@@ -257,7 +257,7 @@ impl OpenCode {
         Ok(talk.finish(surveyor))
     }
 
-    /// What a session changed in files, which the program sums up in a document of its own.
+    /// Adds the file changes of a session, which the program keeps in a separate document.
     fn changes(
         &self,
         store: &Arc<dyn Store>,
@@ -288,7 +288,7 @@ impl OpenCode {
         Ok(())
     }
 
-    /// The parts of a message that is not there, as a session of their own.
+    /// The parts of a missing message, as a session of their own.
     fn orphaned_parts_session(
         &self,
         store: &Arc<dyn Store>,
@@ -304,7 +304,7 @@ impl OpenCode {
         Ok(survey)
     }
 
-    /// Parts that belong to no message: they are kept, and reported.
+    /// Keeps and reports parts that belong to no message.
     fn orphans(
         &self,
         store: &Arc<dyn Store>,

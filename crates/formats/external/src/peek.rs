@@ -1,4 +1,6 @@
-//! Sessions at a glance: how a file begins and ends.
+//! Session headers, read from the start and the end of a file.
+//!
+//! `FileStart` is the start of a file, and `SessionInfo` what a record states about its session.
 
 use std::sync::Arc;
 
@@ -11,18 +13,18 @@ use everturn_session::format::SessionError;
 use everturn_store::{Store, StoreError, StoreSource};
 use everturn_value::tree::JsonTree;
 
-/// A file that is no longer than this is read whole for a list; of a longer one only both ends are.
+/// A file up to this size is read whole for a list; of a longer one only both ends are read.
 const WHOLE: u64 = 128 << 10;
 
-/// How many bytes of each end are read, and how many records of them are looked at.
+/// The number of bytes read from each end, and the number of records examined in them.
 const END: u64 = 64 << 10;
 const RECORDS: usize = 200;
 
-/// How a file begins.
+/// The start of a file.
 pub(super) struct FileStart {
     /// Its first bytes.
     pub(super) bytes: Vec<u8>,
-    /// Its first few records, if it has lines of them.
+    /// Its first few records, if it is JSONL.
     pub(super) records: Vec<JsonTree>,
 }
 
@@ -32,37 +34,37 @@ impl FileStart {
         let mut records = records(&bytes, file, 10)?;
         let is_lines = file.as_str().ends_with(".jsonl");
         if is_lines && records.is_empty() && bytes.len() as u64 == END {
-            // A first line may be long.
+            // The first line may be long.
             bytes = store.read(file, 0..END * 64)?;
             records = self::records(&bytes, file, 10)?;
         }
         Ok(FileStart { bytes, records })
     }
 
-    /// The text with which the file begins.
+    /// The text at the start of the file.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    /// Whether one of the first records is like this.
+    /// Whether any of the first records matches.
     pub(super) fn any(&self, is: impl Fn(&JsonTree) -> bool) -> bool {
         self.records.iter().any(is)
     }
 
-    /// What the first of the records says that says it.
+    /// The first value that `says` returns for one of the records.
     pub(super) fn first(&self, says: impl Fn(&JsonTree) -> Option<String>) -> Option<String> {
         self.records.iter().find_map(says)
     }
 }
 
-/// What a record says of the session as a whole.
+/// What a record states about the session as a whole.
 #[derive(Default)]
 pub(super) struct SessionInfo {
-    /// What it is called.
+    /// The name of the session.
     pub(super) name: Option<String>,
-    /// The session that it comes from.
+    /// The parent session.
     pub(super) parent: Option<String>,
-    /// Whether a helper of the program talks in it.
+    /// Whether the session belongs to a helper of the program.
     pub(super) is_helper: bool,
 }
 
@@ -85,8 +87,8 @@ fn records(bytes: &[u8], file: &FilePath, most: usize) -> Result<Vec<JsonTree>, 
     Ok(records)
 }
 
-/// What is said of a file of lines in a list: all of it if it is short, else what its two ends tell. `told` is what a
-/// record says of the session.
+/// The header of a JSONL file: from the whole file if it is short, otherwise from its two ends. `told` extracts the
+/// session info from a record.
 pub(super) fn peek_lines(
     store: &Arc<dyn Store>,
     file: &FilePath,

@@ -1,4 +1,4 @@
-//! pi: a header, then entries that name their parents; the last one is where the talk goes on.
+//! pi: a header, then entries that name their parents; the last entry is the tip of the conversation.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn kind_of(record: &JsonTree) -> String {
     text_at(record, &["type"]).unwrap_or_default()
 }
 
-/// What a message of the model tells, block by block.
+/// The entries of a message of the model, one per block.
 fn assistant(content: &JsonTree) -> Vec<EntryDraft> {
     if content.kind() != Shape::Array || content.len_at::<&str>(&[]) == Some(0) {
         return vec![EntryDraft::new(EntryKind::Assistant, "assistant", content_text(content))];
@@ -66,7 +66,7 @@ fn names(record: &JsonTree) -> Option<String> {
     text_at(record, &["name"]).filter(|_| is_name).and_then(|name| title(&name))
 }
 
-/// The session that a header says it comes from, by the name of its file.
+/// The parent session that a header names, by the name of its file.
 fn parent(record: &JsonTree) -> Option<String> {
     let from = ["parentSession", "branchedFrom"];
     let from = from.iter().find_map(|key| text_at(record, &[key]))?;
@@ -98,7 +98,7 @@ fn add_usage(usage: &mut SessionUsage, record: &JsonTree) {
         reasoning: 0,
         cost: price_at(&used, &["cost", "total"]),
     };
-    // Ids are short, and tell entries of one session apart; with the time they do so among all.
+    // Ids are short and unique within one session only; with the time they are unique among all.
     let time = record.value_at(&["timestamp"]).map(|time| time.to_line());
     match Pi.id(record).zip(time) {
         Some((id, time)) => {
@@ -108,7 +108,7 @@ fn add_usage(usage: &mut SessionUsage, record: &JsonTree) {
     }
 }
 
-/// Keeps an entry. Those of the first version have no ids, and follow each other.
+/// Keeps an entry. Entries of the first version have no ids and follow each other.
 fn keep(surveyor: &mut Surveyor, seen: &ScannedRecord<'_>, tip: Option<u32>) -> u32 {
     let record = seen.tree;
     let look = record_info(record);
@@ -161,7 +161,7 @@ impl ProgramFormat for Pi {
                 return;
             }
             let number = keep(surveyor, seen, tip);
-            // A second entry of the same id stands apart, and nothing goes on from it.
+            // A second entry with the same id is set apart, and nothing continues from it.
             if surveyor.node(number).is_some_and(|node| node.placement == Placement::Chained) {
                 tip = Some(number);
             }

@@ -1,4 +1,4 @@
-//! A foreign session that is read, in the common view.
+//! The reader of an external session, in the common model.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -17,7 +17,7 @@ use everturn_session::model::{
 use everturn_store::Store;
 use everturn_value::tree::JsonTree;
 
-/// A session, along one of its lines.
+/// Reads a session along one of its lines.
 pub(super) struct ExternalReader<F: ProgramFormat> {
     pub(super) format: &'static F,
     pub(super) store: Arc<dyn Store>,
@@ -40,7 +40,7 @@ impl<F: ProgramFormat> ExternalReader<F> {
         self.format.fetch(&self.store, &self.survey.files)
     }
 
-    /// What a strand is called: after its first record, or after what its records have in common.
+    /// The id of a branch: that of its first record, or the shared name of its records.
     fn branch_id(
         &self,
         line: &ThreadLine,
@@ -55,7 +55,7 @@ impl<F: ProgramFormat> ExternalReader<F> {
         Ok(Some(record_id(self.format, &tree, number)))
     }
 
-    /// What a strand is about: the first thing that is said in it.
+    /// The title of a branch: the first text in it.
     fn branch_title(
         &self,
         line: &ThreadLine,
@@ -82,7 +82,7 @@ impl<F: ProgramFormat> ExternalReader<F> {
         Ok(format!("{what}nothing is said"))
     }
 
-    /// The ids of all strands, with the lines that they are.
+    /// The ids of all branches, with their lines.
     fn branch_lines(
         &self,
         fetch: &mut dyn RecordFetcher,
@@ -201,7 +201,7 @@ impl<F: ProgramFormat> SessionReader for ExternalReader<F> {
 struct ExternalEntries<'a, F: ProgramFormat> {
     reader: &'a ExternalReader<F>,
     fetch: Box<dyn RecordFetcher>,
-    /// What is left to read: lines, and how many of their own records count.
+    /// The pieces left to read: lines, and how many of their own records count.
     pieces: VecDeque<(usize, usize)>,
     at: usize,
     turns: RangeInclusive<u64>,
@@ -236,7 +236,7 @@ impl<F: ProgramFormat> ExternalEntries<'_, F> {
         let tree = self.reader.format.shown(tree);
         for (place, draft) in (1_u64..).zip(drafts) {
             let EntryDraft { kind, speaker, text, part, .. } = draft;
-            // The first entry has the whole record, so that nothing of it is missing and nothing is there twice.
+            // The first entry has the whole record, so that nothing is missing and nothing appears twice.
             let raw = part.filter(|_| place > 1).unwrap_or_else(|| tree.clone());
             let id = if place == 1 { id.clone() } else { format!("{id}#{place}") };
             let seq = self.seq + place;

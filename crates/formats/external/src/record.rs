@@ -1,4 +1,4 @@
-//! Records as readers of all formats see them.
+//! Records as all formats produce them: [`RecordNode`], [`RecordInfo`] and [`EntryDraft`].
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -7,7 +7,7 @@ use super::thread_tree::Placement;
 use everturn_session::model::EntryKind;
 use everturn_value::tree::JsonTree;
 
-/// What stands for an id or a text where many are kept: the same for the same text, and small.
+/// A small hash that represents an id or a text where many are kept: equal texts have equal hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct TextHash(u128);
 
@@ -23,32 +23,32 @@ impl TextHash {
     }
 }
 
-/// Where a record stands.
+/// The position of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RecordSpan {
-    /// Which of the files of the session.
+    /// The index of the file among those of the session.
     pub(super) file: u32,
-    /// The first byte, or the number of a row.
+    /// The first byte, or the row number.
     pub(super) offset: u64,
-    /// How many bytes it has.
+    /// The length in bytes.
     pub(super) length: u64,
 }
 
-/// Whom a record follows.
+/// The parent of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parent {
-    /// Nobody: something begins.
+    /// None: the record starts a thread.
     Root,
     /// The record with this id.
     Of(TextHash),
-    /// The record of this number.
+    /// The record with this number.
     Number(u32),
 }
 
-/// What a record is to somebody who reads the session.
+/// The role of a record in the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordRole {
-    /// Somebody asks for something: a turn begins.
+    /// A request: a turn starts.
     Prompt,
     /// Something is said or done.
     Message,
@@ -56,40 +56,40 @@ pub(super) enum RecordRole {
     Link,
 }
 
-/// What the first pass keeps of a record.
+/// The data that the first pass keeps of a record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecordNode {
     pub(super) at: RecordSpan,
-    /// Its line, counted from 1, if its file has lines.
+    /// Its line, counted from 1, if its file is JSONL.
     pub(super) line: Option<u32>,
-    /// Its place among all, which is that of the record whose place it took.
+    /// Its position among all records, inherited from the record that it replaced.
     pub(super) order: u32,
     pub(super) parent: Parent,
     pub(super) placement: Placement,
     pub(super) role: RecordRole,
     pub(super) is_side: bool,
     pub(super) time: Option<Timestamp>,
-    /// How many entries it makes.
+    /// The number of entries it makes.
     pub(super) entries: u32,
-    /// Whether it is part of a record that is counted already.
+    /// Whether it is part of a record that is already counted.
     pub(super) is_part: bool,
-    /// Whether it had to be put right.
+    /// Whether it had to be repaired.
     pub(super) is_repaired: bool,
 }
 
-/// One thing that a record tells.
+/// One entry that a record makes.
 #[derive(Debug, Clone)]
 pub(super) struct EntryDraft {
     pub(super) kind: EntryKind,
     pub(super) speaker: String,
     pub(super) text: String,
-    /// The tool that is called, or answers.
+    /// The tool call that it makes or answers.
     pub(super) call: Option<ToolCall>,
-    /// The part of the record that tells it, if it is not the whole.
+    /// The part of the record that it comes from, if not the whole.
     pub(super) part: Option<JsonTree>,
 }
 
-/// A tool at work.
+/// The call id of a tool call or its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ToolCall {
     Made(String),
@@ -101,12 +101,12 @@ impl EntryDraft {
         EntryDraft { kind, speaker: speaker.to_owned(), text: text.into(), call: None, part: None }
     }
 
-    /// Something that the program keeps for itself.
+    /// An internal record of the program.
     pub(super) fn bookkeeping(speaker: &str, text: impl Into<String>) -> EntryDraft {
         EntryDraft::new(EntryKind::bookkeeping(), speaker, text)
     }
 
-    /// A tool that is called.
+    /// A tool call.
     pub(super) fn called(
         speaker: &str,
         name: &str,
@@ -121,7 +121,7 @@ impl EntryDraft {
         }
     }
 
-    /// What a tool answered.
+    /// The result of a tool.
     pub(super) fn answered(
         speaker: &str,
         text: impl Into<String>,
@@ -133,25 +133,25 @@ impl EntryDraft {
         }
     }
 
-    /// The same, told by a part of the record.
+    /// The same, made from a part of the record.
     pub(super) fn by(self, part: &JsonTree) -> EntryDraft {
         EntryDraft { part: Some(part.clone()), ..self }
     }
 }
 
-/// What a record turned out to be.
+/// The meaning of a record.
 #[derive(Debug, Clone)]
 pub(super) struct RecordInfo {
     pub(super) id: Option<String>,
     pub(super) time: Option<Timestamp>,
     pub(super) role: RecordRole,
-    /// Whether a helper of the program says it.
+    /// Whether it belongs to a helper of the program.
     pub(super) is_side: bool,
     pub(super) drafts: Vec<EntryDraft>,
 }
 
 impl RecordInfo {
-    /// A record that tells these things; the first of them says what role it plays.
+    /// A record with these entries; the first of them determines its role.
     pub(super) fn from_drafts(drafts: Vec<EntryDraft>) -> RecordInfo {
         let role = match drafts.first().map(|draft| &draft.kind) {
             Some(EntryKind::User) => RecordRole::Prompt,

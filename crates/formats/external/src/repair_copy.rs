@@ -1,8 +1,8 @@
-//! Mended copies of files of lines that other programs wrote. What the reader makes of a damaged file is written
-//! down in the words of its program; the file itself stays as it is.
+//! Repaired copies of JSONL files that other programs wrote. The copy holds the records that the reader gets from a
+//! damaged file, in the form of its program; the file itself stays as it is.
 //!
-//! Every record that the reader has is in the copy, on a line of its own, byte for byte unless it has to be changed.
-//! What is no record is set aside. Before anybody gets the copy, the reader reads it and must find it whole.
+//! Every record that the reader returns is in the copy, on a line of its own, byte for byte unless it must be changed.
+//! Everything else is set aside. Before the copy is returned, the reader reads it and must find no damage.
 
 mod answers;
 
@@ -31,16 +31,16 @@ use everturn_value::tree::JsonTree;
 use answers::{AnswerPlacement, MemberEdit, RecordMembers};
 pub(super) use answers::{CLAUDE, CODEX, GEMINI, GOOSE, PI, RepairRules, SILLYTAVERN};
 
-/// The largest file that is mended, which is held in memory as it was and as it will be.
+/// The largest file that is repaired; the old and the new content are held in memory.
 const LARGEST: u64 = 256 << 20;
 
-/// How a file begins that says in which order the bytes of its characters are.
+/// The UTF-8 byte order mark.
 const ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How many ids are tried before one is made longer.
+/// The number of ids tried before one is made longer.
 const TRIES: u32 = 1000;
 
-/// A mended copy of the file of a session.
+/// Makes a repaired copy of the file of a session.
 pub(super) fn repair_copy<F: ProgramFormat>(
     format: &F,
     store: &Arc<dyn Store>,
@@ -58,7 +58,7 @@ pub(super) fn repair_copy<F: ProgramFormat>(
         return Err(SessionError::request(what));
     }
     let bytes = store.read(&place.path, 0..u64::MAX)?;
-    // Its program may be writing: from here on nothing but these bytes counts.
+    // The program may be writing: from here on only these bytes count.
     let survey = format.survey(&frozen(store, &place.path, bytes.clone()), place)?;
     let mut mender = CopyRepairer::new(fix, &place.path, &bytes, &survey);
     mender.look_at_findings();
@@ -83,7 +83,7 @@ pub(super) fn repair_copy<F: ProgramFormat>(
     Ok(RepairedCopy { name, repairs, findings, copy, quarantined: aside })
 }
 
-/// How many records a survey has seen.
+/// The number of records in a survey.
 fn records(survey: &Survey) -> usize {
     survey.nodes.iter().filter(|node| !node.is_part).count()
 }
@@ -92,12 +92,12 @@ fn frozen(store: &Arc<dyn Store>, file: &FilePath, bytes: Vec<u8>) -> Arc<dyn St
     Arc::new(OverlayStore::new(store, FileChanges::from([(file.clone(), Some(bytes))])))
 }
 
-/// A text as JSON.
+/// A text as a JSON string.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// A record with another value for one of its members.
+/// A record with a new value for one of its members.
 fn with_member(text: &str, key: &str, value: &str) -> Option<String> {
     let list = json::entries(text.as_bytes(), 0).ok()??.list;
     let is = |raw: &Range<usize>| {
@@ -118,11 +118,11 @@ struct CopyRepairer<'a> {
     repairs: Vec<CopyRepair>,
     /// New values of members, by record.
     edits: HashMap<u32, Vec<MemberEdit>>,
-    /// New records, by the one that they stand behind.
+    /// New records, by the record that they follow.
     behind: HashMap<u32, Vec<String>>,
     added: usize,
     dropped: HashSet<u32>,
-    /// The ids that whoever followed a record follows instead.
+    /// The new parent ids of a record's children, by the id of the record.
     instead: HashMap<TextHash, String>,
     taken: HashSet<TextHash>,
 }
@@ -184,7 +184,7 @@ impl<'a> CopyRepairer<'a> {
         edits.push((key, value));
     }
 
-    /// What the scan of the lines has found is put right by how they are written.
+    /// Reports the findings of the line scan, which are repaired by writing the lines out again.
     fn look_at_findings(&mut self) {
         if self.bytes.starts_with(ORDER_MARK) {
             let what = "the byte order mark is left out".to_owned();
@@ -206,7 +206,7 @@ impl<'a> CopyRepairer<'a> {
         }
     }
 
-    /// Puts members together that the program has spoiled.
+    /// Restores members that the program has corrupted.
     fn restore(&mut self) {
         let numbers = 0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
         let is_ill = |node: &RecordNode| node.is_repaired && !node.is_part;
@@ -221,12 +221,12 @@ impl<'a> CopyRepairer<'a> {
         }
     }
 
-    /// A second copy of a record is set aside. Another record of the same id gets one of its own.
+    /// Sets aside a second copy of a record. Another record with the same id gets an id of its own.
     fn separate_duplicates(&mut self) {
         for &(number, first) in &self.defects.duplicates {
             let (tree, is_copy) = (self.tree(number), self.text(number) == self.text(first));
             let works = ["tool_use", "tool_result", "toolCall", "toolResult"];
-            // Two calls of the same id would be as bad as two records.
+            // Two calls with the same id would be as bad as two records.
             let is_work =
                 works.iter().any(|kind| self.text(number).contains(&format!("\"{kind}\"")));
             let id = self.rules.id.and_then(|key| Some((key, text_at(&tree, &[key])?)));
@@ -245,7 +245,7 @@ impl<'a> CopyRepairer<'a> {
         }
     }
 
-    /// An id that no record has, which looks like another.
+    /// A new id, unused by any record, in the form of another id.
     fn fresh(&mut self, seed: &str, like: &str) -> String {
         if self.taken.is_empty() {
             let numbers = 0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
@@ -268,9 +268,9 @@ impl<'a> CopyRepairer<'a> {
         like.to_owned()
     }
 
-    /// Answers what tools were asked and nobody answered.
+    /// Adds results for tool calls that have none.
     fn answer<F: ProgramFormat>(&mut self, format: &F) {
-        // By the record behind which the answers stand.
+        // By the record after which the results are inserted.
         let mut open: BTreeMap<u32, Vec<String>> = BTreeMap::new();
         for &(number, key) in &self.defects.unanswered {
             if !self.is_whole(number) || matches!(self.rules.answer, AnswerPlacement::Never) {
@@ -298,7 +298,7 @@ impl<'a> CopyRepairer<'a> {
         }
     }
 
-    /// The last of the records that follow one and are parts of the same message.
+    /// The last of the following records that are parts of the same message.
     fn end_of_message(&self, number: u32) -> u32 {
         let Some(message) = (self.rules.message)(&self.tree(number)) else { return number };
         let mut last = number;
@@ -313,7 +313,7 @@ impl<'a> CopyRepairer<'a> {
         last
     }
 
-    /// Puts records behind another; whoever followed that one follows the last of them.
+    /// Inserts records after another; its former children follow the last of them.
     fn put_behind(&mut self, number: u32, records: Vec<RecordMembers>) {
         let first = self.id(number);
         let mut last = first.clone();
@@ -336,7 +336,7 @@ impl<'a> CopyRepairer<'a> {
         }
     }
 
-    /// Lets records follow what they are read after.
+    /// Changes the parents of records to the ones they are read after.
     fn relink(&mut self) {
         let mut relinked: HashSet<u32> = HashSet::new();
         for &(number, to) in &self.defects.relinked {
@@ -368,7 +368,7 @@ impl<'a> CopyRepairer<'a> {
         }
     }
 
-    /// The copy, and what was set aside.
+    /// The copy, and the bytes set aside.
     fn write_out(&self) -> Result<(Vec<u8>, Vec<u8>), SessionError> {
         let numbers: HashMap<u64, u32> = (0_u32..)
             .zip(self.nodes)
@@ -393,7 +393,7 @@ impl<'a> CopyRepairer<'a> {
                         copy.extend_from_slice(end);
                     }
                 }
-                // It is too long to be looked into, and nobody says that it is bad.
+                // It is too long to be examined, and no finding says that it is bad.
                 None if record.text().is_none() => {
                     copy.extend_from_slice(bytes);
                     copy.extend_from_slice(end);
@@ -408,7 +408,7 @@ impl<'a> CopyRepairer<'a> {
         Ok((copy, aside))
     }
 
-    /// A record as it is in the copy.
+    /// A record as it appears in the copy.
     fn edited(&self, number: u32) -> Result<String, SessionError> {
         let mut text = self.text(number).to_owned();
         for (key, value) in self.edits.get(&number).into_iter().flatten() {
@@ -422,7 +422,7 @@ impl<'a> CopyRepairer<'a> {
     }
 }
 
-/// Keeps bytes, on lines of their own, unless they are white space and padding alone.
+/// Keeps bytes, on lines of their own, unless they are only white space and padding.
 fn set_aside(aside: &mut Vec<u8>, bytes: &[u8]) {
     let is_nothing = |byte: &u8| matches!(byte, 0 | b' ' | b'\t' | b'\r' | b'\n');
     if bytes.iter().all(is_nothing) {

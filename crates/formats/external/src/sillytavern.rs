@@ -1,6 +1,6 @@
-//! SillyTavern: chats of characters and groups, a line for each message, with other versions of it inside.
+//! SillyTavern: chats of characters and groups, with one line per message that contains its other versions.
 //!
-//! The version that was chosen is the message; every other one is a branch of one record.
+//! The chosen version is the message; every other version is a branch of one record.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// The numbers of a text, in order.
+/// The numbers in a text, in order.
 fn numbers(text: &str) -> Vec<u64> {
     let parts = text.split(|c: char| !c.is_ascii_digit());
     parts.filter_map(|part| part.parse().ok()).collect()
@@ -48,7 +48,7 @@ fn made(year: u64, month: u64, day: u64, hour: u64, minute: u64, second: u64) ->
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z").parse().ok()
 }
 
-/// A time as older versions write it: `June 1, 2023 3:04pm`, or `2023-6-1 @15h 4m 5s 678ms`.
+/// Parses a time as older versions write it: `June 1, 2023 3:04pm`, or `2023-6-1 @15h 4m 5s 678ms`.
 fn written_time(text: &str) -> Option<Timestamp> {
     let lower = text.trim().to_ascii_lowercase();
     let found = numbers(&lower);
@@ -83,7 +83,7 @@ fn record_info(record: &JsonTree) -> RecordInfo {
     RecordInfo { time: time(record), ..RecordInfo::from_drafts(SillyTavern.drafts(record)) }
 }
 
-/// The chat from which a header says that its chat branched off.
+/// The chat that a header names as the origin of its branch.
 fn main_chat(record: &JsonTree) -> Option<String> {
     text_at(record, &["chat_metadata", "main_chat"]).filter(|_| is_header(record))
 }
@@ -92,7 +92,7 @@ fn session_info(record: &JsonTree) -> SessionInfo {
     SessionInfo { name: None, parent: main_chat(record), is_helper: false }
 }
 
-/// Keeps a message and the other versions of it. Returns its number.
+/// Keeps a message and its other versions. Returns its number.
 fn keep(surveyor: &mut Surveyor, seen: &ScannedRecord<'_>, parent: Parent) -> u32 {
     let record = seen.tree;
     let look = record_info(record);

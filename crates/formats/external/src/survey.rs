@@ -1,4 +1,6 @@
-//! The first pass over a session: where its records are, and what was noticed. What they say is not kept.
+//! The first pass over a session: the positions of its records, and the findings. Their content is not kept.
+//!
+//! `Surveyor` builds a `Survey` from each `ScannedRecord`; `Defects` are what a repaired copy would fix.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,14 +17,14 @@ use everturn_session::model::{RecordCounts, SessionUsage};
 use everturn_store::{Store, StoreError, StoreSource};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The records that say again what others say, and those of which there is a newer version.
+/// The names of the lines of repeated records and of records with a newer version.
 pub(super) const DUPLICATES: &str = "duplicates";
 pub(super) const SUPERSEDED: &str = "superseded";
 
-/// The longest title, in characters.
+/// The maximum length of a title, in characters.
 const TITLE_LENGTH: usize = 72;
 
-/// What is known of a session before anything of it is shown.
+/// The result of the first pass over a session.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Survey {
     pub(super) files: Vec<FilePath>,
@@ -32,25 +34,25 @@ pub(super) struct Survey {
     pub(super) parent: Option<String>,
     pub(super) created: Option<Timestamp>,
     pub(super) updated: Option<Timestamp>,
-    /// What was lost or had to be put right.
+    /// Records that were lost or had to be repaired.
     pub(super) findings: Vec<Finding>,
-    /// What is odd and does no harm.
+    /// Harmless oddities.
     pub(super) warnings: Vec<Finding>,
     pub(super) counts: RecordCounts,
     pub(super) usage: Option<SessionUsage>,
-    /// Whether a helper of the program talks here, on behalf of another session.
+    /// Whether a helper of the program speaks here, on behalf of another session.
     pub(super) is_helper: bool,
     pub(super) defects: Defects,
 }
 
-/// What would be otherwise in a mended copy of the session.
+/// The defects that a repaired copy of the session would fix.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Defects {
-    /// Records whose parent is not there, or that are in a circle, and whom they are read after.
+    /// Records whose parent is missing or that are in a cycle, with the record they are read after.
     pub(super) relinked: Vec<(u32, Option<u32>)>,
-    /// Records whose id another has, and that other one.
+    /// Records whose id is taken, with the record that has it.
     pub(super) duplicates: Vec<(u32, u32)>,
-    /// Calls that nobody answered, by the records that make them.
+    /// Calls without a result, with the records that make them.
     pub(super) unanswered: Vec<(u32, TextHash)>,
 }
 
@@ -61,28 +63,28 @@ impl Survey {
     }
 }
 
-/// A survey in the making.
+/// Builds a [`Survey`].
 #[derive(Default)]
 pub(super) struct Surveyor {
     pub(super) survey: Survey,
     ids: HashMap<TextHash, u32>,
-    /// Calls that nobody has answered yet, and answers to calls that were not seen yet.
+    /// Calls without a result so far, and results of calls not seen yet.
     calls: HashMap<TextHash, Vec<u32>>,
     answers: HashMap<TextHash, Vec<u32>>,
     quarantined: u64,
-    /// What a helper was asked first, which names a session in which nobody else asks for anything.
+    /// The first prompt of a helper, which names a session without other prompts.
     side_title: Option<String>,
-    /// The newer versions of records that stand apart.
+    /// The newer versions of records that are set apart.
     newer: HashMap<u32, u32>,
-    /// Records that are told with others and have no node of their own.
+    /// Records that are shown with others and have no node of their own.
     extra: u64,
-    /// Whether the record at hand had to be put right before it could be read.
+    /// Whether the current record had to be repaired before it could be read.
     was_glued: bool,
-    /// Whether the next record shares its line with the one before.
+    /// Whether the next record shares its line with the previous one.
     is_glued: bool,
 }
 
-/// A record while it is looked at.
+/// A record while it is being examined.
 pub(super) struct ScannedRecord<'a> {
     pub(super) tree: &'a JsonTree,
     /// The same as text.
@@ -98,7 +100,7 @@ impl Surveyor {
         surveyor
     }
 
-    /// Gives every object of a file of lines to `each`; what is none becomes a finding.
+    /// Passes every object of a JSONL file to `each`; anything else becomes a finding.
     pub(super) fn lines(
         &mut self,
         store: &Arc<dyn Store>,
@@ -116,7 +118,7 @@ impl Surveyor {
         Ok(())
     }
 
-    /// A finding of the scan: it stands for something that is no record, unless it only says where two met.
+    /// Counts a finding of the scan, which stands for a non-record unless it only marks where two records meet.
     fn count_finding(&mut self, finding: Finding) {
         match finding.code {
             FindingCode::GluedRecords => self.is_glued = true,
@@ -158,7 +160,7 @@ impl Surveyor {
         self.survey.findings.push(finding);
     }
 
-    /// Counts a record that was put right, and says how.
+    /// Marks a record as repaired, and reports how.
     pub(super) fn repair(&mut self, node: u32, code: FindingCode, message: String) {
         let finding = self.finding(node, code, message);
         self.survey.findings.push(finding);
@@ -167,7 +169,7 @@ impl Surveyor {
         }
     }
 
-    /// Notes something odd about a record.
+    /// Adds a warning about a record.
     pub(super) fn warn(&mut self, node: u32, code: FindingCode, message: String) {
         let finding = self.finding(node, code, message);
         self.survey.warnings.push(finding);
@@ -196,7 +198,7 @@ impl Surveyor {
         self.survey.nodes.get_mut(number as usize)
     }
 
-    /// Keeps a record, and returns its number. One whose id is taken stands apart.
+    /// Keeps a record, and returns its number.
     pub(super) fn add(
         &mut self,
         seen: &ScannedRecord<'_>,
@@ -228,7 +230,7 @@ impl Surveyor {
         number
     }
 
-    /// Keeps a record under its id. A second record of the same id stands apart from the lines.
+    /// Keeps a record under its id. A second record with the same id is set apart.
     pub(super) fn add_with_id(
         &mut self,
         seen: &ScannedRecord<'_>,
@@ -253,14 +255,14 @@ impl Surveyor {
         number
     }
 
-    /// Takes a record out of the lines.
+    /// Removes a record from the lines.
     pub(super) fn set_apart(&mut self, number: u32, name: &'static str) {
         if let Some(node) = self.node(number) {
             node.placement = Placement::Apart(name);
         }
     }
 
-    /// A record takes the place of an older version of itself.
+    /// Replaces an older version of a record.
     pub(super) fn supersede(&mut self, old: u32, new: u32) {
         let Some(&before) = self.survey.nodes.get(old as usize) else { return };
         self.set_apart(old, SUPERSEDED);
@@ -271,12 +273,12 @@ impl Surveyor {
         }
     }
 
-    /// Counts records that are told with another one.
+    /// Counts records that are shown with another one.
     pub(super) fn count_also(&mut self, records: u64) {
         self.extra += records;
     }
 
-    /// Keeps something that is part of a record which is counted already.
+    /// Keeps a part of a record that is already counted.
     pub(super) fn add_part(
         &mut self,
         seen: &ScannedRecord<'_>,
@@ -290,7 +292,7 @@ impl Surveyor {
         number
     }
 
-    /// The record that stands in a line where this one would: itself, a newer version, or the one before it.
+    /// The record that represents this one in a line: itself, a newer version, or the one before it.
     fn effective_record(&self, number: u32) -> Option<u32> {
         let mut number = number;
         for _ in 0..=self.survey.nodes.len() {
@@ -309,7 +311,7 @@ impl Surveyor {
         None
     }
 
-    /// Notes which calls are open. Whoever answers may be written before whoever asks.
+    /// Notes which calls are open. A result may be written before its call.
     fn note_calls(&mut self, number: u32, look: &RecordInfo) {
         for call in look.drafts.iter().filter_map(|draft| draft.call.as_ref()) {
             let (id, own, others) = match call {
@@ -323,7 +325,7 @@ impl Surveyor {
         }
     }
 
-    /// Forgets what a second copy of a record calls or answers.
+    /// Removes the calls and results of a second copy of a record.
     fn drop_calls(&mut self, number: u32, look: &RecordInfo) {
         for call in look.drafts.iter().filter_map(|draft| draft.call.as_ref()) {
             let (id, own) = match call {
@@ -336,7 +338,7 @@ impl Surveyor {
         }
     }
 
-    /// Puts the records into lines. The main line ends at `tip`, if that is known.
+    /// Linearizes the records. The main line ends at `tip`, if that is known.
     pub(super) fn finish(mut self, forks: ForkPolicy, tip: Option<u32>) -> Survey {
         let parents = self.parents();
         let tip = tip.and_then(|tip| self.effective_record(tip));
@@ -366,10 +368,10 @@ impl Surveyor {
         self.survey
     }
 
-    /// Whom each record follows. One whose parent is not there follows the one before it in the file.
+    /// The parent of each record. A record whose parent is missing follows the one before it in the file.
     fn parents(&mut self) -> Vec<Option<u32>> {
         let mut parents = Vec::with_capacity(self.survey.nodes.len());
-        // The last record of the main line's kind, and of helpers.
+        // The last record of the main line, and of helpers.
         let mut last = [None, None];
         let mut dangling = Vec::new();
         for (number, node) in (0_u32..).zip(&self.survey.nodes) {
@@ -402,7 +404,7 @@ impl Surveyor {
 
     fn report_calls(&mut self) {
         let mut odd: Vec<(u32, &str)> = Vec::new();
-        // A record of which there is a newer version need not have an answer.
+        // A record with a newer version needs no result.
         let stands = |at: &u32| {
             let node = self.survey.nodes.get(*at as usize);
             node.is_some_and(|node| !matches!(node.placement, Placement::Apart(_)))
@@ -423,18 +425,18 @@ impl Surveyor {
     }
 }
 
-/// The earlier of two times, where there are any.
+/// The earlier of two times, if there are any.
 pub(super) fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
     one.into_iter().chain(other).min()
 }
 
-/// What stands between two tags in a text.
+/// The text between two tags.
 fn between<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(&format!("<{tag}>"))?;
     Some(rest.split_once(&format!("</{tag}>"))?.0)
 }
 
-/// The beginning of a text, on one line. Of a command, its name and what follows it.
+/// The start of a text, on one line. For a command, its name and its arguments.
 pub(super) fn title(text: &str) -> Option<String> {
     let start: String = text.chars().take(TITLE_LENGTH * 8).collect();
     let start = match between(&start, "command-name") {
@@ -450,7 +452,7 @@ pub(super) fn title(text: &str) -> Option<String> {
     }
 }
 
-/// What a line is called, if it is called anything.
+/// The name of a line, if it has one.
 pub(super) fn line_name(what: LineKind) -> Option<&'static str> {
     match what {
         LineKind::Apart(name) => Some(name),

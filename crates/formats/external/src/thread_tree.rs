@@ -1,57 +1,60 @@
-//! From records that name their parents to lines that can be read: one main line, and every other way as a strand.
+//! Linearizes records that name their parents into a main line and branches.
 //!
-//! The main line leads to the newest message, and each record is in exactly one line. At a fork, whatever was asked
-//! again is a strand of its own. What nobody asked for (the answers of tools that ran side by side, a reply beside which a
-//! hook went on) is no other way through the session, so it stays in the line, where it stands in the file, if the
-//! program that wrote it lets such forks happen.
+//! The main line leads to the newest message, and each record is in exactly one line. At a fork, every repeated prompt
+//! starts a branch. Descendants without a prompt (the results of tools that ran in parallel, a reply beside which a
+//! hook continued) are no alternative path, so they stay in the line, in file order, if the program that wrote them
+//! produces such forks.
 //!
-//! Nothing here recurses, and everything takes time in proportion to the number of records, apart from sorting.
+//! Nothing here recurses, and apart from sorting everything takes time proportional to the number of records.
+//!
+//! [`linearize`] turns `ThreadNode` values into a `ThreadTree` of `ThreadLine` values; a `ForkPolicy` decides which
+//! forks are branches.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
-/// Nobody.
+/// No record.
 const NONE: u32 = u32::MAX;
 
 /// A record, as far as lines are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ThreadNode {
-    /// Whom it follows.
+    /// The record it follows.
     pub(super) parent: Option<u32>,
-    /// Its place among the others when they are read in the order of the file.
+    /// Its position in the order of the file.
     pub(super) order: u32,
     pub(super) placement: Placement,
-    /// Whether a person asked for something, so that a turn begins.
+    /// Whether it is a prompt of a person, which starts a turn.
     pub(super) is_prompt: bool,
-    /// Whether something was said.
+    /// Whether it is a message.
     pub(super) is_message: bool,
-    /// Whether it belongs to a helper of the program, who talks beside the main line.
+    /// Whether it belongs to a helper of the program, beside the main line.
     pub(super) is_side: bool,
 }
 
 /// Where a record belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Placement {
-    /// After its parent; without one, at the start of something.
+    /// After its parent; without one, at the start of a line.
     Chained,
-    /// Wherever it stands in the file.
+    /// At its position in the file.
     Aside,
-    /// With others of that name, aside from everything that is read.
+    /// With others of that name, outside of all lines that are read.
     Apart(&'static str),
 }
 
-/// How forks are understood.
+/// Which forks become branches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ForkPolicy {
-    /// Each is another way.
+    /// Every fork.
     EveryFork,
-    /// Only those in which somebody asked for something.
+    /// Only forks with a prompt.
     PromptsOnly,
 }
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineKind {
     Main,
@@ -60,26 +63,26 @@ pub(super) enum LineKind {
     Apart(&'static str),
 }
 
-/// Records one after the other.
+/// A sequence of records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ThreadLine {
     pub(super) kind: LineKind,
-    /// The line that it leaves, and the place of the last record there that it shares.
+    /// The line that it branches off, and the index of the last shared record there.
     pub(super) from: Option<(usize, usize)>,
-    /// Its own records with their turns, which go on counting from those it shares.
+    /// Its own records with their turns, which continue the count of the shared ones.
     pub(super) own: Vec<(u32, u64)>,
 }
 
-/// All lines, the main one first, each after the one that it leaves.
+/// All lines, the main line first, each after the one that it branches off.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ThreadTree {
     pub(super) lines: Vec<ThreadLine>,
-    /// Records whose parents go round in a circle; they are read as if they had none.
+    /// Records whose parents form a cycle; they are read as if they had none.
     pub(super) cycles: Vec<u32>,
 }
 
 impl ThreadTree {
-    /// The turn of the last record that a line shares with the one that it leaves.
+    /// The turn of the last record that a line shares with the one it branches off.
     pub(super) fn turn_before(&self, line: &ThreadLine) -> u64 {
         let shared = line.from.and_then(|(from, at)| self.lines.get(from)?.own.get(at));
         shared.map_or(0, |(_, turn)| *turn)
@@ -97,7 +100,7 @@ impl ThreadTree {
         }
     }
 
-    /// The pieces that make up a line from its first record on: lines, and how many of their own records count.
+    /// The pieces that make up a line from its first record: lines, and how many of their own records count.
     pub(super) fn pieces(&self, line: usize) -> Vec<(usize, usize)> {
         let mut pieces = Vec::new();
         let mut next = self.lines.get(line).map(|found| (line, found.own.len()));
@@ -110,12 +113,12 @@ impl ThreadTree {
     }
 }
 
-/// Puts records into lines. The main line ends at `tip`, if that is known.
+/// Linearizes records. The main line ends at `tip`, if that is known.
 pub(super) fn linearize(nodes: &[ThreadNode], forks: ForkPolicy, tip: Option<u32>) -> ThreadTree {
     ThreadTreeBuilder::new(nodes, forks).build(tip)
 }
 
-/// The newest thing below a record: messages count before anything else.
+/// The newest descendant of a record: messages take precedence.
 type NewestDescendant = (u32, u32);
 
 struct ThreadTreeBuilder<'a> {
@@ -125,10 +128,10 @@ struct ThreadTreeBuilder<'a> {
     first_child: Vec<u32>,
     next_sibling: Vec<u32>,
     roots: Vec<u32>,
-    /// Whether a record is a helper's. One from which the main talk goes on is none.
+    /// Whether a record is a helper's. A record from which the main conversation continues is not.
     side: Vec<bool>,
     newest: Vec<NewestDescendant>,
-    /// Whether somebody asks for something in what follows, helpers aside.
+    /// Whether a prompt follows, other than those of helpers.
     asks: Vec<bool>,
     cycles: Vec<u32>,
 }
@@ -173,7 +176,7 @@ impl<'a> ThreadTreeBuilder<'a> {
             asks: vec![false; count],
             cycles: Vec::new(),
         };
-        // Backwards, so that children are met in their order.
+        // In reverse, so that children are visited in order.
         for at in numbers(count).rev() {
             let parent = get(&builder.parents, at, NONE);
             if parent != NONE {
@@ -206,7 +209,7 @@ impl<'a> ThreadTreeBuilder<'a> {
         })
     }
 
-    /// Every chained record after its parent. Whoever cannot be reached is in a circle, or hangs on one, which is cut.
+    /// Every chained record after its parent. Unreachable records are in a cycle, or hang on one; it is cut.
     fn reach_all(&mut self) -> Vec<u32> {
         let mut seen = vec![false; self.nodes.len()];
         let mut order = Vec::new();
@@ -241,7 +244,7 @@ impl<'a> ThreadTreeBuilder<'a> {
         }
     }
 
-    /// Takes a record away from its parent.
+    /// Removes a record from its parent.
     fn detach(&mut self, at: u32) {
         let parent = get(&self.parents, at, NONE);
         let next = get(&self.next_sibling, at, NONE);
@@ -272,14 +275,14 @@ impl<'a> ThreadTreeBuilder<'a> {
         }
     }
 
-    /// Whether what begins here is part of the line that it hangs on.
+    /// Whether the subtree that starts here is part of the line that it hangs on.
     fn belongs(&self, at: u32, side: bool) -> bool {
         self.forks == ForkPolicy::PromptsOnly
             && self.is_side(at) == side
             && !get(&self.asks, at, true)
     }
 
-    /// The way from a record to the newest one below it.
+    /// The path from a record to its newest descendant.
     fn trace(&self, start: u32) -> Vec<u32> {
         let side = self.is_side(start);
         let newest = |at: u32| {
@@ -289,7 +292,7 @@ impl<'a> ThreadTreeBuilder<'a> {
         std::iter::successors(Some(start), |at| newest(*at)).collect()
     }
 
-    /// The way from the beginning to a record.
+    /// The path from the root to a record.
     fn trace_to(&self, tip: u32) -> Vec<u32> {
         let parent =
             |at: &u32| Some(get(&self.parents, *at, NONE)).filter(|parent| *parent != NONE);
@@ -298,8 +301,8 @@ impl<'a> ThreadTreeBuilder<'a> {
         path
     }
 
-    /// The records beside a path that stay in its line, in the order of the file, and those that leave it, each with
-    /// the record that it leaves.
+    /// The records beside a path that stay in its line, in file order, and those that leave it, each with the record
+    /// that it leaves.
     fn beside(&self, path: &[u32], also: Vec<u32>) -> (Vec<u32>, Vec<(u32, u32)>) {
         let side = path.first().is_some_and(|first| self.is_side(*first));
         let (mut merged, mut leaving) = (Vec::new(), Vec::new());
@@ -329,7 +332,7 @@ impl<'a> ThreadTreeBuilder<'a> {
         (merged, leaving)
     }
 
-    /// The records of a path, with others where they stand in the file.
+    /// The records of a path, merged with others in file order.
     fn merge(&self, path: &[u32], others: &[u32]) -> Vec<u32> {
         let mut line = Vec::with_capacity(path.len() + others.len());
         let mut others = others.iter().copied().peekable();
@@ -343,7 +346,7 @@ impl<'a> ThreadTreeBuilder<'a> {
         line
     }
 
-    /// Numbers the turns of a line that follows so many. What precedes its first prompt belongs to its first turn.
+    /// Numbers the turns of a line after `before` turns. Records before the first prompt belong to the first turn.
     fn count(&self, records: &[u32], before: u64, what: LineKind) -> Vec<(u32, u64)> {
         let is_apart = matches!(what, LineKind::Apart(_));
         let mut begun = 0;
@@ -377,9 +380,9 @@ impl<'a> ThreadTreeBuilder<'a> {
             .filter(|root| Some(*root) != first)
             .partition(|root| self.belongs(*root, side));
         let mut linearized = ThreadTree::default();
-        // Where each record stands in its line.
+        // The index of each record in its line.
         let mut places = vec![0; self.nodes.len()];
-        // Lines that wait to be made, with the line and the record that they leave.
+        // Lines still to be built, with the line and the record that they branch off.
         let mut waiting: VecDeque<(u32, Option<(usize, u32)>)> =
             starting.into_iter().map(|root| (root, None)).collect();
         let (mut others, leaving) = self.beside(&path, joining);

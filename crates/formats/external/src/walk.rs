@@ -1,4 +1,4 @@
-//! Finding the files of other programs below a root.
+//! Finds the files of other programs below a root.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use everturn_session::format::SessionError;
 use everturn_store::disk::FileKind;
 use everturn_store::{OWN_DIR, Store, StoreError};
 
-/// The most directories that are looked at: whoever names a whole disk as a root is told so.
+/// The maximum number of directories visited: a whole disk as a root is reported.
 const MOST_DIRS: usize = 20_000;
 
-/// Files that may be sessions, and what could not be looked at.
+/// Files that may be sessions, and findings for what could not be read.
 #[derive(Default)]
 pub(super) struct WalkResult {
     pub(super) files: Vec<(FilePath, Match)>,
@@ -23,17 +23,17 @@ fn finding(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
-/// Directories that hold no sessions, and much else.
+/// Directories that hold no sessions but much else.
 fn is_passed_over(name: &str) -> bool {
     matches!(name, OWN_DIR | ".git" | "node_modules" | "target" | "backups" | "thumbnails")
 }
 
-/// Whether a path is one of these directories, or lies in one.
+/// Whether a path is one of these directories, or is inside one.
 fn is_in(path: &FilePath, dirs: &[&str]) -> bool {
     path.as_str().split('/').any(|name| dirs.contains(&name))
 }
 
-/// Looks for files in a root, so many directories deep. Links in `homes` that lead out of the root are told about.
+/// Finds files in a root, up to a depth. Links in `homes` that lead out of the root are reported.
 pub(super) fn find_files(
     store: &Arc<dyn Store>,
     depth: usize,
@@ -53,7 +53,7 @@ pub(super) fn find_files(
         }
         let listing = match store.list(&dir) {
             Ok(listing) => listing,
-            // Somebody may have removed it meanwhile.
+            // Another process may have removed it in the meantime.
             Err(StoreError::Missing { .. }) if !dir.is_root() => continue,
             Err(error) if dir.is_root() => return Err(error.into()),
             Err(error) => {

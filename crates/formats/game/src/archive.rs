@@ -1,4 +1,4 @@
-//! Completed sessions as one compressed file each, and back.
+//! Packs completed sessions into one compressed file each, and unpacks them.
 
 use std::sync::Arc;
 
@@ -66,10 +66,10 @@ pub fn archive(
     Ok(archived)
 }
 
-/// Unpacks the archive of a session, which must not exist anywhere else, to `sessions/completed/<id>`.
+/// Unpacks the archive of a session to `sessions/completed/<id>`. The session must not exist anywhere else.
 ///
-/// The whole archive is checked before anything is unpacked. One commit puts the session in its place and
-/// moves the archive to the trash.
+/// The whole archive is checked before anything is unpacked. One commit moves the session into place and the archive to
+/// the trash.
 pub fn unarchive(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -94,7 +94,7 @@ pub fn unarchive(
     Ok(archived)
 }
 
-/// What makes the metadata say that a session is completed, whoever has packed it.
+/// Returns the steps that set the status in the metadata to completed, no matter which program packed the session.
 fn completed(
     store: &Arc<dyn Store>,
     id: &SessionId,

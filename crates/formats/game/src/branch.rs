@@ -1,4 +1,4 @@
-//! Other ways to go on: a new session from any turn, and the way back to an earlier one.
+//! Forks and rewinds: [`fork`] starts a new session from any turn, [`rewind`] returns a session to an earlier turn.
 
 mod copy;
 mod totals;
@@ -26,50 +26,50 @@ use everturn_session::marks;
 use everturn_session::staging::{BATCH_BYTES, StagingDir, build_staged, staging_path};
 use everturn_store::{Step, Store, StoreError, Writer};
 
-/// How a session is branched.
+/// Options of [`fork`] and [`rewind`].
 #[derive(Debug, Clone)]
 pub struct BranchOptions {
-    /// The last turn that is kept; the last one of the session if nothing is said.
+    /// The last turn that is kept; defaults to the last turn of the session.
     pub turn: Option<u64>,
-    /// The id of the new session. A [`rewind`] finds one if nothing is said.
+    /// The ID of the new session. [`rewind`] picks a free one if there is none.
     pub id: Option<SessionId>,
-    /// How many bytes one commit may carry, unless a single file or line has more.
+    /// The maximum size of a commit in bytes, unless a single file or line is larger.
     pub batch: u64,
 }
 
 impl BranchOptions {
-    /// A new session of this id, from this turn on.
+    /// Options for a new session with this ID that ends with this turn.
     #[must_use]
     pub fn new(id: SessionId, turn: u64) -> BranchOptions {
         BranchOptions { turn: Some(turn), id: Some(id), batch: BATCH_BYTES }
     }
 
-    /// Back to a turn; the new session, which keeps all turns, gets an id that is free.
+    /// Options for a rewind to a turn. The branch, which keeps all turns, gets a free ID.
     #[must_use]
     pub fn rewind_to(turn: u64) -> BranchOptions {
         BranchOptions { turn: Some(turn), id: None, batch: BATCH_BYTES }
     }
 }
 
-/// A new session that begins with the turns of another.
+/// The result of [`fork`]: a new session that starts with the turns of another.
 #[derive(Debug, Clone)]
 pub struct GameFork {
-    /// Its id.
+    /// The ID of the new session.
     pub id: SessionId,
-    /// The last turn it has.
+    /// The last turn of the new session.
     pub turn: u64,
-    /// What was noticed while the state at that turn was worked out.
+    /// Findings from computing the state at that turn.
     pub findings: Vec<Finding>,
 }
 
-/// A session that went back.
+/// The result of [`rewind`].
 #[derive(Debug, Clone)]
 pub struct GameRewind {
-    /// The turn that is the last one now.
+    /// The last turn of the session now.
     pub turn: u64,
-    /// The session that has all turns as they were, paused.
+    /// The paused session that keeps all turns.
     pub branch: SessionId,
-    /// What was noticed while the state at that turn was worked out.
+    /// Findings from computing the state at that turn.
     pub findings: Vec<Finding>,
 }
 
@@ -89,10 +89,10 @@ impl BranchKind {
     }
 }
 
-/// Makes a new, active session from the turns of another up to one of them.
+/// Creates a new, active session from the turns of another, up to a turn.
 ///
-/// The new session has copies of everything; ids of events and changes stay as they are. The other one,
-/// whatever its status, is only read, but nobody may write it meanwhile.
+/// The new session has copies of everything; the IDs of events and changes are kept. The source may have any status and
+/// is only read, but no other process may write it meanwhile.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -141,11 +141,11 @@ pub fn fork(
     Ok(GameFork { id: new.clone(), turn, findings })
 }
 
-/// Takes a session back to an earlier turn, text and state together.
+/// Rewinds a session to an earlier turn, text and state together.
 ///
-/// A branch is made of the session as it is, so that nothing is lost; it is paused, and named
-/// `<id>-branch-<last turn>` unless another id is given. It is built unseen; one commit gives it its name and cuts the
-/// session back. The next turn gets the number after `how.turn`.
+/// Nothing is lost: a paused branch keeps the session as it was. Its ID is `<id>-branch-<last turn>` unless another one
+/// is given. The branch is built in the staging directory; one commit renames it into place and truncates the session.
+/// The next turn gets the number after `how.turn`.
 pub fn rewind(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -173,8 +173,8 @@ pub fn rewind(
     Ok(GameRewind { turn, branch: name, findings })
 }
 
-/// Becomes the one writer of a session and of a branch that is to be made of it, so that one commit can change both. A
-/// branch without an id gets the first name that is free.
+/// Locks a session and the branch to be made of it with one writer, so that one commit can change both. A branch
+/// without an ID gets the first free name.
 fn lock_with_branch(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -188,7 +188,7 @@ fn lock_with_branch(
             None => branch_name(id, last, number)?,
         };
         let own = GameStatus::ALL.map(|status| status.session(id));
-        // The places of the branch come first, so that what is busy there is told apart from the session.
+        // The scopes of the branch come first, so that a busy branch can be distinguished from a busy session.
         let mut scopes = GameStatus::ALL.map(|status| status.session(&name)).to_vec();
         scopes.push(staging_path(&name));
         scopes.extend(own.iter().cloned());
@@ -202,7 +202,7 @@ fn lock_with_branch(
         };
         let session = Session::open(Arc::clone(store), id)?;
         if branch.is_none() && session.turn != last {
-            // Another process has played on in between.
+            // Another process has appended turns in between.
             writer.release()?;
             continue;
         }
@@ -217,7 +217,7 @@ fn lock_with_branch(
     }
 }
 
-/// The name of the branch that a rewind makes; the first one has no number.
+/// Returns the name of the branch that a rewind makes; the first one has no number.
 fn branch_name(id: &SessionId, last: u64, number: u64) -> Result<SessionId, GameError> {
     let name = match number {
         1 => format!("{id}-branch-{last}"),
@@ -226,7 +226,7 @@ fn branch_name(id: &SessionId, last: u64, number: u64) -> Result<SessionId, Game
     Ok(SessionId::parse(&name)?)
 }
 
-/// Becomes the writer of a session that is to be made from another; its id must be free.
+/// Locks a session that is to be made from another; its ID must be free.
 fn lock_branch(session: &Session, id: &SessionId) -> Result<Box<dyn Writer>, GameError> {
     if *id == session.id {
         return Err(GameError::Taken { id: id.clone(), place: session.dir.clone() });
@@ -236,7 +236,7 @@ fn lock_branch(session: &Session, id: &SessionId) -> Result<Box<dyn Writer>, Gam
     Ok(writer)
 }
 
-/// Fails if a session of this id is anywhere.
+/// Fails if a session with this ID exists, also in an archive.
 fn must_be_free(session: &Session, id: &SessionId) -> Result<(), GameError> {
     let (store, archived) = (&session.store, archive(id)?);
     let place = match find(store, id)? {
@@ -249,7 +249,7 @@ fn must_be_free(session: &Session, id: &SessionId) -> Result<(), GameError> {
     }
 }
 
-/// The files that follow from the logs: those of the state, the metadata, and marks of later turns.
+/// Returns the steps for files derived from the logs: states, metadata, and marks of later turns.
 fn derived_files(
     session: &Session,
     cut: &Truncation,
@@ -286,7 +286,7 @@ fn derived_files(
     Ok(steps)
 }
 
-/// The steps that cut a session back to a turn, and what was noticed while its state was worked out.
+/// Returns the steps that truncate a session to a turn, and the findings from computing its state.
 fn plan_truncation(
     session: &Session,
     turn: u64,
@@ -325,7 +325,7 @@ fn plan_truncation(
     Ok((drop_redundant_removals(steps), moment.findings))
 }
 
-/// Leaves out the removal of a file that gets a new content in the same commit.
+/// Drops removals of files that the same commit replaces.
 fn drop_redundant_removals(steps: Vec<Step>) -> Vec<Step> {
     let written: Vec<FilePath> = steps
         .iter()
@@ -347,7 +347,7 @@ struct BranchPlan<'a> {
 }
 
 impl BranchPlan<'_> {
-    /// Makes it: unseen until the last commit, which does `with` as well, and durable when this returns.
+    /// Creates the branch. It is invisible until the last commit, which includes `with`, and durable on return.
     fn make(
         &self,
         writer: &dyn Writer,
@@ -378,7 +378,7 @@ impl BranchPlan<'_> {
         Ok(moment.findings)
     }
 
-    /// What the metadata of the new session say about it.
+    /// Sets the fields of the metadata that describe the new session.
     fn describe(&self, meta: &mut GameMeta, turn: u64, now: Timestamp) {
         if self.session.dialect == Dialect::Spec {
             meta.put(&["sessionId"], self.id.as_str());

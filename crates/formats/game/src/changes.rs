@@ -1,4 +1,4 @@
-//! Lines of the log of changes, in both forms.
+//! Lines of the change log in both dialects: [`ChangeRecord`] is a line, [`DeltaGroup`] its changes.
 
 mod fast_lines;
 #[cfg(test)]
@@ -20,33 +20,33 @@ use everturn_value::tree::{JsonTree, TextSlice, TreeNode, ValueKind};
 
 pub(crate) use fast_lines::ChangeLine;
 
-/// Changes that belong together: one line of the log.
+/// Changes that belong together: one line of the change log.
 #[derive(Debug, Clone)]
 pub struct DeltaGroup {
-    /// What they change.
+    /// The part of the state that they change.
     pub scope: Scope,
     /// The changes, in order.
     pub deltas: Vec<Delta>,
 }
 
-/// A line of the log of changes.
+/// A line of the change log.
 #[derive(Debug, Clone)]
 pub struct ChangeRecord {
-    /// Its id.
+    /// The ID of the change.
     pub id: String,
     /// The turn it belongs to.
     pub turn: u64,
     /// The event that caused it.
     pub event: Option<String>,
-    /// When it was made, in milliseconds.
+    /// The time of the change in milliseconds.
     pub time: Option<i64>,
-    /// What it changes.
+    /// The changes.
     pub group: DeltaGroup,
-    /// Fields that are not ours, of a change that is to be written.
+    /// Unknown fields of a change that is to be written.
     pub(crate) extra: Vec<(String, JsonTree)>,
 }
 
-/// All fields that a line may have in either form.
+/// All fields that a line may have in either dialect.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ChangeText<'t> {
@@ -80,7 +80,7 @@ struct ChangeText<'t> {
 }
 
 impl ChangeRecord {
-    /// Reads a line in either form.
+    /// Parses a line in either dialect.
     pub(crate) fn parse(slice: &TextSlice) -> Result<ChangeRecord, String> {
         let text: ChangeText<'_> =
             serde_json::from_str(slice.as_str()).map_err(|error| error.to_string())?;
@@ -108,7 +108,7 @@ impl ChangeRecord {
         })
     }
 
-    /// Which form a line has; nothing if it has neither.
+    /// Returns the dialect of a line, or `None` if it matches neither.
     pub(crate) fn dialect_of(line: &str) -> Option<Dialect> {
         let text: ChangeText<'_> = serde_json::from_str(line).ok()?;
         match (text.deltas, text.operation) {
@@ -118,7 +118,7 @@ impl ChangeRecord {
         }
     }
 
-    /// The lines of this change, each with a newline.
+    /// Writes the lines of this change, each with a newline.
     pub(crate) fn write(&self, form: Dialect, cause: &str, out: &mut String) {
         match form {
             Dialect::Spec => self.write_spec(out),
@@ -147,7 +147,7 @@ impl ChangeRecord {
         out.push_str("}\n");
     }
 
-    /// One line for each change; `id` must leave room for a number at its end.
+    /// Writes one line for each delta. `id` must end with a number, which is counted up.
     fn write_upstream(&self, cause: &str, out: &mut String) {
         let (stem, first) = self.id.rsplit_once('-').unwrap_or((&self.id, "1"));
         let first: usize = first.parse().unwrap_or(1);
@@ -182,7 +182,7 @@ impl ChangeRecord {
             }
             delta.write_inverse_data(out);
             if delta.op == DeltaOp::Pull && delta.positions.is_empty() {
-                // Otherwise nobody could tell that nothing was removed.
+                // Without it, a reader could not see that nothing was removed.
                 out.push_str(",\"positions\":[]");
             }
             let fields = delta.extra.iter().chain(&self.extra);
@@ -193,7 +193,7 @@ impl ChangeRecord {
     }
 }
 
-/// The fields of a line of the program, which nothing else may be called.
+/// The fields of an upstream line; extra fields must not have these names.
 const FLAT_FIELDS: [&str; 13] = [
     "deltaId",
     "turnId",
@@ -210,7 +210,7 @@ const FLAT_FIELDS: [&str; 13] = [
     "deltas",
 ];
 
-/// What the program calls a scope, and how many segments of its paths it leaves out.
+/// Returns the upstream name of a scope, and how many leading path segments it leaves out.
 fn flat_target(scope: Scope) -> (&'static str, usize) {
     match scope {
         Scope::World => ("world", 0),
@@ -230,7 +230,7 @@ fn flat_op(op: DeltaOp) -> &'static str {
     }
 }
 
-/// The previous and the new value as the program writes them: of a sum, the total; nothing where there was nothing.
+/// Returns the previous and the new value in upstream form: for an increment the total; no value where none was set.
 fn flat_values(delta: &Delta) -> (Option<String>, Option<String>) {
     let none = || (delta.op != DeltaOp::Set).then(|| "null".to_owned());
     let previous = delta.previous.as_ref().map(JsonTree::to_line).or_else(none);
@@ -246,7 +246,7 @@ fn push_string(out: &mut String, text: &str) {
 }
 
 impl ChangeText<'_> {
-    /// A change in the form of the program.
+    /// Reads a change in upstream form.
     fn flat(&self, operation: &str, slice: &TextSlice) -> Result<DeltaGroup, String> {
         let path = self.path.ok_or("a path is missing")?;
         let path = parse_path(path.get())?;
@@ -257,11 +257,11 @@ impl ChangeText<'_> {
         );
         let new = self.new_value.map(|raw| shared_tree(slice, raw));
         let previous = self.previous_value.map(|raw| shared_tree(slice, raw));
-        // Everturn notes the places of all that it removes; `null` is then a value like any other.
+        // Everturn records the positions of everything it removes; `null` is then a value like any other.
         let is_noted = self.positions.is_some();
         let value = || new.clone().ok_or_else(|| format!("{operation} without a new value"));
         let mut delta = match operation {
-            // Sums are stored with their result, so that adding again would count twice.
+            // Increments are stored with their result; applying them again would count twice.
             "set" | "create" | "increment" | "decrement" => Delta::set(path, value()?),
             "append" => Delta::push(path, value()?),
             "remove" => {
@@ -293,7 +293,7 @@ impl ChangeText<'_> {
     }
 }
 
-/// Where the paths of a target begin.
+/// Returns the scope of a target, and the prefix of its paths.
 fn target_root(target: &str) -> Result<(Scope, &'static [&'static str]), String> {
     Ok(match target {
         "world" => (Scope::World, &[]),

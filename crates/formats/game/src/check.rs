@@ -1,4 +1,4 @@
-//! What is wrong with a game session, beyond what any JSON file can have.
+//! Checks game sessions for problems beyond those of any JSON file.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use everturn_session::finding_sink::{CheckStats, FindingSink};
 use everturn_store::disk::FileKind;
 use everturn_store::{Store, StoreError, snapshot};
 
-/// Checks a session: every line, every document, and whether they fit together.
+/// Checks a session: every line, every document, and whether they are consistent.
 ///
-/// Nothing is written, and memory does not grow with the session. What cannot be read is a finding.
+/// Writes nothing; memory does not grow with the session. Unreadable data is a finding.
 pub fn check_session(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -27,16 +27,16 @@ pub fn check_session(
     Ok(check_dir(&snapshot(store, &place.anywhere())?, &place, watch)?.checked)
 }
 
-/// What checking a directory has looked at.
+/// The result of checking a directory.
 #[derive(Debug, Default)]
 pub struct DirectoryCheck {
     pub checked: CheckStats,
-    /// The files that need not be looked at again.
+    /// The files that need no further check.
     pub covered: BTreeSet<FilePath>,
 }
 
 impl GameLocation {
-    /// What the path of a session's directory tells.
+    /// Derives the location from the path of a session's directory.
     pub fn of(dir: &FilePath) -> GameLocation {
         let mut above = dir.ancestors();
         let name =
@@ -47,7 +47,7 @@ impl GameLocation {
         GameLocation { dir: dir.clone(), id: name(Some(dir.clone())), status }
     }
 
-    /// Every directory in which the session can be, this one first: pausing and resuming moves it.
+    /// Returns every directory the session can be in, this one first: pausing and resuming moves it.
     pub fn anywhere(&self) -> Vec<FilePath> {
         let mut dirs = vec![self.dir.clone()];
         let sessions = self.dir.ancestors().nth(1).filter(|_| self.status.is_some());
@@ -59,7 +59,7 @@ impl GameLocation {
     }
 }
 
-/// Whether a directory is that of a session: by its place, or by what is in it.
+/// Returns whether a directory is a session's, by its path or by its contents.
 pub fn is_session_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, StoreError> {
     if GameLocation::of(dir).status.is_some() {
         return Ok(true);
@@ -87,7 +87,7 @@ pub fn check_dir(
     Ok(DirectoryCheck { checked, covered })
 }
 
-/// Whether something stands where the session keeps files: then nothing else can be said about it.
+/// Checks for files where the session needs directories. If there are any, nothing else can be checked.
 fn check_blocked_directories(
     store: &Arc<dyn Store>,
     place: &GameLocation,
@@ -108,7 +108,7 @@ fn check_blocked_directories(
     Ok((looked.checked.findings > 0).then_some(looked))
 }
 
-/// Looks into the archive of a session, if the file is one: it must be whole, and hold nothing that is not let in.
+/// Checks a session archive, if the file is one: it must be complete and contain no disallowed entries.
 pub fn check_archive(store: &Arc<dyn Store>, file: &FilePath) -> Option<Vec<Finding>> {
     let name = file.name()?;
     let id = SessionId::parse(name.as_str().strip_suffix(".tar.gz")?).ok()?;
@@ -126,7 +126,7 @@ pub fn check_archive(store: &Arc<dyn Store>, file: &FilePath) -> Option<Vec<Find
     Some(vec![Finding { file, line, offset, code, message }])
 }
 
-/// Opens a session for a look at it, whatever it is called.
+/// Opens a session for checking, whatever its name.
 pub(crate) fn open(store: &Arc<dyn Store>, place: &GameLocation) -> Result<Session, GameError> {
     let named = place.id.as_deref().and_then(|id| SessionId::parse(id).ok());
     let id = match named {

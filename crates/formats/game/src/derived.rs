@@ -1,4 +1,4 @@
-//! What follows from the files of a session, made true again after texts in them were replaced.
+//! Updates data derived from the files of a session after texts in them were replaced.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use everturn_session::session_files::files_below;
 use everturn_store::overlay::FileChanges;
 use everturn_store::{Store, read_optional};
 
-/// The fields of the metadata that name files and tell their checksums.
+/// The fields of the metadata that name state files and have their checksums.
 const STATES: [&str; 3] = ["worldState", "playerState", "currentScene"];
 
-/// Checksums of snapshots and of state files are worked out anew; indexes tell where lines begin, and go.
+/// Recomputes the checksums of snapshots and state files, and removes the indexes, which contain line offsets.
 pub(super) fn update_derived(
     store: &Arc<dyn Store>,
     root: &FilePath,
@@ -50,7 +50,7 @@ fn update_state_checksums(
         Some(content) => content.clone(),
         None => read_optional(store, &file)?,
     };
-    // Metadata that cannot be read tell nothing that could be wrong.
+    // Metadata that cannot be parsed contain no checksums to update.
     let Some(mut meta) = known.and_then(|bytes| GameMeta::parse(&file, &bytes).ok()) else {
         return Ok(());
     };

@@ -1,13 +1,13 @@
-//! The two shapes in which game sessions come.
+//! The two dialects of game sessions.
 
-/// Which shape a session has.
+/// The dialect of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// The documented one: groups of changes with scopes and dotted paths, files that are renamed when they
-    /// are full, metadata that say where the session stands. New sessions have this form.
+    /// The documented dialect: groups of changes with scopes and dotted paths, log files that are renamed when they are
+    /// full, metadata with the current position. New sessions use it.
     Spec,
-    /// The one that the program behind it writes: one line per change with `target` and `operation`, files
-    /// named after fixed hundreds of turns, a third state file, metadata without a position. The states are
-    /// rewritten with every turn.
+    /// The dialect of the upstream program: one line per change with `target` and `operation`, log files named after
+    /// fixed hundreds of turns, a third state file, metadata without a position. The states are rewritten with every
+    /// turn.
     Upstream,
 }

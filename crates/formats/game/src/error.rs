@@ -1,4 +1,4 @@
-//! What can go wrong with a game session.
+//! The errors of game sessions.
 
 use std::sync::Arc;
 
@@ -10,101 +10,101 @@ use everturn_session::repair::RepairError;
 use everturn_store::StoreError;
 use everturn_value::delta::DeltaError;
 
-/// Why a game session could not do what was asked.
+/// An error of an operation on a game session.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum GameError {
-    /// The store said no.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A name that cannot be used.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// There is no such session.
+    /// The session does not exist.
     #[error("there is no session {id}")]
     NoSession {
-        /// The id that was asked for.
+        /// The requested ID.
         id: SessionId,
     },
-    /// The id is taken.
+    /// The ID is taken.
     #[error("there is a session {id} already, in {place}")]
     Taken {
-        /// The id.
+        /// The ID.
         id: SessionId,
-        /// Where it is.
+        /// The path of the existing session.
         place: FilePath,
     },
-    /// A file that cannot be used as it is.
+    /// A damaged file.
     #[error("{file} is damaged: {reason}")]
     Damaged {
         /// The file.
         file: FilePath,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// What was given to be stored is not right.
+    /// Invalid input.
     #[error("{what}")]
     Input {
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
-    /// A change that cannot be made. Nothing was stored.
+    /// A change that cannot be applied. Nothing was stored.
     #[error("change {number} of scope {scope}")]
     Change {
-        /// Which change of the turn, counted from 1.
+        /// The number of the change in the turn, counted from 1.
         number: usize,
         /// Its scope.
         scope: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: DeltaError,
     },
     /// The session has no such turn.
     #[error("there is no turn {turn}: the session has turns {first} to {last}")]
     NoTurn {
-        /// The turn that was asked for.
+        /// The requested turn.
         turn: u64,
         /// The first turn whose state is known.
         first: u64,
         /// The last turn.
         last: u64,
     },
-    /// The state at a turn cannot be worked out from what is there.
+    /// The state at a turn cannot be computed from the existing files.
     #[error("the state at turn {turn} cannot be worked out: {reason}")]
     NoState {
         /// The turn.
         turn: u64,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// The session is not in the right status.
+    /// The session has the wrong status.
     #[error("session {id} is {status}, not {wanted}")]
     Status {
         /// The session.
         id: SessionId,
         /// Its status.
         status: super::GameStatus,
-        /// What it would have to be.
+        /// The required status.
         wanted: &'static str,
     },
-    /// More turns were to be taken back than there are.
+    /// An undo of more turns than the session has.
     #[error("cannot undo {asked} turns: the session has {turns}")]
     TooFar {
-        /// How many were to be taken back.
+        /// The requested number of turns.
         asked: u64,
-        /// How many there are.
+        /// The number of turns of the session.
         turns: u64,
     },
-    /// An archive could not be made or used.
+    /// An archive could not be created or read.
     #[error(transparent)]
     Archive(Arc<ArchiveError>),
-    /// There is nothing of that name in the trash.
+    /// The trash has no entry with this name.
     #[error("there is no {name} in the trash")]
     NotInTrash {
         /// The name.
         name: String,
     },
-    /// The session was written by a later version.
+    /// The session was written by a newer version.
     #[error(
         "session {id} has version {version}, which is newer than this program; it can be read, but not changed"
     )]
@@ -130,7 +130,7 @@ impl GameError {
         GameError::Input { what: what.into() }
     }
 
-    /// What is wrong, where the file is named already.
+    /// Returns the message for a context that already names the file.
     pub(crate) fn reason(&self) -> String {
         match self {
             GameError::Damaged { reason, .. } => reason.clone(),

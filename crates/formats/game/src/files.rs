@@ -1,4 +1,4 @@
-//! Which files a session has: what their directories say, kept until they say something else.
+//! Which files a session has, cached from its directory listings.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::paths::{LogFile, LogKind, SnapshotFile};
 use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError};
 
-/// The files of a session's logs, and its snapshots.
+/// The log files and snapshots of a session.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GameFiles {
     pub(crate) turns: Vec<(LogFile, FilePath)>,
@@ -15,7 +15,7 @@ pub(crate) struct GameFiles {
 }
 
 impl GameFiles {
-    /// Looks into the directories of the session at `dir`.
+    /// Lists the files of the session at `dir`.
     pub(crate) fn list(store: &Arc<dyn Store>, dir: &FilePath) -> Result<GameFiles, StoreError> {
         let log = |log: LogKind| -> Result<Vec<(LogFile, FilePath)>, StoreError> {
             let place = log.dir(dir);
@@ -24,7 +24,7 @@ impl GameFiles {
                 .into_iter()
                 .filter_map(|path| Some((LogFile::parse(log, path.name()?.as_str())?, path)))
                 .collect();
-            // Those that are being written come last.
+            // Files that are still being written come last.
             files.sort_by_key(|(file, _)| (file.last.is_none(), file.first, file.last));
             Ok(files)
         };
@@ -44,13 +44,13 @@ impl GameFiles {
         }
     }
 
-    /// The files that may have lines about these turns, in order.
+    /// Returns the files that may have lines for these turns, in order.
     pub(crate) fn covering(&self, log: LogKind, first: u64, last: u64) -> Vec<FilePath> {
         let files = self.log(log);
         let may = |file: &LogFile| {
             file.first.is_none_or(|start| start <= last) && file.last.is_none_or(|end| end >= first)
         };
-        // The current file of changes starts where the last of the others ends.
+        // The current change log file starts where the last closed one ends.
         let closed = files.iter().filter_map(|(file, _)| file.last).max().unwrap_or(0);
         let skip = |file: &LogFile| file.first.is_none() && last <= closed;
         files
@@ -60,7 +60,7 @@ impl GameFiles {
             .collect()
     }
 
-    /// The snapshots at or before a turn, newest first.
+    /// Returns the snapshots at or before a turn, newest first.
     pub(crate) fn snapshots_until(
         &self,
         turn: u64,
@@ -69,7 +69,7 @@ impl GameFiles {
         self.snapshots.iter().take(end).rev()
     }
 
-    /// The last turn that the name of a closed file tells.
+    /// Returns the last turn according to the names of closed files.
     pub(crate) fn last_closed(&self, log: LogKind) -> u64 {
         self.log(log).iter().filter_map(|(file, _)| file.last).max().unwrap_or(0)
     }

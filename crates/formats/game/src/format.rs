@@ -1,4 +1,4 @@
-//! Game sessions in the common view: a turn is one entry.
+//! Game sessions in the common model: a turn is one entry.
 
 mod editor;
 mod lifecycle;
@@ -36,11 +36,11 @@ use everturn_store::overlay::FileChanges;
 use everturn_store::{Store, StoreError, StoreSource, read_optional};
 use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
 
-/// The layout of game sessions.
+/// The format of game sessions.
 #[derive(Debug, Clone, Copy)]
 pub struct GameFormat;
 
-/// The name that users write.
+/// The name of the format on the command line.
 const NAME: &str = "game";
 
 impl SessionFormat for GameFormat {
@@ -112,7 +112,7 @@ impl SessionFormat for GameFormat {
         let log = files.turns.last().filter(|(file, _)| file.last.is_none());
         let log = log.map(|(_, path)| path.clone());
         entries.extend(files.turns.into_iter().map(|(_, path)| path));
-        // Metadata that do not count the turns leave that to the log.
+        // If the metadata have no turn count, the summary depends on the log.
         let counts =
             |bytes: Vec<u8>| GameMeta::parse(&meta, &bytes).is_ok_and(|meta| meta.turn().is_some());
         let counted = read_optional(store, &meta)?.is_some_and(counts);
@@ -132,7 +132,7 @@ impl SessionFormat for GameFormat {
         let store = Arc::clone(store);
         let session = match store.stat(&place.path)? {
             Some(_) => Session::open_in(store, &id, status, place.path.clone())?,
-            // Somebody may have paused or resumed it since it was found.
+            // Another process may have paused or resumed it since it was located.
             None => Session::open(store, &id)?,
         };
         Ok(Box::new(reader::GameReader { session }))
@@ -275,10 +275,10 @@ impl SessionFormat for GameFormat {
     }
 }
 
-/// The status of a session that is in an archive.
+/// The status of an archived session.
 const ARCHIVED: &str = "archived";
 
-/// Where sessions are, as the directories tell one after the other.
+/// Lists the sessions, reading the status directories one after the other.
 fn places_once(store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
     let mut found = SessionListing::default();
     for status in GameStatus::ALL {
@@ -316,7 +316,7 @@ fn archives_dir() -> FilePath {
     join_names(&FilePath::root(), &[SESSIONS, "archives"])
 }
 
-/// The sessions that are in archives.
+/// Returns the archived sessions.
 fn archived(store: &Arc<dyn Store>) -> Result<Vec<SessionRef>, SessionError> {
     let dir = archives_dir();
     let place = |path: FilePath| {
@@ -335,7 +335,7 @@ fn finding(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
-/// The status of the session there, which is the name of the directory above.
+/// Returns the status of a session, which is the name of its parent directory.
 fn status(place: &SessionRef) -> Result<GameStatus, SessionError> {
     if is_archive(place) {
         let what =
@@ -347,7 +347,7 @@ fn status(place: &SessionRef) -> Result<GameStatus, SessionError> {
     status.ok_or_else(|| SessionError::NoSession { id: place.id.clone() })
 }
 
-/// What the metadata tell, in either form.
+/// Fills a summary from the metadata, in either dialect.
 fn describe(summary: &mut SessionSummary, meta: &GameMeta) {
     let time = |key: &str| {
         let text = meta.text(&[key])?;
@@ -372,7 +372,7 @@ fn describe(summary: &mut SessionSummary, meta: &GameMeta) {
     }
 }
 
-/// The last turn of the log, found from its end.
+/// Returns the last turn of the log, read from its end.
 fn last_turn(
     store: &Arc<dyn Store>,
     place: &SessionRef,
@@ -393,7 +393,7 @@ fn last_turn(
     Ok(None)
 }
 
-/// What is given for a new session, in the words of the game.
+/// Converts the common parameters of a new session to a [`NewGame`].
 fn new_session(new: &NewSession) -> Result<NewGame, SessionError> {
     let mut session = NewGame::new(SessionId::parse(&new.id)?);
     let wrong = |key: &str, value: &JsonTree, wanted: &str| {

@@ -1,4 +1,4 @@
-//! The state at any turn.
+//! The state at any turn: [`StateAt`] is one state, [`Replay`] yields turn after turn with the state after each.
 
 use super::changes::{ChangeLine, ChangeRecord, DeltaGroup};
 use super::dialect::Dialect;
@@ -14,25 +14,25 @@ use everturn_store::StoreError;
 use everturn_value::delta::{Delta, DeltaError, DeltaOp};
 use everturn_value::tree::{TextSlice, ValueKind};
 
-/// The state at a turn, and what was noticed while it was worked out.
+/// The state at a turn, and the findings from computing it.
 #[derive(Debug, Clone)]
 pub struct StateAt {
     /// The turn.
     pub turn: u64,
     /// The state after it.
     pub state: GameState,
-    /// What was noticed.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 
-/// How often a session is looked at again that another process changes meanwhile.
+/// How often reading is retried while another process changes the session.
 const TRIES: usize = 5;
 
 impl Session {
-    /// The state after the last turn: the state files, and the changes since they were written.
+    /// Returns the state after the last turn: the state files plus the changes since they were written.
     ///
-    /// Files that are missing, cannot be used, or are not what was written are not believed: then the newest good
-    /// snapshot and the changes tell it, and that is a finding.
+    /// Files that are missing, damaged or modified by another program are not trusted. The state then comes from the
+    /// newest good snapshot and the changes, and there is a finding.
     pub fn resume(&self) -> Result<StateAt, GameError> {
         self.with_retries(|| match self.stored_state() {
             Ok(stored) => match stored.touched.clone() {
@@ -46,7 +46,7 @@ impl Session {
         })
     }
 
-    /// The state after the last turn, by the state files.
+    /// Computes the state after the last turn from the state files.
     fn state_from_files(&self, stored: StoredState) -> Result<StateAt, GameError> {
         let (mut state, mut findings) = (stored.state, Vec::new());
         if stored.turn < self.turn {
@@ -55,7 +55,7 @@ impl Session {
         Ok(StateAt { turn: self.turn, state, findings })
     }
 
-    /// The same if one of the files is not what was written: it is good if it shows what the changes lead to.
+    /// The same if a state file is not as written: the files count if they agree with the changes.
     fn verify_by_snapshot(
         &self,
         stored: StoredState,
@@ -77,7 +77,7 @@ impl Session {
         Ok(StateAt { turn, state, findings })
     }
 
-    /// The same if one of them cannot be used.
+    /// The same if a state file cannot be used.
     fn rebuild_from_snapshot(&self, error: GameError) -> Result<StateAt, GameError> {
         let (turn, mut findings) = (self.turn, Vec::new());
         let Some(state) = self.by_snapshot(turn, &mut findings)? else { return Err(error) };
@@ -97,8 +97,8 @@ impl Session {
         Ok(StateAt { turn, state, findings })
     }
 
-    /// The state after `turn`: that of a snapshot at or before it, and the changes since then. Where there is none,
-    /// that of the next one, or of the last turn, and the way back.
+    /// Returns the state after `turn`: the newest snapshot at or before it plus the changes since. If there is none,
+    /// takes the nearest later state and reverts the changes after `turn`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -140,10 +140,10 @@ impl Session {
         })
     }
 
-    /// The state after `turn` by the newest good snapshot at or before it, if there is one.
+    /// Computes the state after `turn` from the newest good snapshot at or before it, if there is one.
     ///
-    /// Everturn writes none without checksums. Another program may do so, but one of ours that has lost them counts
-    /// only if there is no other.
+    /// Everturn always writes snapshots with checksums; other programs may not. In a session of Everturn, a snapshot
+    /// without them is used only if there is no other.
     fn by_snapshot(
         &self,
         turn: u64,
@@ -170,7 +170,7 @@ impl Session {
         plain.map(|snapshot| self.after(snapshot, turn, findings)).transpose()
     }
 
-    /// The state after `turn`, from a snapshot on.
+    /// Returns the state after `turn`, starting from a snapshot.
     fn after(
         &self,
         snapshot: Snapshot,
@@ -182,13 +182,13 @@ impl Session {
         Ok(state)
     }
 
-    /// The nearest state after `turn` that is known, and its turn.
+    /// Returns the nearest known state after `turn`, and its turn.
     fn later_state(
         &self,
         turn: u64,
         findings: &mut Vec<Finding>,
     ) -> Result<(u64, GameState), GameError> {
-        // Numbers that start again say nothing about what came before a snapshot.
+        // If turn numbers restart, a snapshot says nothing about the turns before it.
         if self.dialect == Dialect::Spec {
             for (_, path) in self.files()?.snapshots.iter().filter(|(file, _)| file.turn > turn) {
                 match self.load_snapshot(path)? {
@@ -202,7 +202,7 @@ impl Session {
         Ok((self.turn, moment.state))
     }
 
-    /// The first turn whose state can be asked for: that before the first one of the log.
+    /// Returns the first turn whose state is available: the turn before the first one in the log.
     pub fn first_turn(&self) -> Result<u64, GameError> {
         let files = self.files()?;
         let logged = files.turns.iter().filter_map(|(file, _)| file.first).min();
@@ -211,7 +211,7 @@ impl Session {
         Ok(snapshot.into_iter().chain(logged).min().unwrap_or(0))
     }
 
-    /// Does what reads several files again, if some of them got other names meanwhile.
+    /// Retries an operation that reads several files if some of them were renamed meanwhile.
     fn with_retries<T>(
         &self,
         mut work: impl FnMut() -> Result<T, GameError>,
@@ -225,7 +225,7 @@ impl Session {
         work()
     }
 
-    /// A snapshot, or what is wrong with it.
+    /// Loads a snapshot; returns a finding if it is damaged.
     pub(crate) fn load_snapshot(
         &self,
         path: &FilePath,
@@ -244,7 +244,7 @@ impl Session {
         }))
     }
 
-    /// Applies the changes after `from`, up to and with those of `to`.
+    /// Applies the changes after `from`, up to and including `to`.
     pub(crate) fn advance(
         &self,
         state: &mut GameState,
@@ -266,7 +266,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes back the changes after `to`, from the state after `from`.
+    /// Reverts the changes after `to`, starting from the state after `from`.
     fn revert_to(
         &self,
         state: &mut GameState,
@@ -292,7 +292,7 @@ impl Session {
             return Err(unknown(reason));
         }
         if self.dialect == Dialect::Upstream {
-            // Numbers may have started again; the times tell what came later.
+            // Turn numbers may have restarted; the times give the order.
             changes.sort_by_key(|change| change.time);
         }
         let kept = changes.iter().rposition(|change| change.turn <= to).map_or(0, |at| at + 1);
@@ -304,12 +304,12 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the session was made from one whose turns do not say all that they changed.
+    /// Returns whether the session was migrated from a legacy session, whose turns do not record all changes.
     fn is_migrated(&self) -> bool {
         self.meta.as_ref().is_some_and(|meta| meta.tree.value_at(&["migratedFrom"]).is_some())
     }
 
-    /// All turns from `first` on, each with its changes, while the state follows.
+    /// Replays all turns from `first` on, each with its changes and the state after it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -349,7 +349,7 @@ impl Session {
     }
 }
 
-/// What is done if a state file is of no use.
+/// The end of the message of a finding about an unusable state file.
 const INSTEAD: &str = "a snapshot and the changes tell the state";
 
 fn unusable_file(file: &FilePath, code: FindingCode, message: String) -> Finding {
@@ -367,7 +367,7 @@ fn bad_change(file: &FilePath, line: &super::log::LogLine, error: &DeltaError) -
 }
 
 impl GameState {
-    /// Takes back a group of changes that may have been stored without notes.
+    /// Reverts a group of changes that may have been stored without inverse data.
     fn revert_group(&mut self, group: &DeltaGroup) -> Result<(), DeltaError> {
         for delta in group.deltas.iter().rev() {
             let mut back = self.verified_inverse(group.scope, delta)?;
@@ -376,8 +376,8 @@ impl GameState {
         Ok(())
     }
 
-    /// As [`GameState::way_back`], where nothing else tells whether it leads to what was there: what a `pull` has removed
-    /// must be known.
+    /// As [`GameState::inverse`], for callers that cannot verify the result otherwise: fails unless the elements that a
+    /// `pull` removed are known.
     fn verified_inverse(&self, scope: Scope, delta: &Delta) -> Result<Delta, DeltaError> {
         if delta.op != DeltaOp::Pull || !delta.positions.is_empty() {
             return self.inverse(scope, delta);
@@ -385,14 +385,14 @@ impl GameState {
         let path = || delta.path.clone();
         let was = delta.previous.clone().filter(|was| was.kind() == ValueKind::Array);
         let was = was.ok_or_else(|| DeltaError::NotInvertible { op: delta.op, path: path() })?;
-        // Everturn notes all that it removes, and other programs the array as it was.
+        // Everturn records everything it removes; other programs record the whole previous array.
         match was.len_at::<&str>(&[]) {
             Some(0) | None => Ok(delta.clone()),
             Some(_) => Ok(Delta::set(path(), was)),
         }
     }
 
-    /// The change that takes back one that was made last, also if that was stored without notes.
+    /// Returns the inverse of the most recent change, even if that was stored without inverse data.
     pub(crate) fn inverse(&self, scope: Scope, delta: &Delta) -> Result<Delta, DeltaError> {
         match delta.op {
             DeltaOp::Push if delta.positions.is_empty() => {
@@ -410,13 +410,13 @@ impl GameState {
 pub struct ReplayFrame {
     /// The turn.
     pub turn: TurnRecord,
-    /// How many deltas it has brought.
+    /// The number of its deltas.
     pub deltas: usize,
     lines: Vec<LocatedRecord<ChangeLine>>,
 }
 
 impl ReplayFrame {
-    /// What the turn changed.
+    /// Returns the changes of the turn.
     pub fn changes(&self) -> Result<Vec<ChangeRecord>, GameError> {
         let read = |(line, file, _): &LocatedRecord<ChangeLine>| {
             line.change().map_err(|reason| GameError::damaged(file, reason))
@@ -425,17 +425,17 @@ impl ReplayFrame {
     }
 }
 
-/// Turns, one after the other, with the state after each. Memory does not grow with their number.
+/// An iterator over turns with the state after each. Memory does not grow with their number.
 ///
-/// Changes of a turn whose line is lost come with a turn that says so.
+/// Changes of a turn whose line is lost come with a placeholder turn that says so.
 pub struct Replay<'s> {
     turns: LogRows<TurnRecord>,
     changes: LogRows<ChangeLine>,
-    /// A change that belongs to a turn which has not come yet.
+    /// A change of a later turn.
     next: Option<LocatedRecord<ChangeLine>>,
-    /// A turn that waits for changes before it.
+    /// A turn held back until the changes before it are applied.
     ahead: Option<TurnRecord>,
-    /// The turn that came last.
+    /// The last turn returned.
     last: u64,
     state: GameState,
     findings: Vec<Finding>,
@@ -443,32 +443,32 @@ pub struct Replay<'s> {
 }
 
 impl Replay<'_> {
-    /// The state after the turn that came last.
+    /// Returns the state after the last turn returned.
     #[must_use]
     pub fn state(&self) -> &GameState {
         &self.state
     }
 
-    /// The same, for whoever wants no more turns.
+    /// Consumes the replay and returns the state.
     #[must_use]
     pub fn into_state(self) -> GameState {
         self.state
     }
 
-    /// The session that is replayed.
+    /// Returns the session that is replayed.
     #[must_use]
     pub fn session(&self) -> &Session {
         self.session
     }
 
-    /// What was noticed since the last call.
+    /// Takes the findings since the last call.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         self.findings.append(&mut self.turns.findings);
         self.findings.append(&mut self.changes.findings);
         std::mem::take(&mut self.findings)
     }
 
-    /// The turn of the next change, and when that was made.
+    /// Returns the turn and time of the next change.
     fn next_change(&mut self) -> Result<Option<(u64, Option<i64>)>, GameError> {
         if self.next.is_none() {
             self.next = self.changes.next_line().transpose()?;
@@ -476,7 +476,7 @@ impl Replay<'_> {
         Ok(self.next.as_ref().map(|(change, ..)| (change.turn_number(), change.time())))
     }
 
-    /// Applies the next changes that are of `turn`.
+    /// Applies the next changes that belong to `turn`.
     fn apply_turn(&mut self, turn: u64) -> Result<Vec<LocatedRecord<ChangeLine>>, GameError> {
         let mut done = Vec::new();
         while self.next_change()?.is_some_and(|(of, _)| of == turn) {
@@ -489,8 +489,7 @@ impl Replay<'_> {
         Ok(done)
     }
 
-    /// The turn that comes next: the next one of the log, unless changes of another one, which is lost, come before
-    /// it.
+    /// Returns the next turn of the log, or a placeholder if changes of a lost turn come before it.
     fn next_turn(&mut self) -> Result<Option<TurnRecord>, GameError> {
         if self.ahead.is_none() {
             self.ahead = self.turns.next().transpose()?;
@@ -504,7 +503,7 @@ impl Replay<'_> {
     }
 }
 
-/// A turn in the place of one whose line is lost.
+/// Returns a placeholder for a turn whose line is lost.
 fn lost_turn(turn: u64) -> Result<TurnRecord, GameError> {
     let text = format!("Turn {turn} is not here, only what it changed.");
     let line = serde_json::json!({

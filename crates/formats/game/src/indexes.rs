@@ -1,12 +1,12 @@
-//! The four indexes of a game session: facts in, texts out, and back.
+//! The four indexes of a game session: builds them from facts, writes and reads their texts.
 //!
-//! An index is derived data: it can be deleted and made again from turns, scenes, deltas and snapshots, and no
-//! answer depends on it. Nothing here reads or writes a file.
+//! An index is derived data: it can be deleted and rebuilt from turns, scenes, deltas and snapshots, and no result
+//! depends on it. Nothing here reads or writes a file.
 //!
-//! However long a session is, no text grows beyond 500,000 bytes, and adding a turn costs the same: each list has
-//! a budget (see `thinned`), and what is left out is counted. What a list leaves out depends only on what was
-//! added to it and taken out of it, in which order. So an index that was saved and read again goes on like one that
-//! was never saved, and like one that is made anew.
+//! However long a session is, no index text exceeds 500,000 bytes, and the cost of adding a turn is constant: each list
+//! has a budget (see `thinned_list`), and omitted entries are counted. Which entries a list omits depends only on the
+//! order of insertions and removals. An index that was saved and read again therefore continues like one that was never
+//! saved, and like one that is rebuilt.
 
 mod counter;
 mod deltas;
@@ -29,10 +29,10 @@ use scenes::SceneIndex;
 use text::{IndexFields, IndexText};
 use turns::TurnIndex;
 
-/// The most bytes a text may have to be read as an index; no index that we write has half as many.
+/// The maximum size of a text that is read as an index; indexes written by Everturn are at most half as large.
 const MOST_READ: usize = 1_000_000;
 
-/// Which of the four indexes.
+/// One of the four indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IndexKind {
     Turns,
@@ -42,7 +42,7 @@ pub(crate) enum IndexKind {
 }
 
 impl IndexKind {
-    /// All of them, in the order in which [`Indexes::texts`] gives and [`Indexes::parse`] takes them.
+    /// All indexes, in the order of [`Indexes::texts`] and [`Indexes::parse`].
     pub(crate) const ALL: [IndexKind; 4] =
         [IndexKind::Turns, IndexKind::Scenes, IndexKind::Events, IndexKind::Deltas];
 
@@ -63,7 +63,7 @@ impl fmt::Display for IndexKind {
     }
 }
 
-/// Why a text is of no use as an index.
+/// Why a text cannot be used as an index.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub(crate) enum IndexError {
@@ -76,26 +76,26 @@ pub(crate) enum IndexError {
     /// An object has the same key twice.
     #[error("{index} has a key twice, at byte {at}")]
     DuplicateKey { index: IndexKind, at: usize },
-    /// A field is not there, is of another type, or contradicts others.
+    /// A field is missing, has the wrong type, or contradicts others.
     #[error("{index}: {field:?} is missing, or not what it should be")]
     Field { index: IndexKind, field: String },
-    /// It is the index of another session.
+    /// The index belongs to another session.
     #[error("{index} is of session {found:?}, not of {wanted:?}")]
     Session { index: IndexKind, found: String, wanted: String },
-    /// It was saved at another turn than the index of turns.
+    /// The index was saved at another turn than the turn index.
     #[error("{index} covers turns up to {found}, but turn-index.json up to {wanted}")]
     Through { index: IndexKind, found: u64, wanted: u64 },
 }
 
-/// A turn, and where its line is.
+/// A turn and the position of its line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TurnFacts<'a> {
     pub(crate) turn: u64,
-    /// The name of the file inside `turns/`.
+    /// The name of the file in `turns/`.
     pub(crate) file: &'a str,
-    /// The line in that file, counted from 0.
+    /// The line number in that file, counted from 0.
     pub(crate) line: u64,
-    /// The byte at which the line starts.
+    /// The offset of the line in bytes.
     pub(crate) offset: u64,
     pub(crate) events: &'a [EventFacts<'a>],
 }
@@ -110,11 +110,11 @@ pub(crate) struct EventFacts<'a> {
     pub(crate) significant: bool,
 }
 
-/// A line of deltas.
+/// A line of the delta log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GroupFacts<'a> {
     pub(crate) turn: u64,
-    /// The name of the file inside `deltas/`.
+    /// The name of the file in `deltas/`.
     pub(crate) file: &'a str,
     pub(crate) scope: &'a str,
     /// The operation of each delta of the group.
@@ -125,7 +125,7 @@ pub(crate) struct GroupFacts<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Indexes {
     session: String,
-    /// The last turn that was added.
+    /// The last turn added.
     through: u64,
     turns: TurnIndex,
     scenes: SceneIndex,
@@ -134,7 +134,7 @@ pub(crate) struct Indexes {
 }
 
 impl Indexes {
-    /// The indexes of a session in which nothing has happened.
+    /// Creates the indexes of an empty session.
     pub(crate) fn new(session: &str) -> Indexes {
         Indexes {
             session: session.to_owned(),
@@ -146,7 +146,7 @@ impl Indexes {
         }
     }
 
-    /// Adds a turn and its events. Turns come in their order.
+    /// Adds a turn and its events. Turns must be added in order.
     pub(crate) fn add_turn(&mut self, facts: &TurnFacts<'_>) {
         self.through = self.through.max(facts.turn);
         self.turns.add(facts);
@@ -155,57 +155,57 @@ impl Indexes {
         }
     }
 
-    /// Adds a line of deltas.
+    /// Adds a line of the delta log.
     pub(crate) fn add_group(&mut self, facts: &GroupFacts<'_>) {
         self.deltas.add(facts);
     }
 
-    /// The newest file of turns has another name now.
+    /// Records that the newest turn log file was renamed.
     pub(crate) fn rename_turns(&mut self, from: &str, to: &str) {
         self.turns.rename(from, to);
     }
 
-    /// The newest file of deltas has another name now.
+    /// Records that the newest delta log file was renamed.
     pub(crate) fn rename_deltas(&mut self, from: &str, to: &str) {
         self.deltas.rename(from, to);
     }
 
-    /// Adds a snapshot; `file` is its name inside `snapshots/`.
+    /// Adds a snapshot; `file` is its name in `snapshots/`.
     pub(crate) fn add_snapshot(&mut self, id: &str, turn: u64, file: &str) {
         self.deltas.add_snapshot(id, turn, file);
     }
 
-    /// The turn of the last snapshot that is listed.
+    /// Returns the turn of the last listed snapshot.
     pub(crate) fn last_snapshot(&self) -> Option<u64> {
         self.deltas.last_snapshot()
     }
 
-    /// Takes out a snapshot that was added before.
+    /// Removes a snapshot that was added before.
     pub(crate) fn drop_snapshot(&mut self, id: &str) {
         self.deltas.drop_snapshot(id);
     }
 
-    /// Adds a scene that starts with `turn` and goes on.
+    /// Adds an open scene that starts with `turn`.
     pub(crate) fn start_scene(&mut self, id: &str, kind: &str, turn: u64, location: &str) {
         self.scenes.start(id, kind, turn, location);
     }
 
-    /// The scene ends with `turn`. One that is not listed stays so.
+    /// Ends a scene with `turn`, if it is listed.
     pub(crate) fn end_scene(&mut self, id: &str, turn: u64) {
         self.scenes.end(id, turn);
     }
 
-    /// The newest scene that goes on ends with `turn`.
+    /// Ends the newest open scene with `turn`.
     pub(crate) fn end_newest_scene(&mut self, turn: u64) {
         self.scenes.end_newest(turn);
     }
 
-    /// The last turn that was added, or 0.
+    /// Returns the last turn added, or 0.
     pub(crate) fn through(&self) -> u64 {
         self.through
     }
 
-    /// What the four files should hold.
+    /// Returns the contents of the four files.
     pub(crate) fn texts(&self) -> [(IndexKind, String); 4] {
         IndexKind::ALL.map(|kind| {
             let mut page = IndexText::new();
@@ -220,7 +220,7 @@ impl Indexes {
         })
     }
 
-    /// Reads what [`Indexes::texts`] wrote for `session`, in the order of [`IndexKind::ALL`].
+    /// Parses the texts written by [`Indexes::texts`] for `session`, in the order of [`IndexKind::ALL`].
     pub(crate) fn parse<T: AsRef<[u8]>>(
         session: &str,
         texts: &[T; 4],

@@ -7,14 +7,26 @@
 //! sessions/archives/<id>.tar.gz
 //! ```
 //!
-//! A turn is one commit: its line, the lines of its changes, the metadata, and the renames when a file is
-//! full. States and snapshots follow from the changes and are written now and then. So the state at any turn is
-//! that of a snapshot at or before it with the changes since then.
+//! A turn is one commit: its line, the lines of its changes, the metadata, and the renames when a log file is full.
+//! States and snapshots are derived from the changes and written from time to time. The state at a turn is that of a
+//! snapshot at or before it, plus the changes since then.
 //!
-//! Two forms of such directories are read, see [`Dialect`]; a session keeps the form it has.
+//! A [`GameWriter`] appends turns and scenes, a [`Session`] reads them, a [`StateAt`] is the state at a turn, and
+//! [`GameFormat`] maps all of it to the common model. Sessions come in two dialects, see [`Dialect`]; a session keeps
+//! its dialect. The crate depends on `everturn-session` and the crates below it.
 //!
-//! A [`GameWriter`] appends turns and makes scenes, a [`Session`] reads them, a [`StateAt`] is the state at a turn, and
-//! [`GameFormat`] shows all of it in the common view. The crate depends on `everturn-session` and what is below it.
+//! The modules, in reading order:
+//!
+//! - `paths`, `dialect`, `files`: names of files, the two dialects, and which files a session has.
+//! - `meta`, `turn`, `changes`, `state`: the metadata, turns, changes and states.
+//! - `log`, `session`, `history`: reading logs, sessions, and the state at a turn.
+//! - `snapshot`, `scenes`, `indexes`, `state_files`: the other files of a session.
+//! - `writer`, `undo`, `branch`: appends and undoes turns, forks and rewinds.
+//! - `lifecycle`, `retention`, `archive`, `trash`: transitions, snapshot retention, archives and the trash.
+//! - `survey`, `check`, `missing_segments`, `repair`, `derived`: finds and repairs damage, updates derived data.
+//! - `migrate`: imports legacy sessions.
+//! - `format`: the `SessionFormat` of games.
+//! - `error`: the errors of the crate.
 
 mod archive;
 mod branch;

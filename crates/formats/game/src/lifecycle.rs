@@ -1,4 +1,4 @@
-//! Sessions that rest, go on, and end.
+//! Pauses, resumes and completes sessions.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use super::writer::{GameWriter, lock};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_store::{Durability, Step, Store};
 
-/// A session that is over.
+/// The result of completing a session.
 #[derive(Debug)]
 pub struct CompletionOutcome {
-    /// What became of its snapshots.
+    /// The retention decision for its snapshots.
     pub snapshots: Option<SnapshotRetention>,
-    /// Why its snapshots could not be put away. The session is completed all the same, and
-    /// [`retain`](super::retain) puts them away later.
+    /// Why its snapshots could not be retired. The session is completed all the same; [`retain`](super::retain) can
+    /// retire them later.
     pub deferred_error: Option<GameError>,
 }
 
-/// Pauses a session that is active: a snapshot is taken, and it waits to be resumed.
+/// Pauses an active session and takes a snapshot.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -49,7 +49,7 @@ pub fn pause(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<(
     GameWriter::open(Arc::clone(store), id)?.pause(now)
 }
 
-/// Makes a paused session active again.
+/// Resumes a paused session.
 pub fn resume(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<(), GameError> {
     let writer = lock(store, id)?;
     let session = Session::open(Arc::clone(store), id)?;
@@ -66,9 +66,9 @@ pub fn resume(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<
     Ok(writer.release()?)
 }
 
-/// Completes a session that is active or paused: a snapshot is taken, and it is over.
+/// Completes an active or paused session and takes a snapshot.
 ///
-/// The snapshots that need not stay at hand are put away afterwards, see [`SnapshotRetention`].
+/// Snapshots that are no longer needed are retired afterwards, see [`SnapshotRetention`].
 pub fn complete(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -80,18 +80,18 @@ pub fn complete(
     GameWriter::with(session, writer)?.complete(now)
 }
 
-/// What completing a session would do.
+/// The planned effects of completing a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletionPlan {
-    /// Where the session would be.
+    /// The directory that the session would move to.
     pub dir: FilePath,
     /// The snapshot that would be taken first, unless the last turn has one.
     pub snapshot: Option<String>,
-    /// What would become of the snapshots, the new one among them.
+    /// The retention decision for the snapshots, including the new one.
     pub snapshots: SnapshotRetention,
 }
 
-/// Says what [`complete`] would do, and changes nothing.
+/// Plans [`complete`] without changing anything.
 pub fn plan_complete(store: &Arc<dyn Store>, id: &SessionId) -> Result<CompletionPlan, GameError> {
     let session = Session::open(Arc::clone(store), id)?;
     session.must_be(&[GameStatus::Active, GameStatus::Paused], "active or paused")?;
@@ -102,7 +102,7 @@ pub fn plan_complete(store: &Arc<dyn Store>, id: &SessionId) -> Result<Completio
     let mut snapshot = None;
     if !snapshots.iter().any(has_one) {
         let file = SnapshotFile { turn, is_upstream: session.dialect == Dialect::Upstream };
-        // One that cannot be read is written over.
+        // A snapshot that cannot be read is overwritten.
         snapshots.retain(|entry| entry.file != file);
         snapshots.push(SnapshotEntry { file, reason: Some(SnapshotReason::SessionEnd) });
         snapshot = Some(file.id());
@@ -126,13 +126,13 @@ impl Session {
 }
 
 impl GameWriter {
-    /// Pauses the session and gives it back, as [`pause`] does.
+    /// Pauses the session and releases it, as [`pause`] does.
     pub fn pause(mut self, now: Timestamp) -> Result<(), GameError> {
         self.change_status(GameStatus::Paused, now)?;
         self.release()
     }
 
-    /// Completes the session and gives it back, as [`complete`] does.
+    /// Completes the session and releases it, as [`complete`] does.
     pub fn complete(mut self, now: Timestamp) -> Result<CompletionOutcome, GameError> {
         self.change_status(GameStatus::Completed, now)?;
         let completed = match self.retain() {
@@ -143,7 +143,7 @@ impl GameWriter {
         Ok(completed)
     }
 
-    /// Brings everything up to the last turn and moves the session to its new place, in one commit.
+    /// Brings all files up to the last turn and moves the session to its new directory, in one commit.
     fn change_status(&mut self, status: GameStatus, now: Timestamp) -> Result<(), GameError> {
         let documented = self.session.dialect == Dialect::Spec;
         if documented {
@@ -166,8 +166,8 @@ impl GameWriter {
         Ok(())
     }
 
-    /// Whether there is a snapshot of the last turn that can be used; it may be the end of a scene, which
-    /// should be remembered as such.
+    /// Returns whether there is a usable snapshot of the last turn. It may have been taken at the end of a scene, and
+    /// should keep that reason.
     fn has_snapshot(&self) -> Result<bool, GameError> {
         let program = self.session.dialect == Dialect::Upstream;
         let file = SnapshotFile { turn: self.session.turn, is_upstream: program };

@@ -1,4 +1,4 @@
-//! The lines of a session's logs, read whatever state they are in.
+//! Reads the lines of a session's logs, damaged or not: [`RecordLog`] yields a [`LogItem`] per row or finding.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError, StoreSource};
 use everturn_value::tree::TextSlice;
 
-/// Files up to this size are read whole; larger ones in pieces.
+/// Files up to this size are read whole; larger ones are streamed.
 const WHOLE: u64 = 16 << 20;
 
 /// A line of a log that may be a record.
@@ -23,25 +23,25 @@ pub(crate) struct LogLine {
     pub(crate) offset: u64,
 }
 
-/// What reading a log yields.
+/// An item of a log.
 pub(crate) enum LogItem<R> {
     Row(R, LogLine),
     Finding(Finding),
 }
 
-/// Reads the rows of one file; what is no row becomes a finding.
+/// Reads the rows of one file; anything else becomes a finding.
 pub(crate) struct RecordLog<R> {
     file: FilePath,
     content: LogSource,
     parse: fn(&TextSlice) -> Result<R, String>,
-    /// Which turns are wanted, by a glance at the line; lines that do not show theirs are always read.
+    /// The wanted turns, judged by the start of the line; lines that do not show their turn are always parsed.
     wanted: Range<u64>,
-    /// What a line that is no single record turned out to be.
+    /// Items found in a line that is not a single record.
     waiting: std::collections::VecDeque<LogItem<R>>,
 }
 
 enum LogSource {
-    /// All of it, and how far it was read: the byte, and lines before it.
+    /// The whole text and the read position: the byte offset, and the lines before it.
     Whole {
         text: Arc<String>,
         at: usize,
@@ -51,7 +51,7 @@ enum LogSource {
 }
 
 impl<R> RecordLog<R> {
-    /// Begins to read a file that must be there.
+    /// Opens a file, which must exist.
     pub(crate) fn open(
         store: &Arc<dyn Store>,
         file: &FilePath,
@@ -72,7 +72,7 @@ impl<R> RecordLog<R> {
         Ok(RecordLog { file: file.clone(), content, parse, wanted, waiting })
     }
 
-    /// The turn of the first line, if that shows at a glance and nothing was read yet.
+    /// Returns the turn of the first line, if the start of the line shows it and nothing was read yet.
     pub(crate) fn first_turn(&self) -> Option<u64> {
         let LogSource::Whole { text, at: 0, .. } = &self.content else { return None };
         peek_turn(text.lines().next()?)
@@ -91,11 +91,11 @@ impl<R> RecordLog<R> {
         }
     }
 
-    /// Looks closely at a line that is no record: glued records, a torn tail, bytes that are no JSON.
+    /// Examines a line that is not a record: glued records, a torn tail, bytes that are not JSON.
     fn examine(&mut self, text: &Arc<String>, span: Range<usize>, line: u64) {
         let part = text.get(span.clone()).unwrap_or_default();
         let scan = JsonlScan::new(part.as_bytes(), self.file.clone()).forward();
-        // Reading from memory does not fail.
+        // Reading from memory cannot fail.
         let Ok(scan) = scan else { return };
         for item in scan.flatten() {
             let piece = match item {
@@ -182,7 +182,7 @@ impl<R> Iterator for RecordLog<R> {
     }
 }
 
-/// The turn of the first line of a file, if it begins as ours do.
+/// Returns the turn of the first line of a file, if it starts like lines of Everturn.
 pub(crate) fn first_turn(
     store: &Arc<dyn Store>,
     file: &FilePath,
@@ -194,10 +194,10 @@ pub(crate) fn first_turn(
     Ok(peek_turn(text))
 }
 
-/// How much of a file tells the turn of its first line.
+/// How many bytes of a file are read for the turn of its first line.
 const FIRST_BYTES: u64 = 1024;
 
-/// The turn of a line that begins as ours do, without reading all of it.
+/// Returns the turn of a line that starts like lines of Everturn, without parsing all of it.
 pub(crate) fn peek_turn(line: &str) -> Option<u64> {
     let rest = match line.strip_prefix("{\"turnId\":") {
         Some(rest) => rest,

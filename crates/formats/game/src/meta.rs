@@ -1,4 +1,4 @@
-//! `session.meta.json`: what a session is and where it stands.
+//! `session.meta.json`: the metadata of a session and its current position.
 
 use jiff::Timestamp;
 
@@ -13,27 +13,27 @@ use everturn_value::tree::{JsonTree, ValueKind};
 /// The version of the documents that this program writes.
 pub(crate) const VERSION: &str = "1.0.0";
 
-/// What a new session starts with.
+/// The parameters of a new session.
 #[derive(Debug, Clone)]
 pub struct NewGame {
-    /// Its id.
+    /// The ID of the session.
     pub id: SessionId,
-    /// How it is played: theme, difficulty, seed, model, whatever the game needs.
+    /// The configuration: theme, difficulty, seed, model and so on.
     pub config: JsonTree,
     /// The player's name.
     pub player_name: String,
-    /// The id of the player's character.
+    /// The ID of the player's character.
     pub character: Option<String>,
-    /// The world, or nothing for an empty one.
+    /// The world; defaults to an empty one.
     pub world: Option<JsonTree>,
-    /// The player's character, or nothing for one with a name only.
+    /// The player's character; defaults to one that has only a name.
     pub player: Option<JsonTree>,
-    /// Other fields of the metadata, which are kept.
+    /// Other fields of the metadata, which are preserved.
     pub extra: Vec<(String, JsonTree)>,
 }
 
 impl NewGame {
-    /// A session about which nothing else is known.
+    /// Creates the parameters of a session with default values.
     #[must_use]
     pub fn new(id: SessionId) -> NewGame {
         NewGame {
@@ -47,7 +47,7 @@ impl NewGame {
         }
     }
 
-    /// The state at turn 0.
+    /// Returns the state at turn 0.
     pub(crate) fn state(&self) -> Result<GameState, GameError> {
         let short = super::paths::short(self.id.as_str());
         let skeleton = serde_json::json!({
@@ -79,12 +79,12 @@ impl NewGame {
     }
 }
 
-/// A tree of something that can always be written as JSON.
+/// Converts a value that can always be serialized.
 pub(crate) fn tree<T: serde::Serialize + ?Sized>(value: &T) -> JsonTree {
     JsonTree::from_value(value).unwrap_or_else(|_| JsonTree::null())
 }
 
-/// An object with these fields in front, unless it has them.
+/// Returns the object with these fields in front, unless it has them.
 fn with_first(object: &JsonTree, fields: &[(&str, JsonTree)]) -> JsonTree {
     let mut object = object.clone();
     for (at, (key, value)) in fields.iter().enumerate() {
@@ -97,7 +97,7 @@ fn with_first(object: &JsonTree, fields: &[(&str, JsonTree)]) -> JsonTree {
     object
 }
 
-/// Sets a field of a document that is known to be made of objects there.
+/// Sets a field whose parents are known to be objects.
 fn put(tree: &mut JsonTree, mut delta: Delta) {
     let done = delta.apply_in_place(tree);
     debug_assert!(done.is_ok(), "{done:?}");
@@ -111,7 +111,7 @@ pub(crate) struct GameMeta {
 }
 
 impl GameMeta {
-    /// Reads the metadata; it must be an object.
+    /// Parses the metadata, which must be an object.
     pub(crate) fn parse(file: &FilePath, bytes: &[u8]) -> Result<GameMeta, GameError> {
         let document =
             document::Document::parse(bytes).map_err(|error| GameError::damaged(file, error))?;
@@ -123,7 +123,7 @@ impl GameMeta {
         Ok(GameMeta { tree, style: *document.style() })
     }
 
-    /// The metadata of a session that begins.
+    /// Creates the metadata of a new session.
     pub(crate) fn new(session: &NewGame, now: Timestamp) -> GameMeta {
         let short = super::paths::short(session.id.as_str());
         let character = session.character.clone().unwrap_or_else(|| format!("char-{short}"));
@@ -159,7 +159,7 @@ impl GameMeta {
         for (key, value) in &session.extra {
             match meta.tree.value_at(&[key]) {
                 None => meta.put_tree(&[key], value.clone()),
-                // What is given for an object of ours is added to it.
+                // Members given for an object that Everturn writes are added to it.
                 Some(own) if own.kind() == ValueKind::Object => {
                     for (member, value) in value.children() {
                         if own.value_at(&[&member]).is_none() {
@@ -179,7 +179,7 @@ impl GameMeta {
         self.put(&["stats", "npcsEncountered"], &count);
     }
 
-    /// Notes where the player is.
+    /// Records the player's location.
     pub(crate) fn note_place(&mut self, state: &GameState) {
         let place = state.player.value_at(&["location", "id"]).unwrap_or_else(JsonTree::null);
         self.put_tree(&["current", "locationId"], place);
@@ -206,12 +206,12 @@ impl GameMeta {
         self.tree.string_at(path)
     }
 
-    /// The last turn, if the metadata tell it.
+    /// Returns the last turn, if the metadata have it.
     pub(crate) fn turn(&self) -> Option<u64> {
         self.number(&["current", "turnId"])
     }
 
-    /// Whether this program may write what has this version.
+    /// Returns an error if the metadata have a newer version than this program may write.
     pub(crate) fn check_version(&self, id: &SessionId) -> Result<(), GameError> {
         let Some(version) = self.text(&["version"]) else { return Ok(()) };
         let major =
@@ -229,7 +229,7 @@ impl GameMeta {
     }
 }
 
-/// A time as documents have it.
+/// Formats a time for documents.
 pub(crate) fn stamp(now: Timestamp) -> String {
     now.to_string()
 }

@@ -1,9 +1,9 @@
-//! Old sessions of one file, made into sessions of today.
+//! Imports legacy sessions, which consist of one file: [`Migration`].
 //!
-//! Of the older design only a few names are known: `frames`, `checkpoints`, `worldState` and the player. So
-//! whatever looks like one of these is taken for it, and everything else is kept as it is: what a frame has
-//! besides stands in the field `frame` of its turn, and what the document has besides in the field `migratedFrom`
-//! of the metadata. Each such thing is told in a [`MigrationNote`].
+//! Only a few names of the older design are known: `frames`, `checkpoints`, `worldState` and the player. Fields that
+//! look like one of these are used as such, and everything else is preserved: other fields of a frame in the field
+//! `frame` of its turn, other fields of the document in the field `migratedFrom` of the metadata. Each of them gets a
+//! [`MigrationNote`].
 
 mod checkpoints;
 mod deltas;
@@ -36,16 +36,16 @@ use checkpoints::LegacyCheckpoints;
 use fields::LegacyFields;
 use frames::LegacyFrames;
 
-/// Something that has no place of its own in a session of today, and was kept elsewhere.
+/// A note about a legacy field that has no counterpart in a session and was kept elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigrationNote {
-    /// Where it was in the old document, such as `frames.3.mood`.
+    /// Its path in the legacy document, such as `frames.3.mood`.
     pub path: String,
-    /// What became of it.
+    /// The reason, and where it was kept.
     pub why: String,
 }
 
-/// An old session, ready to become a new one.
+/// A legacy session, ready to be imported.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -63,37 +63,37 @@ pub struct MigrationNote {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Migration {
-    /// The id of the session.
+    /// The ID of the session.
     pub id: SessionId,
-    /// Whether it is being played.
+    /// The status of the session.
     pub status: GameStatus,
     /// How many frames became turns.
     pub turns: u64,
     /// How many checkpoints became snapshots.
     pub snapshots: u64,
-    /// What was kept elsewhere, or understood in a way that should be known.
+    /// Fields that were kept elsewhere, or interpreted in a way worth knowing.
     pub notes: Vec<MigrationNote>,
-    /// Tells the source from others.
+    /// Identifies the source.
     source: String,
     meta: GameMeta,
-    /// The files of the session by their names, without the metadata.
+    /// The files of the session by name, without the metadata.
     files: BTreeMap<String, Vec<u8>>,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImportOutcome {
-    /// There is a new session.
+    /// A new session was created.
     New,
     /// The same source was imported before; nothing was changed.
     Already,
 }
 
-/// How many bytes are written with one commit.
+/// The maximum size of one commit in bytes.
 const BATCH: usize = 32 << 20;
 
 impl Migration {
-    /// Reads an old session; `id` is what it shall be called if that is not what it says itself.
+    /// Reads a legacy session. `id` overrides the ID in the document.
     pub fn read(
         bytes: &[u8],
         id: Option<&SessionId>,
@@ -119,7 +119,7 @@ impl Migration {
         fields::migration(&id, source, fields, now)
     }
 
-    /// Makes the session in a store, unseen until it is whole. The same source is imported once.
+    /// Creates the session in a store, invisible until it is complete. The same source is imported only once.
     pub fn import(
         &self,
         store: &Arc<dyn Store>,
@@ -153,7 +153,7 @@ impl Migration {
         }
         let commit = |steps: Vec<Step>| writer.commit(steps, Durability::Synced);
         if store.stat(place)?.is_some() {
-            // What an import that was cut short has left.
+            // Left over from an interrupted import.
             commit(vec![Step::Remove { path: place.clone() }])?;
         }
         let (mut steps, mut size) = (Vec::new(), 0);
@@ -175,7 +175,7 @@ impl Migration {
         Ok(ImportOutcome::New)
     }
 
-    /// The metadata, with what the files add up to.
+    /// Returns the metadata with the totals of the files.
     fn counted_meta(
         &self,
         store: &Arc<dyn Store>,
@@ -203,7 +203,7 @@ impl Migration {
         Ok(meta)
     }
 
-    /// Whether the session that is there came from the same source.
+    /// Checks whether the existing session came from the same source.
     fn find_existing(
         &self,
         store: &Arc<dyn Store>,
@@ -232,7 +232,7 @@ impl FindingSink for NullSink {
     fn file(&mut self, _: &FilePath) {}
 }
 
-/// The id: the one asked for, the one the document has, or one that follows from its content.
+/// Returns the ID: the requested one, the one in the document, or one derived from its content.
 fn session_id(
     fields: &mut LegacyFields,
     asked: Option<&SessionId>,
@@ -255,7 +255,7 @@ fn session_id(
     }
 }
 
-/// The state of an old session, with the ids that states have today.
+/// Returns the state of a legacy session, with the IDs that states have now.
 fn state(
     id: &SessionId,
     world: Option<JsonTree>,

@@ -1,8 +1,8 @@
-//! Files of a log that should be there and are not.
+//! Detects missing log files.
 //!
-//! The name of a full file says which turns it is about, so the names of the others tell which one is gone. Turns
-//! that changed nothing leave no lines, and no file if there are enough of them: whether changes are gone, too, is told
-//! by the counts in the metadata.
+//! The name of a full log file contains its turns, so the names of the others show which one is missing. Turns without
+//! changes leave no lines, and no file if there are enough of them. Whether changes are missing, too, is decided by the
+//! counts in the metadata.
 
 use super::dialect::Dialect;
 use super::error::GameError;
@@ -14,7 +14,7 @@ use super::writer::TURNS_PER_FILE;
 use everturn_json::finding::{Finding, FindingCode};
 
 impl Session {
-    /// What is missing of a log about these turns, both ends included.
+    /// Returns findings for missing log files of these turns, both ends included.
     pub(crate) fn missing_files(
         &self,
         log: LogKind,
@@ -24,7 +24,7 @@ impl Session {
         if self.missing_ranges(log, first, last)?.is_empty() {
             return Ok(Vec::new());
         }
-        // A file may have got another name while the names were read.
+        // A file may have been renamed while the names were read.
         self.invalidate_files();
         let mut missing = Vec::new();
         for (from, to) in self.missing_ranges(log, first, last)? {
@@ -39,9 +39,9 @@ impl Session {
         Ok(missing)
     }
 
-    /// Fails if a file of a log is missing: what is written then would follow from something else.
+    /// Fails if a log file is missing: new data would be based on incomplete history.
     pub(crate) fn require_logs(&self) -> Result<(), GameError> {
-        // The program does not say what there was, and nothing can be put in the place of what is lost.
+        // Upstream sessions have no counts to compare with, and lost data cannot be replaced.
         if self.dialect == Dialect::Upstream {
             return Ok(());
         }
@@ -72,7 +72,7 @@ impl Session {
         }
     }
 
-    /// The turns about which there is no file, within `first..=last`.
+    /// Returns the turns within `first..=last` that no file covers.
     fn missing_ranges(
         &self,
         log: LogKind,
@@ -88,7 +88,7 @@ impl Session {
         for (file, path) in files.log(log) {
             let start = match file.first {
                 Some(start) => start,
-                // Only its first line tells where the current file of changes starts.
+                // Only its first line shows where the current change log file starts.
                 None => {
                     let start = first_turn(&self.store, path)?.unwrap_or(next);
                     let is_short = start.saturating_sub(next) < TURNS_PER_FILE;
@@ -107,7 +107,7 @@ impl Session {
         Ok(clipped.collect())
     }
 
-    /// Whether a file with another name has turns of these.
+    /// Returns whether a file with another name has some of these turns.
     fn has_turns(&self, from: u64, to: u64) -> Result<bool, GameError> {
         for (_, path) in &self.files()?.turns {
             for piece in
@@ -127,12 +127,12 @@ impl Session {
         self.meta.as_ref()?.number(&["deltaStats", field])
     }
 
-    /// Whether the turn comes after the last snapshot, so that few changes have to be counted.
+    /// Returns whether the turn comes after the last snapshot, so that few changes have to be counted.
     fn is_since_snapshot(&self, turn: u64) -> bool {
         self.count_in_metadata("lastSnapshotTurn").is_some_and(|snapshot| turn > snapshot)
     }
 
-    /// Whether turns that have no lines have changed something: then there are fewer changes than there were.
+    /// Returns whether turns without lines had changes: then the logs have fewer changes than the metadata count.
     fn had_changes(&self, from: u64) -> Result<bool, GameError> {
         let (first, counted) = if self.is_since_snapshot(from) {
             let snapshot = self.count_in_metadata("lastSnapshotTurn").unwrap_or(0);

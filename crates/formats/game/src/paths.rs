@@ -1,4 +1,4 @@
-//! The names of a session's files and directories.
+//! The names of a session's files and directories: [`GameStatus`], `DocumentFile`, `LogFile` and `SnapshotFile`.
 
 use std::fmt;
 
@@ -6,26 +6,26 @@ use everturn_json::names::{FilePath, Name, NameError, SceneId, SessionId};
 
 pub(crate) use everturn_json::names::join_names;
 
-/// Where all sessions are.
+/// The directory of all sessions.
 pub(crate) const SESSIONS: &str = "sessions";
 
-/// Whether a session is being played.
+/// The status of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GameStatus {
-    /// It is being played.
+    /// The session is being played.
     Active,
-    /// It waits to be resumed.
+    /// The session is paused and can be resumed.
     Paused,
-    /// It is over.
+    /// The session is completed.
     Completed,
 }
 
 impl GameStatus {
-    /// Every status, in the order in which a session is looked for.
+    /// Every status, in the order in which a session is searched.
     pub const ALL: [GameStatus; 3] =
         [GameStatus::Active, GameStatus::Paused, GameStatus::Completed];
 
-    /// The name of its directory, which is also what the metadata says.
+    /// Returns the name of its directory, which is also the value in the metadata.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -35,19 +35,19 @@ impl GameStatus {
         }
     }
 
-    /// The status of that name.
+    /// Returns the status with this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<GameStatus> {
         GameStatus::ALL.into_iter().find(|status| status.as_str() == name)
     }
 
-    /// The directory of all sessions with this status.
+    /// Returns the directory of all sessions with this status.
     #[must_use]
     pub(crate) fn dir(self) -> FilePath {
         join_names(&FilePath::root(), &[SESSIONS, self.as_str()])
     }
 
-    /// The directory of a session with this status.
+    /// Returns the directory of a session with this status.
     pub(crate) fn session(self, id: &SessionId) -> FilePath {
         self.dir().join(id.as_name())
     }
@@ -59,19 +59,19 @@ impl fmt::Display for GameStatus {
     }
 }
 
-/// The archive of a session.
+/// Returns the path of a session's archive.
 pub(crate) fn archive(id: &SessionId) -> Result<FilePath, NameError> {
     let name = Name::parse(&format!("{id}.tar.gz"))?;
     Ok(join_names(&FilePath::root(), &[SESSIONS, "archives"]).join(&name))
 }
 
-/// The documents that lie directly in a session's directory.
+/// The documents directly in a session's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DocumentFile {
     Meta,
     World,
     Player,
-    /// Only in the form that the program writes.
+    /// Only in [`Dialect::Upstream`](super::Dialect::Upstream).
     Npcs,
 }
 
@@ -110,10 +110,10 @@ impl LogKind {
     }
 }
 
-/// A file of a log: the turns it is about. One without a last turn is still being written.
+/// A log file and its turns. A file without a last turn is still being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LogFile {
-    /// Only the current file of changes does not say where it starts.
+    /// `None` only for the current change log file, whose name does not contain it.
     pub(crate) first: Option<u64>,
     pub(crate) last: Option<u64>,
 }
@@ -123,7 +123,7 @@ impl LogFile {
         LogFile { first: Some(first), last: Some(last) }
     }
 
-    /// The file that is being written, whose first turn is `first`.
+    /// Returns the current file, whose first turn is `first`.
     pub(crate) fn current(log: LogKind, first: u64) -> LogFile {
         match log {
             LogKind::Turns => LogFile { first: Some(first), last: None },
@@ -160,16 +160,16 @@ fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// The name of a snapshot, after its turn.
+/// The name of a snapshot, derived from its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SnapshotFile {
     pub(crate) turn: u64,
-    /// Whether the name is that which the program uses.
+    /// Whether the name has the upstream form.
     pub(crate) is_upstream: bool,
 }
 
 impl SnapshotFile {
-    /// The id, which is the name without its extension.
+    /// Returns the ID, which is the file name without its extension.
     pub(crate) fn id(self) -> String {
         let turn = self.turn;
         if self.is_upstream {
@@ -200,7 +200,7 @@ impl SnapshotFile {
     }
 }
 
-/// The name of a scene's file: its id, which begins with `scene-`, or gets that in front.
+/// Returns the file name of a scene: its ID, prefixed with `scene-` if necessary.
 pub(crate) fn scene_file(id: &SceneId) -> Result<Name, NameError> {
     let start = if id.as_str().starts_with("scene-") { "" } else { "scene-" };
     Name::parse(&format!("{start}{id}.json"))
@@ -210,12 +210,12 @@ pub(crate) fn scene_path(session: &FilePath, id: &SceneId) -> Result<FilePath, N
     Ok(join_names(session, &["scenes"]).join(&scene_file(id)?))
 }
 
-/// The id that scene number `count` of a session gets.
+/// Returns the ID of scene number `count` of a session.
 pub(crate) fn scene_name(count: u64) -> String {
     format!("scene-{count:03}")
 }
 
-/// How a session's id appears in the ids of its events and changes.
+/// Returns the form of a session's ID that is used in the IDs of its events and changes.
 pub(crate) fn short(session: &str) -> &str {
     session.strip_prefix("session-").filter(|rest| !rest.is_empty()).unwrap_or(session)
 }

@@ -1,9 +1,9 @@
-//! Repairs of a session: a plan that can be read first, then commits that keep every original.
+//! Repairs sessions: [`plan_repair`] returns a plan, [`repair()`] applies it in commits that keep every original.
 //!
-//! Lines that are no records leave the logs, snapshots and indexes that cannot be used leave the session, states
-//! and metadata are worked out anew. What was lost is not made up: a turn that is gone gets a line that says so, and
-//! keeps its number. Whatever is changed or removed is kept in the trash, byte for byte, and
-//! [`undo_repair`] puts it back.
+//! Lines that are not records are removed from the logs, unusable snapshots and indexes are removed from the session,
+//! states and metadata are recomputed. Lost data is not invented: a lost turn gets a line that says so, and keeps its
+//! number. The originals of all changed or removed files are kept in the trash, byte for byte, and [`undo_repair`]
+//! restores them.
 
 mod changes;
 mod logs;
@@ -34,22 +34,22 @@ pub use everturn_session::repair::{RepairAction, RepairReport};
 use plan::GameRepairPlan;
 pub(super) use turns::lost_line;
 
-/// Says what a repair would do, and does nothing.
+/// Plans a repair without changing anything.
 pub fn plan_repair(store: &Arc<dyn Store>, id: &SessionId) -> Result<RepairReport, GameError> {
     let PreparedRepair { actions, findings, .. } = prepare(store, id, &trash_dir())?;
     Ok(RepairReport { actions, findings, originals: None })
 }
 
-/// What is known before anything is written.
+/// A repair before anything is written.
 struct PreparedRepair {
-    /// The session as it is once its logs are mended.
+    /// The session with repaired logs.
     session: Session,
     facts: SurveyResult,
     /// New contents of logs.
     logs: FileChanges,
     plan: GameRepairPlan,
     actions: Vec<RepairAction>,
-    /// What is wrong with the session as it is now.
+    /// The findings of the session as it is now.
     findings: Vec<Finding>,
 }
 
@@ -73,7 +73,7 @@ fn prepare(
     Ok(PreparedRepair { session, facts, logs: files, plan, actions, findings })
 }
 
-/// The store as it will be.
+/// Returns the store as it will be after the changes.
 fn overlay_store(store: &Arc<dyn Store>, changes: FileChanges) -> Arc<dyn Store> {
     Arc::new(OverlayStore::new(store, changes))
 }
@@ -103,7 +103,7 @@ pub fn repair(
     let trash = repair::allocate_originals(store, id, now)?;
     let writer = store.lock(&[scopes(id), vec![trash.clone()]].concat())?;
     let done = apply_repair(store, id, &trash, &*writer, now);
-    // What went wrong first matters more than whether the lock could be given back.
+    // The first error matters more than a failure to release the lock.
     let released = writer.release();
     let done = done?;
     released?;
@@ -133,7 +133,7 @@ fn apply_repair(
         keeper.move_away(file);
     }
     snapshots::repair_snapshots(&session, &facts, &plan, &mut keeper, now)?;
-    // States and metadata follow from what there will be then, and are written with it.
+    // States and metadata are computed from the pending contents, and written with them.
     let (place, session) = find_session(&overlay_store(store, keeper.pending()), id)?;
     let (facts, _) = survey_session(&session, &place)?;
     states::repair_states(&session, &place, &facts, &mut keeper, now)?;
@@ -143,10 +143,10 @@ fn apply_repair(
     Ok(RepairReport { actions, findings, originals: Some(trash.clone()) })
 }
 
-/// Takes back the newest repair of a session that was not taken back yet: every file is again, byte for byte,
-/// what it was.
+/// Undoes the newest repair of a session that was not undone yet: every file gets its original content back, byte for
+/// byte.
 ///
-/// If the session was changed since then, nothing is done: what was played after the repair would be lost.
+/// Fails if the session has changed since then: turns appended after the repair would be lost.
 pub fn undo_repair(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -155,7 +155,7 @@ pub fn undo_repair(
     Ok(repair::revert(store, id, &scopes(id), now)?)
 }
 
-/// Everywhere the session can be.
+/// Returns every directory the session can be in.
 fn scopes(id: &SessionId) -> Vec<FilePath> {
     GameStatus::ALL.iter().map(|status| status.session(id)).collect()
 }
@@ -173,7 +173,7 @@ fn find_session(
     Ok((place, session))
 }
 
-/// Looks at a session; what cannot be read is an error.
+/// Surveys a session; unreadable data is an error.
 fn survey_session(
     session: &Session,
     place: &GameLocation,
@@ -183,7 +183,7 @@ fn survey_session(
     Ok((facts, found.0))
 }
 
-/// How many findings are kept for whoever asked.
+/// The maximum number of findings that are kept.
 const MOST_FINDINGS: usize = 10_000;
 
 struct FindingCollector(Vec<Finding>);

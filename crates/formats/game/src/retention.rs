@@ -1,4 +1,4 @@
-//! Which snapshots stay at hand, and which may be put away.
+//! Snapshot retention: which snapshots stay in place, and which are retired.
 
 use std::sync::Arc;
 
@@ -11,51 +11,51 @@ use super::writer::{GameWriter, lock};
 use everturn_json::names::SessionId;
 use everturn_store::{Step, Store};
 
-/// How many of the last snapshots stay, whatever they are.
+/// How many of the last snapshots are always kept.
 const RECENT: usize = 10;
 
-/// How many turns may lie between two snapshots that stay, if there are any between them.
+/// The maximum number of turns between two kept snapshots, if there are snapshots between them.
 const SPACING: u64 = 100;
 
 /// A snapshot of a session, without its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotEntry {
     pub(crate) file: SnapshotFile,
-    /// Why it was taken; nothing if it cannot be read.
+    /// Why it was taken; `None` if it cannot be read.
     pub reason: Option<SnapshotReason>,
 }
 
 impl SnapshotEntry {
-    /// Its id, which is the name of its file without the extension.
+    /// Returns its ID, which is its file name without the extension.
     #[must_use]
     pub fn id(&self) -> String {
         self.file.id()
     }
 
-    /// Its turn.
+    /// Returns its turn.
     #[must_use]
     pub fn turn(&self) -> u64 {
         self.file.turn
     }
 }
 
-/// Why a snapshot stays.
+/// Why a snapshot is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeepReason {
     /// It is the state before the first turn.
     Initial,
-    /// A scene ended there.
+    /// A scene ended at its turn.
     SceneEnd,
     /// It is one of the last ten.
     Recent,
-    /// Without it more than a hundred turns would lie between two snapshots.
+    /// Without it there would be more than a hundred turns between two snapshots.
     Spacing,
-    /// It cannot be read, so that nobody knows what it is.
+    /// It cannot be read, so its purpose is unknown.
     Unreadable,
 }
 
 impl KeepReason {
-    /// The same in words.
+    /// Describes the reason.
     #[must_use]
     pub fn why(self) -> &'static str {
         match self {
@@ -68,20 +68,20 @@ impl KeepReason {
     }
 }
 
-/// What becomes of the snapshots of a session.
+/// The retention decision for the snapshots of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SnapshotRetention {
-    /// Those that stay, and why.
+    /// The snapshots that are kept, and why.
     pub keep: Vec<(SnapshotEntry, KeepReason)>,
-    /// Those that go to `snapshots/archived/`.
+    /// The snapshots that are moved to `snapshots/archived/`.
     pub retire: Vec<SnapshotEntry>,
 }
 
 impl SnapshotRetention {
-    /// Decides about snapshots, given in the order of their turns.
+    /// Decides which snapshots to keep; they are given in the order of their turns.
     ///
-    /// The last ten stay, those of the start and of the ends of scenes, and so many others that never more
-    /// than a hundred turns lie between two, unless there is no snapshot between them.
+    /// Kept are the last ten, those of the start and of the ends of scenes, and enough others that at most a hundred
+    /// turns lie between two, unless there is no snapshot between them.
     #[must_use]
     pub fn plan(snapshots: &[SnapshotEntry]) -> SnapshotRetention {
         let readable: Vec<u64> = snapshots
@@ -119,7 +119,7 @@ impl SnapshotRetention {
 }
 
 impl Session {
-    /// The snapshots of the session, in the order of their turns. Each is read and checked.
+    /// Returns the snapshots of the session in the order of their turns. Each is read and checked.
     pub fn snapshots(&self) -> Result<Vec<SnapshotEntry>, GameError> {
         let files = self.files()?;
         let entry = |(file, path): &(SnapshotFile, everturn_json::names::FilePath)| {
@@ -129,7 +129,7 @@ impl Session {
         files.snapshots.iter().map(entry).collect()
     }
 
-    /// The steps that put snapshots away; one whose name is taken there stays.
+    /// Returns the steps that retire snapshots; a snapshot whose new name is taken stays.
     fn retire(&self, plan: &SnapshotRetention) -> Result<Vec<Step>, GameError> {
         let archived = join_names(&SnapshotFile::dir(&self.dir), &["archived"]);
         let mut steps = Vec::new();
@@ -144,7 +144,7 @@ impl Session {
 }
 
 impl GameWriter {
-    /// Puts away the snapshots that need not stay at hand, in one commit, and says which.
+    /// Retires the snapshots that are no longer needed, in one commit, and returns the decision.
     pub fn retain(&mut self) -> Result<SnapshotRetention, GameError> {
         let plan = SnapshotRetention::plan(&self.session.snapshots()?);
         let mut steps = self.session.retire(&plan)?;
@@ -163,9 +163,9 @@ impl GameWriter {
     }
 }
 
-/// Puts away the snapshots of a session that need not stay at hand, and says which.
+/// Retires the snapshots of a session that are no longer needed, and returns the decision.
 ///
-/// They are moved to `snapshots/archived/`; nothing is removed. The state at every turn stays what it is.
+/// They are moved to `snapshots/archived/`; nothing is removed. The state at every turn remains available.
 pub fn retain(store: &Arc<dyn Store>, id: &SessionId) -> Result<SnapshotRetention, GameError> {
     let writer = lock(store, id)?;
     let session = Session::open(Arc::clone(store), id)?;
@@ -179,7 +179,7 @@ pub fn retain(store: &Arc<dyn Store>, id: &SessionId) -> Result<SnapshotRetentio
 mod tests {
     use super::*;
 
-    /// Snapshots as `turn` or `turn:reason`; what stays, with the first letter of why.
+    /// Takes snapshots as `turn` or `turn:reason`, and the kept ones with the first letter of the reason.
     #[track_caller]
     fn check(snapshots: &str, kept: &str) {
         let entry = |text: &str| {

@@ -1,7 +1,7 @@
-//! Scenes: how they begin and end.
+//! Scenes: [`NewScene`] starts one, [`SceneEnd`] ends it.
 //!
-//! A scene begins with a change of the whole scope `scene`, and ends with changes of a few of its fields. So the
-//! scene at any turn follows from the changes, like everything else.
+//! A scene starts with a change of the whole scope `scene`, and ends with changes of a few of its fields. The scene at
+//! any turn therefore follows from the changes, like the rest of the state.
 
 use super::changes::ChangeRecord;
 use super::error::GameError;
@@ -12,47 +12,47 @@ use everturn_json::names::SceneId;
 use everturn_value::delta::{Delta, DeltaOp, DeltaPath};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The types of events, and of state changes, that say where scenes begin and end.
+/// The types of events and state changes that mark the start and end of scenes.
 pub(crate) const START: &str = "scene_start";
 pub(crate) const END: &str = "scene_end";
 
-/// A scene that is to begin.
+/// The parameters of a new scene.
 #[derive(Debug, Clone)]
 pub struct NewScene {
-    /// Its id; otherwise the next number.
+    /// Its ID; defaults to the next number.
     pub id: Option<SceneId>,
     /// Its type: `exploration`, `social`, `conflict`, `travel`.
     pub kind: String,
-    /// The place: an object with `id`, `name`, `description`.
+    /// The location: an object with `id`, `name`, `description`.
     pub location: JsonTree,
-    /// When it begins, in the time of the game.
+    /// When it starts, in game time.
     pub started: Option<JsonTree>,
     /// Its aspects, an array.
     pub aspects: JsonTree,
-    /// Who is there, an array.
+    /// The characters present, an array.
     pub npcs: JsonTree,
     /// Its zones, an array.
     pub zones: JsonTree,
     /// The conflict, if there is one.
     pub conflict: JsonTree,
-    /// What is known of it before it begins: an object with `majorEvents`, an array.
+    /// What is known before it starts: an object with `majorEvents`, an array.
     pub summary: JsonTree,
-    /// Other fields, which are kept.
+    /// Other fields, which are preserved.
     pub extra: Vec<(String, JsonTree)>,
-    /// What there is to read about its beginning.
+    /// The narrative text for its start.
     pub description: String,
 }
 
 /// The end of a scene.
 #[derive(Debug, Clone, Default)]
 pub struct SceneEnd {
-    /// When it ends, in the time of the game.
+    /// When it ends, in game time.
     pub ended: Option<JsonTree>,
     /// How it ends, in a sentence.
     pub outcome: Option<String>,
-    /// What mattered in it; added to what the summary has.
+    /// Its major events, which are added to those in the summary.
     pub events: Vec<String>,
-    /// What there is to read about its end.
+    /// The narrative text for its end.
     pub description: String,
 }
 
@@ -68,8 +68,7 @@ fn of_kind(key: &str, value: JsonTree, wanted: ValueKind) -> Result<JsonTree, Ga
     Err(GameError::input(format!("{key} is {}, not {wanted}", value.kind())))
 }
 
-/// The scene that a change begins, if it does: one that comes back because a turn was taken back does not begin
-/// again.
+/// Returns the scene that a change starts, if any. A scene that comes back through an undo does not start again.
 pub(crate) fn started_scene(change: &ChangeRecord) -> Option<&JsonTree> {
     if change.group.scope != Scope::Scene {
         return None;
@@ -81,8 +80,8 @@ pub(crate) fn started_scene(change: &ChangeRecord) -> Option<&JsonTree> {
     (begins && !scene.is_null()).then_some(scene)
 }
 
-/// Whether an event says that a scene begins. A turn begins a scene if one of its events says so or one of its
-/// changes does it, and never more than one.
+/// Returns whether an event starts a scene. A turn starts a scene if one of its events or changes does, and never more
+/// than one.
 pub(crate) fn is_start(event: &Event) -> bool {
     event.kind == START
 }
@@ -92,7 +91,7 @@ fn empty() -> JsonTree {
 }
 
 impl NewScene {
-    /// A scene of a type, about which nothing else is known.
+    /// Creates the parameters of a scene with default values.
     #[must_use]
     pub fn new(kind: &str) -> NewScene {
         NewScene {
@@ -110,7 +109,7 @@ impl NewScene {
         }
     }
 
-    /// Reads a scene from one JSON object with the fields of a scene file.
+    /// Parses a scene from one JSON object with the fields of a scene file.
     pub fn parse(text: &str) -> Result<NewScene, GameError> {
         let given =
             JsonTree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
@@ -120,7 +119,7 @@ impl NewScene {
         let mut scene = NewScene::new("exploration");
         for (key, value) in given.children() {
             match key.as_str() {
-                // What the engine decides.
+                // Set by the engine.
                 "sessionId" | "status" => {}
                 "sceneId" => scene.id = Some(SceneId::parse(&string(&key, &value)?)?),
                 "type" => scene.kind = string(&key, &value)?,
@@ -147,7 +146,7 @@ impl NewScene {
         Ok(scene)
     }
 
-    /// The document of the scene, which starts at `turn`.
+    /// Returns the document of the scene, which starts at `turn`.
     pub(crate) fn document(
         &self,
         id: &SceneId,
@@ -182,7 +181,7 @@ impl NewScene {
         document
     }
 
-    /// The turn in which the scene begins.
+    /// Returns the turn that starts the scene.
     pub(crate) fn turn(&self, id: &SceneId, document: JsonTree) -> TurnInput {
         let mut turn = TurnInput::new("gm");
         turn.scene = Some(id.to_string());
@@ -198,8 +197,7 @@ impl NewScene {
 }
 
 impl SceneEnd {
-    /// Reads how a scene ends from one JSON object: `outcome`, `events`, `description`, and `ended`, the time in
-    /// the game.
+    /// Parses the end of a scene from one JSON object: `outcome`, `events`, `description`, and `ended`, the game time.
     pub fn parse(text: &str) -> Result<SceneEnd, GameError> {
         let given =
             JsonTree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
@@ -220,7 +218,7 @@ impl SceneEnd {
         })
     }
 
-    /// The turn in which the scene ends, which is number `turn`.
+    /// Returns the turn that ends the scene, which is number `turn`.
     pub(crate) fn turn(&self, scene: &JsonTree, turn: u64, time: &JsonTree) -> TurnInput {
         let id = scene.string_at(&["sceneId"]).unwrap_or_default();
         let mut input = TurnInput::new("gm");
@@ -231,7 +229,7 @@ impl SceneEnd {
         input.changing(Scope::Scene, self.deltas(scene, turn, time))
     }
 
-    /// What there is to read about the end of the scene.
+    /// Returns the narrative text for the end of the scene.
     fn text(&self, id: &str) -> String {
         match (&self.outcome, self.description.as_str()) {
             (Some(outcome), "") => outcome.clone(),
@@ -240,13 +238,13 @@ impl SceneEnd {
         }
     }
 
-    /// The changes with which the scene ends.
+    /// Returns the changes that end the scene.
     pub(crate) fn deltas(&self, scene: &JsonTree, turn: u64, time: &JsonTree) -> Vec<Delta> {
         let set = |path: &[&str], value: JsonTree| {
             Delta::set(DeltaPath::array(path.iter().copied()), value)
         };
-        // Where nobody knows the time in the game, the turn says when it was: without anything the scene would
-        // seem to go on.
+        // If the game time is unknown, the turn takes its place: without any value the scene would seem to be still
+        // active.
         let ended = match self.ended.as_ref().unwrap_or(time) {
             unknown if unknown.is_null() => tree(&serde_json::json!({"turn": turn})),
             known => known.clone(),

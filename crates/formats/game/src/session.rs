@@ -1,4 +1,4 @@
-//! A session that is read.
+//! Sessions opened for reading: [`Session`], and [`LogRows`] for the lines of its logs.
 
 mod rows;
 
@@ -23,7 +23,7 @@ pub use rows::LogRows;
 use rows::SupersededLines;
 pub(crate) use rows::{HasTurn, LocatedRecord};
 
-/// A session that is read. It never writes, and never waits for whoever does.
+/// A session opened for reading. It never writes, and never waits for a writer.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -49,25 +49,25 @@ pub struct Session {
     pub(crate) status: GameStatus,
     pub(crate) dir: FilePath,
     pub(crate) dialect: Dialect,
-    /// Nothing if there is none that can be used.
+    /// `None` if there are no usable metadata.
     pub(crate) meta: Option<GameMeta>,
     /// The last turn.
     pub(crate) turn: u64,
-    /// What the directories said when somebody last asked.
+    /// The cached directory listings.
     files: Mutex<Option<Arc<GameFiles>>>,
-    /// What was noticed when the session was opened.
+    /// Findings from opening the session.
     pub(crate) findings: Vec<Finding>,
 }
 
-/// What the state files show.
+/// The contents of the state files.
 pub(crate) struct StoredState {
     pub(crate) turn: u64,
     pub(crate) state: GameState,
-    /// A file that is not the one that was written.
+    /// A file that was modified since it was written.
     pub(crate) touched: Option<FilePath>,
 }
 
-/// All sessions of a store, with their status, sorted by id.
+/// Returns all sessions of a store with their status, sorted by ID.
 pub fn list(store: &Arc<dyn Store>) -> Result<Vec<(SessionId, GameStatus)>, GameError> {
     let mut sessions = Vec::new();
     for status in GameStatus::ALL {
@@ -80,7 +80,7 @@ pub fn list(store: &Arc<dyn Store>) -> Result<Vec<(SessionId, GameStatus)>, Game
     Ok(sessions)
 }
 
-/// Where the session is, if there is one.
+/// Returns the status of a session, if it exists.
 pub(crate) fn find(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -95,7 +95,7 @@ pub(crate) fn find(
 }
 
 impl Session {
-    /// Opens a session, wherever it is.
+    /// Opens a session, whatever its status.
     pub fn open(store: Arc<dyn Store>, id: &SessionId) -> Result<Session, GameError> {
         let status = find(&store, id)?.ok_or_else(|| GameError::NoSession { id: id.clone() })?;
         Session::open_in(store, id, status, status.session(id))
@@ -138,7 +138,7 @@ impl Session {
         Ok(session)
     }
 
-    /// A session that begins.
+    /// Creates the value for a new session.
     pub(crate) fn new(
         store: Arc<dyn Store>,
         id: &SessionId,
@@ -160,49 +160,49 @@ impl Session {
         }
     }
 
-    /// The session's id.
+    /// Returns the session's ID.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.id
     }
 
-    /// Whether it is being played.
+    /// Returns the status of the session.
     #[must_use]
     pub fn status(&self) -> GameStatus {
         self.status
     }
 
-    /// The directory of the session, below the root.
+    /// Returns the directory of the session, relative to the root.
     #[must_use]
     pub fn dir(&self) -> &FilePath {
         &self.dir
     }
 
-    /// Which shape it has.
+    /// Returns the dialect of the session.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// The last turn; 0 before the first one.
+    /// Returns the last turn, or 0 before the first one.
     #[must_use]
     pub fn turn(&self) -> u64 {
         self.turn
     }
 
-    /// The metadata, if there are any that can be read.
+    /// Returns the metadata, if they can be read.
     #[must_use]
     pub fn metadata(&self) -> Option<&JsonTree> {
         self.meta.as_ref().map(|meta| &meta.tree)
     }
 
-    /// What was noticed when the session was opened.
+    /// Returns the findings from opening the session.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// The metadata of a session that is to be written: ones that can be used, and are not of a later version.
+    /// Returns the metadata of a session that is to be written: they must be usable and not of a newer version.
     pub(crate) fn writable_meta(&self) -> Result<GameMeta, GameError> {
         if let (Dialect::Spec, Some(finding)) = (self.dialect, self.findings.first()) {
             return Err(GameError::damaged(&finding.file, &finding.message));
@@ -219,8 +219,8 @@ impl Session {
         Ok(meta)
     }
 
-    /// The shape shows in the metadata, otherwise in the lines and names of the logs, and in a file that only the
-    /// program writes.
+    /// Detects the dialect from the metadata, otherwise from the lines and names of the logs and from a file that only
+    /// upstream sessions have.
     fn detect_dialect(&self) -> Result<Dialect, GameError> {
         let at = |key: &str| self.metadata().and_then(|meta| meta.value_at(&[key]));
         if at("current").is_some() || at("files").is_some() {
@@ -249,7 +249,7 @@ impl Session {
         Ok(if files.turns.is_empty() || current { Dialect::Spec } else { Dialect::Upstream })
     }
 
-    /// The highest number in the last file of turns that has any.
+    /// Returns the highest number in the last turn log file that has any.
     pub(crate) fn last_logged_turn(&self) -> Result<u64, GameError> {
         let files = self.files()?;
         for (_, path) in files.turns.iter().rev() {
@@ -267,7 +267,7 @@ impl Session {
         Ok(snapshots.unwrap_or(0))
     }
 
-    /// Which files there are; remembered until [`Session::look_again`].
+    /// Returns the files of the session, cached until [`Session::invalidate_files`].
     pub(crate) fn files(&self) -> Result<Arc<GameFiles>, GameError> {
         let mut known = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(files) = &*known {
@@ -278,10 +278,10 @@ impl Session {
         Ok(files)
     }
 
-    /// The changes after a turn up to and with those of `last`.
+    /// Returns the changes after a turn, up to and including `last`.
     ///
-    /// If all of them are in the file that is being written, no directory is looked into: that of a long
-    /// session has thousands of names.
+    /// If all of them are in the current file, no directory is listed: those of a long session have thousands of
+    /// entries.
     pub(crate) fn changes_after(
         &self,
         turn: u64,
@@ -316,13 +316,13 @@ impl Session {
         self.change_lines(turn + 1, last)
     }
 
-    /// Forgets which files there are, because others may have appeared or got other names.
+    /// Drops the cached listing, because files may have been added or renamed.
     pub(crate) fn invalidate_files(&self) {
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Reads a state file, and says whether it is another one than was written, as far as that can be told. One that
-    /// is as it was written is known to be good.
+    /// Reads a state file. Returns whether it was modified since it was written, as far as that is known; an unmodified
+    /// file needs no validation.
     fn read_state(&self, path: &FilePath, field: &str) -> Result<(JsonTree, bool), GameError> {
         let bytes = self.store.read(path, 0..u64::MAX)?;
         let sum = format!("crc64:{:016x}", checksum(&[&bytes]));
@@ -343,13 +343,13 @@ impl Session {
         Ok((tree, known.is_some() && !untouched))
     }
 
-    /// The path of a file that the metadata name, which must lie in the session's directory.
+    /// Returns the path of a file that the metadata name, which must be in the session's directory.
     pub(crate) fn named_file(&self, field: &str) -> Option<FilePath> {
         let name = self.meta.as_ref()?.text(&["files", field])?;
         FilePath::parse(&format!("{}/{name}", self.dir.as_str())).ok()
     }
 
-    /// The states as the files have them, and the turn they are of.
+    /// Returns the states in the state files, and their turn.
     pub(crate) fn stored_state(&self) -> Result<StoredState, GameError> {
         let own = |document: DocumentFile| document.in_dir(&self.dir);
         let mut touched = None;
@@ -378,11 +378,11 @@ impl Session {
         };
         let turn = self.meta.as_ref().and_then(|meta| meta.number(&["stateFiles", "turnId"]));
         let state = GameState { world, player, scene, npcs };
-        // Whoever does not say which turn they show writes them with every turn.
+        // A program that does not record their turn writes them with every turn.
         Ok(StoredState { turn: turn.unwrap_or(self.turn), state, touched })
     }
 
-    /// The lines of a log about these turns, in the order of the files. A file that is missing is a finding.
+    /// Returns the lines of a log for these turns, in the order of the files. A missing file is a finding.
     pub(crate) fn rows<R>(
         &self,
         log: LogKind,
@@ -394,7 +394,7 @@ impl Session {
         Ok(LogRows { findings, ..self.present_rows(log, first, last, parse)? })
     }
 
-    /// The same of the files that are there.
+    /// The same for existing files only.
     fn present_rows<R>(
         &self,
         log: LogKind,
@@ -410,7 +410,7 @@ impl Session {
         Ok(LogRows { store, files, rows, wanted, parse, dialect: form, superseded, findings })
     }
 
-    /// The changes of a range of turns, as far as their files are there.
+    /// Returns the changes of a range of turns from existing files only.
     pub(crate) fn present_changes(
         &self,
         first: u64,
@@ -419,18 +419,17 @@ impl Session {
         self.present_rows(LogKind::Deltas, first, last, ChangeLine::parse)
     }
 
-    /// The turns of a range, both ends included, with what was noticed on the way in
-    /// [`LogRows::findings`].
+    /// Returns the turns of a range, both ends included. [`LogRows::findings`] collects the findings from reading them.
     pub fn turns(&self, first: u64, last: u64) -> Result<LogRows<TurnRecord>, GameError> {
         self.rows(LogKind::Turns, first, last, TurnRecord::parse)
     }
 
-    /// The changes of a range of turns, both ends included.
+    /// Returns the changes of a range of turns, both ends included.
     pub fn changes(&self, first: u64, last: u64) -> Result<LogRows<ChangeRecord>, GameError> {
         self.rows(LogKind::Deltas, first, last, ChangeRecord::parse)
     }
 
-    /// The same, to be applied.
+    /// The same as lines that can be applied.
     pub(crate) fn change_lines(
         &self,
         first: u64,

@@ -1,4 +1,4 @@
-//! Snapshots: the whole state at a turn, with checksums.
+//! Snapshots: the whole state at a turn, with checksums. [`Snapshot`] is one, [`SnapshotReason`] why it was taken.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use everturn_value::tree::{JsonTree, ObjectKey, TextSlice, TreeNode, ValueKind, 
 /// Why a snapshot was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SnapshotReason {
-    /// The session begins.
+    /// The session starts.
     Initial,
     /// A hundred turns have passed.
     CheckpointInterval,
-    /// Five hundred changes have come together.
+    /// Five hundred changes have accumulated.
     DeltaThreshold,
     /// A scene has ended.
     SceneEnd,
     /// A conflict has ended.
     ConflictEnd,
-    /// A quest was completed, something major discovered.
+    /// A quest was completed or a major discovery made.
     SignificantEvent,
-    /// Somebody asked for it.
+    /// Requested explicitly.
     Manual,
     /// The session was paused or completed.
     SessionEnd,
-    /// Something else, as the file says.
+    /// Another reason found in a file.
     Other(String),
 }
 
 impl SnapshotReason {
-    /// The word that files use.
+    /// Returns the value used in files.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -54,7 +54,7 @@ impl SnapshotReason {
         }
     }
 
-    /// The reason that files call so.
+    /// Parses the value used in files.
     #[must_use]
     pub fn parse(word: &str) -> SnapshotReason {
         [
@@ -76,7 +76,7 @@ impl SnapshotReason {
 /// The whole state at a turn.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// Its id, such as `snapshot-0200`.
+    /// Its ID, such as `snapshot-0200`.
     pub id: String,
     /// The turn.
     pub turn: u64,
@@ -84,40 +84,40 @@ pub struct Snapshot {
     pub reason: SnapshotReason,
     /// The state.
     pub state: GameState,
-    /// Whether it has checksums, so that it is known to be what was written.
+    /// Whether it has checksums, so that its content is verified.
     pub(crate) summed: bool,
 }
 
-/// What a snapshot says besides the state.
+/// The fields of a snapshot other than the state.
 pub(crate) struct SnapshotHeader<'a> {
     pub(crate) file: SnapshotFile,
     pub(crate) session: &'a str,
     pub(crate) now: Timestamp,
     pub(crate) reason: &'a SnapshotReason,
-    /// The snapshot before this one: its id and turn.
+    /// The previous snapshot: its ID and turn.
     pub(crate) from: Option<(String, u64)>,
-    /// How many changes lie in between.
+    /// The number of changes since then.
     pub(crate) deltas: u64,
 }
 
-/// What stands for the checksum of the file while that is computed.
+/// The placeholder for the checksum of the file while that is computed.
 const NO_SUM: &str = "0000000000000000";
 
-/// The fields of the states, in both forms.
+/// The fields of the states, in both dialects.
 const WORLD: &str = "worldState";
 const PLAYER: &str = "playerState";
 const SCENE: &str = "activeScene";
 const NPCS: &str = "npcsState";
-/// The field of the checksums, the last one.
+/// The field of the checksums, which comes last.
 const SUMS: &str = "checksums";
 
-/// The text of a snapshot, and those of its states.
+/// Returns the text of a snapshot, and those of its states.
 ///
-/// Each state has a checksum of its value, which no other spelling of the same value changes. The file has one
-/// of its bytes besides: while that one is right, nothing else needs to be computed to know that all is well.
+/// Each state has a checksum of its value, which does not depend on its spelling. The file has a checksum of its bytes
+/// in addition: while that one is correct, no other needs to be computed.
 pub(crate) fn write(header: &SnapshotHeader<'_>, state: &GameState) -> (String, StateTexts) {
     let (mut text, texts, mut sums) = thread::scope(|scope| {
-        // The checksums take as long as the texts, and need nothing of them.
+        // The checksums take as long as the texts, and do not depend on them.
         let sums = scope.spawn(|| sums(state));
         let texts = state.texts();
         let text = body(header, state, &texts);
@@ -138,7 +138,7 @@ fn sums(state: &GameState) -> serde_json::Map<String, serde_json::Value> {
     parts(state).into_iter().map(sum).collect()
 }
 
-/// All fields before the checksums.
+/// Returns all fields before the checksums.
 fn body(header: &SnapshotHeader<'_>, state: &GameState, texts: &StateTexts) -> String {
     let first = header.from.as_ref().map_or(0, |(_, turn)| turn + 1).min(header.file.turn);
     let top = serde_json::json!({
@@ -166,7 +166,7 @@ fn pretty<T: serde::Serialize>(value: &T) -> String {
     super::meta::tree(value).to_text(&JsonStyle::PRETTY_RAW)
 }
 
-/// Adds a field to the text of an object; `text` is its value, on lines of its own.
+/// Adds a field to the text of an object; `text` is its pretty-printed value.
 fn push_member(out: &mut String, key: &str, text: &str) {
     out.push_str(",\n  \"");
     out.push_str(key);
@@ -189,7 +189,7 @@ fn parts(state: &GameState) -> Vec<(&'static str, &JsonTree)> {
     parts
 }
 
-/// Where the digits of the file's own checksum are.
+/// Returns the position of the digits of the file's own checksum.
 fn sum_place(text: &str) -> Option<usize> {
     const MARK: &str = "\"file\": \"crc64:";
     let at = text.rfind(MARK)? + MARK.len();
@@ -198,8 +198,8 @@ fn sum_place(text: &str) -> Option<usize> {
     Some(at)
 }
 
-/// The text of a snapshot with checksums that are right, after something in it was replaced; nothing if it has none
-/// that could be wrong.
+/// Returns the text of a snapshot with corrected checksums, after something in it was replaced; `None` if it has no
+/// checksums.
 pub(crate) fn with_valid_checksums(text: &str) -> Option<String> {
     let tree = JsonTree::parse(text.trim_start_matches('\u{feff}')).ok()?;
     let mut text = text.to_owned();
@@ -223,7 +223,7 @@ pub(crate) fn with_valid_checksums(text: &str) -> Option<String> {
     Some(text)
 }
 
-/// Whether the file is, byte for byte, what was written.
+/// Returns whether the file is, byte for byte, as it was written.
 fn is_untouched(text: &str) -> bool {
     let Some(at) = sum_place(text) else { return false };
     let end = at + NO_SUM.len();
@@ -236,24 +236,24 @@ fn is_untouched(text: &str) -> bool {
     u64::from_str_radix(sum, 16) == Ok(expected)
 }
 
-/// What a snapshot says about itself.
+/// The facts that a snapshot states about itself.
 #[derive(Debug, Clone)]
 pub(crate) struct SnapshotFacts {
     pub(crate) session: Option<String>,
-    /// Whether the checksum of the whole file is there and wrong, while those of the states are right.
+    /// Whether the checksum of the whole file is present and wrong, while those of the states are correct.
     pub(crate) edited: bool,
-    /// The id of the snapshot before this one; nothing if it does not follow from another one.
+    /// The ID of the previous snapshot; `None` if it does not follow from another one.
     pub(crate) from: Option<String>,
-    /// How many changes lie in between, if it says so.
+    /// The number of changes since then, if stated.
     pub(crate) deltas: Option<u64>,
-    /// The turns it says it covers.
+    /// The turns it claims to cover.
     pub(crate) range: Option<(u64, u64)>,
 }
 
-/// Takes apart a text that has the layout in which [`write`] writes, without looking at all of it: no string
-/// holds a real end of a line, and only the fields of the snapshot itself stand two spaces from the left.
+/// Splits a text in the form that [`write`] produces without scanning all of it: no string contains a literal newline,
+/// and only the top-level fields are indented by two spaces.
 ///
-/// All but the world is small, so each field is found from the nearer end of the text.
+/// Everything but the world is small, so each field is searched from the nearer end of the text.
 fn split(text: &Arc<String>) -> Option<JsonTree> {
     let mark = |key: &str| format!("\n  \"{key}\": ");
     let world = text.find(&mark(WORLD))?;
@@ -280,12 +280,12 @@ fn split(text: &Arc<String>) -> Option<JsonTree> {
     Some(tree)
 }
 
-/// Reads a snapshot and makes sure that it is what was written.
+/// Reads and verifies a snapshot.
 pub(crate) fn read(file: SnapshotFile, bytes: Vec<u8>) -> Result<Snapshot, String> {
     read_with_facts(file, bytes).map(|(snapshot, _)| snapshot)
 }
 
-/// Reads a snapshot with what it says about itself.
+/// Reads a snapshot together with its facts.
 pub(crate) fn read_with_facts(
     file: SnapshotFile,
     bytes: Vec<u8>,
@@ -363,7 +363,7 @@ mod tests {
         write(&header, state).0
     }
 
-    /// The text after a change, with a checksum that is right again.
+    /// Returns a changed text with a corrected checksum.
     fn resealed(text: &str) -> String {
         let at = sum_place(text).unwrap();
         let mut text = text.to_owned();
@@ -389,7 +389,7 @@ mod tests {
         check(&text(&state("{}", None)), &state("{}", None), true);
         let npcs = Some(r#"{"luna": {}}"#);
         check(&text(&state("{}", npcs)), &state("{}", npcs), true);
-        // The names of the fields inside the states, and in strings.
+        // The field names also occur inside the states and in strings.
         let tricky = r#"{"playerState": {"activeScene": 1}, "checksums": [{"worldState": {}}],
             "told": "\n  \"playerState\": {}, \n  \"checksums\": "}"#;
         check(&text(&state(tricky, None)), &state(tricky, None), true);
@@ -414,7 +414,7 @@ mod tests {
         let repaired = with_valid_checksums(&changed).unwrap();
         assert!(is_untouched(&repaired));
         check(&repaired, &state(r#"{"gold": "[secret:x:11]"}"#, None), true);
-        // The checksums of the states are right, too, not only that of the file.
+        // The checksums of the states are correct, too, not only that of the file.
         let spaced = repaired.replace("\"gold\": ", "\"gold\":  ");
         assert!(read(FILE, spaced.into_bytes()).is_ok());
     }

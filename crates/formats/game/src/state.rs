@@ -1,4 +1,4 @@
-//! The state of a game: one JSON value for each scope.
+//! The state of a game: [`GameState`] has one JSON value for each [`Scope`].
 
 use std::fmt;
 
@@ -14,21 +14,21 @@ use everturn_value::tree::JsonTree;
 /// The parts of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
-    /// The world: places, characters, quests.
+    /// The world: locations, characters, quests.
     World,
     /// The player's character.
     Player,
-    /// The scene that is being played.
+    /// The current scene.
     Scene,
-    /// Characters of their own file, in sessions of [`Dialect::Upstream`](super::Dialect::Upstream).
+    /// Characters in a file of their own, in sessions of [`Dialect::Upstream`](super::Dialect::Upstream).
     Npcs,
 }
 
 impl Scope {
-    /// The scopes of every session; only some have [`Scope::Npcs`] besides.
+    /// All scopes; only some sessions have [`Scope::Npcs`].
     pub const ALL: [Scope; 4] = [Scope::World, Scope::Player, Scope::Scene, Scope::Npcs];
 
-    /// The name that files use.
+    /// Returns the name used in files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Scope {
         }
     }
 
-    /// The scope of that name.
+    /// Returns the scope with this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Scope> {
         Scope::ALL.into_iter().find(|scope| scope.as_str() == name)
@@ -52,7 +52,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// The state of a game at some turn.
+/// The state of a game at a turn.
 #[derive(Debug, Clone)]
 pub struct GameState {
     /// The world.
@@ -61,12 +61,12 @@ pub struct GameState {
     pub player: JsonTree,
     /// The scene, or `null` outside of scenes.
     pub scene: JsonTree,
-    /// Characters of their own file, if the session has one.
+    /// Characters in a file of their own, if the session has one.
     pub npcs: Option<JsonTree>,
 }
 
 impl GameState {
-    /// A state with nothing in it.
+    /// Creates an empty state.
     #[must_use]
     pub fn empty() -> GameState {
         GameState {
@@ -77,7 +77,7 @@ impl GameState {
         }
     }
 
-    /// One part of it.
+    /// Returns one part of the state.
     #[must_use]
     pub fn get(&self, scope: Scope) -> Option<&JsonTree> {
         match scope {
@@ -88,7 +88,7 @@ impl GameState {
         }
     }
 
-    /// The scene that is being played: the program keeps it inside the world.
+    /// Returns the current scene, which upstream sessions keep inside the world.
     #[must_use]
     pub fn scene_in(&self, form: Dialect) -> JsonTree {
         match form {
@@ -113,14 +113,14 @@ impl GameState {
         apply_group(&mut group.deltas, self.get_mut(group.scope))
     }
 
-    /// Takes back the changes of a group that was applied last.
+    /// Reverts the group of changes that was applied last.
     pub fn revert(&mut self, group: &DeltaGroup) -> Result<(), DeltaError> {
         let mut back: Vec<Delta> =
             group.deltas.iter().rev().map(Delta::inverse).collect::<Result<_, _>>()?;
         apply_group(&mut back, self.get_mut(group.scope)).map_err(|(_, error)| error)
     }
 
-    /// The text of each part, as its file has it.
+    /// Returns the text of each part, as in its file.
     pub(crate) fn texts(&self) -> StateTexts {
         let text = |tree: &JsonTree| tree.to_text(&JsonStyle::PRETTY_RAW);
         StateTexts {
@@ -131,7 +131,7 @@ impl GameState {
         }
     }
 
-    /// Keeps all values in texts of their own, so that those of the logs they came from can go.
+    /// Copies all values into texts of their own, so that those of the logs they came from can be freed.
     pub(crate) fn detach_texts(&mut self) {
         let npcs = self.npcs.iter_mut();
         for tree in [&mut self.world, &mut self.player, &mut self.scene].into_iter().chain(npcs) {
@@ -141,12 +141,12 @@ impl GameState {
         }
     }
 
-    /// The same without the times at which the files were written.
+    /// Returns the state without the times at which the files were written.
     pub(crate) fn unstamped(self) -> GameState {
         GameState { world: unstamped(&self.world), player: unstamped(&self.player), ..self }
     }
 
-    /// Whether both are the same, but for the time at which the files were written.
+    /// Returns whether both are equal, except for the times at which the files were written.
     #[must_use]
     pub fn is_same(&self, other: &GameState) -> bool {
         let npcs = |state: &GameState| state.npcs.clone().unwrap_or_else(JsonTree::object);
@@ -166,26 +166,25 @@ pub(crate) struct StateTexts {
 }
 
 impl StateTexts {
-    /// All of them, in the order in which snapshots have them.
+    /// Returns all texts, in the order of snapshots.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &str> {
         let first = [&self.world, &self.player].into_iter();
         first.chain(&self.npcs).chain([&self.scene]).map(String::as_str)
     }
 
-    /// How many bytes they are.
+    /// Returns the total size in bytes.
     pub(crate) fn len(&self) -> usize {
         self.parts().map(str::len).sum()
     }
 }
 
-/// The text of a state with the time at which its file is written, after the ids, where the documents have it.
+/// Adds the time at which a state file is written to its text, after the IDs.
 pub(crate) fn stamped(text: &str, now: Timestamp) -> String {
     if !text.starts_with('{') {
-        // Only an object has fields; whoever wrote something else finds it as it was.
+        // Only an object has fields; anything else stays as it is.
         return text.to_owned();
     }
-    // No string holds a real end of a line, and only the fields of the state itself stand two spaces from
-    // the left.
+    // No string contains a literal newline, and only the top-level fields of the state are indented by two spaces.
     const FIELD: &str = "\n  \"";
     let time = format!("\n  \"{STAMP}\": \"{}\"", stamp(now));
     let name = format!("{FIELD}{STAMP}\": ");
@@ -208,14 +207,14 @@ pub(crate) fn stamped(text: &str, now: Timestamp) -> String {
     }
 }
 
-/// The field of a state file that says when it was written; it is not part of the state.
+/// The field of a state file with the time at which it was written; it is not part of the state.
 pub(crate) const STAMP: &str = "lastUpdated";
 
-/// A state without the time at which its file was written.
+/// Returns a state without the time at which its file was written.
 pub(crate) fn unstamped(tree: &JsonTree) -> JsonTree {
     let mut tree = tree.clone();
     if tree.value_at(&[STAMP]).is_some() {
-        // It was just seen to be there.
+        // The field exists, so this cannot fail.
         drop(
             Delta::delete(everturn_value::delta::DeltaPath::array([STAMP]))
                 .apply_in_place(&mut tree),
@@ -228,7 +227,7 @@ pub(crate) fn unstamped(tree: &JsonTree) -> JsonTree {
 mod tests {
     use super::*;
 
-    /// The time is the third field, or takes the place of the one that is there.
+    /// The time is the third field, or replaces the existing one.
     #[track_caller]
     fn check(text: &str, expect: &str) {
         let style = &JsonStyle::PRETTY_RAW;

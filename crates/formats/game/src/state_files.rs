@@ -1,4 +1,4 @@
-//! The files that show a state, and what the metadata say about them.
+//! The files of a state, and their entries in the metadata.
 
 use jiff::Timestamp;
 
@@ -10,8 +10,8 @@ use everturn_json::checksum::checksum;
 use everturn_json::names::SceneId;
 use everturn_value::tree::JsonTree;
 
-/// The files of the state after `turn`, by their names in the session's directory; the metadata name them and
-/// tell their checksums.
+/// Returns the files of the state after `turn`, by their names in the session's directory. Records the names and
+/// checksums in the metadata.
 pub(crate) fn state_files(
     state: &GameState,
     texts: &StateTexts,
@@ -28,7 +28,7 @@ pub(crate) fn state_files(
             let name = format!("scenes/{}", scene_file(&SceneId::parse(&id)?)?);
             parts.push(("currentScene", name, texts.scene.clone()));
         }
-        // Otherwise a scene that was taken back would be there again when the session is opened.
+        // Otherwise a scene that was undone would reappear when the session is opened.
         None => meta.put_tree(&["files", "currentScene"], JsonTree::null()),
     }
     let mut sums = serde_json::Map::new();

@@ -1,7 +1,7 @@
-//! A look at a whole session: what is there, what it adds up to, and what is wrong with it.
+//! Surveys a whole session: its contents, its totals and its problems.
 //!
-//! Everything is read once, in bounded memory: turns first, then the changes, with the snapshots and the states
-//! compared on the way. Whoever checks gets the findings, whoever repairs goes by the [`SnapshotFacts`].
+//! Everything is read once, in bounded memory: first the turns, then the changes, which are compared with the snapshots
+//! and states on the way. Checks use the findings, repairs use the [`SurveyResult`].
 
 mod changes;
 mod counters;
@@ -30,91 +30,91 @@ use everturn_value::tree::{JsonTree, ValueDigest};
 pub(crate) use counters::{SeenIds, TurnCounts, id_parts};
 pub(crate) use metadata::expected as expected_metadata;
 
-/// What to do about files that cannot be read.
+/// How to treat files that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnreadablePolicy {
-    /// It is a finding, and the rest is looked at.
+    /// Report a finding, and survey the rest.
     Report,
-    /// Nothing must be done on the strength of what is left.
+    /// Fail: nothing must be decided on incomplete data.
     Refuse,
 }
 
-/// What the lines of both logs add up to.
+/// The totals of both logs.
 #[derive(Debug, Default)]
 pub(crate) struct LogTotals {
-    /// Lines of turns.
+    /// The number of turn lines.
     pub(crate) turns: u64,
     pub(crate) events: u64,
     pub(crate) conflicts: u64,
-    /// Single changes.
+    /// The number of single changes.
     pub(crate) deltas: u64,
-    /// How many events each turn has.
+    /// The number of events of each turn.
     pub(crate) by_turn: TurnCounts,
-    /// Turns whose events do not have the usual ids.
+    /// Turns whose events do not have the usual IDs.
     pub(crate) odd_turns: TurnCounts,
-    /// How many changes each turn has.
+    /// The number of changes of each turn.
     pub(crate) deltas_by_turn: TurnCounts,
-    /// The turns in which scenes begin.
+    /// The turns in which scenes start.
     pub(crate) scene_starts: TurnCounts,
     /// Time between turns that counts as played, in milliseconds.
     pub(crate) played: u64,
     pub(crate) last_time: Option<i64>,
-    /// The scene and the time in the game of the turn with the highest number.
+    /// The scene and the game time of the turn with the highest number.
     pub(crate) scene: Option<String>,
     pub(crate) game_time: Option<JsonTree>,
-    /// Ids of events that do not follow the usual form.
+    /// IDs of events that do not have the usual form.
     pub(crate) odd_events: SeenIds,
-    /// The scenes that turns name, with the first line that does so.
+    /// The scenes that turns refer to, with the first line that does so.
     pub(crate) scenes_named: BTreeMap<String, Finding>,
     /// The highest turn of a change.
     pub(crate) last_change: u64,
 }
 
 impl LogTotals {
-    /// The highest turn that has a line.
+    /// Returns the highest turn that has a line.
     pub(crate) fn last(&self) -> Option<u64> {
         self.by_turn.last()
     }
 }
 
-/// The states as their files have them; those that cannot be used are missing.
+/// The states in the state files; unusable ones are missing.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct SurveyedStates {
-    /// The turn they are of, if the metadata say so.
+    /// Their turn, if the metadata have it.
     pub(crate) turn: Option<u64>,
     pub(crate) world: Option<JsonTree>,
     pub(crate) player: Option<JsonTree>,
     pub(crate) scene: Option<JsonTree>,
     pub(crate) npcs: Option<JsonTree>,
-    /// Whether they are, byte for byte, what was written.
+    /// Whether they are, byte for byte, as they were written.
     pub(crate) verified: bool,
 }
 
-/// What was learned about a session.
+/// The result of a survey.
 #[derive(Debug, Default)]
 pub(crate) struct SurveyResult {
     pub(crate) recount: LogTotals,
     pub(crate) stored: SurveyedStates,
-    /// The files that were looked at.
+    /// The files that were read.
     pub(crate) covered: BTreeSet<FilePath>,
     pub(crate) checked: CheckStats,
     /// Whether anything is wrong with the logs, or they do not lead to the states.
     pub(crate) wrong_logs: bool,
-    /// Logs that have something besides one record on each line.
+    /// Logs in which some line is not exactly one record.
     pub(crate) bad_logs: BTreeSet<FilePath>,
     pub(crate) good_snapshots: Vec<(SnapshotFile, FilePath)>,
     pub(crate) bad_snapshots: Vec<FilePath>,
-    /// Snapshots that are good, but do not follow from the changes or say something wrong about themselves.
+    /// Good snapshots that do not follow from the changes or have wrong facts about themselves.
     pub(crate) odd_snapshots: BTreeSet<u64>,
-    /// The snapshot from which the first good one follows, if it says so.
+    /// The snapshot from which the first good one follows, if stated.
     pub(crate) first_from: Option<String>,
     /// The first good snapshot that does not follow from another one.
     pub(crate) beginning: Option<u64>,
-    /// Stretches of more than a hundred turns without a snapshot: after this one, up to that one.
+    /// Ranges of more than a hundred turns without a snapshot: from the first turn up to the second.
     pub(crate) stretches: Vec<(u64, u64)>,
     /// Whether the state files cannot be used or do not follow from the changes.
     pub(crate) wrong_states: bool,
-    /// The turn in which each scene of the changes begins, and what those that are over came to.
+    /// The turn in which each scene of the changes starts, and the digests of those that have ended.
     pub(crate) scenes_begun: BTreeMap<String, u64>,
     pub(crate) scenes_over: BTreeMap<String, ValueDigest>,
     /// Scenes whose files are missing, cannot be used, or do not follow from the changes.
@@ -123,11 +123,11 @@ pub(crate) struct SurveyResult {
     /// Documents in which an object has a key twice.
     pub(crate) repeated: BTreeSet<FilePath>,
     pub(crate) wrong_metadata: bool,
-    /// Whether documents of another session are here, so that this one must be a copy of that.
+    /// Another session whose documents are here, of which this one must be a copy.
     pub(crate) other_session: Option<String>,
 }
 
-/// Where a session is, as far as its path tells.
+/// The location of a session, as far as its path shows it.
 #[derive(Debug, Clone)]
 pub struct GameLocation {
     pub(crate) dir: FilePath,
@@ -143,13 +143,13 @@ struct Survey<'a> {
     /// Whether something could not be read, so that counts prove nothing.
     blind: bool,
     meta: Option<&'a GameMeta>,
-    /// Whether it was made from another session, whose ids it then has.
+    /// Whether it was made from another session, whose IDs it then has.
     inherited: bool,
     files: Arc<GameFiles>,
     facts: SurveyResult,
 }
 
-/// Looks at all of a session.
+/// Surveys a session.
 pub(crate) fn survey(
     session: &Session,
     place: &GameLocation,
@@ -201,13 +201,13 @@ impl Survey<'_> {
         self.watch.finding(finding);
     }
 
-    /// Reports something about a file as a whole.
+    /// Reports a finding about a file as a whole.
     fn note(&mut self, file: &FilePath, code: FindingCode, message: impl Into<String>) {
         let (file, message) = (file.clone(), message.into());
         self.report(Finding { file, line: None, offset: None, code, message });
     }
 
-    /// Reports something about a line.
+    /// Reports a finding about a line.
     fn note_line(
         &mut self,
         file: &FilePath,
@@ -218,7 +218,7 @@ impl Survey<'_> {
         self.report(at_line(file, line, code, message));
     }
 
-    /// What was read, or nothing if it could not be and that is tolerated.
+    /// Returns the value that was read, or `None` if reading failed and that is tolerated.
     fn readable<T>(
         &mut self,
         file: &FilePath,
@@ -241,7 +241,7 @@ impl Survey<'_> {
         }
     }
 
-    /// A file is about to be read.
+    /// Records that a file is about to be read.
     fn begin(&mut self, file: &FilePath) {
         self.watch.file(file);
         self.facts.checked.files += 1;
@@ -249,7 +249,7 @@ impl Survey<'_> {
     }
 }
 
-/// A finding about a line.
+/// Returns a finding about a line.
 fn at_line(
     file: &FilePath,
     line: &LogLine,

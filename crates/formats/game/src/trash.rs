@@ -1,4 +1,4 @@
-//! Game sessions that were thrown away, until somebody wants them back, or gone.
+//! The trash of game sessions: moves sessions there, restores and purges them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use everturn_store::{Durability, Store};
 
 pub use everturn_session::trash::{TrashEntry, TrashName};
 
-/// Where a session may be.
+/// Returns the paths at which a session may be.
 fn candidate_paths(id: &SessionId) -> Result<Vec<FilePath>, NameError> {
     let dirs = GameStatus::ALL.iter().map(|status| status.session(id));
     Ok(dirs.chain([archive(id)?]).collect())
@@ -79,32 +79,32 @@ pub fn trash(
     Ok(trashed)
 }
 
-/// What is in the trash, oldest first.
+/// Returns the entries of the trash, oldest first.
 pub fn trashed(store: &Arc<dyn Store>) -> Result<Vec<TrashEntry>, GameError> {
     Ok(common::list_entries(store, candidate_paths)?)
 }
 
-/// Puts something back where it belongs. Its session must not exist anywhere else meanwhile.
+/// Restores an entry to its original path. Its session must not exist anywhere else meanwhile.
 pub fn restore(store: &Arc<dyn Store>, name: &TrashName) -> Result<TrashEntry, GameError> {
     Ok(common::restore(store, name, candidate_paths)?)
 }
 
-/// What a [`purge`] would remove for good. Asking for this is asking for the first time.
+/// The entries that [`purge`] would remove permanently, for confirmation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgePlan {
-    /// What would be removed, and how many bytes it has.
+    /// The entries to be removed, and their sizes in bytes.
     pub entries: Vec<(TrashEntry, u64)>,
 }
 
 impl PurgePlan {
-    /// Looks at what is in the trash under these names. Nothing is changed.
+    /// Looks up these names in the trash. Changes nothing.
     pub fn new(store: &Arc<dyn Store>, names: &[TrashName]) -> Result<PurgePlan, GameError> {
         Ok(PurgePlan { entries: common::entry_sizes(store, names, candidate_paths)? })
     }
 }
 
-/// Removes for good what a plan says, in one commit. Calling this is asking for the second time: what has
-/// changed since the plan was made is not removed, and neither is anything else.
+/// Permanently removes the entries of a plan, in one commit. The plan serves as confirmation: if an entry has changed
+/// since the plan was made, nothing is removed.
 pub fn purge(store: &Arc<dyn Store>, plan: &PurgePlan) -> Result<(), GameError> {
     Ok(common::purge(store, &plan.entries, candidate_paths)?)
 }

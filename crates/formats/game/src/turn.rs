@@ -1,4 +1,4 @@
-//! Turns: what is given to be stored, and lines of the log of turns.
+//! Turns: [`TurnInput`] is a turn to be stored, [`TurnRecord`] a line of the turn log, [`Event`] an event of it.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use super::state::Scope;
 use everturn_value::delta::{Delta, present, shared_tree};
 use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
 
-/// The field of a turn or a change in which a repair says what it did.
+/// The field of a turn or a change in which a repair records what it did.
 pub(crate) const OWN: &str = "everturn";
 
-/// A turn that is to be stored.
+/// A turn to be stored.
 ///
 /// ```
 /// use everturn_game::TurnInput;
@@ -32,49 +32,49 @@ pub(crate) const OWN: &str = "everturn";
 /// ```
 #[derive(Debug, Clone)]
 pub struct TurnInput {
-    /// Who acts: `player`, `gm`, the id of a character.
+    /// The actor: `player`, `gm` or the ID of a character.
     pub actor: String,
-    /// The turn's number, if the caller wants to be sure of it.
+    /// The expected turn number, if the caller wants it verified.
     pub turn: Option<u64>,
-    /// The scene; otherwise the current one.
+    /// The scene; defaults to the current one.
     pub scene: Option<String>,
-    /// The time in milliseconds; otherwise that of the clock.
+    /// The time in milliseconds; defaults to the current time.
     pub time: Option<i64>,
-    /// The time in the game; otherwise that of the turn before.
+    /// The game time; defaults to that of the previous turn.
     pub game_time: Option<JsonTree>,
-    /// What the actor did.
+    /// The actions of the actor.
     pub actions: Vec<JsonTree>,
-    /// What happened.
+    /// The events of the turn.
     pub events: Vec<JsonTree>,
-    /// What the turn says has changed, in words of the game.
+    /// The changes that the turn describes in the game's own terms.
     pub state_changes: Vec<JsonTree>,
-    /// What changes.
+    /// The changes of the state.
     pub groups: Vec<GroupInput>,
-    /// Other fields, which are kept.
+    /// Other fields, which are preserved.
     pub extra: Vec<(String, JsonTree)>,
 }
 
-/// Changes of one scope that are to be stored.
+/// Changes of one scope to be stored.
 #[derive(Debug, Clone)]
 pub struct GroupInput {
-    /// What changes, and how.
+    /// The changes.
     pub group: DeltaGroup,
-    /// The id of the change, if the caller wants to be sure of it.
+    /// The expected ID of the change, if the caller wants it verified.
     pub id: Option<String>,
-    /// The event that causes it: its id.
+    /// The ID of the event that causes it.
     pub event_id: Option<String>,
-    /// The event that causes it: its place in the turn, counted from 1.
+    /// The position in the turn of the event that causes it, counted from 1.
     pub event: Option<usize>,
-    /// The turn's number, if the caller wants to be sure of it.
+    /// The expected turn number, if the caller wants it verified.
     pub turn: Option<u64>,
-    /// The time in milliseconds; otherwise that of the turn.
+    /// The time in milliseconds; defaults to that of the turn.
     pub time: Option<i64>,
-    /// Other fields, which are kept.
+    /// Other fields, which are preserved.
     pub extra: Vec<(String, JsonTree)>,
 }
 
 impl GroupInput {
-    /// Changes of which nothing else is known.
+    /// Creates the input for a group without further details.
     fn new(group: DeltaGroup) -> GroupInput {
         let (id, event_id, event, turn, time) = (None, None, None, None, None);
         GroupInput { group, id, event_id, event, turn, time, extra: Vec::new() }
@@ -82,7 +82,7 @@ impl GroupInput {
 }
 
 impl TurnInput {
-    /// A turn in which nothing happens yet.
+    /// Creates an empty turn.
     #[must_use]
     pub fn new(actor: &str) -> TurnInput {
         TurnInput {
@@ -106,7 +106,7 @@ impl TurnInput {
         self
     }
 
-    /// Reads a turn from one JSON object.
+    /// Parses a turn from one JSON object.
     pub fn parse(text: &str) -> Result<TurnInput, GameError> {
         let tree =
             JsonTree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
@@ -182,29 +182,29 @@ fn group(tree: &JsonTree) -> Result<GroupInput, GameError> {
     Ok(input)
 }
 
-/// A delta as it was asked for, without notes that only applying it can make.
+/// Returns a delta as requested, without the inverse data that only applying it can produce.
 fn asked(delta: Delta) -> Delta {
     Delta { previous: None, created: 0, ..delta }
 }
 
-/// A line of the log of turns.
+/// A line of the turn log.
 #[derive(Debug, Clone)]
 pub struct TurnRecord {
-    /// Its number.
+    /// The turn number.
     pub turn: u64,
-    /// Who acted.
+    /// The actor.
     pub actor: String,
     /// The scene.
     pub scene: Option<String>,
-    /// When, in milliseconds.
+    /// The time in milliseconds.
     pub time: Option<i64>,
     /// The whole line.
     pub raw: JsonTree,
-    /// The parts of it that are read most; nothing if they must be looked for.
+    /// The most used parts of it; `None` if they have to be looked up.
     narrative: Option<TurnNarrative>,
 }
 
-/// What a turn tells, as it stands in the line.
+/// The narrative parts of a turn, as in the line.
 #[derive(Debug, Clone)]
 struct TurnNarrative {
     narration: Option<JsonTree>,
@@ -223,8 +223,8 @@ struct TurnText<'t> {
     timestamp: Option<&'t RawValue>,
 }
 
-/// The same in one pass with what it tells, for lines that have each of these fields at most once and of the usual
-/// kind.
+/// The same with the narrative parts, parsed in one pass, for lines that have each of these fields at most once and of
+/// the usual type.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct NarratedTurnText<'t> {
@@ -242,7 +242,7 @@ struct NarratedTurnText<'t> {
 }
 
 impl TurnRecord {
-    /// Reads a line in either form.
+    /// Parses a line in either dialect.
     pub(crate) fn parse(slice: &TextSlice) -> Result<TurnRecord, String> {
         let line = slice.as_str();
         let (text, told) = match serde_json::from_str::<NarratedTurnText<'_>>(line) {
@@ -267,7 +267,7 @@ impl TurnRecord {
         })
     }
 
-    /// The events of the turn.
+    /// Returns the events of the turn.
     #[must_use]
     pub fn events(&self) -> Cow<'_, [Event]> {
         match &self.narrative {
@@ -279,7 +279,7 @@ impl TurnRecord {
         }
     }
 
-    /// What there is to read: the narration, or what the events tell.
+    /// Returns the readable text: the narration, or the descriptions of the events.
     #[must_use]
     pub fn text(&self) -> String {
         const HERE: &[&str] = &[];
@@ -296,7 +296,7 @@ impl TurnRecord {
         self.with_twins(told)
     }
 
-    /// The text with that of other records of the same turn, which a repair has put into this one.
+    /// Returns the text together with that of other records of the same turn, which a repair has merged into this one.
     fn with_twins(&self, mut text: String) -> String {
         let twins = match &self.raw.0 {
             everturn_value::tree::TreeNode::Text(slice) if !slice.as_str().contains(OWN) => None,
@@ -320,17 +320,17 @@ impl TurnRecord {
 /// An event of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its id.
+    /// Its ID.
     pub id: String,
     /// Its type, such as `move` or `scene_end`.
     pub kind: String,
-    /// What it tells.
+    /// The narrative text.
     pub description: String,
-    /// Whether it was marked as one to remember.
+    /// Whether it was marked as significant.
     pub marked: bool,
 }
 
-/// An event whose fields are of the usual kinds.
+/// An event whose fields have the usual types.
 #[derive(Deserialize)]
 struct EventText {
     #[serde(default, rename = "eventId")]
@@ -360,7 +360,7 @@ impl Event {
         }
     }
 
-    /// Whether a list of what mattered should have it.
+    /// Returns whether it belongs in a list of significant events.
     #[must_use]
     pub fn is_significant(&self) -> bool {
         self.marked
@@ -371,7 +371,7 @@ impl Event {
             )
     }
 
-    /// Whether it is worth a snapshot: a quest completed, a major discovery.
+    /// Returns whether it justifies a snapshot: a quest completed, a major discovery.
     #[must_use]
     pub fn is_turning_point(&self) -> bool {
         self.marked
@@ -382,7 +382,7 @@ impl Event {
     }
 }
 
-/// A time in milliseconds, or written as text.
+/// Parses a time in milliseconds or as text.
 pub(crate) fn millis(raw: &str) -> Option<i64> {
     if let Some(text) = raw.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
         return text.parse::<jiff::Timestamp>().ok().map(|time| time.as_millisecond());
@@ -390,18 +390,18 @@ pub(crate) fn millis(raw: &str) -> Option<i64> {
     raw.parse().ok()
 }
 
-/// What the engine decides about a turn.
+/// The parts of a turn line that the engine decides.
 pub(crate) struct TurnLineWriter<'a> {
     pub(crate) turn: u64,
     pub(crate) scene: Option<&'a str>,
     pub(crate) time: i64,
     pub(crate) game_time: Option<&'a JsonTree>,
-    /// The ids of the events, in their order.
+    /// The IDs of the events, in order.
     pub(crate) events: &'a [String],
 }
 
 impl TurnLineWriter<'_> {
-    /// The line, with its newline.
+    /// Returns the line, with its newline.
     pub(crate) fn write(&self, input: &TurnInput, form: Dialect) -> String {
         let mut line = LineBuilder::new();
         line.field("turnId", &self.turn.to_string());
@@ -437,7 +437,7 @@ impl TurnLineWriter<'_> {
         line.end()
     }
 
-    /// An event with its id first.
+    /// Returns an event with its ID first.
     fn event(
         &self,
         event: &JsonTree,
@@ -474,7 +474,7 @@ impl TurnLineWriter<'_> {
     }
 }
 
-/// An object that is written on one line, field by field.
+/// Builds an object on one line, field by field.
 struct LineBuilder(String);
 
 impl LineBuilder {

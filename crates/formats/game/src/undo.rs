@@ -1,4 +1,4 @@
-//! Turns that are taken back, by a turn that does the opposite.
+//! Undoes turns by appending a turn with the inverse changes.
 
 use jiff::Timestamp;
 
@@ -14,7 +14,7 @@ use everturn_value::delta::DeltaError;
 use everturn_value::tree::JsonTree;
 
 impl GameWriter {
-    /// Takes back the last `count` turns: a new turn makes the state what it was before them.
+    /// Undoes the last `count` turns: a new turn restores the state before them.
     ///
     /// The log only grows, so an undo can be undone like any other turn.
     ///
@@ -71,12 +71,12 @@ impl GameWriter {
         self.append_from(TurnSource::Undo, &input, now)
     }
 
-    /// The line of a turn; of several, the last.
+    /// Returns the line of a turn; of several, the last.
     fn turn_line(&self, turn: u64) -> Result<Option<TurnRecord>, GameError> {
         self.session.turns(turn, turn)?.last().transpose()
     }
 
-    /// The changes that lead from the present state to that after `target`, as they must be made.
+    /// Returns the changes that lead from the current state to that after `target`, in the order of application.
     fn inverse_to(&self, target: u64) -> Result<Vec<DeltaGroup>, GameError> {
         let rows = self.session.changes(target + 1, self.session.turn)?;
         let changes: Vec<ChangeRecord> = rows.collect::<Result<_, _>>()?;
@@ -91,7 +91,7 @@ impl GameWriter {
     }
 }
 
-/// Takes back all of `changes`, the last one first, and says how; fails with the one that cannot be.
+/// Reverts all of `changes`, last first, and returns the inverses; fails with the ID of one that has none.
 fn revert_changes<'c>(
     state: &mut GameState,
     changes: &'c [ChangeRecord],

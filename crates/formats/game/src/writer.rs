@@ -1,4 +1,4 @@
-//! A session that is played: turns are appended, and what follows from them is kept up.
+//! The writer of a session: [`GameWriter`] appends turns and keeps derived data up to date.
 
 mod create;
 pub(super) mod indexing;
@@ -32,11 +32,11 @@ use everturn_value::tree::{JsonTree, ValueKind};
 pub(crate) use maintenance::SNAPSHOT_TURNS;
 pub(crate) use turns::LONGEST_PAUSE;
 
-/// How many turns, and how many bytes, a file of a log takes before the next one is begun.
+/// The maximum number of turns and bytes in a log file before the next one is started.
 pub(crate) const TURNS_PER_FILE: u64 = 100;
 pub(crate) const BYTES_PER_FILE: u64 = 1 << 20;
 
-/// A session in the hands of its one writer.
+/// The only writer of a session.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -62,49 +62,49 @@ pub struct GameWriter {
     pub(super) writer: Box<dyn Writer>,
     pub(super) meta: GameMeta,
     pub(super) state: GameState,
-    /// The turn that the state files show.
+    /// The turn of the state files.
     pub(super) state_turn: u64,
     turns: LogSegment,
     deltas: LogSegment,
-    /// When the last turn was, in milliseconds.
+    /// The time of the last turn in milliseconds.
     last_time: Option<i64>,
-    /// The time in the game.
+    /// The game time.
     game_time: JsonTree,
-    /// The indexes up to the last turn, once somebody has needed them.
+    /// The indexes up to the last turn, loaded on demand.
     indexes: Option<Indexes>,
     findings: Vec<Finding>,
 }
 
-/// The file at the end of a log.
+/// The last file of a log.
 #[derive(Debug, Clone, Copy)]
 struct LogSegment {
-    /// The first turn it is about.
+    /// Its first turn.
     first: u64,
     bytes: u64,
 }
 
-/// What became of a turn.
+/// The result of storing a turn.
 #[derive(Debug, Clone)]
 pub struct TurnOutcome {
-    /// The number that the turn got.
+    /// The turn number.
     pub turn: u64,
-    /// The ids of its events.
+    /// The IDs of its events.
     pub events: Vec<String>,
-    /// The snapshot that followed, if one was due.
+    /// The ID of the snapshot that followed, if one was due.
     pub snapshot: Option<String>,
-    /// What was noticed on the way.
+    /// Findings from storing it.
     pub findings: Vec<Finding>,
-    /// Why states, snapshots or indexes could not be written although they were due. The turn is safe, and
-    /// they are tried again with the next one.
+    /// Why states, snapshots or indexes could not be written although they were due. The turn is durable, and they are
+    /// retried with the next one.
     pub deferred_error: Option<GameError>,
 }
 
-/// Becomes the one writer of a session, whatever its status is or becomes.
+/// Locks a session for writing in every status directory.
 pub(crate) fn lock(store: &Arc<dyn Store>, id: &SessionId) -> Result<Box<dyn Writer>, StoreError> {
     lock_with(store, id, &[])
 }
 
-/// As [`lock`], with other places that are to be written in the same commits.
+/// As [`lock`], with other scopes that are to be written in the same commits.
 pub(crate) fn lock_with(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -116,7 +116,7 @@ pub(crate) fn lock_with(
 }
 
 impl GameWriter {
-    /// Opens a session to play on. It must be active; [`resume`](super::resume) makes a paused one so.
+    /// Opens a session for appending. It must be active; [`resume`](super::resume) activates a paused one.
     pub fn open(store: Arc<dyn Store>, id: &SessionId) -> Result<GameWriter, GameError> {
         let writer = lock(&store, id)?;
         let session = Session::open(store, id)?;
@@ -127,7 +127,7 @@ impl GameWriter {
         GameWriter::with(session, writer)
     }
 
-    /// Goes on with a session that is locked, whatever its status.
+    /// Continues a session that is already locked, whatever its status.
     pub(crate) fn with(
         mut session: Session,
         writer: Box<dyn Writer>,
@@ -162,7 +162,7 @@ impl GameWriter {
         };
         let stored = meta.number(&["stateFiles", "turnId"]).unwrap_or(session.turn);
         match session.dialect {
-            // From the first turn on that is written now, the files show an earlier one.
+            // From the next turn on, the state files are behind the log.
             Dialect::Spec => {
                 if meta
                     .tree
@@ -199,37 +199,37 @@ impl GameWriter {
         Ok(game)
     }
 
-    /// The session's id.
+    /// Returns the session's ID.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.session.id
     }
 
-    /// The session as readers see it.
+    /// Returns the session as readers see it.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// The last turn.
+    /// Returns the last turn.
     #[must_use]
     pub fn turn(&self) -> u64 {
         self.session.turn
     }
 
-    /// The state after the last turn.
+    /// Returns the state after the last turn.
     #[must_use]
     pub fn state(&self) -> &GameState {
         &self.state
     }
 
-    /// What was noticed when the session was opened.
+    /// Returns the findings from opening the session.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// Begins a scene; one that is still going on ends first.
+    /// Starts a scene; an active one ends first.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -257,7 +257,7 @@ impl GameWriter {
             None => self.next_scene_id(now)?,
         };
         self.must_be_new(&id)?;
-        // Nothing but the disk can keep the new one from beginning now.
+        // From here on, only a failing disk can keep the new scene from starting.
         if self.active_scene().is_some() {
             self.end_scene(&SceneEnd::default(), now)?;
         }
@@ -270,13 +270,13 @@ impl GameWriter {
         Ok((id, self.append(&turn, now)?))
     }
 
-    /// Ends the scene that is going on.
+    /// Ends the active scene.
     pub fn end_scene(&mut self, end: &SceneEnd, now: Timestamp) -> Result<TurnOutcome, GameError> {
         let Some(mut scene) = self.active_scene() else {
             return Err(GameError::input("there is no scene that could end"));
         };
         if let Some(id) = self.scene_id().filter(|_| scene.value_at(&["sceneId"]).is_none()) {
-            // The program does not keep it in the scene.
+            // Upstream sessions do not store it in the scene.
             let own = Delta::set(DeltaPath::array(["sceneId"]), super::meta::tree(&id));
             drop(own.apply(&mut scene));
         }
@@ -287,7 +287,7 @@ impl GameWriter {
         self.append(&turn, now)
     }
 
-    /// The scene that is going on.
+    /// Returns the active scene.
     fn active_scene(&self) -> Option<JsonTree> {
         let scene = self.state.scene_in(self.session.dialect);
         let status = scene.string_at(&["status"]);
@@ -300,7 +300,7 @@ impl GameWriter {
         is_active.then_some(scene)
     }
 
-    /// The id of the scene that came last.
+    /// Returns the ID of the last scene.
     pub(crate) fn scene_id(&self) -> Option<String> {
         let scene = self.state.scene_in(self.session.dialect);
         let own = scene.string_at(&["sceneId"]);
@@ -312,7 +312,7 @@ impl GameWriter {
 
     fn next_scene_id(&self, now: Timestamp) -> Result<SceneId, GameError> {
         if self.session.dialect == Dialect::Upstream {
-            // There the time tells them apart.
+            // Upstream IDs of scenes contain the time.
             let mut ids = (now.as_millisecond()..).map(|time| format!("scene-{time}"));
             let free = ids.find(|id| self.scene_id().as_ref() != Some(id));
             return Ok(SceneId::parse(&free.unwrap_or_default())?);
@@ -333,14 +333,14 @@ impl GameWriter {
         self.take_snapshot(&SnapshotReason::Manual, false, now)
     }
 
-    /// Writes what is due and gives the session back.
+    /// Writes pending derived data and releases the session.
     pub fn close(mut self, now: Timestamp) -> Result<(), GameError> {
         self.write_all(now)?;
         Ok(self.writer.release()?)
     }
 
-    /// Gives the session back as it is: the changes since the states were written are applied by whoever
-    /// opens it next.
+    /// Releases the session as it is: the next writer applies the changes since the states were written when it opens
+    /// the session.
     pub fn release(self) -> Result<(), GameError> {
         Ok(self.writer.release()?)
     }
@@ -350,11 +350,11 @@ impl GameWriter {
     }
 }
 
-/// The row of the last turn, if it is there.
+/// Returns the row of the last turn, if it exists.
 fn last_row(session: &Session) -> Result<Option<TurnRecord>, GameError> {
     let (first, last) = match session.dialect {
         Dialect::Spec => (session.turn, session.turn),
-        // Numbers may have started again.
+        // Turn numbers may have restarted.
         Dialect::Upstream => {
             (session.turn.saturating_sub(1) / TURNS_PER_FILE * TURNS_PER_FILE + 1, u64::MAX - 1)
         }
@@ -362,7 +362,7 @@ fn last_row(session: &Session) -> Result<Option<TurnRecord>, GameError> {
     session.turns(first, last)?.last().transpose()
 }
 
-/// The time in the game as far as the metadata tell it.
+/// Returns the game time, as far as the metadata have it.
 fn noted_game_time(meta: &GameMeta) -> JsonTree {
     let noted = |key: &str| meta.tree.value_at(&["current", key]).unwrap_or_else(JsonTree::null);
     let (day, time) = (noted("gameDay"), noted("gameTimeOfDay"));
@@ -373,7 +373,7 @@ fn noted_game_time(meta: &GameMeta) -> JsonTree {
     JsonTree::parse(text).unwrap_or_else(|_| JsonTree::null())
 }
 
-/// The end of a log as the files have it.
+/// Returns the last segment of a log, determined from its files.
 fn last_segment(session: &Session, log: LogKind) -> Result<LogSegment, GameError> {
     let files = session.files()?;
     let last = files.log(log).last().filter(|(file, _)| file.last.is_none());
@@ -384,7 +384,7 @@ fn last_segment(session: &Session, log: LogKind) -> Result<LogSegment, GameError
     if let Some(first) = last.and_then(|(file, _)| file.first) {
         return Ok(LogSegment { first, bytes });
     }
-    // While a file has no lines, its first turn moves on as if it were renamed each time it would be full.
+    // While a file has no lines, its first turn advances as if it were renamed each time it would be full.
     let mut begun = None;
     if let Some((_, path)) = last {
         for piece in RecordLog::open(&session.store, path, 0..u64::MAX, ChangeLine::parse)? {

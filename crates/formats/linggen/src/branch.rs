@@ -1,4 +1,4 @@
-//! Branches: a session that goes on from a message of another, and a session that returns to a message.
+//! Branches: forks a session at a message, and rewinds a session to a message.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use everturn_session::marks;
 use everturn_store::disk::FileKind;
 use everturn_store::{Durability, FileMode, Fingerprint, Precondition, Step, Store, read_optional};
 
-/// What became of a branch.
+/// The result of a fork or a rewind.
 #[derive(Debug, Clone)]
 pub struct LinggenFork {
     /// The new session.
@@ -22,7 +22,7 @@ pub struct LinggenFork {
     pub turn: u64,
 }
 
-/// Makes a session, beside another one, that has its messages up to `turn`, or all of them.
+/// Creates a session beside another one, with its messages up to `turn`, or all of them.
 pub fn fork(
     store: &Arc<dyn Store>,
     parent: &SessionLocation,
@@ -33,7 +33,7 @@ pub fn fork(
     let cut = Truncation::at(store, parent, turn)?;
     let place = sibling_session(store, parent, id, now)?;
     let writer = store.lock(&[parent.dir.clone(), place.dir.clone()])?;
-    // Between the look and the lock somebody may have written.
+    // Another process may have written before the lock was taken.
     let cut = if turn.is_none() { Truncation::at(store, parent, turn)? } else { cut };
     let steps = copy(store, parent, &place, "fork", &cut, Some(&cut.head), now)?;
     writer.commit(steps, Durability::Synced)?;
@@ -41,7 +41,7 @@ pub fn fork(
     Ok(LinggenFork { place, turn: cut.turn })
 }
 
-/// Returns to a message. The session as it was becomes a branch, with the same commit, so nothing is lost.
+/// Rewinds to a message. The session as it was becomes a branch in the same commit, so nothing is lost.
 pub fn rewind(
     store: &Arc<dyn Store>,
     session: &SessionLocation,
@@ -68,7 +68,7 @@ pub fn rewind(
     Ok(LinggenFork { place, turn: cut.turn })
 }
 
-/// Where a new session goes that belongs to another one.
+/// The location of a new session beside another one.
 fn sibling_session(
     store: &Arc<dyn Store>,
     session: &SessionLocation,
@@ -90,7 +90,7 @@ fn sibling_session(
 /// The messages of a session up to one of them.
 struct Truncation {
     turn: u64,
-    /// All of the file, and its start; nothing, if there is none.
+    /// The whole file, and its start; empty if there is no file.
     before: Option<Vec<u8>>,
     head: Vec<u8>,
 }
@@ -125,7 +125,7 @@ impl Truncation {
     }
 }
 
-/// The steps that make a copy of a session, with these messages or, without any, with all of them.
+/// The steps that copy a session, with these messages or, if `None`, with all of them.
 fn copy(
     store: &Arc<dyn Store>,
     session: &SessionLocation,

@@ -1,4 +1,4 @@
-//! What is wrong with a session, and with what a project holds besides.
+//! Checks a session, and the other contents of a project.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use everturn_session::finding_sink::FindingSink;
 use everturn_session::marks;
 use everturn_store::Store;
 
-/// What was looked at, and what is wrong with it.
+/// The checked files, and the findings.
 pub struct SessionCheck {
     pub files: BTreeSet<FilePath>,
-    /// How many good records there are.
+    /// The number of good records.
     pub records: u64,
     pub findings: Vec<Finding>,
 }
 
 impl Session {
-    /// Everything that is wrong with the session.
+    /// All findings of the session.
     pub fn check(&self) -> Result<Vec<Finding>, LinggenError> {
         Ok(self.count_and_check()?.1)
     }
 
-    /// How many records there are, and what is wrong.
+    /// The number of records, and the findings.
     fn count_and_check(&self) -> Result<(u64, Vec<Finding>), LinggenError> {
         let mut findings = self.findings().to_vec();
         let file = self.file(SessionFile::Messages);
@@ -104,17 +104,17 @@ pub fn is_project_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, Li
     Ok(projects && (has(ProjectPart::Info)? || has(ProjectPart::Sessions)?))
 }
 
-/// What to do about a directory of which nobody knows whose it is.
+/// The advice for a directory without a known project.
 const CLAIM: &str =
     "`everturn linggen project rehome PATH PATH` says it, or the program when it opens the project";
 
-/// What is wrong with a project, besides its sessions and with files that can be read.
+/// Checks a project, apart from its sessions and from unreadable files.
 pub fn check_project(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Finding>, LinggenError> {
     let mut findings = Vec::new();
     let project = match read_project(store, dir) {
         Ok(project) => project,
         Err(LinggenError::Damaged { file, reason }) => {
-            // Documents that are no JSON are reported by themselves.
+            // Documents that are not JSON are reported elsewhere.
             if super::document::JsonDocument::read(store, &file).is_ok() {
                 findings.push(about(&file, FindingCode::BadMetadata, reason));
             }

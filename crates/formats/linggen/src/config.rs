@@ -1,7 +1,9 @@
-//! The configuration: where it is looked for, and TOML that is changed without disturbing the rest.
+//! The configuration: where it is searched for, and TOML that is edited without disturbing the rest.
 //!
-//! The first file that is there counts. What was changed while a program ran stands in a file of its own, which is
-//! laid over it, key by key.
+//! The first file that exists counts. Settings changed while a program ran are in a file of their own, which overrides
+//! it key by key.
+//!
+//! [`ConfigSearch`] lists the candidate files, and [`TomlDocument`] edits one.
 
 use serde_json::{Number, Value};
 use thiserror::Error;
@@ -9,16 +11,16 @@ use toml_edit::{DocumentMut, Item, TableLike};
 
 use everturn_settings::config::ConfigSchema;
 
-/// What decides where a configuration is looked for.
+/// The inputs of the search for a configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct ConfigSearch<'a> {
     /// The value of `LINGGEN_CONFIG`, if it is set and not empty.
     pub named: Option<&'a str>,
-    /// The directory in which the program works.
+    /// The working directory of the program.
     pub current_dir: &'a str,
     /// Linggen's home.
     pub home: &'a str,
-    /// The home of the user.
+    /// The user's home directory.
     pub user_home: &'a str,
 }
 
@@ -31,7 +33,7 @@ fn join(dir: &str, name: &str) -> String {
 }
 
 impl ConfigSearch<'_> {
-    /// The files that may be the configuration; the first that is there is.
+    /// The candidates for the configuration; the first that exists counts.
     #[must_use]
     pub fn files(&self) -> Vec<String> {
         let own = join(self.home, "config");
@@ -51,8 +53,8 @@ impl ConfigSearch<'_> {
         named.into_iter().chain(found).collect()
     }
 
-    /// The files that may be laid over a configuration; the first that is there is. One that was named gets only
-    /// what stands beside it.
+    /// The candidates for the overrides of a configuration; the first that exists counts. For an explicitly named file,
+    /// only the one beside it.
     #[must_use]
     pub fn overrides(&self, config: Option<&str>) -> Vec<String> {
         let beside = config.and_then(|file| Some(join(file.rsplit_once('/')?.0, RUNTIME)));
@@ -66,7 +68,7 @@ impl ConfigSearch<'_> {
         files
     }
 
-    /// Where a change is written.
+    /// The file that changes are written to.
     #[must_use]
     pub fn override_to_write(&self) -> String {
         join(&join(self.home, "config"), RUNTIME)
@@ -80,26 +82,26 @@ pub enum TomlError {
     /// It is not TOML.
     #[error("not TOML: {reason}")]
     Bad {
-        /// What is wrong, without what stands there.
+        /// The problem, without quoting the text.
         reason: String,
     },
     /// It is not UTF-8.
     #[error("not UTF-8 at byte {at}")]
     NotUtf8 {
-        /// The first byte that is not.
+        /// The offset of the first invalid byte.
         at: usize,
     },
-    /// A key does not lead to something that can be changed.
+    /// A key that does not lead to a value that can be changed.
     #[error("{key} cannot be set: {reason}")]
     CannotSet {
         /// The key.
         key: String,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
 }
 
-/// A TOML file. What is not changed stays as it is written.
+/// A TOML file. Whatever is not changed keeps its bytes.
 ///
 /// ```
 /// use everturn_linggen::TomlDocument;
@@ -115,11 +117,11 @@ pub struct TomlDocument {
 }
 
 impl TomlDocument {
-    /// Reads a file.
+    /// Parses a file.
     pub fn parse(bytes: &[u8]) -> Result<TomlDocument, TomlError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| TomlError::NotUtf8 { at: error.valid_up_to() })?;
-        // The whole message of the parser quotes the line, which may hold a key.
+        // The full message of the parser quotes the line, which may hold a key.
         let document = text.parse::<DocumentMut>().map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
@@ -136,13 +138,13 @@ impl TomlDocument {
         self.document.to_string()
     }
 
-    /// What it says.
+    /// Its content.
     #[must_use]
     pub fn value(&self) -> Value {
         table(self.document.as_table())
     }
 
-    /// Gives a key, such as `server.port`, another value. Groups that are missing are made.
+    /// Sets a key, such as `server.port`. Missing groups are created.
     pub fn set(&mut self, key: &str, value: &Value) -> Result<(), TomlError> {
         let refused = |reason| TomlError::CannotSet { key: key.to_owned(), reason };
         let mut new = to_toml(value).ok_or_else(|| refused("TOML has no such value"))?;
@@ -169,7 +171,7 @@ impl TomlDocument {
 }
 
 impl TomlDocument {
-    /// Takes a key away. Tells whether it was there.
+    /// Removes a key. Returns whether it existed.
     pub fn remove(&mut self, key: &str) -> bool {
         let (groups, last) = key.rsplit_once('.').unwrap_or(("", key));
         let mut group: &mut dyn TableLike = self.document.as_table_mut();
@@ -187,7 +189,7 @@ fn table(table: &dyn TableLike) -> Value {
     Value::Object(table.iter().map(|(key, item)| (key.to_owned(), from_item(item))).collect())
 }
 
-/// The parser allows no more than a hundred levels, so this goes no deeper.
+/// The parser allows at most a hundred levels, which bounds the recursion.
 fn from_item(item: &Item) -> Value {
     match item {
         Item::None => Value::Null,
@@ -230,8 +232,7 @@ fn to_toml(value: &Value) -> Option<toml_edit::Value> {
     })
 }
 
-/// What the configuration may hold: whatever its programs understand. What was changed while one ran is laid over it
-/// key by key.
+/// The schema of the configuration: any keys are allowed. Settings changed while a program ran override it key by key.
 pub const SCHEMA: ConfigSchema = ConfigSchema {
     version: 0,
     defaults: "{}",

@@ -1,4 +1,4 @@
-//! What a message says: words, and tool calls, plans and results that stand in it as JSON.
+//! The content of a message: text, and tool calls, plans and results embedded as JSON.
 
 use std::ops::Range;
 
@@ -6,17 +6,17 @@ use everturn_json::json;
 use everturn_session::model::EntryKind;
 use everturn_value::tree::{JsonTree, ValueKind as TreeKind};
 
-/// How much JSON in one message is understood; the rest is shown as it is.
+/// The maximum number of JSON objects parsed in one message; the rest is shown as it is.
 const MOST_PARTS: usize = 256;
 
-/// One thing that a message says.
+/// One part of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessagePart {
     pub kind: EntryKind,
     pub(crate) text: String,
 }
 
-/// Takes the content of an agent's message apart. `plain` is the kind of what is simply said.
+/// Splits the content of an agent's message. `plain` is the kind of plain text.
 pub fn parts(content: &str, plain: &EntryKind) -> Vec<MessagePart> {
     let mut parts: Vec<MessagePart> = Vec::new();
     let mut words = 0;
@@ -35,17 +35,17 @@ pub fn parts(content: &str, plain: &EntryKind) -> Vec<MessagePart> {
 
 fn push_text(parts: &mut Vec<MessagePart>, words: Option<&str>, plain: &EntryKind) {
     let text = words.unwrap_or_default();
-    // A message that is only words keeps all its white space.
+    // A message of text only keeps all its white space.
     let shown = if parts.is_empty() { text.trim_end() } else { text.trim() };
     if !shown.trim().is_empty() {
         parts.push(MessagePart { kind: plain.clone(), text: shown.to_owned() });
     }
 }
 
-/// Where JSON objects stand in a text.
+/// The positions of JSON objects in a text.
 fn objects(content: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    // An object that does not end would be looked through again from each of its braces.
+    // An object without an end would be scanned again from each of its braces.
     let mut budget = 4 * content.len() + 4096;
     let mut at = 0;
     while found.len() < MOST_PARTS && budget > 0 {
@@ -66,7 +66,7 @@ fn objects(content: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// What an object of a known shape says.
+/// The part that an object of a known shape makes.
 fn parse_object(text: &str) -> Option<MessagePart> {
     let tree = JsonTree::parse(text).ok()?;
     let kind = tree.string_at(&["type"]).unwrap_or_default();
@@ -117,7 +117,7 @@ fn words(tree: &JsonTree) -> String {
         .unwrap_or_else(|| tree.to_line())
 }
 
-/// A plan as its file would show it.
+/// A plan in the form of its file.
 fn plan(tree: &JsonTree) -> String {
     let plan = tree.value_at(&["plan"]).unwrap_or_else(|| tree.clone());
     let mut text = format!("Plan: {}", plan.string_at(&["summary"]).unwrap_or_default());

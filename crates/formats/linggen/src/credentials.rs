@@ -1,8 +1,8 @@
-//! The keys of model providers: `credentials.json`, by the ids of the models, which only its owner may read.
+//! The keys of model providers: `credentials.json`, by model id, readable only by its owner.
 
 use everturn_secrets::vault::VaultFormat;
 
-/// What the file looks like: `{"model": {"api_key": "…"}}`.
+/// The format of the file: `{"model": {"api_key": "…"}}`.
 pub const CREDENTIALS: VaultFormat = VaultFormat {
     file: "credentials.json",
     version: None,
@@ -11,7 +11,7 @@ pub const CREDENTIALS: VaultFormat = VaultFormat {
     secret: "api_key",
 };
 
-/// The variable that holds the key of a model, if nothing else does.
+/// The environment variable with the key of a model, used if there is no other key.
 ///
 /// ```
 /// use everturn_linggen::key_variable;

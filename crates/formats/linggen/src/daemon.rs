@@ -1,4 +1,4 @@
-//! The program that runs agents: its number, as `ling.pid` tells it.
+//! The daemon that runs agents: its process ID in `ling.pid`.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use super::runs::DaemonState;
 use everturn_json::names::FilePath;
 use everturn_store::{Store, read_optional};
 
-/// What `ling.pid` says, and whether it is so.
+/// The state of `ling.pid`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PidFile {
-    /// There is none.
+    /// There is no file.
     Missing,
     /// The process is alive.
     Alive(u32),
     /// The process is gone, and has left its file.
     Stale(u32),
-    /// It is no number.
+    /// The content is not a number.
     Damaged(String),
 }
 
 impl PidFile {
-    /// What that means for runs that have not ended. A number that cannot be read proves nothing.
+    /// The state of the daemon for runs that have not ended. An unreadable number proves nothing.
     #[must_use]
     pub fn daemon(&self) -> DaemonState {
         match self {
@@ -32,13 +32,13 @@ impl PidFile {
     }
 }
 
-/// The file.
+/// The path of the file.
 #[must_use]
 pub fn pid_file() -> FilePath {
     FilePath::root().join_static("ling.pid")
 }
 
-/// Reads `ling.pid`; `alive` tells whether there is a process of that number.
+/// Reads `ling.pid`; `alive` returns whether a process with that ID exists.
 pub fn read_pid(
     store: &Arc<dyn Store>,
     alive: impl FnOnce(u32) -> bool,

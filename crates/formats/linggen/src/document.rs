@@ -1,4 +1,4 @@
-//! Documents of a home: read, changed in place, and written back only over what was read.
+//! Documents of a home: edited in place, and written back only if the file is unchanged.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use everturn_json::names::FilePath;
 use everturn_store::{FileMode, Fingerprint, Precondition, Step, Store, read_optional};
 use everturn_value::document::{Document, JsonStyle, PathSegment};
 
-/// A JSON document with the content that it was read with.
+/// A JSON document, with the fingerprint of the file it was read from.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonDocument {
     pub(crate) file: FilePath,
     document: Document,
-    /// What was read; nothing, if the file is new.
+    /// The fingerprint of the file; `None` if it is new.
     before: Option<Fingerprint>,
 }
 
@@ -32,7 +32,7 @@ impl JsonDocument {
         Ok(Some(JsonDocument { file: file.clone(), document, before }))
     }
 
-    /// A new document, laid out as the program behind these files does it.
+    /// A new document, formatted as the program behind these files does.
     pub(crate) fn new<T: Serialize + ?Sized>(
         file: &FilePath,
         value: &T,
@@ -41,7 +41,7 @@ impl JsonDocument {
         Ok(JsonDocument { file: file.clone(), document, before: None })
     }
 
-    /// The document that is there, or one that says nothing.
+    /// The existing document, or an empty one.
     pub(crate) fn read_or_new(
         store: &Arc<dyn Store>,
         file: &FilePath,
@@ -52,14 +52,14 @@ impl JsonDocument {
         }
     }
 
-    /// What the document says, as a whole.
+    /// The whole value of the document.
     pub(crate) fn value(&self) -> Result<Value, LinggenError> {
         let value = self.document.value(&[]);
         let value = value.map_err(|error| LinggenError::damaged(&self.file, error))?;
         Ok(value.unwrap_or_default())
     }
 
-    /// What stands at a key.
+    /// The value of a key.
     pub(crate) fn get(&self, key: &str) -> Option<Value> {
         self.document.value(&[PathSegment::Key(key)]).ok().flatten()
     }
@@ -68,7 +68,7 @@ impl JsonDocument {
         self.get(key)?.as_str().map(str::to_owned)
     }
 
-    /// The document itself, to be changed.
+    /// The document itself, for edits.
     pub(crate) fn edit(&mut self) -> &mut Document {
         &mut self.document
     }
@@ -80,7 +80,7 @@ impl JsonDocument {
         Ok(self.document.set(&[PathSegment::Key(key)], value)?)
     }
 
-    /// The step that writes it, unless somebody else has changed the file meanwhile.
+    /// The step that writes it, unless the file has been changed in the meantime.
     pub(crate) fn step(self, mode: FileMode) -> Step {
         let expect = self.before.map_or(Precondition::Absent, Precondition::Content);
         Step::Replace { file: self.file, expect, bytes: self.document.into_bytes(), mode }

@@ -1,7 +1,7 @@
-//! From the path of a project to the name of its directory.
+//! Maps the path of a project to the name of its directory.
 //!
-//! `/Users/foo/project` becomes `-Users-foo-project`. That is not the whole story: `/a/b-c` and `/a-b/c` become the
-//! same, so a directory also has a number, and what stands in it says whose it is.
+//! `/Users/foo/project` becomes `-Users-foo-project`. The encoding is ambiguous: `/a/b-c` and `/a-b/c` become the same,
+//! so a directory also has a number, and its contents name its project.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ use everturn_json::names::{Name, NameError};
 pub struct ProjectPath(String);
 
 impl ProjectPath {
-    /// Checks a path. Links are not followed: whoever has the files does that before.
+    /// Validates a path. Links are not followed: the caller does that first.
     pub fn parse(text: &str) -> Result<ProjectPath, LinggenError> {
         let refused = |why: &str| Err(LinggenError::input(format!("project path {text:?} {why}")));
         if text.chars().any(char::is_control) {
@@ -53,14 +53,14 @@ impl ProjectPath {
         &self.0
     }
 
-    /// The last part of the path, which is what people call the project.
+    /// The last component of the path, the usual name of the project.
     #[must_use]
     pub fn name(&self) -> &str {
         let last = self.0.rsplit(['/', '\\']).next().filter(|name| !name.is_empty());
         last.unwrap_or(&self.0)
     }
 
-    /// The name of the directory that a project of this path has, if no other one has it.
+    /// The directory name of a project with this path, if no other project has it.
     ///
     /// Only separators are replaced, and the colon of a drive: dots, spaces and other letters stay.
     pub fn encoded(&self) -> Result<Name, NameError> {
@@ -86,17 +86,17 @@ fn windows_drive(text: &str) -> Option<(char, &str)> {
     Some((drive, rest.strip_prefix(['/', '\\'])?))
 }
 
-/// The directory of a project: its encoded path, and a number where others have the same one.
+/// The directory of a project: its encoded path, and a number to tell apart paths that are encoded alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProjectDir {
     /// The encoded path.
     pub encoded: String,
-    /// 1 for the first project that has it.
+    /// 1 for the first project with this encoded path.
     pub number: u32,
 }
 
 impl ProjectDir {
-    /// Reads the name of a directory, such as `-a-b-c` or `-a-b-c~2`.
+    /// Parses the name of a directory, such as `-a-b-c` or `-a-b-c~2`.
     #[must_use]
     pub fn parse(name: &str) -> ProjectDir {
         let numbered = name.rsplit_once('~').and_then(|(encoded, number)| {

@@ -1,4 +1,4 @@
-//! What can go wrong with a home.
+//! The errors of a home.
 
 use thiserror::Error;
 
@@ -8,26 +8,26 @@ use everturn_session::repair::RepairError;
 use everturn_store::StoreError;
 use everturn_value::document::EditError;
 
-/// Why something in a home could not be done. Nothing was changed.
+/// The error of an operation on a home. Nothing was changed.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum LinggenError {
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A name that cannot be used.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] NameError),
     /// There is no such session.
     #[error("there is no session {id}")]
     NoSession {
-        /// The id that was asked for.
+        /// The requested id.
         id: String,
     },
     /// There is no such project.
     #[error("there is no project {path}")]
     NoProject {
-        /// The path that was asked for.
+        /// The requested path.
         path: String,
     },
     /// The name of something new is taken.
@@ -35,15 +35,15 @@ pub enum LinggenError {
     Taken {
         /// The name.
         id: String,
-        /// Where it is.
+        /// The existing path.
         path: FilePath,
     },
     /// The session has no such message.
     #[error("there is no message {turn}: the session has {last}")]
     NoTurn {
-        /// The message that was asked for.
+        /// The requested message.
         turn: u64,
-        /// How many there are.
+        /// The number of messages.
         last: u64,
     },
     /// A file that cannot be used as it is.
@@ -54,7 +54,7 @@ pub enum LinggenError {
         /// What is wrong with it.
         reason: String,
     },
-    /// What was given makes no sense.
+    /// The input is invalid.
     #[error("{what}")]
     Input {
         /// What is wrong.

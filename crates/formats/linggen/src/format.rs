@@ -1,4 +1,4 @@
-//! Sessions of a home in the common view: a turn is a message.
+//! Sessions of a home in the common model: a turn is a message.
 
 mod editor;
 mod lifecycle;
@@ -29,14 +29,14 @@ use everturn_session::model::{
 use everturn_session::repair::RepairReport;
 use everturn_store::Store;
 
-/// The layout of Linggen's home.
+/// The format of Linggen's home.
 #[derive(Debug, Clone, Copy)]
 pub struct LinggenFormat;
 
-/// The name that users write.
+/// The name of the format on the command line.
 const NAME: &str = "linggen";
 
-/// Messages of files up to so many bytes are counted for a summary.
+/// The largest file whose messages are counted for a summary.
 const MOST_COUNTED: u64 = 1 << 20;
 
 fn session_ref(place: &SessionLocation) -> SessionRef {
@@ -65,8 +65,7 @@ impl SessionFormat for LinggenFormat {
         Ok(SessionListing { sessions: places.iter().map(session_ref).collect(), findings })
     }
 
-    /// The sessions by their names alone, which tell when they were made; only of those whose names do not tell are
-    /// files opened.
+    /// Lists sessions by their names, which contain the creation time; files are opened only if the name does not.
     fn list(
         &self,
         store: &Arc<dyn Store>,
@@ -139,7 +138,7 @@ impl SessionFormat for LinggenFormat {
         let Some(project) = place.path.parent().and_then(|sessions| sessions.parent()) else {
             return Ok(said);
         };
-        // Sessions outside of projects have the root above them, which is none.
+        // Above sessions outside of projects is the root, which is not a project.
         let owner = || match read_project(store, &project) {
             Ok(found) => Ok(found.path.map(|path| path.as_str().to_owned())),
             Err(LinggenError::Damaged { .. }) => Ok(None),
@@ -156,7 +155,7 @@ impl SessionFormat for LinggenFormat {
         let log = SessionFile::Messages.of(&place.path);
         let entries = vec![log.clone()];
         let mut summary = vec![SessionFile::Meta.of(&place.path)];
-        // It is made with the session, or never.
+        // It is created with the session, or never.
         let lineage = SessionFile::Lineage.of(&place.path);
         if store.stat(&lineage)?.is_some() {
             summary.push(lineage);
@@ -266,7 +265,7 @@ impl SessionFormat for LinggenFormat {
     }
 }
 
-/// What is given for a new session: `project`, which it needs, and `title`.
+/// Parses the input for a new session: `project`, which is required, and `title`.
 fn new_session(new: &NewSession) -> Result<(ProjectPath, NewLinggenSession), SessionError> {
     let mut session = NewLinggenSession::default();
     if !new.id.is_empty() {

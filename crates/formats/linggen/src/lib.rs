@@ -1,25 +1,38 @@
-//! Linggen's home: projects with their sessions, runs and missions, and what belongs to all of them.
+//! The home of Linggen, a coding agent: projects with their sessions, runs and missions, and the files they share.
 //!
 //! ```text
 //! projects/{encoded path}/
-//!     project.json             whose directory it is
+//!     project.json             the path of the project
 //!     everturn.json            the same, where programs could not tell two projects apart
 //!     sessions/{id}/           session.yaml and messages.jsonl
 //!     runs/{id}.json           runs of agents
-//!     missions/{second}.json   all missions, of which one may be active
-//!     agent_overrides/         how agents differ here
+//!     missions/{second}.json   all missions, at most one of them active
+//!     agent_overrides/         settings of agents that differ in this project
 //! plans/{name}.md              plans
-//! agents/, skills/             Markdown with YAML in front
+//! agents/, skills/             Markdown with YAML front matter
 //! config/, logs/, credentials.json, ling.pid
-//! sessions/{id}/, missions/{id}/   as newer programs have them
+//! sessions/{id}/, missions/{id}/   the directories of newer programs
 //! ```
 //!
-//! The root of the store is the home itself. A message is one commit of one line; everything else is a document
-//! that is changed in place, so that what people and programs wrote there stays.
+//! The root of the store is the home itself. A message is one commit of one line. Everything else is a document that is
+//! edited in place, so that whatever people and programs wrote there stays.
 //!
-//! A [`ProjectPath`] leads to the directory of a project, a [`Session`] reads messages, a [`LinggenWriter`] appends them, and
-//! [`LinggenFormat`] shows all of it in the common view. The crate depends on `everturn-session`, `everturn-settings` and
-//! `everturn-secrets`.
+//! A [`ProjectPath`] leads to the directory of a project, a [`Session`] reads messages, a [`LinggenWriter`] appends
+//! them, and [`LinggenFormat`] maps all of it to the common model. The crate depends on `everturn-session`,
+//! `everturn-settings` and `everturn-secrets`.
+//!
+//! - `encoding`, `project`, `paths`: project directories and file names.
+//! - `session`, `messages`, `content`: reads sessions, messages, and the parts of a message.
+//! - `writer`, `branch`: appends, forks and rewinds.
+//! - `runs`, `missions`, `overrides`, `permissions`, `schema_v2`: runs, missions, agent overrides, tool permissions,
+//!   and
+//!   the forms that newer programs use.
+//! - `plan`, `specs`: plans; agents and skills.
+//! - `config`, `credentials`, `logs`, `daemon`: the configuration, provider keys, daily logs, the daemon's PID file.
+//! - `document`, `yaml`: documents edited in place.
+//! - `check`, `repair`: findings and repairs.
+//! - `format`: the common model.
+//! - `error`: the errors of a home.
 
 mod branch;
 mod check;

@@ -1,5 +1,5 @@
-//! Daily logs, and which of them are old enough to go. What decides is the day in the name: times of files change
-//! whenever somebody copies or restores them.
+//! Daily logs, and which of them have expired. The day in the name decides: file times change whenever files are copied
+//! or restored.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use everturn_json::names::{FilePath, SessionId};
 use everturn_session::repair::{allocate_originals_for, original_path};
 use everturn_store::{Durability, Step, Store, StoreError};
 
-/// How many days of logs programs keep if nobody says otherwise.
+/// The default number of days that programs keep logs.
 pub const LOG_DAYS: u16 = 7;
 
-/// The daily logs of a home, oldest first. Other files are not among them.
+/// The daily logs of a home, oldest first. Other files are ignored.
 pub fn logs(store: &Arc<dyn Store>) -> Result<Vec<(LogName, FilePath)>, LinggenError> {
     let dir = logs_dir();
     let listing = match store.list(&dir) {
@@ -32,16 +32,16 @@ pub fn logs(store: &Arc<dyn Store>) -> Result<Vec<(LogName, FilePath)>, LinggenE
     Ok(logs)
 }
 
-/// Logs that are older than so many days.
+/// Logs that are older than a number of days.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpiredLogs {
-    /// The first day whose log stays.
+    /// The first day whose log is kept.
     pub since: Date,
-    /// What goes.
+    /// The expired files.
     pub files: Vec<FilePath>,
 }
 
-/// Says which logs are older than `days`, today included, and does nothing.
+/// Plans the removal of logs older than `days`, today included; changes nothing.
 pub fn plan_expired_logs(
     store: &Arc<dyn Store>,
     days: u16,
@@ -54,7 +54,7 @@ pub fn plan_expired_logs(
     Ok(ExpiredLogs { since, files: old.map(|(_, file)| file).collect() })
 }
 
-/// Moves the logs of a plan to the trash, in one commit. Tells where they are then.
+/// Moves the logs of a plan to the trash, in one commit. Returns their new paths.
 pub fn remove_expired_logs(
     store: &Arc<dyn Store>,
     plan: &ExpiredLogs,

@@ -1,7 +1,9 @@
-//! The messages of a session: one JSON object per line, never rewritten, read whatever state the file is in.
+//! The messages of a session: one JSON object per line, never rewritten, readable in any state of the file.
 //!
-//! A message's number is its place among the records of the file, so that what a record means never changes what
-//! the others are called.
+//! The number of a message is its position among the records of the file, so that the meaning of one record never
+//! changes the numbers of others.
+//!
+//! [`Message`] is a message to be written, [`MessageReader`] reads a file, and [`MessageRow`] is one of its records.
 
 use std::sync::Arc;
 
@@ -16,7 +18,7 @@ use everturn_store::{Store, StoreError, StoreSource};
 use everturn_value::document::{JsonStyle, render_line};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The fields that programs want of each message, in their order.
+/// The fields that programs require in each message, in order.
 const FIELDS: [(&str, ValueKind); 6] = [
     ("agent_id", ValueKind::String),
     ("from_id", ValueKind::String),
@@ -26,33 +28,33 @@ const FIELDS: [(&str, ValueKind); 6] = [
     ("is_observation", ValueKind::Bool),
 ];
 
-/// The person at the keyboard.
+/// The id of the user.
 pub(crate) const USER: &str = "user";
 
-/// The agent that speaks if nobody says which one.
+/// The default agent.
 const DEFAULT_AGENT: &str = "ling";
 
-/// A message that is to be written.
+/// A message to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// The agent whose conversation it is.
+    /// The agent whose conversation it belongs to.
     pub agent_id: String,
-    /// Who speaks.
+    /// The sender.
     pub from_id: String,
-    /// To whom.
+    /// The recipient.
     pub to_id: String,
-    /// What is said. Tool calls, plans and results are JSON in here.
+    /// The text. Tool calls, plans and results are embedded as JSON.
     pub content: String,
-    /// When, in seconds; without one, now.
+    /// The time in seconds; `None` for now.
     pub timestamp: Option<i64>,
-    /// Whether it is what a tool answered.
+    /// Whether it is the result of a tool.
     pub is_observation: bool,
-    /// Other fields, which are kept.
+    /// Unknown fields, which are kept.
     pub other: Map<String, Value>,
 }
 
 impl Message {
-    /// What the user says to an agent.
+    /// A message from the user to an agent.
     #[must_use]
     pub fn from_user(agent: &str, content: &str) -> Message {
         Message {
@@ -66,8 +68,8 @@ impl Message {
         }
     }
 
-    /// Reads a message that is given as one JSON object. Only `content` is needed; if it is not a text, it becomes
-    /// the text of its JSON. Without `from_id` it is the user who speaks.
+    /// Parses a message from one JSON object. Only `content` is required; if it is not a string, its JSON text is used.
+    /// Without `from_id`, the user is the sender.
     ///
     /// ```
     /// use everturn_linggen::Message;
@@ -118,7 +120,7 @@ impl Message {
         Ok(Message { agent_id, from_id, to_id, content, timestamp, is_observation, other: fields })
     }
 
-    /// The message as a line of its file, in one piece.
+    /// The message as one line of its file.
     pub(crate) fn line(&self, now: Timestamp) -> Result<Vec<u8>, LinggenError> {
         let mut fields = Map::new();
         let mut put = |key: &str, value: Value| drop(fields.insert(key.to_owned(), value));
@@ -141,32 +143,32 @@ impl Message {
 /// A record of the file.
 #[derive(Debug, Clone)]
 pub struct MessageRow {
-    /// Its number, counted from 1, if the file is read from its start.
+    /// Its number, counted from 1, if the file is read from the start.
     pub number: Option<u64>,
-    /// The line it stands on, if the file is read from its start.
+    /// Its line, if the file is read from the start.
     pub line: Option<u64>,
-    /// Its first byte.
+    /// The offset of its first byte.
     pub offset: u64,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub length: u64,
     /// The record, unless it is too long to be held.
     pub tree: Option<JsonTree>,
 }
 
 impl MessageRow {
-    /// Why programs pass over this record, if they do.
+    /// Why programs skip this record, if they do.
     pub(crate) fn lacks(&self) -> Option<String> {
         lacking(self.tree.as_ref()?)
     }
 
-    /// When it was said.
+    /// The time of the message.
     pub(crate) fn time(&self) -> Option<Timestamp> {
         let seconds = self.tree.as_ref()?.value_at(&["timestamp"])?.to_line().parse().ok()?;
         Timestamp::from_second(seconds).ok()
     }
 }
 
-/// Why programs pass over a record, if they do.
+/// Why programs skip a record, if they do.
 pub(crate) fn lacking(tree: &JsonTree) -> Option<String> {
     if tree.kind() != ValueKind::Object {
         return Some(format!("a message is an object, not {}", tree.kind()));
@@ -184,17 +186,17 @@ enum MessageSource {
     Backward(Box<ReverseScan<StoreSource>>),
 }
 
-/// The records of a file of messages, one after the other.
+/// Reads the records of a message file in order.
 pub struct MessageReader {
     file: FilePath,
     content: MessageSource,
     number: u64,
-    /// What was noticed so far.
+    /// The findings so far.
     pub findings: Vec<Finding>,
 }
 
 impl MessageReader {
-    /// Reads from the start. A file that does not exist has no records.
+    /// Reads from the start. A missing file has no records.
     pub(crate) fn forward(
         store: &Arc<dyn Store>,
         file: &FilePath,
@@ -207,7 +209,7 @@ impl MessageReader {
         Ok(MessageReader { file: file.clone(), content, number: 0, findings: Vec::new() })
     }
 
-    /// Reads from the end, which costs no more than what is read.
+    /// Reads from the end, at a cost proportional to what is read.
     pub(crate) fn backward(
         store: &Arc<dyn Store>,
         file: &FilePath,
@@ -258,7 +260,7 @@ impl Iterator for MessageReader {
     }
 }
 
-/// How many records stand in a part of a file that begins and ends with a line.
+/// The number of records in a part of a file that consists of whole lines.
 pub(crate) fn count_records(
     store: &Arc<dyn Store>,
     file: &FilePath,
@@ -278,7 +280,7 @@ pub(crate) fn count_records(
     Ok(count)
 }
 
-/// What is wrong with a record, as a finding.
+/// The finding for a bad record.
 pub(crate) fn finding(file: &FilePath, row: &MessageRow, message: String) -> Finding {
     let (line, offset) = (row.line, Some(row.offset));
     Finding { file: file.clone(), line, offset, code: FindingCode::BadRecord, message }

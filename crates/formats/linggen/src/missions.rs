@@ -1,4 +1,6 @@
-//! Missions of a project: one at most is active, and all that there ever were are kept.
+//! The missions of a project: at most one is active, and all former ones are kept.
+//!
+//! [`MissionListing`] has every [`Mission`] of a project, each with its [`MissionAgent`]s.
 
 use std::sync::Arc;
 
@@ -16,13 +18,13 @@ use everturn_store::{Durability, FileMode, Step, Store, StoreError};
 /// A mission.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mission {
-    /// Where it is.
+    /// The path of its file.
     pub file: FilePath,
-    /// What is to be done.
+    /// The task.
     pub text: String,
     /// When it was set.
     pub created: Option<Timestamp>,
-    /// Whether it is the one that counts.
+    /// Whether it is the active mission.
     pub active: bool,
     /// The agents that work on it.
     pub agents: Vec<MissionAgent>,
@@ -33,9 +35,9 @@ pub struct Mission {
 pub struct MissionAgent {
     /// The agent.
     pub id: String,
-    /// What it is told when it has nothing to do.
+    /// The prompt it gets when it is idle.
     pub idle_prompt: Option<String>,
-    /// How long it waits for that, in seconds.
+    /// The idle time before that prompt, in seconds.
     pub idle_interval_secs: Option<u64>,
 }
 
@@ -54,24 +56,24 @@ impl MissionAgent {
     }
 }
 
-/// All missions of a project, the newest first, and what is wrong with some of them.
+/// All missions of a project, newest first, and the findings.
 #[derive(Debug, Clone, Default)]
 pub struct MissionListing {
     /// The missions.
     pub missions: Vec<Mission>,
-    /// What could not be read, or makes no sense.
+    /// Missions that are unreadable or invalid.
     pub findings: Vec<Finding>,
 }
 
 impl MissionListing {
-    /// The mission that counts: the newest that says so.
+    /// The active mission: the newest one marked as active.
     #[must_use]
     pub fn active(&self) -> Option<&Mission> {
         self.missions.iter().find(|mission| mission.active)
     }
 }
 
-/// The files of missions, the newest first: by number, not by text. The one of old programs comes last.
+/// The mission files, newest first: by number, not by text. The single file of old programs comes last.
 fn files(store: &Arc<dyn Store>, project: &FilePath) -> Result<Vec<FilePath>, LinggenError> {
     let dir = ProjectPart::Missions.of(project);
     let mut names: Vec<MissionName> = match store.list(&dir) {
@@ -106,7 +108,7 @@ fn mission(stored: &JsonDocument) -> Mission {
     }
 }
 
-/// Reads the missions that can be read; the others become findings.
+/// Reads the readable missions; the others become findings.
 fn read_all(
     store: &Arc<dyn Store>,
     project: &FilePath,
@@ -140,7 +142,7 @@ pub fn missions(
     Ok(found)
 }
 
-/// The steps that end every mission that is active.
+/// The steps that end every active mission.
 fn end_all(
     store: &Arc<dyn Store>,
     project: &FilePath,
@@ -157,12 +159,12 @@ fn end_all(
     Ok((steps, ended))
 }
 
-/// What has to be locked to change the missions of a project.
+/// The scopes to lock for changing the missions of a project.
 fn scopes(project: &FilePath) -> [FilePath; 2] {
     [ProjectPart::Missions.of(project), ProjectPart::LegacyMission.of(project)]
 }
 
-/// Sets the mission of a project. The one before is kept and no longer active; both happen, or neither.
+/// Sets the mission of a project. The previous one is kept as inactive; both happen, or neither.
 pub fn set_mission(
     store: &Arc<dyn Store>,
     project: &FilePath,
@@ -194,7 +196,7 @@ pub fn set_mission(
     Ok(set)
 }
 
-/// Ends the mission of a project; it is kept. Tells which one it was, if there was one.
+/// Ends the mission of a project; it is kept. Returns the mission that ended, if any.
 pub fn clear_mission(
     store: &Arc<dyn Store>,
     project: &FilePath,

@@ -1,4 +1,4 @@
-//! What an agent of a project does when it has nothing to do, where that differs from what its file says.
+//! Per-project overrides of an agent's idle behavior.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use super::paths::{ProjectPart, file_name};
 use everturn_json::names::FilePath;
 use everturn_store::{Durability, FileMode, Step, Store};
 
-/// How an agent of a project differs from its file.
+/// The override of an agent in a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentOverride {
     /// The agent.
     pub agent_id: String,
-    /// What it is told when it has nothing to do.
+    /// The prompt it gets when it is idle.
     pub idle_prompt: Option<String>,
-    /// How long it waits for that, in seconds.
+    /// The idle time before that prompt, in seconds.
     pub idle_interval_secs: Option<u64>,
 }
 
@@ -25,7 +25,7 @@ fn file(project: &FilePath, agent: &str) -> Result<FilePath, LinggenError> {
     Ok(ProjectPart::Overrides.of(project).join(&file_name(agent, "json")?))
 }
 
-/// How an agent of a project differs, if it does.
+/// The override of an agent in a project, if any.
 pub fn read_override(
     store: &Arc<dyn Store>,
     project: &FilePath,
@@ -39,7 +39,7 @@ pub fn read_override(
     }))
 }
 
-/// Says how an agent differs. Other fields of the document stay.
+/// Sets the override of an agent. Other fields of the document stay.
 pub fn set_override(
     store: &Arc<dyn Store>,
     project: &FilePath,
@@ -66,7 +66,7 @@ pub fn set_override(
     Ok(writer.release()?)
 }
 
-/// Makes an agent what its file says again. Tells whether it was otherwise.
+/// Removes the override of an agent. Returns whether there was one.
 pub fn remove_override(
     store: &Arc<dyn Store>,
     project: &FilePath,

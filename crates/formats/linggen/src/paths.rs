@@ -1,4 +1,6 @@
-//! Where everything in a home is, and what the names of its files tell.
+//! The paths of a home, and the information in file names.
+//!
+//! `ProjectPart` and `SessionFile` name files; [`RunId`], [`MissionName`] and [`LogName`] are parsed names.
 
 use std::fmt;
 
@@ -12,7 +14,7 @@ pub(crate) fn projects_dir() -> FilePath {
     FilePath::root().join_static("projects")
 }
 
-/// The directory of sessions that belong to no project's directory, as newer programs have them.
+/// The directory of sessions outside of project directories, which newer programs use.
 pub(crate) fn flat_sessions_dir() -> FilePath {
     FilePath::root().join_static("sessions")
 }
@@ -27,19 +29,19 @@ pub(crate) fn logs_dir() -> FilePath {
     FilePath::root().join_static("logs")
 }
 
-/// What a project's directory holds.
+/// The contents of a project's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProjectPart {
-    /// What project it is.
+    /// The project's document.
     Info,
-    /// Whose directory it is, also when another program has written over the former.
+    /// The owner of the directory, valid even if another program has overwritten the former.
     Owner,
     Sessions,
     Runs,
     Missions,
     Overrides,
     Memory,
-    /// The one mission, as old programs kept it.
+    /// The single mission of old programs.
     LegacyMission,
 }
 
@@ -70,17 +72,17 @@ impl ProjectPart {
     }
 }
 
-/// What Everturn itself has to say about a project or a session: owners and origins.
+/// Everturn's own file about a project or a session: owners and origins.
 const OWN_FILE: &str = "everturn.json";
 
-/// What a session's directory holds.
+/// The contents of a session's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionFile {
     Meta,
     Messages,
-    /// What a session may do, as newer programs keep it.
+    /// The permissions of a session, which newer programs keep.
     Permission,
-    /// Where a branch comes from.
+    /// The origin of a branch.
     Lineage,
 }
 
@@ -114,7 +116,7 @@ pub fn new_session_id(now: Timestamp, random: [u8; 4]) -> String {
     format!("sess-{}-{a:02x}{b:02x}{c:02x}{d:02x}", now.as_second())
 }
 
-/// When a session was made, if its id tells.
+/// The creation time of a session, if its id contains one.
 pub(crate) fn session_time(id: &str) -> Option<Timestamp> {
     let (seconds, rest) = id.strip_prefix("sess-")?.split_once('-')?;
     let digits = !rest.is_empty()
@@ -126,14 +128,14 @@ pub(crate) fn session_time(id: &str) -> Option<Timestamp> {
 /// The name of a run: `run-{agent}-{seconds}-{nanoseconds}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunId {
-    /// When it began: seconds, and nanoseconds of that second.
+    /// The start time: seconds, and nanoseconds of that second.
     pub started: (i64, u32),
-    /// Whose run it is.
+    /// The agent of the run.
     pub agent: String,
 }
 
 impl RunId {
-    /// Reads an id such as `run-ling-1700000000-123456`.
+    /// Parses an id such as `run-ling-1700000000-123456`.
     #[must_use]
     pub fn parse(id: &str) -> Option<RunId> {
         let mut parts = id.strip_prefix("run-")?.rsplitn(3, '-');
@@ -145,7 +147,7 @@ impl RunId {
         (run.to_string() == id).then_some(run)
     }
 
-    /// The id of a run that begins now.
+    /// The id of a run that starts now.
     #[must_use]
     pub fn new(agent: &str, now: Timestamp) -> RunId {
         let nanos = u32::try_from(now.subsec_nanosecond()).unwrap_or_default();
@@ -160,7 +162,7 @@ impl fmt::Display for RunId {
     }
 }
 
-/// The name of a mission: when it was set, and which one of that second it is.
+/// The name of a mission: the second in which it was set, and its number within that second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MissionName {
     /// The second in which it was set.
@@ -170,7 +172,7 @@ pub struct MissionName {
 }
 
 impl MissionName {
-    /// Reads a file name such as `1700000000.json`, or `1700000000-2.json` for the second one of a second.
+    /// Parses a file name such as `1700000000.json`, or `1700000000-2.json` for the second one of a second.
     #[must_use]
     pub fn parse(name: &str) -> Option<MissionName> {
         let stem = name.strip_suffix(".json")?;
@@ -192,14 +194,14 @@ impl fmt::Display for MissionName {
     }
 }
 
-/// How the name of a daily log is spelled.
+/// The spelling of a daily log's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogSpelling {
-    /// `linggen-agent-2026-01-31.log`, as it is documented.
+    /// `linggen-agent-2026-01-31.log`, as documented.
     Documented,
-    /// `linggen-agent.2026-01-31`, as it is written.
+    /// `linggen-agent.2026-01-31`, as programs write it.
     Written,
-    /// `linggen-2026-01-31.log`, as newer programs are documented.
+    /// `linggen-2026-01-31.log`, as documented for newer programs.
     NewDocumented,
     /// `linggen.2026-01-31`, as newer programs write it.
     NewWritten,
@@ -208,14 +210,14 @@ pub enum LogSpelling {
 /// A daily log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogName {
-    /// The day it is about.
+    /// The day it covers.
     pub date: Date,
-    /// How it is spelled.
+    /// The spelling of its name.
     pub spelling: LogSpelling,
 }
 
 impl LogName {
-    /// Reads a name in any of its spellings.
+    /// Parses a name in any of its spellings.
     #[must_use]
     pub fn parse(name: &str) -> Option<LogName> {
         let all = [
@@ -261,7 +263,7 @@ pub(crate) fn file_name(
     stem: &str,
     extension: &str,
 ) -> Result<Name, everturn_json::names::NameError> {
-    // The stem is checked alone, too: `..` would hide behind an extension.
+    // The stem is also checked alone: `..` would hide behind an extension.
     let stem = SessionId::parse(stem)?;
     Name::parse(&format!("{stem}.{extension}"))
 }

@@ -1,5 +1,5 @@
-//! What tools may do in a workspace without asking: `permissions.json` in its `.linggen` directory, which is the
-//! root of the store here.
+//! The tools allowed in a workspace without asking: `permissions.json` in its `.linggen` directory, which is the root
+//! of the store here.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn allows(stored: &JsonDocument) -> Result<Vec<String>, LinggenError> {
     }
 }
 
-/// The tools that are allowed, in the order of the file.
+/// The allowed tools, in the order of the file.
 pub fn allowed(store: &Arc<dyn Store>) -> Result<Vec<String>, LinggenError> {
     match JsonDocument::read(store, &file())? {
         Some(stored) => allows(&stored),
@@ -42,7 +42,7 @@ fn check(tool: &str) -> Result<(), LinggenError> {
     Ok(())
 }
 
-/// Allows a tool. Tells whether that is a change.
+/// Allows a tool. Returns whether that is a change.
 pub fn allow(store: &Arc<dyn Store>, tool: &str) -> Result<bool, LinggenError> {
     check(tool)?;
     let writer = store.lock(&[file()])?;
@@ -59,7 +59,7 @@ pub fn allow(store: &Arc<dyn Store>, tool: &str) -> Result<bool, LinggenError> {
     Ok(!known)
 }
 
-/// Allows a tool no longer. Tells whether that is a change.
+/// Revokes the permission of a tool. Returns whether that is a change.
 pub fn revoke(store: &Arc<dyn Store>, tool: &str) -> Result<bool, LinggenError> {
     let writer = store.lock(&[file()])?;
     let mut removed = false;

@@ -1,7 +1,7 @@
-//! Plans: Markdown files with a title, a status and items that are ticked off.
+//! Plans: Markdown files with a title, a status and checklist items.
 //!
-//! A [`Plan`] is the text of the file. Ticking an item, setting the status and adding items change just that part;
-//! whatever else people wrote there stays, byte for byte.
+//! A [`Plan`] is the text of the file. Marking an item, setting the status and adding items change just that part;
+//! everything else stays, byte for byte.
 
 mod parse;
 mod slug;
@@ -22,23 +22,23 @@ use everturn_store::{
 
 pub use slug::slug;
 
-/// How a plan stands.
+/// The status of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanStatus {
-    /// Somebody has to agree first.
+    /// Waiting for approval.
     Planned,
-    /// Somebody has agreed.
+    /// Approved.
     Approved,
-    /// It is being carried out.
+    /// In progress.
     Executing,
-    /// It is done.
+    /// Done.
     Completed,
-    /// Something else; programs take it for a plan that is being carried out.
+    /// An unknown status; programs treat it as executing.
     Other(String),
 }
 
 impl PlanStatus {
-    /// The status of that name; names that are not known are kept.
+    /// The status with that name; unknown names are kept.
     #[must_use]
     pub fn parse(name: &str) -> PlanStatus {
         match name {
@@ -63,7 +63,7 @@ impl PlanStatus {
     }
 }
 
-/// How an item stands.
+/// The mark of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemMark {
     /// `[ ]`
@@ -77,7 +77,7 @@ pub enum ItemMark {
 }
 
 impl ItemMark {
-    /// Every mark there is.
+    /// All marks.
     pub const ALL: [ItemMark; 4] =
         [ItemMark::Pending, ItemMark::InProgress, ItemMark::Done, ItemMark::Skipped];
 
@@ -92,7 +92,7 @@ impl ItemMark {
         }
     }
 
-    /// The word for it.
+    /// The name of the mark.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -113,15 +113,15 @@ impl fmt::Display for ItemMark {
 /// An item of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanItem {
-    /// How it stands.
+    /// Its mark.
     pub mark: ItemMark,
-    /// What is to be done.
+    /// Its title.
     pub title: String,
-    /// What else is said about it: all lines of it.
+    /// All lines of its description.
     pub description: String,
-    /// Where its mark stands.
+    /// The offset of its mark.
     at: usize,
-    /// The lines that belong to it, its own and its description's.
+    /// The range of its lines, including its description.
     lines: Range<usize>,
 }
 
@@ -142,20 +142,20 @@ pub struct PlanItem {
 pub struct Plan {
     text: String,
     summary: Option<String>,
-    /// The value of the status, and where it stands.
+    /// The status, and its position.
     status: Option<(PlanStatus, Range<usize>)>,
     origin: Option<String>,
     items: Vec<PlanItem>,
 }
 
 impl Plan {
-    /// Reads a plan; every text is one.
+    /// Parses a plan; every text is one.
     #[must_use]
     pub fn parse(text: &str) -> Plan {
         parse::parse(text)
     }
 
-    /// A plan with these items, laid out as documented.
+    /// A plan with these items, in the documented form.
     #[must_use]
     pub fn new(summary: &str, origin: &str, items: &[(&str, &str)]) -> Plan {
         let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -173,19 +173,19 @@ impl Plan {
         &self.text
     }
 
-    /// What the plan is called.
+    /// The title of the plan.
     #[must_use]
     pub fn summary(&self) -> Option<&str> {
         self.summary.as_deref()
     }
 
-    /// How it stands, if it says so.
+    /// Its status, if it has one.
     #[must_use]
     pub fn status(&self) -> Option<&PlanStatus> {
         self.status.as_ref().map(|(status, _)| status)
     }
 
-    /// Who made it, if it says so.
+    /// Its origin, if it has one.
     #[must_use]
     pub fn origin(&self) -> Option<&str> {
         self.origin.as_deref()
@@ -210,7 +210,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Says how the plan stands. If it did not say so before, it does after its title.
+    /// Sets the status. A missing status is added after the title.
     pub fn set_status(&mut self, status: &PlanStatus) -> Result<(), LinggenError> {
         let word = status.as_str();
         if word.trim() != word || word.is_empty() || word.contains(char::is_control) {
@@ -266,7 +266,7 @@ fn file(name: &str) -> Result<FilePath, LinggenError> {
     Ok(plans_dir().join(&file_name(name, "md")?))
 }
 
-/// The names of all plans. The files do not say when they were written, so they have no other order.
+/// The names of all plans, in listing order: the files do not record when they were written.
 pub fn plans(store: &Arc<dyn Store>) -> Result<Vec<String>, LinggenError> {
     let listing = match store.list(&plans_dir()) {
         Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
@@ -276,7 +276,7 @@ pub fn plans(store: &Arc<dyn Store>) -> Result<Vec<String>, LinggenError> {
     Ok(names.map(str::to_owned).collect())
 }
 
-/// Reads a plan, if there is one of this name.
+/// Reads the plan with this name, if it exists.
 pub fn read_plan(store: &Arc<dyn Store>, name: &str) -> Result<Option<Plan>, LinggenError> {
     let file = file(name)?;
     let Some(bytes) = read_optional(store, &file)? else { return Ok(None) };
@@ -286,7 +286,7 @@ pub fn read_plan(store: &Arc<dyn Store>, name: &str) -> Result<Option<Plan>, Lin
     Ok(Some(Plan::parse(&text)))
 }
 
-/// Changes a plan, unless somebody else does so at the same time.
+/// Changes a plan; fails if another process changes it at the same time.
 pub fn edit_plan(
     store: &Arc<dyn Store>,
     name: &str,
@@ -309,7 +309,7 @@ pub fn edit_plan(
     Ok(plan)
 }
 
-/// Stores a new plan under a name that is made from its summary and free. No other plan is ever written over.
+/// Stores a new plan under an unused name made from its summary. No other plan is ever overwritten.
 pub fn create_plan(store: &Arc<dyn Store>, plan: &Plan) -> Result<String, LinggenError> {
     let stem = slug(plan.summary().unwrap_or_default());
     let stem = if file(&stem).is_ok() { stem } else { "plan".to_owned() };
@@ -330,14 +330,14 @@ pub fn create_plan(store: &Arc<dyn Store>, plan: &Plan) -> Result<String, Lingge
     }
 }
 
-/// Whether a directory is where a home has its plans.
+/// Whether a directory is the plans directory of a home.
 pub fn is_plans_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, LinggenError> {
     let named = dir.name().is_some_and(|name| name.as_str() == "plans");
     let Some(home) = dir.parent().filter(|_| named) else { return Ok(false) };
     Ok(store.stat(&home.join_static("projects"))?.is_some())
 }
 
-/// What is wrong with the plans in a directory.
+/// Checks the plans in a directory.
 pub fn check_plans(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Finding>, LinggenError> {
     let mut findings = Vec::new();
     for entry in store.list(dir)?.entries {

@@ -1,8 +1,9 @@
 //! Projects: which directory belongs to which path.
 //!
-//! `project.json` says whose directory it is. Programs write it anew whenever they open a project, and know nothing
-//! of paths that are encoded alike; so when that happens, `everturn.json` beside it says who was there first, and
-//! counts more.
+//! `project.json` names the project of a directory. Programs rewrite it whenever they open a project, and ignore that
+//! paths may be encoded alike; in that case `everturn.json` beside it names the first project, and takes precedence.
+//!
+//! [`Project`] is a directory with its path, and [`ProjectListing`] all of them.
 
 mod rehome;
 
@@ -25,20 +26,20 @@ pub use rehome::{RehomePlan, plan_rehome, rehome};
 /// A project's directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// Where it is.
+    /// The path of the directory.
     pub dir: FilePath,
-    /// The path of the project, unless nothing says so.
+    /// The path of the project, if known.
     pub path: Option<ProjectPath>,
-    /// What people call it.
+    /// The name of the project.
     pub name: String,
-    /// When it was added, or opened for the last time.
+    /// When it was added, or last opened.
     pub opened: Option<Timestamp>,
-    /// Other paths that it had before.
+    /// Its former paths.
     pub formerly: Vec<String>,
 }
 
 impl Project {
-    /// Whether its directory is one that its path, or one that it had before, is given.
+    /// Whether its directory is named after its path, or after a former one.
     pub(crate) fn is_in_own_dir(&self) -> bool {
         let dir = self.dir.name().map(|name| ProjectDir::parse(name.as_str()).encoded);
         let Some(dir) = dir else { return true };
@@ -48,7 +49,7 @@ impl Project {
     }
 }
 
-/// Whether a path is encoded like this; other programs also encode a separator at its end.
+/// Whether a path is encoded as `dir`; other programs also encode a trailing separator.
 pub(crate) fn is_encoded(path: &ProjectPath, dir: &str) -> bool {
     path.encoded().is_ok_and(|name| {
         let name = name.as_str();
@@ -56,12 +57,12 @@ pub(crate) fn is_encoded(path: &ProjectPath, dir: &str) -> bool {
     })
 }
 
-/// All projects of a home, and what is wrong with some of them.
+/// All projects of a home, and the findings.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectListing {
     /// The projects, by the names of their directories.
     pub projects: Vec<Project>,
-    /// What could not be read or makes no sense.
+    /// Projects that are unreadable or invalid.
     pub findings: Vec<Finding>,
 }
 
@@ -77,7 +78,7 @@ pub(crate) fn project_dirs(
     dirs_in(store, &projects_dir(), findings)
 }
 
-/// The directories in a directory; one that is missing has none. What cannot be used is noted.
+/// The subdirectories of a directory; a missing one has none. Unusable entries become findings.
 pub(crate) fn dirs_in(
     store: &Arc<dyn Store>,
     dir: &FilePath,
@@ -105,7 +106,7 @@ pub(crate) fn dirs_in(
     Ok(dirs)
 }
 
-/// Every project of a home. One that cannot be read does not hide the others.
+/// All projects of a home. An unreadable one does not hide the others.
 pub fn projects(store: &Arc<dyn Store>) -> Result<ProjectListing, LinggenError> {
     let mut found = ProjectListing::default();
     for dir in project_dirs(store, &mut found.findings)? {
@@ -138,7 +139,7 @@ pub(crate) fn unnamed_project(dir: FilePath) -> Project {
     Project { dir, path: None, name, opened: None, formerly: Vec::new() }
 }
 
-/// What a directory says about the project it belongs to.
+/// Reads the project that a directory belongs to.
 pub(crate) fn read_project(
     store: &Arc<dyn Store>,
     dir: &FilePath,
@@ -170,17 +171,17 @@ pub(crate) fn read_project(
     Ok(project)
 }
 
-/// Where a project is, or would be.
+/// The location of a project.
 pub(crate) enum ProjectLocation {
-    /// There.
+    /// An existing project.
     Is(Project),
-    /// Nowhere; this directory is free.
+    /// None yet; this directory is free.
     Free(FilePath),
-    /// This directory is there, and nothing says whose it is.
+    /// This directory exists, and nothing names its project.
     Unclaimed(FilePath),
 }
 
-/// Looks for the directory of a project.
+/// Locates the directory of a project.
 pub(crate) fn locate(
     store: &Arc<dyn Store>,
     path: &ProjectPath,
@@ -200,7 +201,7 @@ pub(crate) fn locate(
             None => home = home.or(Some(ProjectLocation::Unclaimed(dir))),
         }
     }
-    // It may be in a directory with another name, as when that was made for a path with a trailing slash.
+    // Its directory may have another name, for example if it was made for a path with a trailing slash.
     let mut others = projects(store)?.projects.into_iter();
     if let Some(project) = others.find(|project| project.path.as_ref() == Some(path)) {
         return Ok(ProjectLocation::Is(project));
@@ -219,10 +220,10 @@ pub fn find_project(
     })
 }
 
-/// How often another process may be quicker.
+/// How often another process may be faster.
 const TRIES: usize = 16;
 
-/// The project of a path, which is made if need be. No two paths ever get the same directory.
+/// The project of a path, created if necessary. No two paths ever get the same directory.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -264,21 +265,21 @@ pub fn open_project(
         tries += 1;
         match claimed {
             Ok(()) => return read_project(store, &dir),
-            // Somebody else was quicker; whose directory it is now shows when one looks again.
+            // Another process was faster; the next attempt sees whose directory it is now.
             Err(StoreError::Taken { .. } | StoreError::Changed { .. }) if tries < TRIES => {}
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// The step that says whose directory it is.
+/// The step that names the project of a directory.
 fn info(path: &ProjectPath, dir: &FilePath, now: Timestamp) -> Result<Step, LinggenError> {
     let value = json!({"path": path.as_str(), "name": path.name(), "added_at": now.as_second()});
     Ok(JsonDocument::new(&ProjectPart::Info.of(dir), &value)?.step(FileMode::Default))
 }
 
-/// If a project does not get the directory that other programs would give it, the one that has it is noted there,
-/// because those programs will write over what says so now.
+/// If a project does not get the directory that other programs would give it, records the owner of that directory
+/// there, because those programs will overwrite its `project.json`.
 fn claim_first(
     store: &Arc<dyn Store>,
     path: &ProjectPath,

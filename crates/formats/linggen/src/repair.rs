@@ -1,7 +1,7 @@
-//! Putting a damaged session right: a plan first, then commits that keep every original.
+//! Repairs a damaged session: a plan first, then commits that keep every original.
 //!
-//! Records that are whole stay as they are, byte for byte; what is no message leaves the file. Metadata get what they
-//! lack from the name of the directory and the messages. The project's document is mended with the session.
+//! Intact records stay as they are, byte for byte; anything else leaves the message file. Missing metadata is derived
+//! from the name of the directory and the messages. The project's document is repaired with the session.
 
 mod project;
 
@@ -22,11 +22,11 @@ use everturn_session::repair::{
 };
 use everturn_store::{Store, read_optional};
 
-/// What is to be done with a file, and why.
+/// The repair of a file, and its reason.
 struct FileRepair {
     file: FilePath,
     what: String,
-    /// What it will hold; nothing, if it is moved away.
+    /// The new content; `None` if the file is moved away.
     bytes: Option<Vec<u8>>,
 }
 
@@ -63,7 +63,7 @@ fn repair_messages(session: &Session) -> Result<Option<FileRepair>, LinggenError
     Ok(Some(FileRepair { bytes: Some(sorted.bytes), what, file }))
 }
 
-/// The metadata with everything that programs need.
+/// The metadata with everything that programs require.
 fn repair_meta(session: &Session, now: Timestamp) -> Result<Option<FileRepair>, LinggenError> {
     let (file, id) = (session.file(SessionFile::Meta), &session.place().id);
     let created = session.created()?.unwrap_or(now);
@@ -95,7 +95,7 @@ fn repair_meta(session: &Session, now: Timestamp) -> Result<Option<FileRepair>, 
     if meta.created().is_none() {
         done &= put("created_at", created.as_second().into());
     }
-    // What cannot be changed in place is written anew with what is known.
+    // If it cannot be edited in place, it is rewritten from what is known.
     let bytes = if done { yaml.text().as_bytes().to_vec() } else { anew(titled)? };
     let why = if is_ours { lacks.join(", ") } else { "it names another session".to_owned() };
     Ok(Some(FileRepair { file, what: format!("is set right: {why}"), bytes: Some(bytes) }))
@@ -108,7 +108,7 @@ fn project_dir(place: &SessionLocation) -> Option<FilePath> {
     (above.name()?.as_str() == "projects").then_some(project)
 }
 
-/// All that a repair may change.
+/// All files that a repair may change.
 fn scopes(place: &SessionLocation) -> Vec<FilePath> {
     let info = project_dir(place).map(|dir| super::paths::ProjectPart::Info.of(&dir));
     std::iter::once(place.dir.clone()).chain(info).collect()
@@ -119,7 +119,7 @@ fn actions(fixes: &[FileRepair]) -> Vec<RepairAction> {
     fixes.iter().map(action).collect()
 }
 
-/// Says what a repair would do, and does nothing.
+/// Plans a repair; changes nothing.
 pub fn plan_repair(
     store: &Arc<dyn Store>,
     place: &SessionLocation,
@@ -130,7 +130,7 @@ pub fn plan_repair(
     Ok(RepairReport { actions, findings: session.check()?, originals: None })
 }
 
-/// Repairs a session. Messages that are whole stay as they are, byte for byte.
+/// Repairs a session. Intact messages stay as they are, byte for byte.
 pub fn repair(
     store: &Arc<dyn Store>,
     place: &SessionLocation,
@@ -162,7 +162,7 @@ pub fn repair(
     Ok(repair)
 }
 
-/// Takes back the newest repair of a session that was not taken back yet.
+/// Undoes the newest repair of a session that is not undone yet.
 pub fn undo_repair(
     store: &Arc<dyn Store>,
     place: &SessionLocation,

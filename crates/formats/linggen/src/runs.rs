@@ -1,4 +1,6 @@
-//! Runs of agents: one document each, whose name tells whose it is and when it began.
+//! Runs of agents: one document each, named after the agent and the start time.
+//!
+//! [`Run`] is a stored run, [`NewRun`] the parameters of a new one, and [`RunStatus`] its status.
 
 use std::sync::Arc;
 
@@ -13,23 +15,23 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_store::{Durability, FileMode, Store, StoreError};
 
-/// How a run stands.
+/// The status of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunStatus {
-    /// It goes on, or its program died.
+    /// It is running, or its program died.
     Running,
-    /// It came to its end.
+    /// It finished.
     Completed,
-    /// It went wrong.
+    /// It failed.
     Failed,
-    /// Somebody stopped it.
+    /// It was cancelled.
     Cancelled,
-    /// Something else.
+    /// An unknown status.
     Other(String),
 }
 
 impl RunStatus {
-    /// The status of that name; names that are not known are kept.
+    /// The status with that name; unknown names are kept.
     #[must_use]
     pub fn parse(name: &str) -> RunStatus {
         match name {
@@ -54,47 +56,47 @@ impl RunStatus {
     }
 }
 
-/// A run, as its document tells it.
+/// A run, as recorded in its document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Where it is.
+    /// The path of its document.
     pub file: FilePath,
     /// Its id.
     pub id: String,
     /// The session it belongs to.
     pub session: Option<String>,
-    /// Whose run it is.
+    /// The agent of the run.
     pub agent: Option<String>,
-    /// The run that began it.
+    /// The run that started it.
     pub parent: Option<String>,
-    /// How it stands.
+    /// Its status.
     pub status: RunStatus,
-    /// What it is about.
+    /// A short description.
     pub detail: Option<String>,
-    /// When it began.
+    /// The start time.
     pub started: Option<Timestamp>,
-    /// When it ended.
+    /// The end time.
     pub ended: Option<Timestamp>,
     /// The whole document.
     pub value: Value,
 }
 
-/// What is known of the program that runs agents.
+/// What is known of the daemon that runs agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DaemonState {
     /// Nothing.
     Unknown,
     /// It is alive.
     Alive,
-    /// It is not there.
+    /// It is not running.
     Gone,
 }
 
-/// A run that has not ended is not believed to go on after so many seconds: a day.
+/// A run without an end is considered dead after so many seconds: a day.
 pub const LONGEST_RUN: i64 = 24 * 60 * 60;
 
 impl Run {
-    /// Why a run that says it is running is not, if so: its program is gone, or it began too long ago.
+    /// Why a run marked as running is not, if so: its program is gone, or it started too long ago.
     #[must_use]
     pub fn stale(&self, daemon: DaemonState, now: Timestamp) -> Option<String> {
         if self.status != RunStatus::Running {
@@ -113,7 +115,7 @@ impl Run {
     }
 }
 
-/// The runs of a project by their names, newest first; those whose names tell nothing come last. No file is opened.
+/// The runs of a project by name, newest first; names without a time come last. No file is opened.
 pub fn run_ids(
     store: &Arc<dyn Store>,
     project: &FilePath,
@@ -133,7 +135,7 @@ fn run_file(project: &FilePath, id: &str) -> Result<FilePath, LinggenError> {
     Ok(ProjectPart::Runs.of(project).join(&file_name(id, "json")?))
 }
 
-/// Reads a run, if there is one of this id.
+/// Reads the run with this id, if it exists.
 pub fn read_run(
     store: &Arc<dyn Store>,
     project: &FilePath,
@@ -160,7 +162,7 @@ pub fn read_run(
     }))
 }
 
-/// Every run of a project, newest first. One that cannot be read does not hide the others.
+/// All runs of a project, newest first. An unreadable one does not hide the others.
 pub fn runs(
     store: &Arc<dyn Store>,
     project: &FilePath,
@@ -179,7 +181,7 @@ pub fn runs(
     Ok((runs, findings))
 }
 
-/// The runs that a run began, oldest first. Runs that began before it are not opened.
+/// The runs that a run started, oldest first. Runs that started before it are not opened.
 pub fn child_runs(
     store: &Arc<dyn Store>,
     project: &FilePath,
@@ -202,24 +204,24 @@ pub fn child_runs(
     Ok(children)
 }
 
-/// What a new run is about.
+/// The parameters of a new run.
 #[derive(Debug, Clone, Default)]
 pub struct NewRun {
     /// The path of the project.
     pub repo_path: String,
-    /// The session it belongs to; without one, `default`.
+    /// The session it belongs to; `default` if `None`.
     pub session: Option<String>,
-    /// Whose run it is.
+    /// The agent of the run.
     pub agent: String,
-    /// What kind of agent that is.
+    /// The kind of the agent.
     pub agent_kind: Option<String>,
-    /// The run that begins it.
+    /// The run that starts it.
     pub parent: Option<String>,
-    /// What it is about, such as `chat:plan`.
+    /// A short description, such as `chat:plan`.
     pub detail: Option<String>,
 }
 
-/// Notes that a run begins, and tells its id. No run that is there is ever written over.
+/// Records the start of a run, and returns its id. No existing run is ever overwritten.
 pub fn begin_run(
     store: &Arc<dyn Store>,
     project: &FilePath,
@@ -244,7 +246,7 @@ pub fn begin_run(
         let step = JsonDocument::new(&file, &value)?.step(FileMode::Default);
         let writer = store.lock(&[file])?;
         match writer.commit(vec![step], Durability::Synced) {
-            // Another run of the same agent began in the same instant.
+            // Another run of the same agent started at the same instant.
             Err(StoreError::Taken { .. }) => id.started.1 += 1,
             done => {
                 done?;
@@ -255,7 +257,7 @@ pub fn begin_run(
     }
 }
 
-/// Notes how a run ended. Everything else in its document stays.
+/// Records the end of a run. Everything else in its document stays.
 pub fn end_run(
     store: &Arc<dyn Store>,
     project: &FilePath,

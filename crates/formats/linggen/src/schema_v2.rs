@@ -1,4 +1,4 @@
-//! What newer programs keep otherwise: missions with a schedule, and what a session may do. It is only read.
+//! The forms of newer programs, which are only read: scheduled missions, and session permissions.
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ use everturn_json::names::FilePath;
 use everturn_store::{Store, read_optional};
 use everturn_value::tree::JsonTree;
 
-/// A mission with a schedule: `missions/{id}/mission.md`.
+/// A scheduled mission: `missions/{id}/mission.md`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScheduledMission {
     /// Its id: the name of its directory.
     pub id: String,
-    /// What is to be done.
+    /// The task.
     pub text: String,
-    /// Everything that stands in front of that, such as the schedule.
+    /// The front matter, such as the schedule.
     pub fields: Map<String, Value>,
-    /// Where it is.
+    /// The path of its directory.
     pub dir: FilePath,
 }
 
-/// Every mission with a schedule.
+/// All scheduled missions.
 pub fn scheduled_missions(
     store: &Arc<dyn Store>,
 ) -> Result<(Vec<ScheduledMission>, Vec<Finding>), LinggenError> {
@@ -53,7 +53,7 @@ pub fn scheduled_missions(
     Ok((missions, findings))
 }
 
-/// The runs of a mission with a schedule, in the order of their file.
+/// The runs of a scheduled mission, in file order.
 pub fn mission_runs(
     store: &Arc<dyn Store>,
     mission: &ScheduledMission,
@@ -66,16 +66,16 @@ pub fn mission_runs(
     Ok((runs, rows.findings))
 }
 
-/// What a session may do, where it says so.
+/// The permissions of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionPermission {
-    /// What may be done below which paths.
+    /// The modes of paths.
     pub path_modes: Vec<(String, String)>,
-    /// Whether somebody can be asked.
+    /// Whether a user can be asked.
     pub interactive: Option<bool>,
 }
 
-/// Reads what a session may do.
+/// Reads the permissions of a session, if it has any.
 pub fn session_permission(
     store: &Arc<dyn Store>,
     place: &SessionLocation,

@@ -1,4 +1,6 @@
-//! A session that is read: what it is called, and its messages.
+//! Reads a session: its metadata and its messages.
+//!
+//! [`SessionLocation`] is where a session is, [`Session`] reads it, and [`SessionMeta`] is its metadata.
 
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_store::{FileMode, Fingerprint, Precondition, Step, Store, read_optional};
 
-/// Where a session is.
+/// The location of a session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionLocation {
     /// Its id: the name of its directory.
@@ -25,7 +27,7 @@ pub struct SessionLocation {
 }
 
 impl SessionLocation {
-    /// The session of this id in a project's directory, whether or not it is there.
+    /// The session with this id in a project's directory, whether or not it exists.
     #[must_use]
     pub fn in_project(project: &FilePath, id: SessionId) -> SessionLocation {
         let dir = session_dir(&ProjectPart::Sessions.of(project), &id);
@@ -39,10 +41,9 @@ impl SessionLocation {
     }
 }
 
-/// Every session of a home, in all projects and outside of them, by what the directories are called.
+/// All sessions of a home, in all projects and outside of them, by the names of their directories.
 ///
-/// No file is opened: a directory whose name is that of a session is one, and others are if they have messages or
-/// metadata.
+/// No file is opened: a directory with the name of a session is one, and others are if they have messages or metadata.
 pub fn sessions(
     store: &Arc<dyn Store>,
 ) -> Result<(Vec<SessionLocation>, Vec<Finding>), LinggenError> {
@@ -54,7 +55,7 @@ pub fn sessions(
     for dir in dirs {
         let found = match dirs_in(store, &dir, &mut findings) {
             Ok(found) => found,
-            // One project that cannot be looked at does not hide the others.
+            // One unreadable project does not hide the others.
             Err(LinggenError::Store(error)) => {
                 let message =
                     format!("cannot be read: {}", everturn_session::format::error_chain(&error));
@@ -77,7 +78,7 @@ pub fn sessions(
     Ok((places, findings))
 }
 
-/// Whether a directory has what makes a session.
+/// Whether a directory has the files of a session.
 pub(crate) fn is_session(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, LinggenError> {
     for file in [SessionFile::Messages, SessionFile::Meta] {
         if store.stat(&file.of(dir))?.is_some() {
@@ -87,7 +88,7 @@ pub(crate) fn is_session(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool,
     Ok(false)
 }
 
-/// Whether a directory is where sessions of a home are: `projects/{project}/sessions/{id}` or `sessions/{id}`.
+/// Whether a directory is at the path of a session: `projects/{project}/sessions/{id}` or `sessions/{id}`.
 pub fn is_session_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, LinggenError> {
     let named = |path: Option<&FilePath>, name: &str| {
         path.and_then(FilePath::name).is_some_and(|found| found.as_str() == name)
@@ -98,14 +99,14 @@ pub fn is_session_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, Li
         && is_session(store, dir)?)
 }
 
-/// Where a branch comes from.
+/// The origin of a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lineage {
-    /// The session it was made from.
+    /// The parent session.
     pub parent: String,
     /// The last message that both share.
     pub turn: u64,
-    /// `fork`, or `rewind` for messages that were left behind.
+    /// `fork`, or `rewind` for the messages that a rewind left behind.
     pub kind: String,
 }
 
@@ -117,7 +118,7 @@ impl Lineage {
     }
 }
 
-/// What a session says about itself.
+/// The metadata of a session.
 #[derive(Debug, Clone)]
 pub struct SessionMeta {
     pub(crate) yaml: YamlDocument,
@@ -125,19 +126,19 @@ pub struct SessionMeta {
 }
 
 impl SessionMeta {
-    /// What people call the session.
+    /// The title.
     #[must_use]
     pub fn title(&self) -> Option<String> {
         self.yaml.string("title").filter(|title| !title.trim().is_empty())
     }
 
-    /// When it was made.
+    /// The creation time.
     #[must_use]
     pub fn created(&self) -> Option<Timestamp> {
         Timestamp::from_second(self.yaml.integer("created_at")?).ok()
     }
 
-    /// What programs need that it does not say, in words.
+    /// The problems of the metadata, in words: required members missing or invalid, and repeated keys.
     pub(crate) fn lacks(&self) -> Vec<String> {
         let mut lacks = Vec::new();
         for key in ["id", "title", "created_at"] {
@@ -153,13 +154,13 @@ impl SessionMeta {
         lacks
     }
 
-    /// Everything it says, in the words of the file; newer programs say more than older ones.
+    /// All values in the file; newer programs write more of them.
     #[must_use]
     pub fn values(&self) -> &serde_json::Map<String, Value> {
         self.yaml.values()
     }
 
-    /// The step that writes it with another title.
+    /// The step that writes it with a new title.
     pub(crate) fn retitled(&self, dir: &FilePath, title: &str) -> Result<Step, LinggenError> {
         let mut yaml = self.yaml.clone();
         let file = SessionFile::Meta.of(dir);
@@ -169,7 +170,7 @@ impl SessionMeta {
     }
 }
 
-/// A session that is read. It never writes, and never waits for whoever does.
+/// Reads a session. It never writes, and never waits for a writer.
 pub struct Session {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) place: SessionLocation,
@@ -178,7 +179,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a session. One without metadata, or with metadata that cannot be read, opens, too, and says so.
+    /// Opens a session. Missing or unreadable metadata is a finding, not an error.
     pub fn open(store: Arc<dyn Store>, place: &SessionLocation) -> Result<Session, LinggenError> {
         let file = SessionFile::Meta.of(&place.dir);
         let mut session = Session { store, place: place.clone(), meta: None, findings: Vec::new() };
@@ -186,7 +187,7 @@ impl Session {
             |code: FindingCode, message: String| session.findings.push(about(&file, code, message));
         match read_optional(&session.store, &file)? {
             Some(bytes) => match YamlDocument::from_bytes(&bytes) {
-                // After a power cut a file may have no length; it is not metadata that say nothing.
+                // After a power cut a file may be empty; that is not empty metadata.
                 Ok(yaml) if yaml.values().is_empty() => {
                     note(FindingCode::BadMetadata, "it is empty".to_owned());
                 }
@@ -215,19 +216,19 @@ impl Session {
         Ok(session)
     }
 
-    /// Where it is.
+    /// The location of the session.
     #[must_use]
     pub fn place(&self) -> &SessionLocation {
         &self.place
     }
 
-    /// What it says about itself, unless that is missing or damaged.
+    /// The metadata, unless it is missing or damaged.
     #[must_use]
     pub fn meta(&self) -> Option<&SessionMeta> {
         self.meta.as_ref()
     }
 
-    /// What was noticed when it was opened.
+    /// The findings of the open.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
@@ -237,17 +238,17 @@ impl Session {
         file.of(&self.place.dir)
     }
 
-    /// Its messages, from the first on.
+    /// Its messages, first to last.
     pub fn rows(&self) -> Result<MessageReader, LinggenError> {
         Ok(MessageReader::forward(&self.store, &self.file(SessionFile::Messages))?)
     }
 
-    /// Its messages, from the last on.
+    /// Its messages, last to first.
     pub fn rows_back(&self) -> Result<MessageReader, LinggenError> {
         Ok(MessageReader::backward(&self.store, &self.file(SessionFile::Messages))?)
     }
 
-    /// How many messages it has, and where the last one ends.
+    /// The number of messages, and the end of the last one.
     pub(crate) fn count(&self) -> Result<(u64, u64), LinggenError> {
         let mut last = (0, 0);
         for row in self.rows()? {
@@ -257,7 +258,7 @@ impl Session {
         Ok(last)
     }
 
-    /// When it was made: as its metadata say, or its id, or its first message.
+    /// The creation time: from the metadata, the id, or the first message.
     pub fn created(&self) -> Result<Option<Timestamp>, LinggenError> {
         let told = self.meta.as_ref().and_then(SessionMeta::created);
         if let Some(time) = told.or_else(|| session_time(self.place.id.as_str())) {
@@ -271,12 +272,12 @@ impl Session {
         Ok(None)
     }
 
-    /// When its last message was said.
+    /// The time of the last message.
     pub fn updated(&self) -> Result<Option<Timestamp>, LinggenError> {
         Ok(self.rows_back()?.next().transpose()?.and_then(|row| row.time()))
     }
 
-    /// What it would be called if its metadata did not say.
+    /// The title to use if the metadata has none.
     pub(crate) fn derived_title(&self) -> Result<Option<String>, LinggenError> {
         for row in self.rows()? {
             if let Some(text) = user_text(&row?) {
@@ -286,7 +287,7 @@ impl Session {
         Ok(None)
     }
 
-    /// Where it comes from, if it is a branch.
+    /// The origin, if it is a branch.
     pub fn lineage(&self) -> Result<Option<Lineage>, LinggenError> {
         let file = self.file(SessionFile::Lineage);
         let Some(stored) = JsonDocument::read(&self.store, &file)? else { return Ok(None) };
@@ -300,14 +301,14 @@ impl Session {
     }
 }
 
-/// What the user said in a message, if it is one of the user's.
+/// The text of a message, if it is from the user.
 fn user_text(row: &MessageRow) -> Option<String> {
     let tree = row.tree.as_ref()?;
     tree.string_at(&["from_id"]).filter(|from| from == USER)?;
     tree.string_at(&["content"]).filter(|content| !content.trim().is_empty())
 }
 
-/// What a session is called after the first thing that the user said: its first six words, at most fifty letters.
+/// The title made from the first message of the user: its first six words, at most fifty characters.
 ///
 /// ```
 /// use everturn_linggen::auto_title;

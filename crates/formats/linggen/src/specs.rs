@@ -1,4 +1,6 @@
-//! Agents and skills: Markdown files with YAML in front, looked for in several places of which later ones win.
+//! Agents and skills: Markdown files with YAML front matter, from several directories of which later ones win.
+//!
+//! [`specs`] searches each [`SpecDir`] and returns a [`SpecListing`] of [`Spec`] values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use everturn_json::names::FilePath;
 use everturn_store::disk::FileKind;
 use everturn_store::{Store, StoreError};
 
-/// What is looked for.
+/// The kind of a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpecKind {
     /// Agents: `{name}.md`, with a name, a description and tools.
@@ -31,56 +33,56 @@ impl SpecKind {
     }
 }
 
-/// Whose directory something was found in.
+/// The kind of directory that contains a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpecSource {
     /// The home.
     Global,
-    /// The home of a program with the same kind of skills.
+    /// The home of a program with compatible skills.
     Compatible,
     /// The workspace.
     Project,
 }
 
-/// A directory to look into.
+/// A directory to search.
 pub struct SpecDir {
-    /// Whose it is.
+    /// The kind of the directory.
     pub source: SpecSource,
-    /// The store that has it.
+    /// The store that contains it.
     pub store: Arc<dyn Store>,
-    /// Where it is there.
+    /// Its path in the store.
     pub dir: FilePath,
 }
 
 /// An agent or a skill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
-    /// What it goes by: its name in small letters.
+    /// Its id: the name in lower case.
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
-    /// All that stands in front.
+    /// The front matter.
     pub fields: Map<String, Value>,
-    /// What comes after.
+    /// The text after the front matter.
     pub body: String,
-    /// Whose it is.
+    /// The kind of directory that contains it.
     pub source: SpecSource,
-    /// Where it was found.
+    /// The path of its file.
     pub file: FilePath,
 }
 
-/// What was found, by id, and what is wrong with the rest.
+/// The specs by id, and the findings.
 #[derive(Debug, Clone, Default)]
 pub struct SpecListing {
     /// The agents or skills.
     pub specs: BTreeMap<String, Spec>,
-    /// What could not be used.
+    /// Files that could not be used.
     pub findings: Vec<Finding>,
 }
 
-/// Divides a text into the YAML between two lines of `---` and what follows. A text without them has no YAML.
+/// Splits a text into the YAML between two lines of `---` and the rest. A text without them has no YAML.
 ///
 /// ```
 /// use everturn_linggen::front_matter;
@@ -106,7 +108,7 @@ pub fn front_matter(text: &str) -> (Option<&str>, &str) {
     (None, text)
 }
 
-/// Looks for agents or skills. Of several with the same id, the one in the last directory counts.
+/// Finds agents or skills. Of several with the same id, the one in the last directory counts.
 pub fn specs(kind: SpecKind, dirs: &[SpecDir]) -> Result<SpecListing, LinggenError> {
     let mut found = SpecListing::default();
     for dir in dirs {

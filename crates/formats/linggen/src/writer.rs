@@ -1,4 +1,6 @@
-//! A session in the hands of its one writer: every message is one commit.
+//! The only writer of a session: every message is one commit.
+//!
+//! [`LinggenWriter`] appends a message and returns an [`AppendReceipt`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,36 +21,36 @@ use everturn_store::{
     read_optional,
 };
 
-/// What a new session starts with.
+/// The parameters of a new session.
 #[derive(Debug, Clone, Default)]
 pub struct NewLinggenSession {
-    /// Its id; without one, it is made from the time.
+    /// Its id; if `None`, it is made from the time.
     pub id: Option<SessionId>,
-    /// What people call it; without one, its first message decides.
+    /// Its title; if empty, it is made from the first message.
     pub title: String,
 }
 
-/// What became of a message. [`LinggenWriter::number`] tells its number.
+/// The receipt of an appended message. [`LinggenWriter::number`] returns its number.
 #[derive(Debug, Clone)]
 pub struct AppendReceipt {
-    /// Its first byte in the file.
+    /// The offset of its first byte in the file.
     pub offset: u64,
-    /// How many bytes its line has.
+    /// The length of its line in bytes.
     pub length: u64,
-    /// What had to be put right before it could be written.
+    /// Problems that were repaired before it could be written.
     pub findings: Vec<Finding>,
 }
 
-/// What became of messages that were cleared away.
+/// The result of clearing the messages.
 #[derive(Debug, Clone)]
 pub struct ClearOutcome {
-    /// How many there were.
+    /// The number of messages.
     pub messages: u64,
-    /// Where they are now; nowhere, if there were none.
+    /// Their new path; `None` if there were none.
     pub kept: Option<FilePath>,
 }
 
-/// A session in the hands of its one writer. Threads may share it: their messages share flushes.
+/// The only writer of a session. Threads may share it: their messages share flushes.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -69,9 +71,9 @@ pub struct LinggenWriter {
     store: Arc<dyn Store>,
     place: SessionLocation,
     writer: Box<dyn Writer>,
-    /// How many records end before a byte of the file, once somebody has asked.
+    /// The number of records before an offset, once counted.
     counted: Mutex<Option<RecordCount>>,
-    /// The metadata, as long as they have no title.
+    /// The metadata, as long as it has no title.
     untitled: Mutex<Option<SessionMeta>>,
     findings: Vec<Finding>,
 }
@@ -83,12 +85,11 @@ struct RecordCount {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A thread that died has left nothing half done in there.
+    // A thread that panicked has left nothing half done in there.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An id that nobody has, for a session that is made now. What makes it different from others of the same second
-/// follows from the time and from where it belongs.
+/// An unused id for a session created now. Its part after the seconds is derived from the time and the directory.
 pub(crate) fn free_id(
     store: &Arc<dyn Store>,
     sessions: &FilePath,
@@ -107,7 +108,7 @@ pub(crate) fn free_id(
 }
 
 impl LinggenWriter {
-    /// Makes a session in a project's directory.
+    /// Creates a session in a project's directory.
     pub fn create(
         store: &Arc<dyn Store>,
         project: &FilePath,
@@ -136,7 +137,7 @@ impl LinggenWriter {
         LinggenWriter::opened(store, place, writer)
     }
 
-    /// Opens a session to write to it. Fails with [`StoreError::Busy`] while somebody else does.
+    /// Opens a session for writing. Fails with [`StoreError::Busy`] while it has another writer.
     pub fn open(
         store: &Arc<dyn Store>,
         place: &SessionLocation,
@@ -156,19 +157,19 @@ impl LinggenWriter {
         Ok(LinggenWriter { store: Arc::clone(store), place, writer, counted, untitled, findings })
     }
 
-    /// Where the session is.
+    /// The location of the session.
     #[must_use]
     pub fn place(&self) -> &SessionLocation {
         &self.place
     }
 
-    /// What was noticed when it was opened.
+    /// The findings of the open.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// How many messages it has. The file is read for that once; then only what is new.
+    /// The number of messages. The whole file is read only the first time; later only the new part.
     pub fn turn(&self) -> Result<u64, LinggenError> {
         let mut counted = locked(&self.counted);
         Ok(self.count(&mut counted)?.records)
@@ -183,9 +184,9 @@ impl LinggenWriter {
         Ok(*counted.insert(RecordCount { end, records }))
     }
 
-    /// Adds a message. When it returns, the message is safe.
+    /// Appends a message. When it returns, the message is durable.
     ///
-    /// Other programs may add theirs at the same time: lines are never cut or glued, whoever was first.
+    /// Other programs may append at the same time: lines are never cut or joined, whatever the order.
     pub fn append(&self, message: &Message, now: Timestamp) -> Result<AppendReceipt, LinggenError> {
         let lines = message.line(now)?;
         let (file, length) = (SessionFile::Messages.of(&self.place.dir), lines.len() as u64);
@@ -199,7 +200,7 @@ impl LinggenWriter {
             steps.extend(meta.retitled(&self.place.dir, &auto_title(&message.content)).ok());
         }
         let receipt = match self.writer.commit(steps, Durability::Synced) {
-            // Another program has just given it a title.
+            // Another program has just set a title.
             Err(StoreError::Changed { .. }) => {
                 self.writer.commit(vec![append], Durability::Synced)?
             }
@@ -209,14 +210,14 @@ impl LinggenWriter {
         Ok(AppendReceipt { offset, length, findings: receipt.findings })
     }
 
-    /// The number of a message that was appended: its place among the records of the file.
+    /// The number of an appended message: its position among the records of the file.
     pub fn number(&self, appended: &AppendReceipt) -> Result<u64, LinggenError> {
         let file = SessionFile::Messages.of(&self.place.dir);
         let mut counted = locked(&self.counted);
         let known = self.count(&mut counted)?;
         let (start, end) = (appended.offset, appended.offset + appended.length);
         if start < known.end {
-            // What comes after it was counted already.
+            // Records after it are already counted.
             let after = count_records(&self.store, &file, end..known.end)?;
             return Ok(known.records.saturating_sub(after));
         }
@@ -226,7 +227,7 @@ impl LinggenWriter {
         Ok(records)
     }
 
-    /// Gives the session another title.
+    /// Sets the title of the session.
     pub fn set_title(&self, title: &str) -> Result<(), LinggenError> {
         let session = Session::open(Arc::clone(&self.store), &self.place)?;
         let file = SessionFile::Meta.of(&self.place.dir);
@@ -243,18 +244,18 @@ impl LinggenWriter {
         MarkDocument::open(&self.store, &self.place.dir)
     }
 
-    /// Makes a change to a file of the session.
+    /// Commits a change to a file of the session.
     pub(crate) fn commit(&self, step: Step) -> Result<(), StoreError> {
         self.writer.commit(vec![step], Durability::Synced).map(drop)
     }
 
-    /// Gives the session back.
+    /// Releases the lock on the session.
     pub fn release(self) -> Result<(), LinggenError> {
         Ok(self.writer.release()?)
     }
 }
 
-/// Takes all messages away from a session: they are kept in the trash, and none of them is lost.
+/// Moves all messages of a session to the trash; none is lost.
 pub fn clear_messages(
     store: &Arc<dyn Store>,
     place: &SessionLocation,
@@ -281,7 +282,7 @@ pub fn clear_messages(
     Ok(ClearOutcome { messages, kept: Some(copy) })
 }
 
-/// The metadata of a new session, as programs write them.
+/// The metadata of a new session, as programs write it.
 pub(crate) fn meta_text(
     id: &SessionId,
     title: &str,

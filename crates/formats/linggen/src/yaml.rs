@@ -1,8 +1,8 @@
-//! YAML files that people edit: read by `saphyr-parser`, changed without disturbing what did not change, and
-//! written as the program behind these files writes them.
+//! YAML files that people edit: parsed by `saphyr-parser`, edited without disturbing the rest, and written in the style
+//! of the program behind these files.
 //!
-//! A [`YamlDocument`] is the text of the file and what its outermost mapping says. Setting a key replaces just its value,
-//! so comments, the order of keys, unknown fields and the way they are quoted survive.
+//! A [`YamlDocument`] is the text of the file and the values of its outermost mapping. Setting a key replaces just its
+//! value, so comments, the order of keys, unknown fields and their quoting survive.
 
 mod read;
 mod scalar;
@@ -14,7 +14,7 @@ use thiserror::Error;
 
 pub use scalar::scalar;
 
-/// Why a text could not be read as YAML, or not be changed.
+/// Why a text could not be parsed as YAML, or could not be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum YamlError {
@@ -23,25 +23,25 @@ pub enum YamlError {
     Bad {
         /// The line, counted from 1.
         line: usize,
-        /// What the parser says.
+        /// The message of the parser.
         reason: String,
     },
     /// It is not UTF-8.
     #[error("not UTF-8 at byte {at}")]
     NotUtf8 {
-        /// The first byte that is not.
+        /// The offset of the first invalid byte.
         at: usize,
     },
-    /// It is something else than a mapping.
+    /// It is not a mapping.
     #[error("it is no mapping of keys to values")]
     NoMapping,
-    /// It has more levels than anybody needs.
+    /// It is nested too deeply.
     #[error("it has more than {most} levels")]
     TooDeep {
-        /// How many there may be.
+        /// The maximum depth.
         most: usize,
     },
-    /// A value that cannot be replaced by a text or a number without disturbing others.
+    /// A value that cannot be replaced by a scalar without disturbing others.
     #[error("{key} is not a value that can be changed here")]
     CannotSet {
         /// The key.
@@ -53,9 +53,9 @@ pub enum YamlError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct YamlField {
     pub(super) key: String,
-    /// Where the key ends: its colon is the next thing.
+    /// The end of the key, followed by its colon.
     pub(super) key_end: usize,
-    /// Where the value stands, if it is one that can be replaced.
+    /// The position of the value, if it can be replaced.
     pub(super) value: Option<Range<usize>>,
 }
 
@@ -76,12 +76,12 @@ pub struct YamlDocument {
     text: String,
     values: Map<String, Value>,
     fields: Vec<YamlField>,
-    /// Where keys may be added; nowhere, if the mapping is written in braces.
+    /// The position for new keys; `None` if the mapping is written in braces.
     end: Option<usize>,
 }
 
 impl YamlDocument {
-    /// Reads a text. An empty one is a mapping without keys.
+    /// Parses a text. An empty text is an empty mapping.
     pub fn parse(text: &str) -> Result<YamlDocument, YamlError> {
         let read = read::read(text)?;
         Ok(YamlDocument {
@@ -92,7 +92,7 @@ impl YamlDocument {
         })
     }
 
-    /// Reads bytes, which must be UTF-8.
+    /// Parses bytes, which must be UTF-8.
     pub fn from_bytes(bytes: &[u8]) -> Result<YamlDocument, YamlError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| YamlError::NotUtf8 { at: error.valid_up_to() })?;
@@ -116,13 +116,13 @@ impl YamlDocument {
         &self.text
     }
 
-    /// What the keys stand for. Plain words mean what the core schema of YAML 1.2 says.
+    /// The values of the keys. Plain scalars are interpreted by the core schema of YAML 1.2.
     #[must_use]
     pub fn values(&self) -> &Map<String, Value> {
         &self.values
     }
 
-    /// The text that a key stands for; a number or a word as it is written out.
+    /// The value of a key as text; numbers and booleans as they are written.
     #[must_use]
     pub fn string(&self, key: &str) -> Option<String> {
         match self.values.get(key)? {
@@ -132,15 +132,15 @@ impl YamlDocument {
         }
     }
 
-    /// The integer that a key stands for.
+    /// The integer value of a key.
     #[must_use]
     pub fn integer(&self, key: &str) -> Option<i64> {
         self.values.get(key)?.as_i64()
     }
 
-    /// Gives a key another value, which is a text, a number, a word or nothing. A key that is missing is added.
+    /// Sets a key to a string, a number, a boolean or null. A missing key is added.
     ///
-    /// If a key is there twice, the last one counts and is changed.
+    /// If a key is repeated, the last one counts and is changed.
     pub fn set(&mut self, key: &str, value: &Value) -> Result<(), YamlError> {
         let refused = || YamlError::CannotSet { key: key.to_owned() };
         let written = match value {
@@ -168,7 +168,7 @@ impl YamlDocument {
             }
         }
         let changed = YamlDocument::parse(&text)?;
-        // Whatever else the file says must still be said.
+        // All other values must stay the same.
         let same = |(name, value): (&String, &Value)| {
             name == key || changed.values.get(name) == Some(value)
         };
@@ -179,7 +179,7 @@ impl YamlDocument {
         Ok(())
     }
 
-    /// The keys that are there more than once; most programs refuse to read such a file.
+    /// The keys that occur more than once; most programs refuse such a file.
     #[must_use]
     pub fn repeated(&self) -> Vec<&str> {
         let is_first =
@@ -189,7 +189,7 @@ impl YamlDocument {
         again.map(|(_, field)| field.key.as_str()).collect()
     }
 
-    /// Takes keys out that come again later, with the lines of their values.
+    /// Removes keys that are repeated later, with the lines of their values.
     pub(crate) fn without_repeats(&self) -> Option<YamlDocument> {
         if self.repeated().is_empty() {
             return Some(self.clone());
@@ -212,7 +212,7 @@ impl YamlDocument {
         (once.values == self.values && once.repeated().is_empty()).then_some(once)
     }
 
-    /// A line to be put at `end`, with the line ends that the file has.
+    /// A line to insert at `end`, with the line endings of the file.
     fn new_line(&self, end: usize, line: &str) -> String {
         let line_end = if self.text.contains("\r\n") { "\r\n" } else { "\n" };
         let before = self.text.get(..end).unwrap_or_default();

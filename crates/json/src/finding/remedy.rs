@@ -1,9 +1,9 @@
-//! What a repair does about each kind of finding, in a few words.
+//! What a repair does about each kind of finding.
 
 use super::FindingCode;
 
 impl FindingCode {
-    /// What `everturn repair` does about it, wherever it is found; `docs/findings.md` tells more for each layout.
+    /// What `everturn repair` does about it; `docs/findings.md` has the details for each format.
     #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {

@@ -1,9 +1,9 @@
-//! A search for the first byte that matters, fast over the many that do not.
+//! Fast searches for the first or last byte that matters.
 
-/// How many bytes are looked at together; the compiler turns the loop over them into vector code.
+/// The number of bytes that are compared together; the compiler vectorizes the loop over them.
 const BLOCK: usize = 32;
 
-/// How many bytes are looked at together where the first one must be near.
+/// The number of bytes that are compared together if a match is probably near.
 const NEAR: usize = 8;
 
 /// The index of the first byte for which `matters` holds, or the length.
@@ -15,9 +15,9 @@ pub fn find_byte(bytes: &[u8], matters: impl Fn(u8) -> bool) -> usize {
     far + near + rest.iter().position(|&byte| matters(byte)).unwrap_or(rest.len())
 }
 
-/// Where in a string its next quote, backslash or control character is, or the length.
+/// The index of the next quote, backslash or control character in a string, or the length.
 ///
-/// Strings have escapes every few words or none at all, so the first bytes are looked at in another way than the others.
+/// Strings have escapes every few words or none at all, so the first bytes are searched in another way than the rest.
 pub fn find_string_special(bytes: &[u8]) -> usize {
     let first = bytes.get(..BLOCK).unwrap_or(bytes);
     let near = find_special_by_words(first);
@@ -30,8 +30,8 @@ pub fn find_string_special(bytes: &[u8]) -> usize {
     far + find_special_by_words(bytes.get(far..).unwrap_or_default())
 }
 
-/// The same, eight bytes at a time: a byte that is looked for has its highest bit set in the end, and perhaps some of those
-/// after it, but none before it.
+/// The same, eight bytes at a time: a match has its highest bit set in `found`, and perhaps some bytes after it, but
+/// none before it.
 fn find_special_by_words(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_le_bytes([1; NEAR]);
     const HIGHEST: u64 = u64::from_le_bytes([0x80; NEAR]);
@@ -52,7 +52,7 @@ fn find_special_by_words(bytes: &[u8]) -> usize {
     bytes.len() - last.len() + last.iter().position(is_special).unwrap_or(last.len())
 }
 
-/// How many bytes at the beginning do not matter, counted in whole blocks.
+/// The length of the prefix without matches, in whole blocks.
 fn skip_quiet_blocks<const SIZE: usize>(bytes: &[u8], matters: &impl Fn(u8) -> bool) -> usize {
     let (blocks, _) = bytes.as_chunks::<SIZE>();
     let is_quiet =

@@ -1,4 +1,4 @@
-//! The scanner run over a slice, to find the places of keys and values.
+//! Runs the scanner over a slice to find the positions of keys and values.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use super::{Completeness, Container, JsonError, ScanProgress, Scanner, TokenVisi
 /// A member of an object or an element of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerEntry {
-    /// The key with its quotes; elements of arrays have none.
+    /// The key with its quotes; array elements have none.
     pub key: Option<Range<usize>>,
     /// The value.
     pub value: Range<usize>,
@@ -23,10 +23,10 @@ impl ContainerEntry {
     }
 }
 
-/// Everything directly inside one container.
+/// The entries directly inside one container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerEntries {
-    /// What holds them.
+    /// The kind of container.
     pub container: Container,
     /// The container with its brackets.
     pub span: Range<usize>,
@@ -34,14 +34,14 @@ pub struct ContainerEntries {
     pub list: Vec<ContainerEntry>,
 }
 
-/// The end of the value that starts at `start`, white space before it allowed.
+/// The end of the value that starts at `start`, after optional white space.
 ///
-/// Places, also that of an error, are counted from the start of `text`.
+/// Positions, also those of errors, are relative to the start of `text`.
 pub fn value_end(text: &[u8], start: usize) -> Result<usize, JsonError> {
     scan_value(text, start, &mut ())
 }
 
-/// What the container at `start` holds, or nothing if there is a scalar.
+/// The entries of the container at `start`; `None` if the value is a scalar.
 ///
 /// ```
 /// use everturn_json::json::entries;
@@ -57,32 +57,32 @@ pub fn entries(text: &[u8], start: usize) -> Result<Option<ContainerEntries>, Js
     Ok(collect.found.map(|found| ContainerEntries { span: found.span.start..end, ..found }))
 }
 
-/// The places of keys that their object already has, wherever in the value at `start`.
+/// The positions of duplicate keys, at any depth of the value at `start`.
 ///
-/// Keys are the same if they name the same characters, however they are escaped.
+/// Keys are equal if they are the same characters, however they are escaped.
 pub fn duplicate_keys(text: &[u8], start: usize) -> Result<Vec<Range<usize>>, JsonError> {
     let mut search = DuplicateKeyFinder { text, base: start, open: Vec::new(), found: Vec::new() };
     scan_value(text, start, &mut search)?;
     Ok(search.found)
 }
 
-/// Whether `raw`, a key with its quotes, names `key`.
+/// Whether `raw`, a key with its quotes, equals `key`.
 #[must_use]
 pub fn key_matches(raw: &[u8], key: &str) -> bool {
     *unescape(raw) == *key.as_bytes()
 }
 
-/// The characters that `raw`, a string with its quotes, stands for, in UTF-8.
+/// Unescapes `raw`, a string with its quotes, to UTF-8.
 ///
-/// Half a surrogate pair becomes the three bytes that its number would have, so that different
-/// strings stay different; no `str` contains such bytes.
+/// A lone surrogate becomes the three bytes that its number would have, so that different strings stay different; no
+/// `str` contains such bytes.
 #[must_use]
 pub fn unescape(raw: &[u8]) -> Cow<'_, [u8]> {
     let inner = raw.strip_prefix(b"\"").unwrap_or(raw);
     unescape_inner(inner.strip_suffix(b"\"").unwrap_or(inner))
 }
 
-/// As [`unescape`], of a string without its quotes.
+/// Like [`unescape`], for a string without its quotes.
 pub fn unescape_inner(inner: &[u8]) -> Cow<'_, [u8]> {
     if !inner.contains(&b'\\') {
         return Cow::Borrowed(inner);
@@ -117,7 +117,7 @@ pub fn unescape_inner(inner: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// The number in `uXXXX`, and what follows it.
+/// The number in `uXXXX`, and the rest of the text.
 fn parse_utf16_unit(text: &[u8]) -> Option<(u16, &[u8])> {
     let (digits, rest) = text.strip_prefix(b"u")?.split_at_checked(4)?;
     let digits = std::str::from_utf8(digits).ok()?;
@@ -138,7 +138,7 @@ fn push_code(out: &mut Vec<u8>, code: u32) {
     }
 }
 
-/// Runs the scanner over the value at `start` and returns where it ends.
+/// Runs the scanner over the value at `start` and returns its end.
 fn scan_value<V: TokenVisitor>(
     text: &[u8],
     start: usize,
@@ -156,17 +156,17 @@ fn scan_value<V: TokenVisitor>(
     }
 }
 
-/// A place in a slice; what the scanner has seen of a slice always fits.
+/// A position in a slice; positions that the scanner reports for a slice always fit.
 fn slice_index(base: usize, at: u64) -> usize {
     base.saturating_add(usize::try_from(at).unwrap_or(usize::MAX))
 }
 
-/// Collects what lies one level deep.
+/// Collects the entries at depth one.
 struct EntryCollector {
     base: usize,
     depth: usize,
     key: Option<Range<usize>>,
-    /// Where the container that is one level deep starts.
+    /// The start of the current container at depth one.
     value: usize,
     found: Option<ContainerEntries>,
 }
@@ -214,7 +214,7 @@ impl TokenVisitor for EntryCollector {
     }
 }
 
-/// Looks for keys that come twice.
+/// Finds duplicate keys.
 struct DuplicateKeyFinder<'t> {
     text: &'t [u8],
     base: usize,

@@ -1,50 +1,50 @@
-//! Why a text is not JSON, in words.
+//! [`JsonError`]: where and why a text is not JSON.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// The place where a text stops being JSON, and why.
+/// The position where a text stops being JSON, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{reason} at byte {at}")]
 pub struct JsonError {
     /// The byte that breaks the grammar, or the end of the text if more was needed; counted from 0.
     pub at: u64,
-    /// What is wrong there.
+    /// The reason.
     pub reason: JsonErrorKind,
 }
 
-/// What is wrong with a text that is not JSON.
+/// Why a text is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JsonErrorKind {
-    /// A byte that cannot stand here.
+    /// A byte that is not allowed here.
     Unexpected {
         /// The byte.
         byte: u8,
-        /// What could stand here.
+        /// What is allowed here.
         wanted: &'static str,
     },
-    /// A control character inside a string, where only its escape may stand.
+    /// An unescaped control character inside a string.
     Control {
         /// The character.
         byte: u8,
     },
-    /// A backslash before something that is no escape.
+    /// A backslash before something that is not an escape.
     Escape {
         /// The byte after the backslash, or after `\u` and some digits.
         byte: u8,
     },
     /// The text ends before the value does.
     Unfinished {
-        /// What it ends in, with its preposition: "inside a string".
+        /// Where it ends, with a preposition: "inside a string".
         place: &'static str,
     },
-    /// More than [`super::MAX_DEPTH`] containers inside each other.
+    /// More than [`super::MAX_DEPTH`] nested containers.
     TooDeep,
 }
 
-/// A byte as a person would want to see it.
+/// A byte in readable form.
 struct ByteDisplay(u8);
 
 impl fmt::Display for ByteDisplay {

@@ -1,4 +1,4 @@
-//! The containers that are open: one bit for each.
+//! The stack of open containers: one bit for each.
 
 use super::Container;
 
@@ -6,9 +6,9 @@ use super::Container;
 #[derive(Debug, Clone, Default)]
 pub(super) struct NestingStack {
     depth: usize,
-    /// The levels below the last one, 64 to a word; a set bit is an object.
+    /// The levels below the top word, 64 to a word; a set bit is an object.
     words: Vec<u64>,
-    /// The word that the innermost levels are in.
+    /// The word of the innermost levels.
     top: u64,
 }
 
@@ -37,7 +37,7 @@ impl NestingStack {
         }
     }
 
-    /// Back to no open container; the memory is kept for the next value.
+    /// Clears the stack; the memory is kept for the next value.
     pub(super) fn clear(&mut self) {
         self.depth = 0;
         self.words.clear();

@@ -1,4 +1,4 @@
-//! The state machine.
+//! [`Scanner`]: the state machine.
 
 use std::mem;
 
@@ -8,7 +8,7 @@ use super::{JsonError, JsonErrorKind, find_string_special};
 /// The most containers that may be open at once; their bits take 2 MiB.
 pub const MAX_DEPTH: usize = 1 << 24;
 
-/// The two kinds of values that hold others.
+/// The two kinds of containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
     /// `{…}`
@@ -17,18 +17,18 @@ pub enum Container {
     Array,
 }
 
-/// How far the bytes fed so far have brought the scanner.
+/// The progress of the scanner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanProgress {
-    /// Every byte was used and the value may go on.
+    /// Every byte was consumed, and the value may continue.
     More,
-    /// The value is complete; so many bytes of the last chunk belong to it.
+    /// The value is complete; this many bytes of the last chunk belong to it.
     ///
-    /// A number at the top ends at the first byte that is not part of it, so this may be 0.
+    /// A top-level number ends at the first byte that is not part of it, so this may be 0.
     End(usize),
 }
 
-/// What the bytes fed so far are, if no more come.
+/// The completeness of the input so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completeness {
     /// Nothing, or only white space.
@@ -39,9 +39,9 @@ pub enum Completeness {
     Incomplete,
 }
 
-/// Someone who wants to know the places of what the scanner passes.
+/// Receives the positions of tokens from the scanner.
 ///
-/// All places are bytes counted from the first one fed. `()` wants to know nothing.
+/// All positions are relative to the first byte that was fed. `()` ignores them.
 pub trait TokenVisitor {
     /// A container starts here.
     fn container_opened(&mut self, _container: Container, _start: u64) {}
@@ -60,7 +60,7 @@ pub trait TokenVisitor {
 
 impl TokenVisitor for () {}
 
-/// What may come next.
+/// The expected input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScannerState {
     /// A value.
@@ -75,9 +75,9 @@ enum ScannerState {
     AfterValue,
     /// More of a string.
     Text,
-    /// What follows a backslash.
+    /// The byte after a backslash.
     Escape,
-    /// So many more hexadecimal digits.
+    /// This many more hexadecimal digits.
     Hex(u8),
     Number(NumberState),
     /// The rest of `true`, `false` or `null`.
@@ -86,11 +86,11 @@ enum ScannerState {
     Done,
 }
 
-/// The last thing seen of a number.
+/// The last part of a number that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NumberState {
     Minus,
-    /// A zero at the front, which no digit may follow.
+    /// A leading zero, which no digit may follow.
     Zero,
     Integer,
     Point,
@@ -101,7 +101,7 @@ enum NumberState {
 }
 
 impl NumberState {
-    /// The state after `byte`, if the number can go on with it.
+    /// The state after `byte`, if it can continue the number.
     fn after(self, byte: u8) -> Option<NumberState> {
         match (self, byte) {
             (NumberState::Minus, b'0') => Some(NumberState::Zero),
@@ -135,12 +135,12 @@ impl NumberState {
     }
 }
 
-/// Whether a backslash and this byte are a character.
+/// Whether a backslash and this byte are a complete escape.
 fn is_escape(byte: &u8) -> bool {
     matches!(byte, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')
 }
 
-/// Finds the end of one JSON value in bytes that come in pieces.
+/// Finds the end of one JSON value in a stream of bytes.
 ///
 /// ```
 /// use everturn_json::json::{Completeness, ScanProgress, Scanner};
@@ -154,15 +154,15 @@ fn is_escape(byte: &u8) -> bool {
 pub struct Scanner {
     state: ScannerState,
     nesting: NestingStack,
-    /// Whether a newline between tokens is white space or the end of the text.
+    /// Whether a newline between tokens is white space or an error.
     newlines: bool,
-    /// Whether the string that is being read is a key.
+    /// Whether the current string is a key.
     in_key: bool,
-    /// What is still to come of a word.
+    /// The rest of the current word.
     word: &'static [u8],
-    /// Where the string, number or word that is being read starts.
+    /// The start of the current string, number or word.
     token: u64,
-    /// How many bytes were used before the current chunk.
+    /// The number of bytes that were consumed before the current chunk.
     offset: u64,
     failed: Option<JsonError>,
 }
@@ -174,7 +174,7 @@ impl Default for Scanner {
 }
 
 impl Scanner {
-    /// A scanner for one value, with white space of any kind before it and in it.
+    /// A scanner for one value, with any white space before it and in it.
     #[must_use]
     pub fn new() -> Scanner {
         Scanner {
@@ -189,25 +189,25 @@ impl Scanner {
         }
     }
 
-    /// A scanner for a value that must lie on one line: a newline inside it is an error.
+    /// A scanner for a value on a single line: a newline inside it is an error.
     #[must_use]
     pub fn single_line() -> Scanner {
         Scanner { newlines: false, ..Scanner::new() }
     }
 
-    /// Makes the scanner ready for another value, with the memory it has.
+    /// Resets the scanner for another value, and keeps its memory.
     pub fn reset(&mut self) {
         let mut nesting = mem::take(&mut self.nesting);
         nesting.clear();
         *self = Scanner { nesting, newlines: self.newlines, ..Scanner::new() };
     }
 
-    /// Takes the next bytes. After the end of the value, or an error, nothing more is taken.
+    /// Scans the next bytes. After the end of the value, or an error, nothing more is consumed.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<ScanProgress, JsonError> {
         self.feed_with(chunk, &mut ())
     }
 
-    /// Takes the next bytes and tells `visit` what is in them.
+    /// Scans the next bytes and reports tokens to `visit`.
     pub fn feed_with<V: TokenVisitor>(
         &mut self,
         chunk: &[u8],
@@ -244,7 +244,7 @@ impl Scanner {
         })
     }
 
-    /// What there is if no more bytes come.
+    /// The completeness if the input ends here.
     #[must_use]
     pub fn finish(&self) -> Completeness {
         if self.failed.is_some() {
@@ -260,7 +260,7 @@ impl Scanner {
         }
     }
 
-    /// The reason to give when the text ends here although the value is not complete.
+    /// The error if the text ends here although the value is not complete.
     #[must_use]
     pub fn unfinished(&self) -> JsonErrorKind {
         let place = match self.state {
@@ -274,7 +274,7 @@ impl Scanner {
         JsonErrorKind::Unfinished { place }
     }
 
-    /// Passes the ordinary bytes of a string, and its closing quote or a backslash.
+    /// Scans the ordinary bytes of a string, and its closing quote or a backslash.
     #[inline]
     fn text<V: TokenVisitor>(
         &mut self,
@@ -294,7 +294,7 @@ impl Scanner {
                 self.state = ScannerState::Escape;
                 Ok(run + 1)
             }
-            // The error belongs to the byte after the run, so the run is passed first.
+            // The error belongs to the byte after the run, so the run is consumed first.
             Some(_) if run > 0 => Ok(run),
             Some(&byte) => Err(JsonErrorKind::Control { byte }),
         }
@@ -311,7 +311,7 @@ impl Scanner {
         }
     }
 
-    /// Passes what follows of a number.
+    /// Scans the rest of a number.
     fn number<V: TokenVisitor>(
         &mut self,
         mut number: NumberState,
@@ -327,7 +327,7 @@ impl Scanner {
                     self.state = self.after_value();
                     return Ok(passed);
                 }
-                // As in a string, the error belongs to the byte, so what comes before it is passed first.
+                // As in a string, the error belongs to this byte, so the bytes before it are consumed first.
                 None if passed > 0 => {
                     self.state = ScannerState::Number(number);
                     return Ok(passed);
@@ -339,7 +339,7 @@ impl Scanner {
         Ok(rest.len())
     }
 
-    /// Passes one byte outside of numbers and of the ordinary parts of strings.
+    /// Scans one byte outside numbers and the ordinary parts of strings.
     fn token<V: TokenVisitor>(
         &mut self,
         byte: u8,
@@ -399,7 +399,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// The first byte of a value.
+    /// Scans the first byte of a value.
     fn open<V: TokenVisitor>(
         &mut self,
         byte: u8,

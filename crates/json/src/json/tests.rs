@@ -1,10 +1,10 @@
-//! The scanner against tables of texts, and against serde_json on random ones.
+//! Tests the scanner with tables of texts, and against serde_json with random ones.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Feeds `text` in pieces of `size` and gives what came of it, with the place of the end.
+/// Feeds `text` in pieces of `size` and returns the result, with the position of the end.
 fn run(text: &[u8], size: usize) -> Result<(Completeness, u64), JsonError> {
     let mut scanner = Scanner::new();
     let mut used = 0;
@@ -136,12 +136,12 @@ fn reasons_are_words() {
     assert_eq!(words("\"\\ "), "a space in an escape at byte 2");
 }
 
-/// Whether serde_json takes `text` for JSON when it only has to skip it.
+/// Whether serde_json accepts `text` as JSON when it only has to skip it.
 fn serde_takes(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// Whether the scanner takes `text`, all of it, for JSON.
+/// Whether the scanner accepts all of `text` as JSON.
 fn scanner_takes(text: &str, size: usize) -> bool {
     match run(text.as_bytes(), size) {
         Ok((Completeness::Complete, end)) => {
@@ -152,7 +152,7 @@ fn scanner_takes(text: &str, size: usize) -> bool {
     }
 }
 
-/// Texts made of pieces of JSON, most of them nearly right.
+/// Texts made of pieces of JSON, most of them nearly valid.
 fn almost_json() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "{",
@@ -190,7 +190,7 @@ fn almost_json() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
-/// Right texts, with at most one byte changed.
+/// Valid texts, with at most one byte changed.
 fn json_with_a_mistake() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),
@@ -218,7 +218,7 @@ fn json_with_a_mistake() -> impl Strategy<Value = String> {
         let mut bytes = text.into_bytes();
         let place = place.index(bytes.len());
         bytes[place] = byte;
-        // A character that lost a byte becomes another one, which is as good for the purpose.
+        // A character that lost a byte becomes another one, which is just as good for the test.
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }

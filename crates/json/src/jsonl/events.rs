@@ -1,4 +1,4 @@
-//! The content of lines, in order: the state machine below both directions of reading.
+//! [`LineEvents`]: the content of lines, in order; the state machine below both scan directions.
 
 use std::io;
 
@@ -12,7 +12,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// A part of a line that is not white space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineEvent {
-    /// How many newlines came before it in what was read.
+    /// The number of newlines before it in the range.
     pub(super) line: u64,
     pub(super) start: u64,
     pub(super) end: u64,
@@ -21,28 +21,28 @@ pub(super) struct LineEvent {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventContent {
-    /// A whole value that has its place on the line.
+    /// A whole value that is allowed at its position.
     Value {
         /// Whether it is the second whole value of its line.
         glued: bool,
         /// The first byte that is not UTF-8.
         not_utf8: Option<u64>,
     },
-    /// Something else, up to the end of its piece.
+    /// Anything else, up to the end of its piece.
     Bad(JsonError),
     Nuls,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum EventState {
-    /// Nothing but white space since the last event.
+    /// Only white space since the last event.
     Between,
     Value {
         start: u64,
-        /// Whether it is an object or array, which may have others beside it.
+        /// Whether it is an object or array, which may share its line with others.
         container: bool,
     },
-    /// A number, string or word that is a record if nothing else is on its line.
+    /// A number, string or word, which is a record if it is alone on its line.
     Scalar {
         start: u64,
         end: u64,
@@ -50,23 +50,23 @@ enum EventState {
     Nuls {
         start: u64,
     },
-    /// Not JSON: everything is passed over to the end of the piece.
+    /// Not JSON: everything up to the end of the piece is skipped.
     Skip {
         start: u64,
         bad: JsonError,
     },
 }
 
-/// Reads the lines of a range of bytes that starts with a line.
+/// Reads the lines of a range of bytes that starts at the start of a line.
 #[derive(Debug)]
 pub(super) struct LineEvents {
     at: u64,
     end: u64,
     state: EventState,
     line: u64,
-    /// How many whole values the current line has had.
+    /// The number of whole values on the current line so far.
     values: u64,
-    /// Whether the current line has had any event.
+    /// Whether the current line has had an event.
     occupied: bool,
     blank: u64,
     scanner: Scanner,
@@ -82,7 +82,7 @@ fn ends_piece(byte: u8) -> bool {
 }
 
 impl LineEvents {
-    /// The events of `start..end`, not yet begun.
+    /// The events of `start..end`.
     pub(super) fn new(start: u64, end: u64) -> LineEvents {
         LineEvents {
             at: start,
@@ -97,7 +97,7 @@ impl LineEvents {
         }
     }
 
-    /// Starts over with another range and the same memory.
+    /// Restarts with another range, and keeps the memory.
     pub(super) fn restart(&mut self, start: u64, end: u64) {
         self.at = start;
         self.end = end;
@@ -108,17 +108,17 @@ impl LineEvents {
         self.blank = 0;
     }
 
-    /// How many newlines were passed.
+    /// The number of newlines so far.
     pub(super) fn line(&self) -> u64 {
         self.line
     }
 
-    /// How many bytes belong to no event: white space, newlines and the byte order mark.
+    /// The number of bytes that belong to no event: white space, newlines and the byte order mark.
     pub(super) fn blank(&self) -> u64 {
         self.blank
     }
 
-    /// The next event, or nothing at the end of the range.
+    /// The next event; `None` at the end of the range.
     pub(super) fn next(
         &mut self,
         window: &mut SourceWindow<impl ByteSource>,
@@ -147,7 +147,7 @@ impl LineEvents {
         Ok(self.at_end())
     }
 
-    /// Passes white space and newlines, and sees what comes after them.
+    /// Skips white space and newlines, and starts whatever follows.
     fn between(&mut self, chunk: &[u8]) {
         for &byte in chunk {
             match byte {
@@ -238,7 +238,7 @@ impl LineEvents {
         (rest < chunk.len()).then(|| self.event(start, self.at, EventContent::Bad(bad)))
     }
 
-    /// What the end of the range makes of what was begun.
+    /// The event that the end of the range completes.
     fn at_end(&mut self) -> Option<LineEvent> {
         match self.state {
             EventState::Between => None,
@@ -266,7 +266,7 @@ impl LineEvents {
         self.event(start, end, EventContent::Value { glued, not_utf8 })
     }
 
-    /// A value that the end of its piece cuts off.
+    /// A value that is cut off by the end of its piece.
     fn cut_off(&mut self, start: u64) -> LineEvent {
         let bad = JsonError { at: self.at, reason: self.scanner.unfinished() };
         self.event(start, self.at, EventContent::Bad(bad))

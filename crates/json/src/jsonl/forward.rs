@@ -1,4 +1,4 @@
-//! A file read from its start.
+//! [`ForwardScan`]: reads a file from its start.
 
 use std::io;
 
@@ -8,16 +8,16 @@ use super::scan::JsonlScan;
 use super::source::{ByteSource, SourceWindow};
 use super::{FileTail, ScanItem};
 
-/// The items of a file in their order.
+/// The items of a file in order.
 ///
-/// After an error the iteration is over, and what was not yielded is unknown, not absent.
+/// After an error the iteration ends, and the remaining items are unknown, not absent.
 #[derive(Debug)]
 pub struct ForwardScan<S> {
     window: SourceWindow<S>,
     events: LineEvents,
     report: ItemBuilder,
     first_line: Option<u64>,
-    /// The second of two items that were made together.
+    /// The second of a pair of items.
     held: Option<ScanItem>,
     stage: ForwardStage,
 }
@@ -43,13 +43,13 @@ impl<S: ByteSource> ForwardScan<S> {
         })
     }
 
-    /// How the file ends, known from the start.
+    /// The end of the file, known from the start.
     #[must_use]
     pub fn tail(&self) -> FileTail {
         self.report.tail
     }
 
-    /// The counts so far; of everything, when the iteration is over.
+    /// The counts so far; complete when the iteration has ended.
     #[must_use]
     pub fn summary(&self) -> ScanSummary {
         ScanSummary { blank_bytes: self.events.blank(), ..self.report.summary }

@@ -1,4 +1,4 @@
-//! Events turned into what a scan yields, and counted.
+//! Converts events to the items of a scan, and counts them.
 
 use std::io;
 
@@ -9,28 +9,27 @@ use super::{JsonlRecord, RecordText, ScanItem};
 use crate::finding::{Finding, FindingCode};
 use crate::names::FilePath;
 
-/// What a scan has yielded so far.
+/// The counts of a scan so far.
 ///
-/// After a whole scan, `record_bytes + reported_bytes + blank_bytes` is the length of what was to be
-/// read: nothing is dropped.
+/// After a complete scan, `record_bytes + reported_bytes + blank_bytes` is the length of the range: no byte is dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScanSummary {
-    /// How many records there were.
+    /// The number of records.
     pub records: u64,
-    /// How many findings there were.
+    /// The number of findings.
     pub findings: u64,
-    /// How many bytes the records have.
+    /// The number of bytes in records.
     pub record_bytes: u64,
-    /// How many bytes the findings report as not being records.
+    /// The number of bytes that findings report as not being records.
     pub reported_bytes: u64,
-    /// How many bytes are white space around records, newlines, or a byte order mark.
+    /// The number of bytes of white space around records, newlines, and a byte order mark.
     pub blank_bytes: u64,
 }
 
-/// One item or two, in the order of the file.
+/// One or two items, in file order.
 pub(super) type ItemPair = [Option<ScanItem>; 2];
 
-/// Makes items of events.
+/// Builds items from events.
 #[derive(Debug)]
 pub(super) struct ItemBuilder {
     file: FilePath,
@@ -44,7 +43,7 @@ impl ItemBuilder {
         ItemBuilder { file, largest_text, tail, summary: ScanSummary::default() }
     }
 
-    /// What `event`, on `line`, is to the reader.
+    /// The items for `event` on `line`.
     pub(super) fn event_items(
         &mut self,
         event: &LineEvent,
@@ -80,7 +79,7 @@ impl ItemBuilder {
         })
     }
 
-    /// What is wrong with the end of the file, whose last line is `line`.
+    /// The findings about the end of the file, whose last line is `line`.
     pub(super) fn tail_items(&mut self, line: Option<u64>) -> ItemPair {
         let FileTail { torn, nuls, .. } = self.tail;
         let torn = torn.map(|torn| {

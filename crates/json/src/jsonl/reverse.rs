@@ -1,4 +1,4 @@
-//! A file read from its end.
+//! [`ReverseScan`]: reads a file from its end.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,31 +9,31 @@ use super::scan::JsonlScan;
 use super::source::{ByteSource, SourceWindow};
 use super::{FileTail, ScanItem};
 
-/// How many events of one line are kept; a line with more of them is read again for the earlier ones.
+/// The most events of one line that are kept; a line with more of them is read again for the earlier ones.
 const MOST_EVENTS: usize = 4096;
 
-/// The items of a file in the reverse of their order, without line numbers.
+/// The items of a file in reverse order, without line numbers.
 ///
-/// After an error the iteration is over, and what was not yielded is unknown, not absent.
+/// After an error the iteration ends, and the remaining items are unknown, not absent.
 #[derive(Debug)]
 pub struct ReverseScan<S> {
     window: SourceWindow<S>,
     events: LineEvents,
     report: ItemBuilder,
-    /// Where the lines to be read start.
+    /// The start of the range.
     start: u64,
     line: ReverseLine,
-    /// The first of two items that were made together.
+    /// The first of a pair of items.
     held: Option<ScanItem>,
     stage: ReverseStage,
 }
 
-/// The line that is being yielded; all lines after it have been.
+/// The current line; all lines after it have been yielded.
 #[derive(Debug)]
 struct ReverseLine {
     start: u64,
     end: u64,
-    /// How many of its events were neither yielded nor kept.
+    /// The number of its events that were neither yielded nor kept.
     earlier: usize,
     kept: VecDeque<LineEvent>,
 }
@@ -61,13 +61,13 @@ impl<S: ByteSource> ReverseScan<S> {
         })
     }
 
-    /// How the file ends, known from the start.
+    /// The end of the file, known from the start.
     #[must_use]
     pub fn tail(&self) -> FileTail {
         self.report.tail
     }
 
-    /// The counts so far; of everything, when the iteration is over.
+    /// The counts so far; complete when the iteration has ended.
     #[must_use]
     pub fn summary(&self) -> ScanSummary {
         self.report.summary

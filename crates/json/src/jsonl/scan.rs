@@ -1,4 +1,4 @@
-//! How a file is to be read.
+//! [`JsonlScan`]: the options of a scan.
 
 use std::io;
 
@@ -6,16 +6,15 @@ use super::source::ByteSource;
 use super::{ForwardScan, ReverseScan};
 use crate::names::FilePath;
 
-/// Records with more bytes than this are yielded without their text, unless the scan says otherwise.
+/// The default size above which records are yielded without their text.
 pub const LARGEST_TEXT: u64 = 64 * 1024 * 1024;
 
-/// How many bytes are read at a time, unless the scan says otherwise.
+/// The default number of bytes that are read at once.
 pub const DEFAULT_CHUNK: usize = 64 * 1024;
 
-/// A reading of one file that has not begun.
+/// A scan of one file that has not started.
 ///
-/// The file is read up to the length it has when the reading begins; what others append meanwhile is
-/// left for the next one.
+/// The file is read up to its length at the start of the scan; later appends are ignored.
 ///
 /// ```
 /// use everturn_json::jsonl::{ScanItem, JsonlScan};
@@ -59,31 +58,30 @@ impl<S: ByteSource> JsonlScan<S> {
         }
     }
 
-    /// Reads only what is at `offset` and after it. A line must start there, which has the number
-    /// `line`, if that is known.
+    /// Starts at `offset`, which must be the start of a line. `line` is its number, if known.
     #[must_use]
     pub fn start_at(self, offset: u64, line: Option<u64>) -> JsonlScan<S> {
         JsonlScan { start: offset, first_line: line, ..self }
     }
 
-    /// Yields records of more than so many bytes without their text.
+    /// Yields records above this size without their text.
     #[must_use]
     pub fn largest_text(self, bytes: u64) -> JsonlScan<S> {
         JsonlScan { largest_text: bytes, ..self }
     }
 
-    /// Reads so many bytes at a time.
+    /// Reads this many bytes at once.
     #[must_use]
     pub fn chunk(self, bytes: usize) -> JsonlScan<S> {
         JsonlScan { chunk: bytes, ..self }
     }
 
-    /// Begins to read at the start.
+    /// Starts a scan from the start.
     pub fn forward(self) -> io::Result<ForwardScan<S>> {
         ForwardScan::begin(self)
     }
 
-    /// Begins to read at the end. The last records cost only their own bytes, however long the file.
+    /// Starts a scan from the end. The last records cost only their own bytes, however long the file is.
     pub fn reverse(self) -> io::Result<ReverseScan<S>> {
         ReverseScan::begin(self)
     }

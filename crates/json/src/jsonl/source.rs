@@ -1,21 +1,21 @@
-//! Bytes at offsets, and a window over them.
+//! [`ByteSource`]: bytes at offsets, and a window over them.
 
 use std::io;
 
 use crate::json::find_last_byte;
 
-/// Something with bytes at offsets: a file, or what stands for one.
+/// A source of bytes at offsets: a file, or a substitute.
 #[expect(
     clippy::len_without_is_empty,
     reason = "a length costs a call to the system, and nobody asks for emptiness alone"
 )]
 pub trait ByteSource {
-    /// How many bytes there are.
+    /// The number of bytes.
     fn len(&self) -> io::Result<u64>;
 
-    /// Reads some bytes from `offset` on into `buf` and says how many.
+    /// Reads some bytes from `offset` on into `buf` and returns their number.
     ///
-    /// Fewer than asked for may come; none come only at the end or for an empty `buf`.
+    /// There may be fewer than requested; 0 means the end, or an empty `buf`.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize>;
 }
 
@@ -55,15 +55,15 @@ impl<S: ByteSource + ?Sized> ByteSource for &S {
     }
 }
 
-/// The part of a source that is in memory, moved along by whoever reads.
+/// The part of a source that is in memory, which moves with the reads.
 #[derive(Debug)]
 pub(super) struct SourceWindow<S> {
     source: S,
     /// The most bytes that are held.
     chunk: usize,
-    /// Where the held bytes start.
+    /// The offset of the held bytes.
     base: u64,
-    /// Room for a chunk, of which `length` bytes are held; it is never made smaller.
+    /// The buffer, of which `length` bytes are held; it never shrinks.
     room: Vec<u8>,
     length: usize,
 }
@@ -77,7 +77,7 @@ impl<S: ByteSource> SourceWindow<S> {
         self.source.len()
     }
 
-    /// Some bytes of `start..end`, the first ones; empty only if the range is.
+    /// The first bytes of `start..end`, at least one; empty only if the range is.
     pub(super) fn read_first(&mut self, start: u64, end: u64) -> io::Result<&[u8]> {
         if start >= end {
             return Ok(&[]);
@@ -88,7 +88,7 @@ impl<S: ByteSource> SourceWindow<S> {
         Ok(self.held_part(start, end.min(self.held_end())))
     }
 
-    /// Some bytes of `start..end`, the last ones; empty only if the range is.
+    /// The last bytes of `start..end`, at least one; empty only if the range is.
     pub(super) fn read_last(&mut self, start: u64, end: u64) -> io::Result<&[u8]> {
         if start >= end {
             return Ok(&[]);
@@ -116,7 +116,7 @@ impl<S: ByteSource> SourceWindow<S> {
         self.after_last(start, end, |byte| byte == b'\n')
     }
 
-    /// The end of `start..end` without the NUL bytes at its end.
+    /// The end of `start..end` without trailing NUL bytes.
     pub(super) fn trim_nuls(&mut self, start: u64, end: u64) -> io::Result<u64> {
         self.after_last(start, end, |byte| byte != 0)
     }
@@ -142,7 +142,7 @@ impl<S: ByteSource> SourceWindow<S> {
         self.base + self.length as u64
     }
 
-    /// The held bytes of a range that lies inside them.
+    /// The held bytes of a range that is inside them.
     fn held_part(&self, start: u64, end: u64) -> &[u8] {
         let index = |at: u64| usize::try_from(at.saturating_sub(self.base)).unwrap_or(usize::MAX);
         self.room.get(index(start)..index(end)).unwrap_or_default()

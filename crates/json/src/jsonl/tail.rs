@@ -1,4 +1,4 @@
-//! The end of a file: what an append must know before it writes.
+//! [`FileTail`]: the end of a file, as an append needs it.
 
 use std::io;
 
@@ -12,42 +12,41 @@ use crate::json::JsonError;
 pub struct ByteSpan {
     /// The first byte.
     pub offset: u64,
-    /// How many there are.
+    /// The number of bytes.
     pub length: u64,
 }
 
 /// Bytes at the end of a file that are not a whole record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TornTail {
-    /// Where they are.
+    /// Their range.
     pub span: ByteSpan,
     /// Where and why they are not JSON; mostly because they end too early.
     pub bad: JsonError,
 }
 
-/// How a file ends.
+/// The end of a file.
 ///
-/// A file in good order ends with a newline or is empty. Otherwise the content ends at
-/// [`FileTail::good_end`], and all that follows is [`FileTail::torn`], then [`FileTail::nuls`]. To append a record,
-/// set the torn bytes aside, cut the file at `good_end`, and write a newline first if
-/// [`FileTail::newline_missing`] says so.
+/// A clean file ends with a newline or is empty. Otherwise the content ends at [`FileTail::good_end`], and is followed
+/// by [`FileTail::torn`], then [`FileTail::nuls`]. To append a record, move the torn bytes to quarantine, truncate the
+/// file at `good_end`, and write a newline first if [`FileTail::newline_missing`] is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileTail {
-    /// Where the next record, or the newline before it, has to be written.
+    /// Where the next record, or the newline before it, must be written.
     pub good_end: u64,
-    /// Whether the last line before `good_end` holds something and has no newline.
+    /// Whether the last line before `good_end` has content and no newline.
     pub newline_missing: bool,
-    /// What a writer left that did not get to the end of its record; it starts at `good_end`.
+    /// The rest of an incomplete record; it starts at `good_end`.
     pub torn: Option<TornTail>,
-    /// NUL bytes up to the end of the file, as a power cut leaves them.
+    /// NUL bytes up to the end of the file, as left by a power cut.
     pub nuls: Option<ByteSpan>,
 }
 
 impl FileTail {
-    /// Looks at the end of `source`: its last byte, or as much as its last line has.
+    /// Examines the end of `source`: its last byte, or its last line.
     pub fn examine(source: &(impl ByteSource + ?Sized)) -> io::Result<FileTail> {
         let length = source.len()?;
-        // Before most appends there is only a newline to be seen, and a larger read would be waste.
+        // Before most appends the file ends in a newline, and a larger read would be a waste.
         if let Some(last) = length.checked_sub(1) {
             let last = SourceWindow::new(source, 1).read_last(last, length)?.to_vec();
             if last == b"\n" {
@@ -67,7 +66,7 @@ impl FileTail {
         FileTail { good_end: length, newline_missing: false, torn: None, nuls: None }
     }
 
-    /// The tail of what the window is over, with the length it has now.
+    /// The tail of the window's source, with its present length.
     pub(super) fn from_window(window: &mut SourceWindow<impl ByteSource>) -> io::Result<FileTail> {
         let length = window.source_len()?;
         let content_end = window.trim_nuls(0, length)?;
@@ -81,7 +80,7 @@ impl FileTail {
         }
         let mut tail = FileTail::clean(content_end);
         match last {
-            // What is bad goes on to the end of its piece, and nothing came after this one.
+            // Bad content extends to the end of its piece, and nothing follows this one.
             Some(LineEvent { start, end, content: EventContent::Bad(bad), .. }) => {
                 tail.torn =
                     Some(TornTail { span: ByteSpan { offset: start, length: end - start }, bad });

@@ -1,11 +1,11 @@
-//! UTF-8 checked in pieces, with characters cut anywhere.
+//! [`Utf8Check`]: incremental UTF-8 validation, with characters split anywhere.
 
-/// Remembers the first byte that is not UTF-8.
+/// Finds the first byte that is not UTF-8.
 #[derive(Debug, Clone, Default)]
 pub struct Utf8Check {
-    /// How many bytes came before the current piece.
+    /// The number of bytes before the current piece.
     passed: u64,
-    /// The start of a character whose rest has not come yet.
+    /// The start of an incomplete character.
     cut: Vec<u8>,
     bad: Option<u64>,
 }
@@ -17,14 +17,14 @@ impl Utf8Check {
         self.bad = None;
     }
 
-    /// The first byte that is not UTF-8, counted from the first one fed.
+    /// The offset of the first byte that is not UTF-8.
     ///
-    /// A character that has not ended yet is not bad; a JSON value always ends in ASCII.
+    /// An incomplete character at the end is not invalid; a JSON value always ends in ASCII.
     pub fn first_invalid(&self) -> Option<u64> {
         self.bad
     }
 
-    /// Looks at the next piece of the text.
+    /// Validates the next piece of the text.
     pub fn feed(&mut self, piece: &[u8]) {
         let mut rest = piece;
         while !self.cut.is_empty()

@@ -1,4 +1,4 @@
-//! JSONL files in every state a crash, another program or a person can leave them in.
+//! JSONL files in every state that a crash, another program or a person can leave them in.
 
 #![cfg(test)]
 
@@ -10,7 +10,7 @@ fn scan(bytes: &[u8]) -> ForwardScan<&[u8]> {
     JsonlScan::new(bytes, FilePath::parse("log.jsonl").unwrap()).forward().unwrap()
 }
 
-/// Everything a scan yields, after a check that no byte was lost.
+/// All items of a scan, after a check that no byte was lost.
 fn read(bytes: &[u8]) -> (Vec<JsonlRecord>, Vec<Finding>, FileTail) {
     let mut scan = scan(bytes);
     let (mut records, mut findings) = (Vec::new(), Vec::new());
@@ -49,7 +49,7 @@ fn shown(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// What is to be said of the end of a file.
+/// The expected end of a file.
 struct End {
     good: u64,
     newline_missing: bool,

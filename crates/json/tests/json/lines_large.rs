@@ -1,4 +1,4 @@
-//! Long lines, deep nesting and failing reads, from sources that make up their bytes.
+//! Long lines, deep nesting and failing reads, from sources that generate their bytes.
 
 #![cfg(test)]
 
@@ -10,9 +10,9 @@ use everturn_json::names::FilePath;
 
 /// A record that is one long string, between two short records.
 struct LongLine {
-    /// How many bytes the string has.
+    /// The length of the string in bytes.
     length: u64,
-    /// What comes after the string.
+    /// The bytes after the string.
     after: &'static [u8],
 }
 
@@ -109,7 +109,7 @@ fn deep_nesting_is_an_ordinary_record() {
     }
 }
 
-/// Reads a few bytes at a time, and breaks in its own way at an offset.
+/// Reads a few bytes at a time, and fails in its own way at an offset.
 struct Breaks {
     bytes: Vec<u8>,
     at: u64,

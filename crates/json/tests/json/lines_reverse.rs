@@ -1,4 +1,4 @@
-//! A file read backwards is the file read forwards, in reverse.
+//! A reverse scan yields the items of a forward scan in reverse order.
 
 #![cfg(test)]
 
@@ -84,7 +84,7 @@ proptest! {
         check(&pieces.concat());
     }
 
-    /// What an append would leave behind is a file in good order that has all records, old and new.
+    /// An append always leaves a clean file with all records, old and new.
     #[test]
     fn an_append_after_the_tail_was_examined_loses_and_glues_nothing(
         pieces in prop::collection::vec(piece(), 0..12),

@@ -1,4 +1,4 @@
-//! JSONL files as they are found.
+//! Tests of JSONL scanning, with clean, damaged and very large files.
 
 mod lines_damage;
 mod lines_large;

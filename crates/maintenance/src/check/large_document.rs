@@ -1,4 +1,4 @@
-//! Documents too large to be held in memory: looked at once, from start to end.
+//! Checks documents that are too large for memory, in one pass.
 
 use std::io;
 
@@ -8,12 +8,12 @@ use everturn_json::jsonl::{ByteSource, Utf8Check};
 use everturn_json::names::FilePath;
 use everturn_store::StoreSource;
 
-/// How much is looked at in one go.
+/// The number of bytes that are read at once.
 const CHUNK: usize = 1 << 20;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// What is wrong with a document. Duplicate keys are not looked for.
+/// Checks a document. Duplicate keys are not detected.
 pub(super) fn check_large_document(
     path: &FilePath,
     file: &StoreSource,
@@ -67,7 +67,7 @@ struct DocumentScan {
 }
 
 impl DocumentScan {
-    /// Takes the bytes at `at` of a document whose text starts at `start`.
+    /// Scans the bytes at `at` of a document whose text starts at `start`.
     fn next(&mut self, bytes: &[u8], at: u64, start: u64) -> Result<(), (u64, String)> {
         let mut used = 0;
         if !self.ended {

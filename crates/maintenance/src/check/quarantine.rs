@@ -1,4 +1,4 @@
-//! What a check says of the quarantine: everything that left a file stays a finding until it is looked at and removed.
+//! Findings about the quarantine: everything in it is a finding until it is removed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use everturn_store::{Store, StoreError};
 
 use crate::registry;
 
-/// Findings about what left the files at and below `start`, and those of `recovery` that still say something.
+/// The findings about bytes removed from files at and below `start`, and those of `recovery` that are still relevant.
 ///
-/// `store` shows the root as recovery will leave it, `plain` as it is: what is in the quarantine of the first alone is
-/// yet to be put there.
+/// `store` shows the root as recovery will leave it, `plain` as it is: a piece that only the quarantine of the former
+/// has is yet to be created.
 pub(super) fn findings(
     store: &Arc<dyn Store>,
     plain: &dyn Disk,
@@ -42,7 +42,7 @@ pub(super) fn findings(
             coming.push(piece.file);
         }
     }
-    // What recovery itself says names a file that is not there yet.
+    // The finding of recovery itself names a file that does not exist yet.
     let is_told = |finding: &Finding| {
         finding.code == FindingCode::ChangedByOthers && coming.contains(&finding.file)
     };
@@ -51,7 +51,7 @@ pub(super) fn findings(
     Ok(findings)
 }
 
-/// What left the files of the session at `start`, wherever it was then; nothing if that is no session.
+/// The quarantined files of the session at `start`, wherever it was then; empty if it is not a session.
 fn of_session(store: &Arc<dyn Store>, start: &FilePath) -> HashSet<FilePath> {
     let mut found = HashSet::new();
     for layout in registry::ALL {
@@ -62,7 +62,7 @@ fn of_session(store: &Arc<dyn Store>, start: &FilePath) -> HashSet<FilePath> {
                 None => Ok(Vec::new()),
             }
         };
-        // What cannot be read is told where the session itself is looked at.
+        // Unreadable files are reported when the session itself is checked.
         found.extend(looked().unwrap_or_default());
     }
     found

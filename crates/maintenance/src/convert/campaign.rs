@@ -1,4 +1,4 @@
-//! A campaign: a row for each thing that a player said and what came of it.
+//! The campaign target: one row for each input of the player and the response.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use everturn_value::tree::JsonTree;
 
 pub(super) struct CampaignTarget;
 
-/// The one part of the state that campaigns have.
+/// The only scope of a campaign's state.
 const SCOPE: &str = "campaign";
 
 impl OwnTarget for CampaignTarget {
@@ -85,7 +85,7 @@ fn is_answer(kind: &EntryKind) -> bool {
     matches!(kind, EntryKind::Narrator | EntryKind::Assistant | EntryKind::Npc)
 }
 
-/// The entries of each row: what the player says begins one, and so does another turn of somebody who has spoken.
+/// The entries of each row: an input of the player starts a row, and so does a new turn after a response.
 fn rows(entries: &[SourceEntry]) -> impl Iterator<Item = &[SourceEntry]> {
     let mut spoken = false;
     entries.chunk_by(move |before, next| {

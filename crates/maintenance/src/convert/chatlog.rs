@@ -1,4 +1,4 @@
-//! A chat log: a message for each entry.
+//! The chat log target: one message for each entry.
 
 use std::collections::HashSet;
 
@@ -66,7 +66,7 @@ impl OwnTarget for ChatLogTarget {
         )
     }
 
-    /// A message may be thrown away, and what it carries with it; the document stays.
+    /// A message may be deleted with everything it carries; the document stays.
     fn carries_session(&self) -> bool {
         true
     }
@@ -79,7 +79,7 @@ fn put(draft: &SessionDraft, text: &str) -> Result<SessionRef, SessionError> {
     Ok(SessionRef { id: made.id, path: made.path })
 }
 
-/// A chat log that was one before: what it said of itself, its messages and its states stand where they stood.
+/// Restores a session that was a chat log before: its metadata, messages and states are where they were.
 fn restore_original(
     story: &SourceSession,
     chat: &ChatDocument,
@@ -94,7 +94,7 @@ fn restore_original(
         let value = match (list, key.as_str()) {
             (Some(_), _) => continue,
             (None, "bookmarks" | "narrative_markers") => {
-                // Marks that were taken away meanwhile stay away.
+                // Marks that were removed meanwhile stay removed.
                 let kept = value.children().into_iter().map(|(_, mark)| mark).filter(|stored| {
                     let id = stored.string_at(&["id"]);
                     story.marks.iter().any(|mark| Some(&mark.id) == id.as_ref())
@@ -107,12 +107,12 @@ fn restore_original(
         members.push(format!("{}:{value}", json!(key)));
     }
     let lists = lists.map(|(key, list)| format!("\"{key}\":[{list}]"));
-    // The lists stand where they usually do, after what the chat log says of itself.
+    // The lists follow the metadata, as usual.
     members.splice(members.len().min(4)..members.len().min(4), lists);
     put(draft, &format!("{{{}}}", members.join(",")))
 }
 
-/// The id of a message: that of the entry, if no other has it.
+/// The ID of a message: that of the entry, if it is unique.
 fn free_id(taken: &mut HashSet<String>, entry: &Entry) -> String {
     let mut id = entry.id.clone();
     let mut number = entry.seq;
@@ -137,7 +137,7 @@ fn message(entry: &Entry, id: &str, time: Timestamp) -> Value {
     })
 }
 
-/// Bookmarks and narrative markers. Each is at a message.
+/// Bookmarks and narrative markers. Each refers to a message.
 fn marks(story: &SourceSession, ids: &[String], report: &mut ConversionReport) -> (Value, Value) {
     let (mut bookmarks, mut markers) = (Vec::new(), Vec::new());
     for mark in &story.marks {
@@ -176,7 +176,7 @@ fn marks(story: &SourceSession, ids: &[String], report: &mut ConversionReport) -
     (Value::Array(bookmarks), Value::Array(markers))
 }
 
-/// The kind of a mark, or the one that comes closest.
+/// The kind of a mark, or the closest one.
 fn kind(mark: &Mark) -> &str {
     match &mark.kind {
         MarkKind::Other(_) => MarkKind::Event.as_str(),
@@ -184,7 +184,7 @@ fn kind(mark: &Mark) -> &str {
     }
 }
 
-/// The type of message that comes closest to a kind of entry.
+/// The message type that is closest to a kind of entry.
 fn message_type(kind: &EntryKind) -> &'static str {
     match kind {
         EntryKind::User => "protagonist",

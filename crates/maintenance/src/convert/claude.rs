@@ -1,4 +1,4 @@
-//! A session of Claude Code: records that name the one they follow.
+//! The Claude Code target: records that name their parents.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ use everturn_session::model::EntryKind;
 
 pub(super) struct ClaudeCodeTarget;
 
-/// The version of the program whose records these are like.
+/// The version of the program whose records are imitated.
 const VERSION: &str = "2.0.0";
 
 impl NativeTarget for ClaudeCodeTarget {
@@ -46,18 +46,18 @@ impl NativeTarget for ClaudeCodeTarget {
 
 struct MessageChain<'s> {
     setting: &'s NativeContext,
-    /// The record before.
+    /// The previous record.
     last: Option<String>,
     time: Timestamp,
-    /// How many calls were not answered yet.
+    /// The number of unanswered calls.
     open: usize,
-    /// The id of the last message of the model.
+    /// The ID of the last message of the model.
     message: String,
     done: NativeFile,
 }
 
 impl MessageChain<'_> {
-    /// Adds an entry. Of a call and its answer, `pair` is the place of the call.
+    /// Adds an entry. For a call and its result, `pair` is the index of the call.
     fn add(&mut self, told: &SourceEntry, pair: Option<usize>) {
         let entry = &told.entry;
         self.time = entry.time.unwrap_or(self.time);
@@ -114,7 +114,7 @@ impl MessageChain<'_> {
     }
 
     fn assistant(&mut self, block: &Value, reason: &str) {
-        // Calls that wait together are of one message: the program looks for all their answers behind it.
+        // Pending calls belong to one message: the program expects all their results after it.
         if self.open == 0 {
             let number = self.done.lines.len().to_string();
             self.message = uuid(&[&self.setting.id, "message", &number]).replace('-', "");
@@ -151,7 +151,7 @@ fn message_fields(role: &str, content: &Value) -> Map<String, Value> {
     Map::from_iter([("message".to_owned(), json!({"role": role, "content": content}))])
 }
 
-/// The name of a tool as models may write it, and an object that it is called with.
+/// The tool name as models may write it, and the arguments as an object.
 fn tool_call(told: &SourceEntry) -> (String, Value) {
     let (name, arguments) = told.call.split(&told.entry.text);
     (tool_name(name), parse_object(arguments).unwrap_or_else(|| json!({"input": arguments})))

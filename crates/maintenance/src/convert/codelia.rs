@@ -1,4 +1,4 @@
-//! A session of Codelia: a message for each entry.
+//! The Codelia target: one message for each entry.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl OwnTarget for CodeliaTarget {
         Ok(place)
     }
 
-    /// Whoever opens a log to write brings the index up to date.
+    /// Opening a log for writing brings the index up to date.
     fn register(
         &self,
         store: &Arc<dyn Store>,
@@ -64,14 +64,14 @@ impl OwnTarget for CodeliaTarget {
     }
 }
 
-/// The ids by which calls are answered, by the places of their entries.
+/// The call IDs, by the index of the entry.
 struct CallIds {
     of_calls: Vec<String>,
     pairs: CallPairs,
 }
 
 impl CallIds {
-    /// Each call keeps the id that it had, if no other has it.
+    /// Each call keeps its ID, if it is unique.
     fn of(story: &SourceSession) -> CallIds {
         let mut taken = HashSet::new();
         let own = |told: &SourceEntry| {
@@ -108,7 +108,7 @@ impl CallIds {
                 Some(id) => json!({
                     "role": "tool", "tool_call_id": id, "tool_name": speaker, "content": text,
                 }),
-                // An answer to nothing is refused by those who read it, and has nobody's authority.
+                // Readers refuse a result without a call, and it must not get the authority of another role.
                 None => named("assistant", speaker, json!({"content": text})),
             },
             kind if *kind == EntryKind::thinking() => {
@@ -123,7 +123,7 @@ impl CallIds {
     }
 }
 
-/// A message of somebody who has a name, unless the role says it.
+/// A message with the speaker's name, unless it equals the role.
 fn named(role: &str, speaker: &str, rest: Value) -> Value {
     let word = if role == "reasoning" { "assistant" } else { role };
     let mut fields = serde_json::Map::new();

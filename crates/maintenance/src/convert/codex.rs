@@ -1,4 +1,4 @@
-//! A rollout of Codex: items that its model is told, and events that it shows.
+//! The Codex target: a rollout of items for the model, and events for display.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use everturn_session::model::EntryKind;
 
 pub(super) struct CodexTarget;
 
-/// The version of the program whose rollouts these are like.
+/// The version of the program whose rollouts are imitated.
 const VERSION: &str = "0.104.0";
 
 impl NativeTarget for CodexTarget {
@@ -57,7 +57,7 @@ impl RolloutWriter {
         self.done.lines.push(json!({"timestamp": time, "type": kind, "payload": payload}));
     }
 
-    /// What the model is told by somebody.
+    /// Adds a message for the model.
     fn message(&mut self, role: &str, block: &str, text: &str) {
         let content = json!([{"type": block, "text": text}]);
         self.push("response_item", &json!({"type": "message", "role": role, "content": content}));
@@ -93,7 +93,7 @@ impl RolloutWriter {
             }
             EntryKind::User => {
                 self.message("user", "input_text", text);
-                // What begins as the program's own messages do is none of the user's there.
+                // A text that starts like the program's own messages is not shown as the user's.
                 if is_asked(text) {
                     let event = json!({"type": "user_message", "message": text, "images": []});
                     self.push("event_msg", &event);
@@ -104,8 +104,8 @@ impl RolloutWriter {
                 self.push("event_msg", &json!({"type": "agent_message", "message": text}));
             }
             kind if *kind == EntryKind::thinking() || *kind == EntryKind::ToolResult => {
-                // It is shown, and not given to a model, which would want its own signature; or the call that it
-                // answers, without which it would be told on nobody's authority.
+                // It is shown, but not sent to a model, which would require its own signature, or the call that a
+                // result answers. Without the call the result would have no authority.
                 self.push("event_msg", &json!({"type": "agent_reasoning", "text": text}));
             }
             _ => self.message("developer", "input_text", text),

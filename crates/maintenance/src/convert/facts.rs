@@ -1,4 +1,4 @@
-//! What a session says of itself as a whole, besides its title: whether it goes on, where it comes from, on what it works.
+//! [`SessionFacts`]: properties of a whole session besides its title: its status, its lineage, its project.
 
 use std::sync::Arc;
 
@@ -13,32 +13,32 @@ use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError
 use everturn_value::document::JsonStyle;
 use everturn_value::tree::JsonTree;
 
-/// The status of a session that goes on, which every layout has.
+/// The status of an active session, common to all formats.
 const ACTIVE: &str = "active";
 
-/// The end of the name of the file that says where a branch comes from.
+/// The suffix of the file that contains the lineage of a branch.
 const OWN_FILE: &str = "everturn.json";
 
-/// Where records of other programs say on which directory they work.
+/// Where records of other programs contain their working directory.
 const PROJECTS: &[&[&str]] =
     &[&["cwd"], &["payload", "cwd"], &["working_dir"], &["directory"], &["info", "directory"]];
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct SessionFacts {
-    /// Whether the session goes on, in the words of its layout.
+    /// The status of the session, in the terms of its format.
     pub(super) status: String,
     /// When it was last changed.
     pub(super) updated: Option<Timestamp>,
-    /// The directory on which it works.
+    /// Its working directory.
     pub(super) project: Option<String>,
-    /// Where it branched off, and the layout whose session that is.
+    /// The session that it was forked from, with the format of that session.
     pub(super) lineage: Option<(String, JsonTree)>,
-    /// How many of its states are stored whole.
+    /// The number of stored snapshots.
     pub(super) snapshots: usize,
 }
 
 impl SessionFacts {
-    /// Reads what the session says, or what is carried of what it said where it was first told.
+    /// Reads the facts from the session, or from what it carries of its original.
     pub(super) fn read(
         store: &Arc<dyn Store>,
         layout: &dyn SessionFormat,
@@ -73,12 +73,12 @@ impl SessionFacts {
         })
     }
 
-    /// The session of which it is a branch.
+    /// The session that it is a branch of.
     fn parent(&self) -> Option<String> {
         self.lineage.as_ref().and_then(|(_, lineage)| lineage.string_at(&["parent"]))
     }
 
-    /// The first of them that another session does not have.
+    /// The first fact that differs from another session.
     pub(super) fn first_difference(&self, other: &SessionFacts) -> Option<&'static str> {
         let same = [
             (self.status == other.status, "the status"),
@@ -87,7 +87,7 @@ impl SessionFacts {
         same.iter().find(|(same, _)| !same).map(|(_, what)| *what)
     }
 
-    /// What is carried of them.
+    /// The facts as they are carried.
     pub(super) fn carried(&self) -> Vec<(&'static str, Value)> {
         let lineage = self.lineage.as_ref().and_then(|(layout, lineage)| {
             let mut value = lineage.to_value().ok()?;
@@ -103,14 +103,14 @@ impl SessionFacts {
         members.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
     }
 
-    /// Where the session branched off, if that was one of this layout.
+    /// The lineage, if the parent is a session of this format.
     pub(super) fn lineage_in(&self, layout: &str) -> Option<JsonTree> {
         let (_, lineage) = self.lineage.as_ref().filter(|(home, _)| home == layout)?;
         let members = lineage.children().into_iter().filter(|(key, _)| key != "layout");
         Some(JsonTree::from_members(members))
     }
 
-    /// Gives a session that was just made what its layout has a place for; returns where it is then.
+    /// Applies the facts that the format supports to a new session; returns its ref afterwards.
     pub(super) fn apply_to(
         &self,
         store: &Arc<dyn Store>,
@@ -143,7 +143,7 @@ impl SessionFacts {
         }
     }
 
-    /// Names what the new session does not say.
+    /// Reports the facts that the new session lacks.
     pub(super) fn note_differences(
         &self,
         new: &SessionFacts,
@@ -171,12 +171,12 @@ impl SessionFacts {
     }
 }
 
-/// The directory on which another program worked, as one of its records says.
+/// The working directory in a record of another program.
 pub(super) fn project_of(record: &JsonTree) -> Option<String> {
     PROJECTS.iter().find_map(|path| record.string_at(path))
 }
 
-/// How many snapshots a game has.
+/// The number of snapshots of a game.
 fn snapshots(store: &Arc<dyn Store>, place: &SessionRef) -> Result<usize, SessionError> {
     match store.list(&everturn_json::names::join_names(&place.path, &["snapshots"])) {
         Ok(listing) => Ok(listing.entries.len()),
@@ -185,7 +185,7 @@ fn snapshots(store: &Arc<dyn Store>, place: &SessionRef) -> Result<usize, Sessio
     }
 }
 
-/// The file beside a session that says where it comes from; games say it themselves, and chat logs never do.
+/// The file with the lineage of a session; games contain it themselves, and chat logs have none.
 fn lineage_file(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -201,7 +201,7 @@ fn lineage_file(
     })
 }
 
-/// Where a session branched off, as it says itself.
+/// The lineage of a session, as stored with it.
 fn lineage(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -214,7 +214,7 @@ fn lineage(
     }
     let Some(file) = lineage_file(store, layout, place)? else { return Ok(None) };
     let bytes = read_optional(store, &file)?;
-    // What is wrong with the file is noticed by whoever reads the session.
+    // Problems of the file are reported when the session is read.
     let document = bytes.and_then(|bytes| JsonTree::parse(String::from_utf8(bytes).ok()?).ok());
     Ok(document.and_then(|document| document.value_at(&["lineage"])))
 }

@@ -1,4 +1,4 @@
-//! A game: a turn for each entry.
+//! The game target: one turn for each entry.
 
 use serde_json::{Map, Value, json};
 
@@ -62,7 +62,7 @@ impl OwnTarget for GameTarget {
     }
 }
 
-/// What a new game starts with.
+/// The fields of a new game.
 fn fields(story: &SourceSession, id: &str) -> JsonTree {
     let text = |text: &str| JsonTree::from_value(text).unwrap_or_else(|_| JsonTree::null());
     let title = story.title.as_deref().unwrap_or(id);
@@ -77,7 +77,7 @@ fn fields(story: &SourceSession, id: &str) -> JsonTree {
     JsonTree::from_members(fields)
 }
 
-/// What an entry changes, as a turn is given it.
+/// The changes of an entry, as part of a turn.
 fn changes(told: &SourceEntry) -> String {
     let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
     for change in &told.changes {

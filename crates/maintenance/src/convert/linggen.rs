@@ -1,4 +1,4 @@
-//! A session of Linggen: a message for each entry, in a project.
+//! The Linggen target: one message for each entry, in a project.
 
 use serde_json::{Value, json};
 
@@ -14,10 +14,10 @@ use everturn_value::tree::JsonTree;
 
 pub(super) struct LinggenTarget;
 
-/// The agent that spoke, if the session names none.
+/// The default agent.
 const AGENT: &str = "ling";
 
-/// The project of sessions that belong to none.
+/// The project of sessions that have none.
 const PROJECT: &str = "/converted";
 
 impl OwnTarget for LinggenTarget {

@@ -1,6 +1,6 @@
-//! Files of other programs, in which a conversation can go on there.
+//! Native files of other programs, with which those programs can resume a conversation.
 //!
-//! Such a file has only what its program writes itself: nothing is carried. What that leaves out is reported.
+//! A native file contains only what its program writes itself, so nothing is carried. Omissions are reported.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -12,54 +12,54 @@ use super::tool_calls::CallPairs;
 use everturn_json::checksum::checksum;
 use everturn_session::model::Entry;
 
-/// Makes the file of another program.
+/// Creates the file of another program.
 pub(super) trait NativeTarget {
-    /// What the program writes behind the last line.
+    /// What the program writes after the last line.
     fn end(&self) -> &'static str {
         "\n"
     }
 
-    /// The id of the new session: the one that was asked for, if the program can have it.
+    /// The ID of the new session: the requested one, if it is valid for the program.
     fn id(&self, asked: Option<&str>, story: &SourceSession) -> Result<String, String>;
 
     /// The name of the file.
     fn file(&self, id: &str, start: Timestamp) -> String;
 
-    /// The lines of the file, and what became of each entry.
+    /// The lines of the file, and the outcome of each entry.
     fn write(&self, story: &SourceSession, setting: &NativeContext) -> NativeFile;
 }
 
-/// What every line may need.
+/// Values that any line may need.
 pub(super) struct NativeContext {
     pub(super) id: String,
-    /// The directory that the program works on.
+    /// The working directory.
     pub(super) project: String,
-    /// When the session began.
+    /// When the session started.
     pub(super) start: Timestamp,
 }
 
-/// A file, while it is being made.
+/// A file that is being built.
 #[derive(Default)]
 pub(super) struct NativeFile {
     pub(super) lines: Vec<Value>,
-    /// What each entry reads as there; or why it is not there.
+    /// The text that each entry reads back as, or why it was omitted.
     pub(super) fates: Vec<Result<String, &'static str>>,
-    /// Whether the title is there.
+    /// Whether the file contains the title.
     pub(super) titled: bool,
-    /// Whether the directory that it works on is there.
+    /// Whether the file contains the working directory.
     pub(super) placed: bool,
-    /// Which answers belong to which calls there, by the places of the entries.
+    /// Which results belong to which calls, by the indexes of the entries.
     pub(super) pairs: CallPairs,
 }
 
 impl NativeFile {
-    /// Keeps an entry that reads as its text.
+    /// Keeps an entry that reads back as its text.
     pub(super) fn keep(&mut self, entry: &Entry) {
         self.fates.push(Ok(entry.text.clone()));
     }
 }
 
-/// An id as programs make them by chance; this one follows from what it is for.
+/// A UUID that is derived from `parts` instead of random bits.
 pub(super) fn uuid(parts: &[&str]) -> String {
     let name = parts.join("\0");
     let sum = |salt: &[u8]| checksum(&[salt, name.as_bytes()]);
@@ -76,7 +76,7 @@ pub(super) fn uuid(parts: &[&str]) -> String {
     )
 }
 
-/// Whether a text is such an id.
+/// Whether a text is a UUID.
 fn is_uuid(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
@@ -84,7 +84,7 @@ fn is_uuid(text: &str) -> bool {
     lengths == [8, 4, 4, 4, 12] && parts.iter().all(plain)
 }
 
-/// The id of a session of a program that wants such ids.
+/// The session ID for a program whose IDs are UUIDs.
 pub(super) fn uuid_of(asked: Option<&str>, story: &SourceSession) -> Result<String, String> {
     match asked {
         Some(id) if is_uuid(id) => Ok(id.to_owned()),
@@ -94,13 +94,13 @@ pub(super) fn uuid_of(asked: Option<&str>, story: &SourceSession) -> Result<Stri
     }
 }
 
-/// A time as programs write it.
+/// A time in the usual format of these programs.
 pub(super) fn format_time(time: Timestamp) -> String {
     let format = jiff::fmt::temporal::DateTimePrinter::new().precision(Some(3));
     format.timestamp_to_string(&time)
 }
 
-/// Why an entry is left out whatever the program, if it is.
+/// Why an entry is omitted in all native files, if it is.
 pub(super) fn omission_reason(entry: &Entry) -> Option<&'static str> {
     match &entry.kind {
         kind if kind.is_bookkeeping() => Some("a program has kept it for itself"),
@@ -111,7 +111,7 @@ pub(super) fn omission_reason(entry: &Entry) -> Option<&'static str> {
     }
 }
 
-/// What files of other programs have no place for.
+/// Reports what files of other programs cannot contain.
 pub(super) fn note_lost(
     story: &SourceSession,
     written: &NativeFile,

@@ -1,4 +1,4 @@
-//! A session that was built in memory, and how it gets to where it shall be.
+//! [`ConversionPlan`]: a session that was built in memory, and how it is written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use everturn_session::format::{SessionError, SessionFormat};
 use everturn_session::model::{Entry, SessionRef};
 use everturn_store::{Durability, FileMode, MemoryStore, Precondition, Step, Store, StoreError};
 
-/// What is asked of the new session.
+/// Requested properties of the new session.
 pub(super) struct ConversionRequest<'w> {
     pub(super) id: Option<&'w str>,
     pub(super) project: Option<String>,
     pub(super) now: Timestamp,
 }
 
-/// A session that was made of another one, read back and found to be the same. It is not written yet.
+/// A converted session, read back and found equal to the original. It is not written yet.
 pub struct ConversionPlan {
     layout: &'static dyn SessionFormat,
     place: SessionRef,
@@ -36,15 +36,15 @@ pub struct ConversionPlan {
     report: ConversionReport,
 }
 
-/// What the new session must read as.
+/// What the new session must read back as.
 enum ExpectedContent {
-    /// All of what the old one told.
+    /// The whole original session.
     Story(Box<SourceSession>),
-    /// These texts, one after the other, and answers of tools that belong to these calls.
+    /// These texts in order, and tool results that belong to these calls.
     Texts(Vec<String>, CallPairs),
 }
 
-/// An id that files can be named by.
+/// An ID that is safe in file names.
 pub(super) fn file_safe_id(id: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let id: String = id.chars().map(plain).take(100).collect();
@@ -52,7 +52,7 @@ pub(super) fn file_safe_id(id: &str) -> String {
     if id.is_empty() { "converted".to_owned() } else { id.to_owned() }
 }
 
-/// Writes the session without carried values and returns its entries, to learn what its records say by themselves.
+/// Writes the session without carried values and returns its entries, to learn what its records express.
 fn write_trial(
     own: &dyn OwnTarget,
     layout: &'static dyn SessionFormat,
@@ -63,7 +63,7 @@ fn write_trial(
     let mut unused = ConversionReport::default();
     let mut tried = own.write(story, RecordSource::Carrying(&nothing), draft, &mut unused);
     if tried.is_err() && draft.states {
-        // States that do not fit together are carried, and the rest of the session is what it is.
+        // Inconsistent states are carried, and the rest of the session is converted normally.
         draft.states = false;
         draft.store = empty_store().0;
         tried = own.write(story, RecordSource::Carrying(&nothing), draft, &mut unused);
@@ -71,7 +71,7 @@ fn write_trial(
     Ok(entries(&draft.store, layout, &tried?)?)
 }
 
-/// Builds a session of ours: once to learn what its records say by themselves, and once with what they must carry.
+/// Builds a session in an own format: once to learn what its records express, and once with what they must carry.
 pub(super) fn plan_own(
     own: &dyn OwnTarget,
     layout: &'static dyn SessionFormat,
@@ -138,7 +138,7 @@ pub(super) fn plan_own(
     Ok(plan)
 }
 
-/// Makes the file of another program.
+/// Builds the file of another program.
 pub(super) fn plan_native(
     native: &dyn NativeTarget,
     layout: &'static dyn SessionFormat,
@@ -196,8 +196,8 @@ fn new_file(file: &FilePath, bytes: Vec<u8>) -> Step {
     Step::Replace { file: file.clone(), expect, bytes, mode }
 }
 
-/// A session that had this layout before, with the records that it had. Nothing, if it would not read as it does now,
-/// because something was changed meanwhile.
+/// Restores a session that had this format before, with its original records. Returns `None` if it would not read back
+/// as it does now, because something was changed meanwhile.
 fn restore_original(
     own: &dyn OwnTarget,
     layout: &'static dyn SessionFormat,
@@ -242,7 +242,7 @@ fn entries(
 /// Why something is lost that an entry would have carried.
 const NO_ENTRY: &str = "there is no entry that could carry it";
 
-/// What has no place in a session without entries.
+/// Reports what a session without entries cannot contain.
 fn note_lost(story: &SourceSession, states: bool, report: &mut ConversionReport) {
     let why = NO_ENTRY;
     if !story.marks.is_empty() {
@@ -253,7 +253,7 @@ fn note_lost(story: &SourceSession, states: bool, report: &mut ConversionReport)
     }
 }
 
-/// Ids and turns that the new session counts in its own way, and times that it rounds.
+/// Reports IDs and turns that the new format numbers differently, and times that it rounds.
 fn note_numbers<'e>(
     pairs: impl Iterator<Item = (&'e Entry, &'e Entry)>,
     report: &mut ConversionReport,
@@ -275,19 +275,19 @@ fn note_numbers<'e>(
 }
 
 impl ConversionPlan {
-    /// What becomes of everything.
+    /// The outcome of every part of the session.
     #[must_use]
     pub fn report(&self) -> &ConversionReport {
         &self.report
     }
 
-    /// Where the session will be.
+    /// The ref of the new session.
     #[must_use]
     pub fn place(&self) -> &SessionRef {
         &self.place
     }
 
-    /// The layout that the session will have.
+    /// The format of the new session.
     #[must_use]
     pub fn layout(&self) -> &'static dyn SessionFormat {
         self.layout
@@ -298,7 +298,7 @@ impl ConversionPlan {
         self.files.iter().map(|(path, bytes)| (path, bytes.len()))
     }
 
-    /// Writes the session, in one commit, and reads it back. Nothing that is there is touched.
+    /// Writes the session in one commit and reads it back. Existing files are not changed.
     pub fn write(&self, store: &Arc<dyn Store>) -> Result<SessionRef, ConvertError> {
         let places = self.layout.locate(store)?.sessions;
         if let Some(place) = places.into_iter().find(|place| place.id == self.place.id) {
@@ -309,7 +309,7 @@ impl ConversionPlan {
         for (file, bytes) in &self.files {
             let is_own = scopes.iter().any(|scope| file.is_within(scope));
             if !is_own && store.stat(file)?.is_some() {
-                // What the session shares with others, such as its project, is there already.
+                // A file that is shared with other sessions, such as the project, exists already.
                 continue;
             }
             if !is_own {
@@ -338,7 +338,7 @@ impl ConversionPlan {
             }
             _ => Ok(()),
         };
-        // From here on the session is there, whatever becomes of the rest.
+        // From here on the session exists, even if a later step fails.
         settled.and_then(|()| self.compare(store)).map_err(|error| ConvertError::Left {
             path: self.place.path.clone(),
             source: Box::new(error),
@@ -346,21 +346,21 @@ impl ConversionPlan {
         Ok(self.place.clone())
     }
 
-    /// The one file that is to be written, if another program shall go on with it.
+    /// The file for another program, if the target is one.
     #[must_use]
     pub fn file(&self) -> Option<&[u8]> {
         let is_file = matches!(self.expected, ExpectedContent::Texts(..));
         self.files.get(&self.place.path).filter(|_| is_file).map(Vec::as_slice)
     }
 
-    /// What there is to read in the new session, without what its program keeps for itself.
+    /// The readable entries of the new session, without records for the program's internal use.
     fn visible_entries(&self, store: &Arc<dyn Store>) -> Result<Vec<Entry>, ConvertError> {
         let mut told = entries(store, self.layout, &self.place)?;
         told.retain(|entry| !entry.kind.is_bookkeeping());
         Ok(told)
     }
 
-    /// Reads the session from where it was written, and compares it with what it was made of.
+    /// Reads the session back and compares it with the original.
     pub fn compare(&self, store: &Arc<dyn Store>) -> Result<(), ConvertError> {
         let found = match &self.expected {
             ExpectedContent::Story(story) => {

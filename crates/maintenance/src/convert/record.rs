@@ -1,4 +1,4 @@
-//! Records of the new session: what their own fields say, and what they carry besides.
+//! Records of the new session: what their own fields express, and what they carry.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use everturn_session::model::carried::MEMBER;
 use everturn_session::model::{Entry, Mark, StateChange};
 use everturn_value::tree::JsonTree;
 
-/// What a record carries of an entry before anybody knows what its own fields say.
+/// What a record carries of an entry before it is known what its own fields express.
 pub(super) const NOTHING: &str = "{}";
 
 /// A record with the entries that it carries.
@@ -20,17 +20,17 @@ pub(super) fn render_record(own: &Value, carried: &[String]) -> String {
     format!("{own}{comma}\"{MEMBER}\":{{\"entries\":[{}]}}}}", carried.join(","))
 }
 
-/// What the records of a new session are made of.
+/// The source of the records of a new session.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RecordSource<'r> {
-    /// Each entry gets one, which carries this of it.
+    /// One new record for each entry, which carries this.
     Carrying(&'r [String]),
-    /// They are what they were when the session had this layout before.
+    /// The original records from when the session had this format before.
     Original,
 }
 
 impl RecordSource<'_> {
-    /// The records, one for each entry unless they are what they were.
+    /// The records, one for each entry unless they are the original ones.
     pub(super) fn lines(
         self,
         story: &SourceSession,
@@ -49,16 +49,16 @@ impl RecordSource<'_> {
     }
 }
 
-/// What the fields of a record do not say of an entry.
+/// The parts of an entry that the fields of its record do not express.
 #[derive(Debug, Default)]
 pub(super) struct EntryDifference {
     /// The fields of the entry that must be carried.
     fields: Map<String, Value>,
-    /// Why, for those that a reader cares about.
+    /// The reasons, for differences that matter to a reader.
     pub(super) why: Vec<String>,
 }
 
-/// Compares an entry with what its record says by itself.
+/// Compares an entry with what its record expresses by itself.
 pub(super) fn compare_entry(own: &Entry, wanted: &Entry) -> EntryDifference {
     let mut found = EntryDifference::default();
     let mut put = |key: &str, value: Value, why: Option<String>| {
@@ -93,13 +93,13 @@ pub(super) fn compare_entry(own: &Entry, wanted: &Entry) -> EntryDifference {
     found
 }
 
-/// Whether a time is another one only because it is less exact.
+/// Whether two times differ only by rounding.
 pub(super) fn is_rounded(own: Timestamp, wanted: Timestamp) -> bool {
     own != wanted && own.duration_until(wanted).abs() < SignedDuration::from_secs(1)
 }
 
 impl EntryDifference {
-    /// What became of the entry.
+    /// The outcome of the entry.
     pub(super) fn outcome(&self, told: &SourceEntry) -> EntryOutcome {
         let Entry { seq, turn, ref id, .. } = told.entry;
         let fate = if self.why.is_empty() { Disposition::Kept } else { Disposition::Changed };
@@ -127,7 +127,7 @@ impl EntryDifference {
     }
 }
 
-/// Adds what belongs to the whole session to what the first record carries, or the session itself.
+/// Adds what belongs to the whole session to what the first record, or the session itself, carries.
 pub(super) fn carry_session(first: &mut String, story: &SourceSession) {
     let mut session = json!({
         "id": story.id, "layout": story.layout, "title": story.title,
@@ -156,7 +156,7 @@ pub(super) fn carry_session(first: &mut String, story: &SourceSession) {
     }
 }
 
-/// A mark as it is carried, and as documents of marks have it.
+/// A mark as it is carried and as mark documents contain it.
 pub(super) fn mark_json(mark: &Mark) -> Value {
     json!({
         "id": mark.id, "kind": mark.kind.as_str(), "name": mark.name,
@@ -175,7 +175,7 @@ fn add_member(object: &mut String, key: &str, json: &str) {
     object.push_str(&format!("{comma}\"{key}\":{json}}}"));
 }
 
-/// A JSON object, if the text is one.
+/// Parses a JSON object; `None` if the text is not one.
 pub(super) fn parse_object(text: &str) -> Option<Value> {
     let tree = JsonTree::parse(text).ok()?;
     tree.to_value().ok().filter(Value::is_object)

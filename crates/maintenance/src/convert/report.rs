@@ -1,15 +1,15 @@
-//! What became of each part of a session that was converted.
+//! [`ConversionReport`]: what happened to each part of a converted session.
 
 use std::fmt;
 
-/// What became of something.
+/// What happened to a part of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Disposition {
-    /// The new session says it in the fields that its layout has for it.
+    /// The new session has it in the fields of its format.
     Kept,
-    /// It is there, but says something else to programs that know only the layout.
+    /// It is in the new session, but programs that know only the format read it differently.
     Changed,
-    /// It is not there.
+    /// It is not in the new session.
     Dropped,
 }
 
@@ -31,55 +31,55 @@ impl fmt::Display for Disposition {
     }
 }
 
-/// What became of one entry.
+/// The outcome of one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryOutcome {
-    /// Its place in the session, counted from 1.
+    /// Its position in the session, counted from 1.
     pub seq: u64,
     /// The turn it belongs to.
     pub turn: u64,
-    /// Its id.
+    /// Its ID.
     pub id: String,
-    /// What became of it.
+    /// What happened to it.
     pub fate: Disposition,
-    /// Why, thing by thing; nothing, if it was kept.
+    /// The reasons; empty if it was kept.
     pub why: Vec<String>,
 }
 
-/// What became of something that belongs to no single entry: the title, a mark, the states.
+/// The outcome of something that belongs to no single entry: the title, a mark, the states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversionNote {
-    /// What it is.
+    /// The part of the session.
     pub what: String,
-    /// What became of it.
+    /// What happened to it.
     pub fate: Disposition,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What a note is about that tells of damage.
+/// The subject of notes about lost data.
 pub const UNREADABLE: &str = "what could not be read";
 
-/// What a note is about that tells of damage behind which nothing was lost.
+/// The subject of notes about damage without loss.
 pub(super) const REPAIRED: &str = "what had to be put right";
 
-/// What became of everything.
+/// The outcome of every part of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConversionReport {
-    /// Every entry, in the order of the session.
+    /// All entries, in order.
     pub entries: Vec<EntryOutcome>,
-    /// What was not kept of everything else.
+    /// Other parts that were not kept.
     pub notes: Vec<ConversionNote>,
 }
 
 impl ConversionReport {
-    /// How many entries had this fate.
+    /// The number of entries with this outcome.
     #[must_use]
     pub fn count(&self, fate: Disposition) -> usize {
         self.entries.iter().filter(|entry| entry.fate == fate).count()
     }
 
-    /// How often each reason was given, in the order in which they came up.
+    /// The number of times that each reason occurs, in order of first occurrence.
     #[must_use]
     pub fn reasons(&self) -> Vec<(Disposition, &str, usize)> {
         let mut reasons: indexmap::IndexMap<(Disposition, &str), usize> = indexmap::IndexMap::new();

@@ -1,4 +1,4 @@
-//! A chat of SillyTavern: a header, then a line for each message.
+//! The SillyTavern target: a header, then one line for each message.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -58,7 +58,7 @@ fn message(entry: &Entry, time: Timestamp) -> Value {
     if entry.kind == EntryKind::Narrator {
         extra.insert("type".to_owned(), "narrator".into());
     }
-    // What is neither said nor told is shown, and not given to a model.
+    // Other kinds are shown, but not sent to a model.
     let is_said = matches!(
         entry.kind,
         EntryKind::User | EntryKind::Assistant | EntryKind::Npc | EntryKind::Narrator

@@ -1,4 +1,4 @@
-//! A session as it is taken over: everything that the common view tells of it.
+//! [`SourceSession`]: a session to be converted, with everything that the common model has of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,60 +17,60 @@ use everturn_store::Store;
 use everturn_value::delta::Delta;
 use everturn_value::tree::{JsonTree, ValueKind as TreeKind};
 
-/// One entry, with all that goes with it.
+/// One entry, with everything that belongs to it.
 #[derive(Debug, Clone)]
 pub(super) struct SourceEntry {
-    /// The entry. Its turn is the one that it had where it was first told.
+    /// The entry. Its turn is the one that it had in its original session.
     pub(super) entry: Entry,
     /// The turn that it has in the session it is read from.
     pub(super) at: u64,
-    /// Whether it was first told elsewhere.
+    /// Whether it comes from another session, by an earlier conversion.
     pub(super) is_carried: bool,
-    /// The layout of its record.
+    /// The format of its record.
     pub(super) from: String,
-    /// Its record, unless an entry before it has the same.
+    /// Its record, unless an earlier entry has the same.
     pub(super) raw: Option<JsonTree>,
-    /// What changes in its turn, with the first entry of each.
+    /// The changes of its turn, with the first entry of each turn.
     pub(super) changes: Vec<StateChange>,
-    /// What its record says of the tool that it calls, or that answers.
+    /// What its record contains about the tool that it calls, or whose result it is.
     pub(super) call: ToolCall,
 }
 
-/// A session that is to be converted.
+/// A session to be converted.
 #[derive(Debug, Clone)]
 pub(super) struct SourceSession {
     pub(super) layout: String,
     pub(super) id: String,
-    /// What somebody has called it.
+    /// Its title, if it was given one.
     pub(super) title: Option<String>,
     pub(super) created: Option<Timestamp>,
     pub(super) entries: Vec<SourceEntry>,
     pub(super) marks: Vec<Mark>,
     /// The state before the first turn, by scope, if the session has states.
     pub(super) state: Option<JsonTree>,
-    /// What a chat log says of itself, and the states that it keeps.
+    /// The metadata of a chat log, and its stored states.
     pub(super) chat: Option<ChatDocument>,
-    /// How a game is played, and by whom: what its metadata say that turns do not.
+    /// The metadata of a game that do not follow from its turns.
     pub(super) game: Option<JsonTree>,
-    /// What else it says of itself.
+    /// Its other properties.
     pub(super) facts: SessionFacts,
 }
 
-/// What a chat log has besides messages and marks, as it is stored.
+/// What a chat log contains besides messages and marks, as stored.
 #[derive(Debug, Clone)]
 pub(super) struct ChatDocument {
     pub(super) about: JsonTree,
     pub(super) snapshots: Vec<JsonTree>,
 }
 
-/// The layouts whose sessions say what they are called, whatever else they say.
+/// The formats whose sessions always have a title of their own.
 const TITLED: &[&str] = &["chatlog", "game", "linggen", "campaign"];
 
-/// The layouts that keep states.
+/// The formats that store states.
 const STATEFUL: &[&str] = &["game", "campaign", "chatlog"];
 
 impl SourceSession {
-    /// Reads a session. What could not be read is noted.
+    /// Reads a session. Reports what could not be read.
     pub(super) fn read(
         store: &Arc<dyn Store>,
         layout: &dyn SessionFormat,
@@ -101,7 +101,7 @@ impl SourceSession {
         let findings = stream.take_findings();
         drop(stream);
         for finding in reader.findings().iter().chain(&findings) {
-            // What is behind these is there all the same.
+            // Nothing was lost by these.
             let (what, fate) = match finding.code {
                 FindingCode::DanglingParent
                 | FindingCode::GluedRecords
@@ -169,7 +169,7 @@ impl SourceSession {
         }
     }
 
-    /// The states: those that the entries carry, or those that the session has itself.
+    /// Reads the states: those that the entries carry, or those of the session itself.
     fn read_states(
         &mut self,
         reader: &dyn SessionReader,
@@ -219,7 +219,7 @@ impl SourceSession {
         Ok(())
     }
 
-    /// Whether every record was one of this layout once.
+    /// Whether every record originally had this format.
     pub(super) fn is_from(&self, layout: &str) -> bool {
         self.entries.iter().all(|told| told.from == layout)
             && self.entries.first().is_some_and(|told| told.raw.is_some())
@@ -230,12 +230,12 @@ impl SourceSession {
         self.entries.chunk_by(|_, next| next.raw.is_none())
     }
 
-    /// The records as they once were.
+    /// The original records.
     pub(super) fn originals(&self) -> impl Iterator<Item = &JsonTree> {
         self.entries.iter().filter_map(|told| told.raw.as_ref())
     }
 
-    /// The first thing of this session that another one does not tell.
+    /// The first difference from another session.
     pub(super) fn first_difference(&self, other: &SourceSession) -> Option<String> {
         if self.entries.len() != other.entries.len() {
             return Some(format!("{} entries, not {}", other.entries.len(), self.entries.len()));
@@ -273,12 +273,12 @@ impl SourceSession {
         if let Some(what) = self.facts.first_difference(&other.facts) {
             return Some(what.to_owned());
         }
-        // A layout without titles makes them up.
+        // Formats without titles derive them.
         let titled = TITLED.contains(&other.layout.as_str());
         (titled && self.title != other.title).then(|| "the title".to_owned())
     }
 
-    /// Which answers of tools belong to which calls.
+    /// Which tool results belong to which calls.
     pub(super) fn pairs(&self) -> CallPairs {
         CallPairs::of(self.entries.iter().map(|told| (&told.entry, &told.call)))
     }
@@ -288,7 +288,7 @@ impl SourceSession {
         self.state.is_some() || self.entries.iter().any(|told| !told.changes.is_empty())
     }
 
-    /// Where the first entry of a turn is among all of them, or the last one before it.
+    /// The index of the first entry of a turn, or of the last entry before it.
     pub(super) fn position(&self, turn: u64) -> Option<usize> {
         let first = self.entries.iter().position(|told| told.entry.turn == turn);
         first.or_else(|| self.entries.iter().rposition(|told| told.entry.turn < turn))
@@ -315,7 +315,7 @@ impl ChatDocument {
     }
 }
 
-/// What the metadata of a game follow from elsewhere, or are counted.
+/// The metadata of a game that are derived or counted.
 const COUNTED: &[&str] = &[
     "sessionId",
     "version",
@@ -331,7 +331,7 @@ const COUNTED: &[&str] = &[
     "lineage",
 ];
 
-/// What the metadata of a game say by themselves.
+/// The metadata of a game that are not derived.
 fn metadata(
     store: &Arc<dyn Store>,
     layout: &str,
@@ -346,7 +346,7 @@ fn metadata(
     Ok(Some(JsonTree::from_members(said)))
 }
 
-/// Names what agents keep about their sessions and is not taken over.
+/// Reports what agents store about their sessions and is not converted.
 fn note_omitted(
     reader: &dyn SessionReader,
     layout: &str,
@@ -356,7 +356,7 @@ fn note_omitted(
     if !matches!(layout, "codelia" | "linggen") || is_carried {
         return;
     }
-    // The last is what Everturn itself keeps there.
+    // The last one is Everturn's own.
     let usual = ["id", "title", "created_at", MEMBER];
     let Ok(state) = reader.state(None) else { return };
     for (_, values) in state.scopes {
@@ -367,11 +367,11 @@ fn note_omitted(
     }
 }
 
-/// What is remembered from entry to entry.
+/// The state that is kept from entry to entry.
 struct EntryReader {
     layout: &'static str,
     last: u64,
-    /// How much higher the turns were counted where the entries were first told.
+    /// The offset of the turn numbers in the original session.
     shift: i64,
     /// The last record that was kept.
     record: String,
@@ -382,7 +382,7 @@ impl EntryReader {
         let at = entry.turn;
         let signed = |turn: u64| i64::try_from(turn).unwrap_or(i64::MAX);
         let Some(carried) = carried else {
-            // What was added later goes on counting where the others end.
+            // Entries that were added later continue the numbering of the original session.
             let turn = u64::try_from(signed(at).saturating_add(self.shift)).unwrap_or(0);
             let same_turn = turn == self.last && self.last > 0;
             entry.turn = turn.max(self.last);
@@ -415,7 +415,7 @@ impl EntryReader {
         }
     }
 
-    /// The record of an entry, unless it is one that was kept a moment ago, or a part of it.
+    /// The record of an entry, unless it is the last one that was kept, or a part of it.
     fn record(&mut self, raw: &JsonTree, same_turn: bool) -> Option<JsonTree> {
         if raw.kind() == TreeKind::Null {
             return None;
@@ -429,7 +429,7 @@ impl EntryReader {
     }
 }
 
-/// What of an entry another one does not have.
+/// The first difference between two entries.
 fn entry_difference(wanted: &Entry, found: &Entry) -> Option<&'static str> {
     let same = [
         (wanted.turn == found.turn, "turn"),
@@ -448,7 +448,7 @@ fn carried_change(turn: u64, carried: &JsonTree) -> Option<StateChange> {
     Some(StateChange { turn, scope, delta, time: None })
 }
 
-/// The marks, at the turns that entries had where they were first told.
+/// The marks, at the turns of the original session.
 fn marks(
     reader: &dyn SessionReader,
     layout: &str,
@@ -459,7 +459,7 @@ fn marks(
         carried.and_then(|carried| carried.value_at(&["marks"])).map(|list| list.children());
     let first: Vec<Mark> =
         first.unwrap_or_default().iter().filter_map(|(_, mark)| parse_mark(mark)).collect();
-    // Codelia has no marks: those that were carried there are still all of them.
+    // Codelia has no marks, so the carried ones are complete.
     if layout == "codelia" {
         return Ok(first);
     }

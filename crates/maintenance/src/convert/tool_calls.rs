@@ -1,27 +1,27 @@
-//! Calls of tools and their answers: which belongs to which.
+//! Tool calls and their results: [`ToolCall`] is what a record says, [`CallPairs`] which result belongs to which call.
 
 use std::collections::HashMap;
 
 use everturn_session::model::{Entry, EntryKind};
 use everturn_value::tree::{JsonTree, ValueKind as Shape};
 
-/// What the record of a call, or of an answer, says besides its text.
+/// What the record of a call or a result contains besides its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ToolCall {
-    /// The id of the call that is made or answered.
+    /// The ID of the call.
     pub(super) id: Option<String>,
-    /// The name of the tool, where it is more than the first word of the text.
+    /// The name of the tool, if it is more than the first word of the text.
     pub(super) tool: Option<String>,
 }
 
-/// What is different where answers do not belong to the calls that they belonged to.
+/// The difference that is reported if results belong to other calls than before.
 pub(super) const MISPAIRED: &str = "which answer of a tool belongs to which call";
 
-/// Where programs keep the parts of a message; of an entry that has the whole record, the first part is its own.
+/// Where programs keep the parts of a message. If an entry has the whole record, the first part is its own.
 const LISTS: &[&[&str]] =
     &[&["message", "content"], &["content"], &["tool_calls"], &["toolCalls"], &["parts"], &[]];
 
-/// Where the name of a tool stands in the part that calls it.
+/// Where a call contains the name of the tool.
 const NAMES: &[&[&str]] = &[
     &["name"],
     &["tool"],
@@ -31,10 +31,10 @@ const NAMES: &[&[&str]] = &[
     &["toolCall", "name"],
 ];
 
-/// Where a part that calls a tool has the id by which it is answered.
+/// Where a call contains its ID.
 const CALLS: &[&[&str]] = &[&["call_id"], &["callID"], &["id"], &["functionCall", "id"]];
 
-/// Where an answer names the call that it belongs to.
+/// Where a result contains the ID of its call.
 const ANSWERS: &[&[&str]] = &[
     &["tool_use_id"],
     &["tool_call_id"],
@@ -45,7 +45,7 @@ const ANSWERS: &[&[&str]] = &[
 ];
 
 impl ToolCall {
-    /// What a record says of an entry that is told by it, or by a part of it.
+    /// What a record, or a part of it, contains about its entry.
     pub(super) fn of(entry: &Entry, record: &JsonTree) -> ToolCall {
         if !matches!(entry.kind, EntryKind::ToolCall | EntryKind::ToolResult) || record.is_null() {
             return ToolCall::default();
@@ -64,7 +64,7 @@ impl ToolCall {
         .unwrap_or_default()
     }
 
-    /// The name of the tool and what it is called with, as the text of the call has them.
+    /// The name of the tool and its arguments, from the text of the call.
     pub(super) fn split<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
         let named = self.tool.as_ref().and_then(|tool| {
             let (name, rest) = text.split_at_checked(tool.len())?;
@@ -82,7 +82,7 @@ fn is_kind(part: &JsonTree, wanted: fn(&str) -> bool) -> bool {
     part.string_at(&["type"]).is_some_and(|kind| wanted(&kind))
 }
 
-/// What a part says that calls a tool.
+/// Parses the part of a record that calls a tool.
 fn parse_call(part: &JsonTree, text: &str) -> Option<ToolCall> {
     let name = first(part, NAMES);
     if name.is_none() && !is_kind(part, |kind| kind.ends_with("_call")) {
@@ -92,11 +92,11 @@ fn parse_call(part: &JsonTree, text: &str) -> Option<ToolCall> {
     Some(ToolCall { id: first(part, CALLS), tool: name.filter(is_more) })
 }
 
-/// What a part says that has the answer of a tool.
+/// Parses the part of a record that contains the result of a tool.
 fn parse_answer(part: &JsonTree) -> Option<ToolCall> {
     let is_answer = |kind: &str| kind == "toolResponse" || kind.ends_with("_output");
     let own = || part.string_at(&["id"]).filter(|_| is_kind(part, is_answer));
-    // A campaign keeps the ids of calls with those that failed.
+    // Campaigns store the IDs of calls only with failed ones.
     let has = |key: &str| part.value_at(&[key]).is_some();
     let failed = || part.string_at(&["id"]).filter(|_| has("tool") && has("status"));
     let id = first(part, ANSWERS).or_else(own).or_else(failed)?;
@@ -110,15 +110,15 @@ pub(super) fn tool_name(name: &str) -> String {
     if name.is_empty() { "tool".to_owned() } else { name }
 }
 
-/// Which answer belongs to which call: places of entries, by the places of others.
+/// Which result belongs to which call: the index of the other entry, by index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CallPairs {
     partner: Vec<Option<usize>>,
 }
 
 impl CallPairs {
-    /// Finds them. An answer that names a call belongs to that one or to none; one that names none belongs to the first
-    /// call of its tool that is still open, or to the first one at all, since somebody said something.
+    /// Pairs calls and results. A result that names a call belongs to that call or to none. Otherwise it belongs to the
+    /// first open call of its tool since the last message, or to the first open call at all.
     pub(super) fn of<'e>(entries: impl Iterator<Item = (&'e Entry, &'e ToolCall)>) -> CallPairs {
         let entries: Vec<(&Entry, &ToolCall)> = entries.collect();
         let mut pairs = CallPairs { partner: vec![None; entries.len()] };
@@ -135,7 +135,7 @@ impl CallPairs {
                 (EntryKind::ToolCall, Some(id)) => open.entry(id).or_default().push(at),
                 (EntryKind::ToolResult, Some(id)) => {
                     let Some(calls) = open.get_mut(id) else { continue };
-                    // Some programs begin to count anew in each turn.
+                    // Some programs restart their numbering in each turn.
                     let found = calls.iter().position(|call| *call >= since);
                     if let Some(found) = found.or(calls.len().checked_sub(1)) {
                         self.join(calls.remove(found), at);
@@ -172,17 +172,17 @@ impl CallPairs {
         }
     }
 
-    /// The entry that belongs to one.
+    /// The index of the other entry of a pair.
     pub(super) fn partner(&self, at: usize) -> Option<usize> {
         self.partner.get(at).copied().flatten()
     }
 
-    /// Only those pairs between which a model is told nothing else.
+    /// Keeps only the pairs that are not separated by a message to or from the model.
     pub(super) fn uninterrupted<'e>(
         mut self,
         entries: impl Iterator<Item = &'e Entry>,
     ) -> CallPairs {
-        // How often it was told something before each entry: the same before both of a pair.
+        // The number of messages before each entry, which is the same for both entries of such a pair.
         let mut told = 0_usize;
         let before: Vec<usize> = entries
             .map(|Entry { kind, text, .. }| {
@@ -203,7 +203,7 @@ impl CallPairs {
         self
     }
 
-    /// The same pairs among those entries that stay, counted anew.
+    /// The same pairs among the entries that stay, renumbered.
     pub(super) fn among(&self, stays: &[bool]) -> CallPairs {
         let mut count = 0;
         let places: Vec<Option<usize>> = stays
@@ -219,7 +219,7 @@ impl CallPairs {
     }
 }
 
-/// Whether somebody says something. Programs want answers before that.
+/// Whether an entry is a message. Programs expect the results of calls before the next one.
 fn is_message(kind: &EntryKind) -> bool {
     let is_tool = matches!(kind, EntryKind::ToolCall | EntryKind::ToolResult);
     !is_tool && !kind.is_bookkeeping() && *kind != EntryKind::thinking()
@@ -229,7 +229,7 @@ fn is_message(kind: &EntryKind) -> bool {
 mod tests {
     use super::*;
 
-    /// An entry with its record; what a tool answers is said by the tool.
+    /// An entry with its record; the speaker of a result is the tool.
     fn told(kind: EntryKind, text: &str, raw: &str) -> (Entry, ToolCall) {
         let (id, speaker) = (String::new(), "ls".to_owned());
         let (text, raw) = (text.to_owned(), JsonTree::parse(raw).unwrap());
@@ -265,7 +265,7 @@ mod tests {
             ],
             &[(0, 3), (1, 2)],
         );
-        // Whatever is said or thought in between.
+        // Even if messages or reasoning come between them.
         check(
             &[
                 call(r#"{"payload": {"type": "function_call", "name": "ls", "call_id": "one"}}"#),
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn several_calls_of_one_record_are_told_apart() {
-        // The first entry of a record has all of it, the others their own parts.
+        // The first entry of a record has the whole record, the others their own parts.
         check(
             &[
                 call(
@@ -330,7 +330,7 @@ mod tests {
         let cat = || told(EntryKind::ToolCall, "cat a.rs", "{}");
         check(&[cat(), call("{}"), answer("{}"), answer("{}"), answer("{}")], &[(0, 3), (1, 2)]);
         check(&[call("{}"), told(EntryKind::User, "Stop.", "{}"), answer("{}")], &[]);
-        // What is named elsewhere is not free, and ids may be counted anew in each turn.
+        // A call with a named result is not available, and IDs may restart in each turn.
         let turn = || {
             [
                 call(r#"{"id": "call_1", "tool": "ls", "args": {}}"#),

@@ -1,4 +1,4 @@
-//! Pins: sessions that stay whatever a policy says. They are kept beside the sessions, one small file each.
+//! Pins: pinned sessions never expire. Each [`Pin`] is one small file beside the sessions.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use everturn_store::{
     Durability, FileMode, Precondition, Step, Store, StoreError, pins_dir, read_optional,
 };
 
-/// A session that was pinned.
+/// A pinned session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
-    /// The name of its layout.
+    /// The name of its format.
     pub layout: String,
     /// The session.
     pub session: String,
@@ -29,7 +29,7 @@ fn pin_file(layout: &dyn SessionFormat, place: &SessionRef) -> Result<FilePath, 
     Ok(pins_dir().join(&name.flat_name(".json")))
 }
 
-/// Whether a session is pinned. A pin that cannot be read is one.
+/// Whether a session is pinned. An unreadable pin counts.
 pub fn is_pinned(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -42,7 +42,7 @@ pub fn is_pinned(
     }
 }
 
-/// Pins a session; says whether it was not pinned before.
+/// Pins a session; returns whether it was not pinned before.
 pub fn pin_session(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -66,7 +66,7 @@ pub fn pin_session(
     Ok(is_new)
 }
 
-/// Takes the pin of a session away; says whether it had one.
+/// Unpins a session; returns whether it was pinned.
 pub fn unpin_session(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -82,7 +82,7 @@ pub fn unpin_session(
     Ok(was)
 }
 
-/// All pins, in the order of their files.
+/// All pins, in file order.
 pub fn list_pins(store: &Arc<dyn Store>) -> Result<Vec<Pin>, SessionError> {
     let mut pins = Vec::new();
     for file in list_dir(store, &pins_dir())? {

@@ -1,4 +1,4 @@
-//! Files with placeholders in the place of their secrets.
+//! Replaces secrets in files with placeholders.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use everturn_store::overlay::FileChanges;
 use everturn_store::{Durability, FileMode, Precondition, Step, Store};
 use everturn_value::tree::JsonTree;
 
-/// What is to be written, and what was found.
+/// The changes to write, and what was found.
 #[derive(Default)]
 pub(super) struct ScrubChanges {
     pub(super) changes: FileChanges,
     pub(super) changed: Vec<ScrubbedFile>,
-    /// Secrets that stay, because they lie in what is signed, by file.
+    /// The number of secrets that stay, because they are signed or replacing them would break the JSON, by file.
     pub(super) left: Vec<(FilePath, usize)>,
 }
 
@@ -32,7 +32,7 @@ struct MaskedContent {
     placeholders: Vec<String>,
 }
 
-/// Looks through files, and works out what each of them becomes.
+/// Scans files and computes their new contents.
 pub(super) fn mask_files(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -56,7 +56,7 @@ pub(super) fn mask_files(
     Ok(work)
 }
 
-/// YAML takes a bracket at the start of a value for a list.
+/// YAML parses a bracket at the start of a value as a list.
 fn placeholder_style(file: &FilePath) -> fn(String) -> String {
     let is_yaml = [".yaml", ".yml"].iter().any(|end| file.as_str().ends_with(end));
     match is_yaml {
@@ -96,7 +96,7 @@ fn mask_plain(
     (Some(MaskedContent { bytes, counts, placeholders }), left)
 }
 
-/// Those of the secrets without which lines that are JSON stay JSON: one that stands where no string is stays.
+/// The secrets whose replacement leaves JSON lines valid: one outside a string stays.
 fn keep_valid_json(bytes: &[u8], hits: Vec<SecretMatch>, rules: &SecretRules) -> Vec<SecretMatch> {
     let mut kept = Vec::with_capacity(hits.len());
     let mut rest = hits.into_iter().peekable();
@@ -133,14 +133,14 @@ fn line_around(bytes: &[u8], range: &Range<usize>) -> Range<usize> {
     start..end
 }
 
-/// Whether a line is JSON, or a line of a document that is written on many.
+/// Whether a line is JSON, or a line of a pretty-printed document.
 fn is_json(line: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(line) else { return false };
     let text = text.trim().trim_end_matches(',');
     JsonTree::parse(text).is_ok() || JsonTree::parse(format!("{{{text}}}")).is_ok()
 }
 
-/// An archive that is packed anew, if something in it changes.
+/// Repacks an archive, if something in it changes.
 fn mask_archive(
     store: &Arc<dyn Store>,
     layout: &dyn SessionFormat,
@@ -186,7 +186,7 @@ fn mask_archive(
 mod tests {
     use super::*;
 
-    /// A token that is made here, so that it stands in no source.
+    /// A token that is assembled here, so that it is in no source file.
     fn token() -> String {
         format!("gsk_{}", "aB3dE5gH7jK9mN1p".repeat(4).get(..52).unwrap())
     }

@@ -1,8 +1,8 @@
-//! Values that must stay as they are, byte for byte: signatures, and what they were made over.
+//! Values that must not change: signatures, and the values that they sign.
 
 use std::ops::Range;
 
-/// Fields whose values nobody but their maker may change.
+/// Fields whose values only their author may change.
 const SIGNED: &[&str] = &[
     "signature",
     "thoughtSignature",
@@ -11,10 +11,10 @@ const SIGNED: &[&str] = &[
     "encryptedContent",
 ];
 
-/// A field whose value a signature beside it was made over.
+/// Fields whose values a signature beside them covers.
 const THINKING: &[&str] = &["thinking", "reasoning"];
 
-/// The ranges of such values in a text of JSON. Strings in which JSON is escaped are not looked into.
+/// The ranges of protected values in JSON text. JSON that is escaped in strings is not searched.
 pub(super) fn protected(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = SIGNED.iter().flat_map(|key| values(bytes, key)).collect();
     if ranges.iter().any(|range| range.len() > 2) {
@@ -28,19 +28,19 @@ pub(super) fn protected(bytes: &[u8]) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Whether a signature stands on the same line.
+/// Whether a signature is on the same line.
 fn is_signed(bytes: &[u8], range: &Range<usize>, signatures: &[Range<usize>]) -> bool {
     let is_end = |byte: &u8| *byte == b'\n';
     let before = bytes.get(..range.start).unwrap_or_default();
     let start = before.iter().rposition(is_end).map_or(0, |at| at + 1);
     let after = bytes.get(range.end..).unwrap_or_default();
     let end = after.iter().position(is_end).map_or(bytes.len(), |at| range.end + at);
-    // A document on many lines has its signature near.
+    // In a pretty-printed document the signature is nearby.
     let near = start.saturating_sub(400)..end.saturating_add(4000);
     signatures.iter().any(|signature| near.contains(&signature.start) && signature.len() > 2)
 }
 
-/// The strings that are values of a key, with their quotes.
+/// The string values of a key, with their quotes.
 fn values(bytes: &[u8], key: &str) -> Vec<Range<usize>> {
     let name = format!("\"{key}\"");
     let mut found = Vec::new();
@@ -68,7 +68,7 @@ fn find(bytes: &[u8], from: usize, what: &[u8]) -> Option<usize> {
     rest.windows(what.len()).position(|window| window == what).map(|at| from + at)
 }
 
-/// Where the string ends whose text begins at this place, behind its quote.
+/// The end of a string, after its closing quote. `from` is the first byte of its text.
 fn string_end(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {

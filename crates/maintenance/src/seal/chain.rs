@@ -1,4 +1,4 @@
-//! Records of a session as hashes, and chains of them.
+//! Hashes of a session's records ([`SessionDigests`]), and the chains of them ([`SealChains`]).
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use sha2::{Digest, Sha256};
 use everturn_session::format::{RecordStream, SessionError, SessionReader};
 use everturn_value::tree::canonical_text;
 
-/// The SHA-256 of something.
+/// A SHA-256 hash.
 pub(super) type RecordHash = [u8; 32];
 
-/// How many bytes of a record's hash the seal keeps, to tell which record was changed.
+/// The number of bytes of a record's hash that the seal stores, to identify changed records.
 pub(super) const SHORT: usize = 8;
 
-/// Which of the two chains.
+/// One of the two chains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChainKind {
-    /// What was said and done.
+    /// The entries.
     Entries,
-    /// What it changed.
+    /// The changes of the state.
     Changes,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for ChainKind {
     }
 }
 
-/// One record.
+/// The hash of one record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RecordDigest {
     pub(super) hash: RecordHash,
@@ -39,7 +39,7 @@ pub(super) struct RecordDigest {
     pub(super) turn: u64,
 }
 
-/// All records of a session, in order.
+/// The hashes of all records of a session, in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SessionDigests {
     pub(super) entries: Vec<RecordDigest>,
@@ -74,7 +74,7 @@ impl SessionDigests {
         (self.entries.len() + self.changes.len()) as u64
     }
 
-    /// So many of them.
+    /// Truncates both lists to these lengths.
     pub(super) fn first(mut self, entries: u64, changes: u64) -> SessionDigests {
         self.entries.truncate(usize::try_from(entries).unwrap_or(usize::MAX));
         self.changes.truncate(usize::try_from(changes).unwrap_or(usize::MAX));
@@ -82,7 +82,7 @@ impl SessionDigests {
     }
 }
 
-/// A chain: its head, and the beginnings of the hashes of its records.
+/// A chain: its head, and the truncated hashes of its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HashChain {
     pub(super) head: RecordHash,
@@ -95,7 +95,7 @@ impl Default for HashChain {
     }
 }
 
-/// The beginning of a hash.
+/// A truncated hash.
 pub(super) fn short_hash(hash: &RecordHash) -> [u8; SHORT] {
     hash.first_chunk().copied().unwrap_or_default()
 }
@@ -110,7 +110,7 @@ impl HashChain {
         self.shorts.push(short_hash(&record.hash));
     }
 
-    /// The chain with the records that come after its own.
+    /// The chain extended with the records after its own.
     fn extended(mut self, records: &[RecordDigest]) -> HashChain {
         let start = self.shorts.len();
         for record in records.get(start..).unwrap_or_default() {
@@ -139,7 +139,7 @@ impl SealChains {
         }
     }
 
-    /// One hash for both.
+    /// One hash for both chains.
     pub(super) fn head(&self) -> String {
         hex(&Sha256::digest([self.entries.head, self.changes.head].concat()))
     }

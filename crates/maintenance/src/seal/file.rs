@@ -1,10 +1,10 @@
-//! The file of a session's seals: one line for each time it was sealed or renewed.
+//! The file of a session's seals: one line for each seal or renewal.
 //!
 //! ```text
 //! {"seal":1,"time":"…","why":"seal","before":"…","head":"…","entries":{"from":0,"head":"…","records":"…"},"changes":{…}}
 //! ```
 //!
-//! `records` are the beginnings of the hashes of the records that the line adds, 16 digits each.
+//! `records` are the truncated hashes of the records that the line adds, 16 digits each.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use everturn_store::{Store, read_optional};
 
 const VERSION: u64 = 1;
 
-/// What a line says about one chain.
+/// The part of a line for one chain.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct ChainUpdate {
-    /// How many records the chain had before.
+    /// The previous number of records.
     from: u64,
     head: String,
     records: String,
@@ -34,7 +34,7 @@ impl ChainUpdate {
         ChainUpdate { from: known.len(), head: hex(&chain.head), records: hex(&records) }
     }
 
-    /// The chain with what the line adds.
+    /// Extends a chain with the records of the line.
     fn apply_to(&self, chain: &mut HashChain) -> Option<()> {
         (chain.len() == self.from).then_some(())?;
         let records = unhex(&self.records)?;
@@ -52,7 +52,7 @@ pub(super) struct SealLine {
     seal: u64,
     time: String,
     why: String,
-    /// The head before.
+    /// The previous head.
     before: String,
     head: String,
     entries: ChainUpdate,
@@ -60,7 +60,7 @@ pub(super) struct SealLine {
 }
 
 impl SealLine {
-    /// The session was sealed again.
+    /// A line for a new seal.
     pub(super) fn added(known: &SealChains, chains: &SealChains, now: Timestamp) -> SealLine {
         SealLine {
             seal: VERSION,
@@ -73,27 +73,27 @@ impl SealLine {
         }
     }
 
-    /// The session was scrubbed, and its records have other hashes now.
+    /// A line for a renewal: the session was scrubbed, and its records have new hashes.
     pub(super) fn renewed(before: &str, chains: &SealChains, now: Timestamp) -> SealLine {
         let line = SealLine::added(&SealChains::default(), chains, now);
         SealLine { why: "scrub".to_owned(), before: before.to_owned(), ..line }
     }
 
     pub(super) fn text(&self) -> Vec<u8> {
-        // Texts and numbers can always be written.
+        // Strings and numbers can always be serialized.
         let mut text = serde_json::to_vec(self).unwrap_or_default();
         text.push(b'\n');
         text
     }
 }
 
-/// What a session's seals say together.
+/// The combined state of a session's seals.
 pub(super) struct SealState {
     pub(super) chains: SealChains,
     pub(super) time: Option<Timestamp>,
 }
 
-/// Reads the seals of a session; none if it was never sealed.
+/// Reads the seals of a session; `None` if it was never sealed.
 pub(super) fn read_seals(
     store: &Arc<dyn Store>,
     file: &FilePath,

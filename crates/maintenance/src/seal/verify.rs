@@ -1,4 +1,4 @@
-//! What became of records since they were sealed.
+//! Compares the records of a session with its seal.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,23 +8,23 @@ use jiff::Timestamp;
 use super::chain::{ChainKind, HashChain, RecordDigest, SHORT, SessionDigests, short_hash};
 use super::file::SealState;
 
-/// What became of a record.
+/// How a record differs from its seal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DamageKind {
-    /// It says something else.
+    /// Its content has changed.
     Changed,
-    /// It is gone.
+    /// It was removed.
     Removed,
-    /// It was put between others that were sealed.
+    /// It was inserted between sealed records.
     Inserted,
-    /// It stands in another place.
+    /// Its position has changed.
     Moved,
-    /// Only the chain as a whole shows it: the seal and the records were both changed.
+    /// Only the chain as a whole reveals it: the seal and the records were both changed.
     Mismatch,
 }
 
 impl DamageKind {
-    /// The word for it.
+    /// The word for it in messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -37,16 +37,16 @@ impl DamageKind {
     }
 }
 
-/// A record that is not as it was sealed.
+/// A record that differs from its seal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealDamage {
     /// Whether it is an entry or a change.
     pub part: ChainKind,
-    /// Its number, counted from 1: among those that were sealed, or, if it was inserted, among those that are there.
+    /// Its number, counted from 1: among the sealed records, or, if it was inserted, among the present ones.
     pub record: u64,
-    /// The turn of the record that stands there now.
+    /// The turn of the record at this position now.
     pub turn: Option<u64>,
-    /// What became of it.
+    /// How it differs.
     pub harm: DamageKind,
 }
 
@@ -61,25 +61,25 @@ impl fmt::Display for SealDamage {
     }
 }
 
-/// Whether a session is what was sealed.
+/// The result of verifying a seal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealVerdict {
     /// The head of the chain that was sealed.
     pub head: String,
-    /// How many records were sealed.
+    /// The number of sealed records.
     pub sealed: u64,
-    /// How many there are that were not sealed yet.
+    /// The number of records that are not sealed yet.
     pub appended: u64,
-    /// When it was sealed last.
+    /// The time of the last seal.
     pub time: Option<Timestamp>,
-    /// What is not as it was; nothing if all is well.
+    /// The differences; empty if the seal is intact.
     pub damages: Vec<SealDamage>,
 }
 
-/// How many damages are told.
+/// The most differences that are reported.
 const MOST: usize = 1000;
 
-/// Compares what was sealed with what is there.
+/// Compares sealed and present records.
 pub(super) fn compare_chains(sealed: &SealState, records: &SessionDigests) -> Vec<SealDamage> {
     let mut damages = compare_chain(ChainKind::Entries, &sealed.chains.entries, &records.entries);
     damages.extend(compare_chain(ChainKind::Changes, &sealed.chains.changes, &records.changes));
@@ -105,7 +105,7 @@ fn compare_chain(part: ChainKind, sealed: &HashChain, records: &[RecordDigest]) 
     found
 }
 
-/// Walks along both lists. What is in one only was removed, inserted or changed; what is in both, elsewhere, was moved.
+/// Walks both lists. A record in one list only was removed, inserted or changed; one in both, elsewhere, was moved.
 fn differences(
     part: ChainKind,
     sealed: &[[u8; SHORT]],

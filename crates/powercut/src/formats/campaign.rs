@@ -7,7 +7,7 @@ use super::{ForeignChange, Format, Invocation, Life, empty_trash, several, wake,
 
 pub(super) struct Campaign;
 
-/// What a character begins with.
+/// The initial hit points of a character.
 const FIRST_HP: u64 = 10;
 
 fn turn(text: &str) -> String {

@@ -38,7 +38,7 @@ impl Format for Game {
     fn messages_in_state(&self, state: &Value) -> Option<u64> {
         let count = |pointer| state.pointer(pointer).map_or(Some(0), Value::as_u64);
         let (world, player) = (count("/world/n")?, count("/player/m")?);
-        // Different counts are half a turn, which no number says.
+        // Different counts mean half a turn, which no valid count can express.
         Some(if world == player { world } else { u64::MAX })
     }
 

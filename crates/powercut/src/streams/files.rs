@@ -1,4 +1,4 @@
-//! A writer of batches through `everturn commit`: appends, small and staged replacements, renames and
+//! [`FilesStream`]: a writer of batches through `everturn commit`: appends, small and staged replacements, renames and
 //! removals of files and directories, with and without `--written`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,22 +16,22 @@ use crate::trees;
 /// When a batch is acknowledged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Acknowledgement {
-    /// With the answer: it would survive a power cut.
+    /// With the answer: the batch would survive a power cut.
     Synced,
-    /// With the answer it would survive a kill only; with the end of the process, a power cut.
+    /// With the answer, the batch would survive a kill only; with the end of the process, a power cut.
     Written,
 }
 
-/// The most batches that one process is given.
+/// The maximum number of batches for one process.
 const MOST_BATCHES: usize = 40;
 
-/// Contents of this size are staged beside the log.
+/// Sizes of large contents, some of them staged beside the log.
 const LARGE: &[usize] = &[5_000, 70_000, 200_000];
 
 /// Whole contents by paths from the root.
 type Contents = BTreeMap<String, String>;
 
-/// A writer of one directory.
+/// The writer of one directory.
 pub(crate) struct FilesStream<'a> {
     stage: &'a Stage<'a>,
     acknowledgement: Acknowledgement,
@@ -43,7 +43,7 @@ pub(crate) struct FilesStream<'a> {
 }
 
 impl<'a> FilesStream<'a> {
-    /// A writer of the directory `scope` in `root`.
+    /// Creates a writer of the directory `scope` in `root`.
     pub(crate) fn new(
         stage: &'a Stage<'a>,
         root: &str,
@@ -157,7 +157,7 @@ impl<'a> FilesStream<'a> {
     }
 }
 
-/// The files of a scope, by their paths from the root.
+/// Returns the files of a scope, by their paths from the root.
 pub(crate) fn tree_of(root: &std::path::Path, scope: &str) -> Result<Tree, PowercutError> {
     let tree = trees::tree(&root.join(scope))?;
     Ok(tree.into_iter().map(|(path, sum)| (format!("{scope}/{path}"), sum)).collect())
@@ -167,11 +167,11 @@ fn as_tree(contents: &Contents) -> Tree {
     contents.iter().map(|(path, text)| (path.clone(), trees::sum(text.as_bytes()))).collect()
 }
 
-/// A batch that is being put together.
+/// A batch under construction.
 struct BatchPlan {
     steps: Vec<Value>,
     contents: Contents,
-    /// Paths that a step has touched; a second step may not.
+    /// Paths that a step has touched; a second step may not touch them.
     used: BTreeSet<String>,
     line: String,
 }
@@ -237,13 +237,13 @@ impl BatchPlan {
         self.used.insert(file);
     }
 
-    /// A file of the batch's directory that no step has touched.
+    /// Returns an existing file that no step has touched.
     fn existing(&self, rng: &mut Rng) -> Option<String> {
         let free: Vec<&String> = self.contents.keys().filter(|path| self.is_free(path)).collect();
         rng.choice(free).cloned()
     }
 
-    /// The file, or once in a while the directory that it is in.
+    /// Returns a file, or once in a while its directory.
     fn target(&self, rng: &mut Rng) -> Option<String> {
         let file = self.existing(rng)?;
         let directory = file.rsplit_once('/').map(|(directory, _)| directory.to_owned())?;
@@ -273,7 +273,7 @@ impl BatchPlan {
         self.used.insert(path);
     }
 
-    /// Takes a file, or all files of a directory, out of the contents.
+    /// Removes a file, or all files of a directory, from the contents.
     fn take(&mut self, path: &str) -> Vec<(String, String)> {
         let directory = format!("{path}/");
         let is_in = |name: &String| name == path || name.starts_with(&directory);

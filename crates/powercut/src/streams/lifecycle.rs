@@ -1,5 +1,5 @@
-//! A writer of one-shot commands: sessions are made, forked, rewound, paused, archived, thrown away and
-//! brought back. After each command the files and the listing are noted.
+//! [`LifecycleStream`]: a writer of one-shot commands that create, fork, rewind, pause, archive, trash and restore
+//! sessions. After each command the files and the listing are recorded.
 
 use fastrand::Rng;
 use serde_json::Value;
@@ -11,10 +11,10 @@ use crate::formats::{Format, Invocation, Life, Listed};
 use crate::model::{CommandRun, LifecycleModel, ListedSession, Listing, Span};
 use crate::trees;
 
-/// With fewer sessions than this, another is made.
+/// With fewer sessions than this, another is created.
 const FEWEST_SESSIONS: usize = 2;
 
-/// A writer of one root.
+/// The writer of one root.
 pub(crate) struct LifecycleStream<'a> {
     stage: &'a Stage<'a>,
     format: &'static dyn Format,
@@ -25,7 +25,7 @@ pub(crate) struct LifecycleStream<'a> {
 }
 
 impl<'a> LifecycleStream<'a> {
-    /// A writer of `root` with a first session.
+    /// Creates a writer of `root` with a first session.
     pub(crate) fn new(
         stage: &'a Stage<'a>,
         format: &'static dyn Format,
@@ -91,7 +91,7 @@ impl<'a> LifecycleStream<'a> {
         Ok(self.format.lifecycle(&life, &mut self.rng))
     }
 
-    /// Runs a command and notes what it made. A command that is refused has made nothing, and that is noted.
+    /// Runs a command and records its result. A refused command has changed nothing, which is recorded too.
     fn execute(&mut self, command: Invocation, aim: Option<Aim>) -> Result<(), PowercutError> {
         let arguments = self.stage.arguments(&self.model.root, &command.arguments);
         let begun = self.stage.position();
@@ -125,7 +125,7 @@ impl<'a> LifecycleStream<'a> {
     }
 }
 
-/// The sessions of a root as `ls` and `show` tell of them.
+/// Returns the sessions of a root as `ls` and `show` report them.
 pub(crate) fn listing(everturn: &Everturn, root: &std::path::Path) -> Result<Listing, String> {
     let root = root.display().to_string();
     let run = |arguments: &[&str]| {

@@ -1,5 +1,5 @@
-//! A writer that appends items to one session, in long-running processes and one-shot commands; and
-//! another program that saves the session's document between them, without flushing it.
+//! [`SessionStream`]: a writer that appends items to one session, in long-running processes and one-shot commands; and
+//! another program that saves the session's document between them, without a flush.
 
 use std::fs;
 use std::path::Path;
@@ -17,16 +17,16 @@ use crate::model::{ForeignSave, Item, SessionModel, Span};
 /// Whether another program writes the same document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Company {
-    /// Everturn has the session for itself.
+    /// Only Everturn writes the session.
     Alone,
     /// Another program saves the document once in a while.
     Foreign,
 }
 
-/// The most items that one process is given.
+/// The maximum number of items for one process.
 const MOST_ITEMS: usize = 40;
 
-/// A writer of one session.
+/// The writer of one session.
 pub(crate) struct SessionStream<'a> {
     stage: &'a Stage<'a>,
     format: &'static dyn Format,
@@ -35,14 +35,14 @@ pub(crate) struct SessionStream<'a> {
     model: SessionModel,
 }
 
-/// How an item that was sent fared.
+/// The fate of an item that was sent.
 enum Fate {
     Acknowledged,
     Open(Item),
 }
 
 impl<'a> SessionStream<'a> {
-    /// Makes the session `id` in `root`.
+    /// Creates the session `id` in `root`.
     pub(crate) fn new(
         stage: &'a Stage<'a>,
         format: &'static dyn Format,
@@ -78,7 +78,7 @@ impl<'a> SessionStream<'a> {
         Ok(self.model)
     }
 
-    /// One process: some items, and a clean or a violent end.
+    /// Runs one process: some items, and a clean or a violent end.
     fn one_process(&mut self) -> Result<(), PowercutError> {
         let is_condemned = self.rng.u8(..100) < KILLED;
         let is_aimed = is_condemned && self.rng.bool();
@@ -151,7 +151,7 @@ impl<'a> SessionStream<'a> {
         }
     }
 
-    /// After a process has died: everything acknowledged must be there, and the open item may be.
+    /// Checks the session after a process has died: everything acknowledged must exist, and the open item may.
     fn resynchronise(&mut self, open: Option<Item>) -> Result<(), PowercutError> {
         if self.rng.bool() {
             self.maybe_foreign_save()?;
@@ -190,7 +190,7 @@ impl<'a> SessionStream<'a> {
         Ok(())
     }
 
-    /// Another program reads the document, changes something of its own, and saves.
+    /// Acts as another program that reads the document, makes a change and saves it.
     fn maybe_foreign_save(&mut self) -> Result<(), PowercutError> {
         if self.company == Company::Alone || self.rng.u8(..100) >= 15 {
             return Ok(());
@@ -218,7 +218,7 @@ impl<'a> SessionStream<'a> {
     }
 }
 
-/// A document with another string at `keys`; nothing if it is not a document now.
+/// Returns a document with another string at `keys`; `None` if it is not valid now.
 fn changed(path: &Path, keys: &[&str], number: u32) -> Result<Option<String>, PowercutError> {
     let text = fs::read(path).map_err(cannot(format!("read {}", path.display())))?;
     let Ok(mut document) = serde_json::from_slice::<Value>(&text) else {
@@ -231,7 +231,7 @@ fn changed(path: &Path, keys: &[&str], number: u32) -> Result<Option<String>, Po
     Ok(serde_json::to_string_pretty(&document).ok())
 }
 
-/// The first words of the messages among the entries that `show` printed.
+/// Returns the first words of the messages among the entries that `show` printed.
 pub(crate) fn shown_words(format: &dyn Format, entries: &[Value]) -> Result<Vec<String>, String> {
     let messages = entries.iter().filter(|entry| format.is_message(entry));
     messages

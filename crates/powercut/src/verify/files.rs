@@ -1,4 +1,4 @@
-//! Files that batches of `everturn commit` changed.
+//! Compares files that batches of `everturn commit` changed.
 
 use super::{Examination, Fault};
 use crate::error::PowercutError;
@@ -6,7 +6,7 @@ use crate::model::{Bounds, FilesModel, Tree};
 use crate::streams::files::tree_of;
 
 impl Examination<'_> {
-    /// The files are those after some batch that may be the last.
+    /// Checks that the files are those after some batch that may be the last.
     pub(super) fn compare_files(&mut self, model: &FilesModel) -> Result<(), PowercutError> {
         let bounds = Bounds::at(self.position, model.batches.iter().map(|batch| batch.span));
         self.acknowledged += bounds.least;
@@ -16,7 +16,7 @@ impl Examination<'_> {
             std::iter::once(&empty).chain(model.batches.iter().map(|batch| &batch.tree));
         let place = trees.position(|tree| *tree == found);
         let Bounds { least, most } = bounds;
-        // Two batches may make the same files, so a later one may be meant.
+        // Two batches may produce the same files, so a later one may match.
         let may_be = |count: usize| {
             let tree = count.checked_sub(1).and_then(|index| model.batches.get(index));
             tree.map_or(&empty, |batch| &batch.tree) == &found
@@ -44,12 +44,12 @@ impl Examination<'_> {
     }
 }
 
-/// A few paths.
+/// Joins a few paths for a message.
 pub(super) fn some(paths: &[String]) -> String {
     paths.iter().take(8).map(String::as_str).collect::<Vec<&str>>().join(" ")
 }
 
-/// The paths at which two trees differ.
+/// Returns the paths at which two trees differ.
 pub(super) fn differences(wanted: &Tree, found: &Tree) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for (path, sum) in wanted {

@@ -1,4 +1,4 @@
-//! Roots in which sessions were made, forked, moved and thrown away.
+//! Compares roots in which sessions were created, forked, moved and trashed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,11 @@ use crate::model::{Bounds, CommandRun, LifecycleModel};
 use crate::streams::lifecycle::listing;
 use crate::trees;
 
-/// How what was found stands to what may be there.
+/// How the state found relates to the states that may exist.
 enum Place {
-    /// It is what one of the commands left.
+    /// It is the state after one of the commands.
     Known,
-    /// It lies between two commits of a command, and only what the command changes has changed.
+    /// It lies between two commits of a command, and differs only where the command makes changes.
     Between,
     /// It is neither.
     Unknown,
@@ -24,7 +24,7 @@ impl Examination<'_> {
         Bounds::at(self.position, model.commands.iter().map(|run| run.span))
     }
 
-    /// `ls` and `show` before anything is written.
+    /// Runs `ls` and `show` before anything is written.
     pub(super) fn read_lifecycle(&mut self, model: &LifecycleModel) {
         let bounds = self.life_bounds(model);
         let root = &model.root;
@@ -46,7 +46,7 @@ impl Examination<'_> {
         }
     }
 
-    /// The files after recovery.
+    /// Compares the files after recovery.
     pub(super) fn compare_lifecycle(
         &mut self,
         model: &LifecycleModel,
@@ -54,7 +54,7 @@ impl Examination<'_> {
         let bounds = self.life_bounds(model);
         self.acknowledged += bounds.least;
         let found = trees::tree(&self.path(&model.root))?;
-        // The journal of a chat log is folded into its document by whichever process comes next.
+        // The next process folds the journal of a chat log into its document.
         let is_cache =
             |path: &String| path.contains("/checkpoints/") || path.ends_with(".journal.jsonl");
         let place = place(model, bounds, &found, |run| &run.tree, is_cache);
@@ -83,7 +83,7 @@ impl Examination<'_> {
     }
 }
 
-/// Where `found` belongs among what the commands left.
+/// Finds the place of `found` among the states after the commands.
 fn place<V: PartialEq>(
     model: &LifecycleModel,
     bounds: Bounds,
@@ -105,7 +105,7 @@ fn place<V: PartialEq>(
         let is_changed = values.any(|value| value != before);
         is_changed || found.get(*name) == before || is_cache(name)
     };
-    // A command in flight may make files that are gone when it has ended.
+    // A running command may create files that no longer exist when it has ended.
     let is_new = |name: &&String| !possible.iter().any(|run| left(run).contains_key(*name));
     if is_staged && names.iter().all(|name| is_kept(name) || is_new(name)) {
         Place::Between
@@ -122,7 +122,7 @@ fn told(listing: &crate::model::Listing) -> String {
     format!("[{}]", sessions.join(", "))
 }
 
-/// The commands that were going on.
+/// Returns the commands that were running.
 fn commands(model: &LifecycleModel, bounds: Bounds) -> String {
     let runs = model.commands.iter().take(bounds.most).skip(bounds.least.saturating_sub(1));
     runs.map(|run| run.arguments.join(" ")).collect::<Vec<String>>().join(" | ")

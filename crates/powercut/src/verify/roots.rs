@@ -1,4 +1,4 @@
-//! What is asked of a whole root: `ls`, `search`, `check`.
+//! Checks a whole root: `ls`, `search`, `check`.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use crate::error::PowercutError;
 use crate::formats;
 use crate::model::{Model, SessionModel};
 
-/// What `check` may find before recovery: that there is something to recover.
+/// The findings of `check` that are allowed before recovery: that there is something to recover.
 pub(super) const WAITING: &[&str] = &["commits-waiting"];
 
-/// What `check` may find where another program saves documents.
+/// The finding of `check` that is allowed where another program saves documents.
 const CHANGED_BY_OTHERS: &str = "changed-by-others";
 
-/// What `check` may find where a document that another program saved has won over that of a commit.
+/// The finding of `check` that is allowed where a document saved by another program has superseded a commit.
 const STATE_DIFFERS: &str = "state-differs";
 
 impl<'a> Examination<'a> {
-    /// The sessions of a root that items were appended to, without those that another program has ruined.
+    /// Returns the sessions of a root with appended items, except those that another program has damaged.
     fn sessions(&self, root: &str) -> Result<Vec<&'a SessionModel>, PowercutError> {
         let mut sessions = Vec::new();
         for model in &self.models {
@@ -33,7 +33,7 @@ impl<'a> Examination<'a> {
         Ok(sessions)
     }
 
-    /// `ls` tells of each session, and of as many turns as there may be.
+    /// Checks that `ls` lists each session, with a possible number of turns.
     pub(super) fn list(&mut self, root: &str) -> Result<(), PowercutError> {
         let sessions = self.sessions(root)?;
         if sessions.is_empty() {
@@ -69,7 +69,7 @@ impl<'a> Examination<'a> {
         Ok(())
     }
 
-    /// `search` finds the last acknowledged item of each session, and none that was not begun.
+    /// Checks that `search` finds the last acknowledged item of each session, and none that was not begun.
     pub(super) fn search(&mut self, root: &str) -> Result<(), PowercutError> {
         let mut expected = BTreeMap::new();
         for model in self.sessions(root)? {
@@ -81,7 +81,7 @@ impl<'a> Examination<'a> {
         if expected.is_empty() {
             return Ok(());
         }
-        // Nothing may come from an index that was made before the cut.
+        // The index must not date from before the cut.
         self.everturn.forget()?;
         let query = expected.values().copied().collect::<Vec<&str>>().join(" OR ");
         let outcome = self.run(root, &["search", "--json", &query], "")?;
@@ -101,7 +101,7 @@ impl<'a> Examination<'a> {
         self.search_future(root)
     }
 
-    /// `search` finds no item that was sent after the cut.
+    /// Checks that `search` finds no item that was sent after the cut.
     fn search_future(&mut self, root: &str) -> Result<(), PowercutError> {
         if !self.asks_for_future {
             return Ok(());
@@ -122,7 +122,7 @@ impl<'a> Examination<'a> {
         Ok(())
     }
 
-    /// `check` finds nothing but what is allowed.
+    /// Checks that `check` reports allowed findings only.
     pub(super) fn check(
         &mut self,
         root: &str,
@@ -170,7 +170,7 @@ impl<'a> Examination<'a> {
         Ok(())
     }
 
-    /// Whether another program has ruined a session of this root.
+    /// Returns whether another program has damaged a session of this root.
     fn has_excuse(&self, root: &str) -> Result<bool, PowercutError> {
         for model in &self.models {
             if let Model::Session(model) = model

@@ -1,4 +1,4 @@
-//! Sessions that items were appended to: `show`, `state`, `export`, and one more item.
+//! Checks sessions with appended items: `show`, `state`, `export`, and one more item.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::model::SessionModel;
 use crate::streams::session::shown_words;
 use crate::trees;
 
-/// What a reader showed of a session.
+/// The words that a reader showed of a session.
 type Shown = Result<Vec<String>, String>;
 
 impl Examination<'_> {
@@ -21,7 +21,7 @@ impl Examination<'_> {
             .ok_or_else(|| PowercutError::Usage(format!("unknown format {}", model.format)))
     }
 
-    /// All readers, before anything is written.
+    /// Runs all readers, before anything is written.
     pub(super) fn read_session(
         &mut self,
         model: &SessionModel,
@@ -53,7 +53,7 @@ impl Examination<'_> {
         Ok(())
     }
 
-    /// After recovery.
+    /// Compares a session after recovery.
     pub(super) fn compare_session(
         &mut self,
         model: &SessionModel,
@@ -73,14 +73,14 @@ impl Examination<'_> {
         Ok(())
     }
 
-    /// One more item.
+    /// Appends one more item.
     pub(super) fn append(&mut self, model: &SessionModel) -> Result<(), PowercutError> {
         let format = Self::format(model)?;
         if self.is_excused(model)? {
             return Ok(());
         }
         let Ok(mut expected) = self.shown(model, format)? else {
-            // Said already.
+            // Already reported.
             return Ok(());
         };
         let per_item = format.messages_per_item();
@@ -118,7 +118,7 @@ impl Examination<'_> {
         Ok(outcome.success().and_then(|()| exported_words(&outcome, &model.id)))
     }
 
-    /// What is wrong with the items that were shown.
+    /// Returns what is wrong with the shown items.
     fn judge(
         &self,
         model: &SessionModel,
@@ -149,7 +149,7 @@ impl Examination<'_> {
         differs.map(|index| (Fault::Half, format!("{told}; message {} is another", index + 1)))
     }
 
-    /// What is wrong with the state, given what was shown.
+    /// Returns what is wrong with the state, given what was shown.
     fn wrong_state(
         &self,
         model: &SessionModel,
@@ -165,7 +165,7 @@ impl Examination<'_> {
         let expected = words.len() as u64;
         let turn = document.get("turn").and_then(Value::as_u64);
         let counted = document.get("state").and_then(|state| format.messages_in_state(state));
-        // A commit whose document another program has replaced is in the quarantine, and not in the state.
+        // A commit whose document another program has replaced is in quarantine, and not in the state.
         let aside = self.conflicts(model)? as u64;
         let is_right = turn == Some(expected)
             && counted.is_none_or(|counted| {
@@ -177,7 +177,7 @@ impl Examination<'_> {
         }))
     }
 
-    /// Whether another program saved the document last, flushed nothing, and left a ruin or won a conflict.
+    /// Returns whether another program saved the document last, without a flush, and left it damaged or won a conflict.
     pub(super) fn is_excused(&self, model: &SessionModel) -> Result<bool, PowercutError> {
         if model.last_foreign_save(self.position).is_none() {
             return Ok(false);
@@ -191,7 +191,7 @@ impl Examination<'_> {
         Ok(!is_whole || !self.quarantine(&model.root).is_empty())
     }
 
-    /// How many contents of the session's document were put aside because another program had saved its own.
+    /// Returns how many contents of the session's document went to quarantine because another program saved its own.
     pub(super) fn conflicts(&self, model: &SessionModel) -> Result<usize, PowercutError> {
         let Some((file, _)) = Self::format(model)?.foreign_document(&model.id) else {
             return Ok(0);
@@ -201,8 +201,8 @@ impl Examination<'_> {
         Ok(names.iter().filter(|name| name.starts_with(&prefix)).count())
     }
 
-    /// Even then, the bytes of everything acknowledged are somewhere, except those that the other program has
-    /// taken into its own document.
+    /// Checks that even then the bytes of everything acknowledged exist somewhere, except those that the other program
+    /// has merged into its own document.
     fn stands_somewhere(&mut self, model: &SessionModel) -> Result<(), PowercutError> {
         let least = model.bounds(self.position).least;
         let taken = model.last_foreign_save(self.position).map_or(0, |save| save.messages);
@@ -213,7 +213,7 @@ impl Examination<'_> {
         self.show_journal(model)
     }
 
-    /// A document that is empty beside a journal: the messages of the journal are shown.
+    /// Checks that the messages of a journal are shown if its document is empty.
     fn show_journal(&mut self, model: &SessionModel) -> Result<(), PowercutError> {
         let Some((file, _)) = Self::format(model)?.foreign_document(&model.id) else {
             return Ok(());
@@ -237,7 +237,7 @@ impl Examination<'_> {
     }
 }
 
-/// The words of the messages in an exported chat log.
+/// Returns the words of the messages in an exported chat log.
 fn exported_words(outcome: &Outcome, id: &str) -> Result<Vec<String>, String> {
     let document = outcome.document()?;
     let messages = document.get("messages").and_then(Value::as_array).ok_or("no messages")?;

@@ -1,4 +1,4 @@
-//! Why something is no character card.
+//! [`CardError`]: why a character card cannot be read.
 
 use thiserror::Error;
 
@@ -11,18 +11,18 @@ pub enum CardError {
     /// It is not JSON.
     #[error("the card cannot be read: {0}")]
     Json(#[from] ParseError),
-    /// It is JSON, and something else than a card.
+    /// It is JSON, but not a card.
     #[error("this is no character card: {why}")]
     NotACard {
         /// What it is, or what it lacks.
         why: String,
     },
-    /// It is a packed card with its pictures.
+    /// It is a zip archive of a card with its pictures.
     #[error(
         "this is a zip archive (.charx), which is not supported; export the card as PNG or JSON"
     )]
     Archive,
-    /// The picture has no card that can be read.
+    /// The picture contains no readable card.
     #[error("the picture holds no card that can be read: {0}")]
     Png(#[from] PngError),
 }
@@ -33,20 +33,20 @@ impl CardError {
     }
 }
 
-/// What is wrong with a PNG picture.
+/// Why a PNG picture contains no readable card.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PngError {
-    /// There is neither a `ccv3` nor a `chara` text in it.
+    /// It contains neither a `ccv3` nor a `chara` text.
     #[error("there is no text called ccv3 or chara in it{}", after(.notes))]
     NoCard {
-        /// What else is wrong with the picture.
+        /// Other problems of the picture.
         notes: Vec<String>,
     },
-    /// There are texts, and none is a card.
+    /// It contains such texts, but none is a card.
     #[error("{}", .notes.join("; "))]
     Unusable {
-        /// What is wrong with each of them.
+        /// The problem of each of them.
         notes: Vec<String>,
     },
 }

@@ -1,7 +1,7 @@
-//! Cards inside PNG pictures: a text chunk called `ccv3` or `chara` that holds the card in base64.
+//! Cards inside PNG pictures: a text chunk named `ccv3` or `chara` that contains the card in base64.
 //!
-//! Nothing in the picture is trusted. Lengths are compared with what is there, sums are checked, and what is
-//! compressed is unpacked up to a limit. Damage that does not reach the card is a note.
+//! The picture is not trusted. Lengths are checked against the data, checksums are verified, and decompression is
+//! limited. Damage that does not affect the card is a note.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -17,17 +17,17 @@ use super::{CharacterCard, read};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// The names of texts that hold cards, the newer one first.
+/// The names of texts that contain cards, newest first.
 const KEYWORDS: [&str; 2] = ["ccv3", "chara"];
 
-/// The most that a compressed text may become.
+/// The maximum size of a decompressed text.
 const MOST_UNPACKED: u64 = 64 << 20;
 
 pub(super) fn is_png(bytes: &[u8]) -> bool {
     bytes.starts_with(SIGNATURE)
 }
 
-/// The card in a picture: the newest kind that can be read.
+/// The card in a picture: the newest kind that is readable.
 pub(super) fn read_card(bytes: &[u8], id: &str) -> Result<CharacterCard, CardError> {
     let (texts, mut notes) = find_card_texts(bytes);
     if texts.is_empty() {
@@ -58,7 +58,7 @@ struct CardText<'a> {
 }
 
 impl CardText<'_> {
-    /// The JSON in it. Some programs write it as it is, most in base64.
+    /// The JSON in it. Some programs write it plainly, most in base64.
     fn json(&self) -> Result<Vec<u8>, String> {
         let content = self.content.as_deref().map_err(Clone::clone)?;
         let content = content.trim_ascii();
@@ -76,7 +76,7 @@ impl CardText<'_> {
     }
 }
 
-/// One part of a picture.
+/// A chunk of a picture.
 struct PngChunk<'a> {
     at: usize,
     kind: [u8; 4],
@@ -90,7 +90,7 @@ impl PngChunk<'_> {
     }
 }
 
-/// The texts that should be cards, and what is wrong with the picture.
+/// The texts that should be cards, and the problems of the picture.
 fn find_card_texts(bytes: &[u8]) -> (Vec<CardText<'_>>, Vec<String>) {
     let (mut texts, mut notes) = (Vec::new(), Vec::new());
     let mut at = SIGNATURE.len();
@@ -114,7 +114,7 @@ fn find_card_texts(bytes: &[u8]) -> (Vec<CardText<'_>>, Vec<String>) {
     (texts, notes)
 }
 
-/// The chunk that starts at a place: length, kind, data, checksum.
+/// Parses the chunk at a position: length, kind, data, checksum.
 fn parse_chunk(bytes: &[u8], at: usize) -> Result<PngChunk<'_>, String> {
     let rest = bytes.get(at..).unwrap_or_default();
     let cut = || format!("the picture ends inside a chunk, at byte {at}");
@@ -135,7 +135,7 @@ fn parse_chunk(bytes: &[u8], at: usize) -> Result<PngChunk<'_>, String> {
     Ok(PngChunk { at, kind: *kind, data, sum_is_right })
 }
 
-/// What a chunk holds, if it is a text that should be a card.
+/// The content of a chunk, if it is a text that should be a card.
 fn parse_card_text<'a>(chunk: &PngChunk<'a>) -> Option<CardText<'a>> {
     if ![b"tEXt", b"zTXt", b"iTXt"].contains(&&chunk.kind) {
         return None;
@@ -153,7 +153,7 @@ fn parse_card_text<'a>(chunk: &PngChunk<'a>) -> Option<CardText<'a>> {
     Some(CardText { keyword, at: chunk.at, content })
 }
 
-/// The text of an `iTXt` chunk, behind its flags, language and translated keyword.
+/// The text of an `iTXt` chunk, after its flags, language and translated keyword.
 fn itxt_content(rest: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     let cut = "the chunk is too short";
     let ([compressed, _method], rest) = rest.split_first_chunk::<2>().ok_or(cut)?;

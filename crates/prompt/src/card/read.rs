@@ -1,4 +1,4 @@
-//! From the JSON of any family of cards to a [`CharacterCard`].
+//! Parses the JSON of all families of cards to a [`CharacterCard`].
 
 use super::error::CardError;
 use super::{CardFormat, CharacterCard};
@@ -35,14 +35,14 @@ pub(super) fn json_card(bytes: &[u8], id: &str) -> Result<CharacterCard, CardErr
     }
 }
 
-/// Takes fields out of a card and remembers what is odd about them.
+/// Reads fields of a card and collects notes about irregular ones.
 struct CardFields<'a> {
     from: &'a JsonTree,
     notes: Vec<String>,
 }
 
 impl CardFields<'_> {
-    /// The text of a member; anything else is told and left alone.
+    /// The text of a member; another type is noted and ignored.
     fn text(&mut self, key: &str) -> String {
         let Some(value) = self.from.value_at(&[key]) else { return String::new() };
         match text_of(&value) {
@@ -77,7 +77,7 @@ fn empty_card(id: &str, form: CardFormat, raw: JsonTree) -> CharacterCard {
     }
 }
 
-/// A card without a name is called by its id; one that says nothing at all is none.
+/// Names a card without a name by its ID; a card without any content is refused.
 fn require_name(mut card: CharacterCard) -> Result<CharacterCard, CardError> {
     if card.name.trim().is_empty() {
         if card.description.is_empty() && card.first_message.is_empty() {
@@ -89,7 +89,7 @@ fn require_name(mut card: CharacterCard) -> Result<CharacterCard, CardError> {
     Ok(card)
 }
 
-/// The fields that flat and wrapped cards have in common.
+/// Reads the fields that flat and wrapped cards have in common.
 fn read_common_fields(card: &mut CharacterCard, from: &JsonTree) {
     let mut fields = CardFields { from, notes: Vec::new() };
     card.name = fields.text("name");
@@ -141,7 +141,7 @@ fn read_wrapped(raw: JsonTree, id: &str, spec: Option<&str>) -> Result<Character
     require_name(card)
 }
 
-/// The members of a section that are told in the fields of a card.
+/// The members of a section that have a field in a card.
 const TOLD: &[&str] =
     &["name", "role", "description", "background", "appearance", "personality", "speech_patterns"];
 

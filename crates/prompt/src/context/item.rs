@@ -1,23 +1,23 @@
-//! The things that can be told.
+//! [`ContextItem`]: the candidates for a context window.
 
 use crate::card::{CharacterCard, substitute_names};
 use crate::lorebook::{ActiveEntry, PromptPosition};
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ItemKind {
-    /// Something that was said.
+    /// A message.
     Message,
     /// The state of a tool.
     ToolSnapshot,
     /// A character.
     CharacterCard,
-    /// A piece of knowledge.
+    /// An entry of a lorebook.
     LorebookEntry,
 }
 
 impl ItemKind {
-    /// The word that JSON has for it.
+    /// The name in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -29,19 +29,19 @@ impl ItemKind {
     }
 }
 
-/// Who speaks, for the model.
+/// The role of a message for the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChatRole {
     /// Instructions and background.
     System,
     /// The player.
     User,
-    /// The narrator and everybody whom it plays.
+    /// The narrator and all characters that it plays.
     Assistant,
 }
 
 impl ChatRole {
-    /// The role of a message by its type in a chat log; what is not known is told by the narrator.
+    /// The role of a message by its type in a chat log; unknown types belong to the narrator.
     #[must_use]
     pub fn of_message(kind: &str) -> ChatRole {
         match kind {
@@ -51,7 +51,7 @@ impl ChatRole {
         }
     }
 
-    /// The word that chat completions have for it.
+    /// The name in chat completions.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -62,25 +62,25 @@ impl ChatRole {
     }
 }
 
-/// Why an item was chosen.
+/// Why an item was selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SelectionReason {
     /// It is the newest message.
     Newest,
     /// It is pinned.
     Pinned,
-    /// A bookmark or a marker is at it.
+    /// It has a bookmark or a marker.
     Marked,
-    /// Something else refers to it.
+    /// Something else references it.
     Referenced,
     /// It is among the newest.
     Recent,
-    /// It belongs to the background.
+    /// It is background.
     Background,
 }
 
 impl SelectionReason {
-    /// The word that JSON has for it.
+    /// The name in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -94,31 +94,31 @@ impl SelectionReason {
     }
 }
 
-/// Where in a prompt an item of the background belongs.
+/// The position of a background item in a prompt.
 pub type ItemPosition = PromptPosition;
 
-/// Something that can be told.
+/// A candidate for the context window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextItem {
-    /// What it is.
+    /// Its kind.
     pub kind: ItemKind,
-    /// What it is called in references.
+    /// Its ID in references.
     pub id: String,
-    /// The place among the messages, the first one being 0; of no meaning for other items.
+    /// The index among the messages, from 0; meaningless for other items.
     pub place: u64,
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: ChatRole,
-    /// The name of who speaks, which is told too.
+    /// The name of the speaker, which is part of the prompt.
     pub speaker: Option<String>,
-    /// What is told.
+    /// The text.
     pub text: String,
-    /// Whether it belongs to the opening that is always told.
+    /// Whether it belongs to the pinned opening.
     pub pinned: bool,
-    /// Whether a bookmark or a marker is at it.
+    /// Whether it has a bookmark or a marker.
     pub marked: bool,
-    /// Whether something else refers to it.
+    /// Whether something else references it.
     pub referenced: bool,
-    /// Where an item of the background belongs.
+    /// The position of a background item.
     pub spot: ItemPosition,
 }
 
@@ -145,7 +145,7 @@ impl ContextItem {
         }
     }
 
-    /// Something of the background.
+    /// A background item.
     #[must_use]
     pub fn background(
         kind: ItemKind,
@@ -155,13 +155,13 @@ impl ContextItem {
         ContextItem { kind, ..ContextItem::message(id, 0, ChatRole::System, text) }
     }
 
-    /// What a narrator is told about a character.
+    /// The description of a character.
     #[must_use]
     pub fn card(card: &CharacterCard, user: &str) -> ContextItem {
         ContextItem::background(ItemKind::CharacterCard, &card.id, card.prompt(user))
     }
 
-    /// An entry of a lorebook that was activated; `character` and `user` are put in their places.
+    /// An activated entry of a lorebook; the names of `character` and `user` are inserted.
     #[must_use]
     pub fn lore(active: &ActiveEntry<'_>, character: &str, user: &str) -> ContextItem {
         let text = substitute_names(&active.entry.content, character, user);
@@ -172,13 +172,13 @@ impl ContextItem {
         }
     }
 
-    /// The same, said by somebody.
+    /// Sets the speaker.
     #[must_use]
     pub fn with_speaker(self, speaker: impl Into<String>) -> ContextItem {
         ContextItem { speaker: Some(speaker.into()).filter(|name| !name.is_empty()), ..self }
     }
 
-    /// What stands in a prompt for it.
+    /// Its text in a prompt.
     #[must_use]
     pub fn prompt_line(&self) -> String {
         match &self.speaker {
@@ -187,7 +187,7 @@ impl ContextItem {
         }
     }
 
-    /// Why it comes before others, if it does.
+    /// Why it has priority, if it does.
     pub(super) fn priority_reason(&self) -> Option<SelectionReason> {
         let merits = [
             (self.pinned, SelectionReason::Pinned),

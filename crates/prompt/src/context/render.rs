@@ -1,11 +1,11 @@
-//! A selection as a prompt.
+//! Renders a selection as a prompt.
 
 use serde_json::{Value, json};
 
 use super::item::{ChatRole, ContextItem, ItemKind};
 use super::select::{ContextSelection, IncludedItem};
 
-/// What a model needs to tell one message from the next, in tokens; each item is counted with it.
+/// The tokens that separate one message from the next; they are counted with each item.
 pub const CHAT_OVERHEAD: usize = 4;
 
 /// The selection as one text, with an empty line between items.
@@ -16,7 +16,7 @@ pub fn prompt_text(selection: &ContextSelection) -> String {
     lines.join("\n\n")
 }
 
-/// The selection as the messages of a chat completion. Background that stands together is one message.
+/// The selection as the messages of a chat completion. Adjacent background items become one message.
 #[must_use]
 pub fn chat_json(selection: &ContextSelection) -> Value {
     let mut messages: Vec<Value> = Vec::new();

@@ -1,4 +1,4 @@
-//! The choice: an order of the items, and as many of them as fit.
+//! [`select_items`]: orders the items and selects as many as fit.
 
 use std::collections::HashSet;
 
@@ -10,55 +10,54 @@ use super::{ContextStrategy, ContextWindow};
 use crate::lorebook::SkippedEntry;
 use crate::tokens;
 
-/// What there is to choose from.
+/// The candidates for a selection.
 #[derive(Debug, Clone)]
 pub struct Conversation<M> {
-    /// Characters, lore and tools, the most important first.
+    /// Characters, lore and tools, most important first.
     pub background: Vec<ContextItem>,
-    /// Messages that are pinned, marked or referred to, in any order. Those that are among the newest may be
-    /// there too.
+    /// Messages that are pinned, marked or referenced, in any order. They may also be among the newest.
     pub ahead: Vec<ContextItem>,
-    /// All messages, the newest first. Only as many are taken as are needed.
+    /// All messages, newest first. Only as many as needed are read.
     pub newest_first: M,
-    /// How many messages there are, if that is known.
+    /// The number of messages, if known.
     pub count: Option<u64>,
 }
 
-/// An item that is told.
+/// A selected item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IncludedItem {
     /// The item.
     pub item: ContextItem,
-    /// How many tokens it costs, with its speaker and what a model needs to tell messages apart.
+    /// Its tokens, with the speaker and the separator between messages.
     pub tokens: usize,
-    /// Why it was chosen.
+    /// Why it was selected.
     pub why: SelectionReason,
 }
 
-/// Why an item is not told.
+/// Why an item was not selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExclusionReason {
-    /// It needs more room than the whole window has.
+    /// It is larger than the whole budget.
     Alone {
-        /// How many tokens the window has for it.
+        /// The budget in tokens.
         budget: usize,
     },
-    /// It needs more room than is left.
+    /// It is larger than the remaining budget.
     Room {
-        /// How many tokens are left.
+        /// The remaining tokens.
         left: usize,
     },
-    /// An item that comes before it did not fit.
+    /// An earlier item did not fit.
     BehindExcluded {
-        /// The id of that item.
+        /// The ID of that item.
         id: String,
     },
-    /// It is passed over for a reason of its own.
+    /// It was skipped for a reason of its own.
     Passed(String),
 }
 
 impl ExclusionReason {
-    /// The reason in words.
+    /// A description of the reason.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -76,45 +75,45 @@ impl ExclusionReason {
     }
 }
 
-/// An item that is not told.
+/// An item that was not selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExcludedItem {
-    /// What it is.
+    /// Its kind.
     pub kind: ItemKind,
-    /// What it is called in references.
+    /// Its ID in references.
     pub id: String,
-    /// Why it is not told.
+    /// Why it was not selected.
     pub why: ExclusionReason,
 }
 
 impl From<&SkippedEntry> for ExcludedItem {
-    /// An entry that its lorebook passes over.
+    /// An entry that its lorebook skips.
     fn from(passed: &SkippedEntry) -> ExcludedItem {
         let why = ExclusionReason::Passed(passed.why.clone());
         ExcludedItem { kind: ItemKind::LorebookEntry, id: passed.id.clone(), why }
     }
 }
 
-/// What is told, and what is not.
+/// The selected and the excluded items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextSelection {
-    /// How the messages were chosen.
+    /// The strategy.
     pub strategy: ContextStrategy,
-    /// How much room there is.
+    /// The context window.
     pub window: ContextWindow,
-    /// What is told, in the order of the prompt.
+    /// The selected items, in prompt order.
     pub included: Vec<IncludedItem>,
-    /// What is not told. Of the messages behind the first one that did not fit, only those are named that come
-    /// before others by the strategy.
+    /// The excluded items. Of the messages after the first one that did not fit, only those with priority in the
+    /// strategy are listed.
     pub left_out: Vec<ExcludedItem>,
-    /// How many messages there are, if that is known.
+    /// The number of messages, if known.
     pub count: Option<u64>,
 }
 
-/// Chooses what is told.
+/// Selects the items of a prompt.
 ///
-/// The newest message comes first, whatever the strategy: it is what the answer is about. Messages that cannot be read
-/// end the selection with their error.
+/// The newest message comes first in every strategy, because the answer responds to it. An unreadable message ends the
+/// selection with its error.
 pub fn select_items<E>(
     window: ContextWindow,
     strategy: ContextStrategy,
@@ -143,14 +142,14 @@ pub fn select_items<E>(
     Ok(ContextSelection { strategy, window, included, left_out, count })
 }
 
-/// Items that are taken one after the other until one does not fit.
+/// Items that are taken in order until one does not fit.
 struct BudgetedItems {
     room: usize,
     budget: usize,
     used: usize,
     included: Vec<IncludedItem>,
     left_out: Vec<ExcludedItem>,
-    /// The item that did not fit, and why it would have been chosen.
+    /// The item that did not fit, and why it would have been selected.
     stopped: Option<(ContextItem, SelectionReason)>,
 }
 
@@ -160,7 +159,7 @@ impl BudgetedItems {
         BudgetedItems { room, budget, used: 0, included, left_out, stopped: None }
     }
 
-    /// Takes an item, or tells why not.
+    /// Takes an item, or records why not.
     fn offer(&mut self, item: ContextItem, why: SelectionReason) {
         if let Some((first, _)) = &self.stopped {
             let obstacle = ExclusionReason::BehindExcluded { id: first.id.clone() };
@@ -199,7 +198,7 @@ impl BudgetedItems {
         Ok(())
     }
 
-    /// Gives more room, and the item that did not fit another chance.
+    /// Extends the budget, and retries the item that did not fit.
     fn extend_budget(&mut self, room: usize) {
         self.room = room;
         self.left_out.clear();
@@ -215,7 +214,7 @@ impl BudgetedItems {
     }
 }
 
-/// What an item costs, if that is not more than `limit`.
+/// The tokens of an item, if they do not exceed `limit`.
 fn token_cost(item: &ContextItem, limit: usize) -> Option<usize> {
     let limit = limit.checked_sub(CHAT_OVERHEAD)?;
     let tokens = match &item.speaker {
@@ -225,9 +224,9 @@ fn token_cost(item: &ContextItem, limit: usize) -> Option<usize> {
     tokens.map(|tokens| tokens + CHAT_OVERHEAD)
 }
 
-/// The messages in the order in which they are chosen.
+/// The messages in selection order.
 struct MessageOrder<M> {
-    /// The messages that come first by the strategy, the first one last.
+    /// The messages with priority, in reverse order.
     ahead: Vec<(ContextItem, SelectionReason)>,
     newest_first: M,
     started: bool,
@@ -244,7 +243,7 @@ impl<E, M: Iterator<Item = Result<ContextItem, E>>> MessageOrder<M> {
         let ahead = ahead.into_iter().filter_map(|item| Some((item.priority_reason()?, item)));
         let mut ahead: Vec<(ContextItem, SelectionReason)> =
             ahead.filter(|(why, _)| wanted(*why)).map(|(why, item)| (item, why)).collect();
-        // The opening is told from its beginning, the others from the newest one back.
+        // Pinned messages are taken from the first on, the others from the newest back.
         ahead.sort_by(|(a, a_why), (b, b_why)| {
             let places = match a_why {
                 SelectionReason::Pinned => a.place.cmp(&b.place),
@@ -277,15 +276,15 @@ impl<E, M: Iterator<Item = Result<ContextItem, E>>> MessageOrder<M> {
         }
     }
 
-    /// Those that come first by the strategy and were not reached.
+    /// The messages with priority that were not reached.
     fn rest(self) -> Vec<(ContextItem, SelectionReason)> {
         let MessageOrder { ahead, mut seen, .. } = self;
         ahead.into_iter().rev().filter(|(item, _)| seen.insert(item.id.clone())).collect()
     }
 }
 
-/// The order of the prompt: lore before the characters, characters, the other lore, tools, then the messages, and
-/// among these the lore that belongs to a certain depth.
+/// Sorts by prompt order: lore before the characters, characters, other lore, tools, then the messages, with lore of a
+/// certain depth among them.
 fn prompt_order(
     background: Vec<IncludedItem>,
     mut messages: Vec<IncludedItem>,
@@ -320,20 +319,20 @@ fn prompt_order(
 }
 
 impl ContextSelection {
-    /// How many tokens everything that is told costs.
+    /// The tokens of all selected items.
     #[must_use]
     pub fn used_tokens(&self) -> usize {
         self.included.iter().map(|included| included.tokens).sum()
     }
 
-    /// The ids of the included items of a kind, in the order of the prompt.
+    /// The IDs of the selected items of a kind, in prompt order.
     #[must_use]
     pub fn ids(&self, kind: ItemKind) -> Vec<&str> {
         let of_kind = self.included.iter().filter(|included| included.item.kind == kind);
         of_kind.map(|included| included.item.id.as_str()).collect()
     }
 
-    /// What a chat log keeps under `context_window`.
+    /// The value of `context_window` in a chat log.
     #[must_use]
     pub fn context_window(&self) -> Value {
         json!({
@@ -346,7 +345,7 @@ impl ContextSelection {
         })
     }
 
-    /// All of it as JSON, without the texts.
+    /// The whole selection as JSON, without the texts.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let included: Vec<Value> = self

@@ -1,4 +1,4 @@
-//! Which entries turn up, and why.
+//! [`activate_entries`]: which entries are activated, and why.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,15 +6,15 @@ use super::keys::{Haystack, LorebookKey};
 use super::{KeyLogic, Lorebook, LorebookEntry};
 use crate::tokens;
 
-/// The end of a text of this many bytes is searched; what stands before is not.
+/// The most bytes of a text that are searched, from its end.
 const MOST_SEARCHED: usize = 1 << 20;
 
-/// How a lorebook is searched for, where it does not say so itself.
+/// Options of the search, for books that do not define them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScanOptions {
-    /// How many of the newest texts are searched.
+    /// The number of newest texts that are searched.
     pub depth: usize,
-    /// How often entries may activate others in a row.
+    /// The maximum depth of recursive activation.
     pub recursions: usize,
 }
 
@@ -27,54 +27,54 @@ impl Default for ScanOptions {
 /// Why an entry was activated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActivationReason {
-    /// It always is.
+    /// It is always active.
     Constant,
-    /// A key was in one of the texts.
+    /// A key occurs in one of the texts.
     Text {
         /// The key.
         key: String,
-        /// How many texts are newer than the one it was in.
+        /// The number of texts that are newer.
         depth: usize,
     },
-    /// A key was in another entry.
+    /// A key occurs in another entry.
     Entry {
         /// The key.
         key: String,
-        /// The id of the other entry.
+        /// The ID of the other entry.
         by: String,
     },
 }
 
-/// An entry that was activated.
+/// An activated entry.
 #[derive(Debug, Clone)]
 pub struct ActiveEntry<'a> {
     /// The entry.
     pub entry: &'a LorebookEntry,
     /// Why it was activated.
     pub reason: ActivationReason,
-    /// How many tokens its content has.
+    /// The tokens of its content.
     pub tokens: usize,
 }
 
-/// An entry that was activated and is not told all the same.
+/// An entry that was activated but is not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedEntry {
-    /// The id of the entry.
+    /// The ID of the entry.
     pub id: String,
-    /// Why it is not told.
+    /// Why it is not used.
     pub why: String,
 }
 
-/// What became of the entries of a lorebook.
+/// The activated entries of a lorebook.
 #[derive(Debug, Clone, Default)]
 pub struct Activation<'a> {
-    /// The entries to be told, in the order in which they stand in a prompt.
+    /// The entries to use, in prompt order.
     pub active: Vec<ActiveEntry<'a>>,
-    /// Entries that turned up and are passed over.
+    /// Activated entries that are skipped.
     pub passed: Vec<SkippedEntry>,
 }
 
-/// Finds the entries that `recent`, the newest text first, makes turn up.
+/// Finds the entries that `recent`, newest text first, activates.
 #[must_use]
 pub fn activate_entries<'a>(
     book: &'a Lorebook,
@@ -110,13 +110,13 @@ pub fn activate_entries<'a>(
     activation
 }
 
-/// The end of a text that is very long.
+/// The end of a very long text.
 fn searched_tail(text: &str) -> &str {
     let from = text.len().saturating_sub(MOST_SEARCHED);
     text.get(text.ceil_char_boundary(from)..).unwrap_or(text)
 }
 
-/// The key by which an entry turns up, and the text in which it does.
+/// The key that activates an entry, and the index of the text in which it occurs.
 fn matching_key<'a>(
     entry: &'a LorebookEntry,
     texts: &[&Haystack<'_>],
@@ -138,7 +138,7 @@ fn matching_key<'a>(
     agrees.then_some(found)
 }
 
-/// Lets entries activate others, at most so many times in a row.
+/// Lets entries activate others, up to `times` levels deep.
 fn activate_recursively<'a>(
     found: &mut Vec<(&'a LorebookEntry, ActivationReason)>,
     mut waiting: Vec<&'a LorebookEntry>,
@@ -166,7 +166,7 @@ fn activate_recursively<'a>(
     }
 }
 
-/// Of the entries of a group, the one with the highest order; among equals, the first.
+/// Of the entries of a group, keeps the one with the highest order; among equals, the first.
 fn one_per_group<'a>(
     found: Vec<(&'a LorebookEntry, ActivationReason)>,
     passed: &mut Vec<SkippedEntry>,
@@ -196,7 +196,7 @@ fn one_per_group<'a>(
     kept
 }
 
-/// Keeps what the budget has room for: constant entries first, then by priority.
+/// Keeps the entries that fit into the budget: constant entries first, then by priority.
 fn within_budget<'a>(
     found: Vec<(&'a LorebookEntry, ActivationReason)>,
     budget: Option<usize>,
@@ -239,7 +239,7 @@ mod tests {
         activation.active.iter().map(|active| active.entry.id.clone()).collect()
     }
 
-    /// A world info file with entries that have these fields besides their content.
+    /// A world info file whose entries have these fields besides their content.
     fn world(entries: &[&str]) -> Lorebook {
         let entries: Vec<String> = (0..)
             .zip(entries)

@@ -1,37 +1,37 @@
-//! Keys, and whether they turn up in a text.
+//! [`LorebookKey`]: keys, and whether they occur in a text.
 
 use regex::{Regex, RegexBuilder};
 
-/// How much memory a regular expression may take once it is compiled.
+/// The maximum size of a compiled regular expression.
 const REGEX_SIZE: usize = 1 << 20;
 
-/// What makes an entry turn up.
+/// A key that activates an entry.
 #[derive(Debug, Clone)]
 pub enum LorebookKey {
-    /// A word, or several.
+    /// One or more words.
     Words {
-        /// As they are written in the book.
+        /// The words as written in the book.
         text: String,
-        /// As they are looked for.
+        /// The words as searched.
         wanted: String,
-        /// How they are looked for.
+        /// How they are matched.
         matching: MatchOptions,
     },
     /// A regular expression.
     Pattern {
-        /// As it is written in the book.
+        /// The expression as written in the book.
         text: String,
-        /// Compiled.
+        /// The compiled expression.
         regex: Regex,
     },
 }
 
-/// How words are looked for.
+/// How words are matched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MatchOptions {
-    /// Capitals matter.
+    /// Whether case matters.
     pub case_sensitive: bool,
-    /// `cat` is not found in `cathedral`. In scripts that do not part words this means nothing.
+    /// `cat` does not match in `cathedral`. No effect in scripts without word separators.
     pub whole_words: bool,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Haystack<'a> {
 }
 
 impl LorebookKey {
-    /// A key that is looked for as it is.
+    /// A key that is matched literally.
     #[must_use]
     pub fn words(text: &str, matching: MatchOptions) -> LorebookKey {
         let trimmed = text.trim();
@@ -58,7 +58,7 @@ impl LorebookKey {
         LorebookKey::Words { text: text.to_owned(), wanted, matching }
     }
 
-    /// A key that is a regular expression, as `body` with flags such as `i`.
+    /// A regular expression: `body` with flags such as `i`.
     pub(super) fn pattern(text: &str, body: &str, flags: &str) -> Result<LorebookKey, String> {
         let mut builder = RegexBuilder::new(&body.replace(r"\/", "/"));
         builder.size_limit(REGEX_SIZE).dfa_size_limit(REGEX_SIZE);
@@ -78,7 +78,7 @@ impl LorebookKey {
         Ok(LorebookKey::Pattern { text: text.to_owned(), regex })
     }
 
-    /// The key as it is written in the book.
+    /// The key as written in the book.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
@@ -86,7 +86,7 @@ impl LorebookKey {
         }
     }
 
-    /// Whether there is anything to look for.
+    /// Whether the key is empty.
     pub(super) fn is_empty(&self) -> bool {
         matches!(self, LorebookKey::Words { wanted, .. } if wanted.is_empty())
     }
@@ -102,14 +102,14 @@ impl LorebookKey {
     }
 }
 
-/// The parts of a key that is written as `/body/flags`.
+/// The parts of a key in the form `/body/flags`.
 pub(super) fn pattern_parts(text: &str) -> Option<(&str, &str)> {
     let (body, flags) = text.trim().strip_prefix('/')?.rsplit_once('/')?;
     let are_flags = flags.chars().all(|flag| "dgimsuvy".contains(flag));
     (!body.is_empty() && are_flags).then_some((body, flags))
 }
 
-/// Whether `word` stands somewhere in `text` and is no part of a longer word.
+/// Whether `word` occurs in `text`, not as part of a longer word.
 fn has_word(text: &str, word: &str) -> bool {
     let mut from = 0;
     while let Some(at) = text.get(from..).and_then(|rest| rest.find(word)) {
@@ -127,7 +127,7 @@ fn has_word(text: &str, word: &str) -> bool {
     false
 }
 
-/// Whether a word ends between two letters.
+/// Whether there is a word boundary between two characters.
 fn is_word_boundary(left: Option<char>, right: Option<char>) -> bool {
     let joins = |letter: Option<char>| {
         letter.is_some_and(|letter| {
@@ -137,8 +137,8 @@ fn is_word_boundary(left: Option<char>, right: Option<char>) -> bool {
     !(joins(left) && joins(right))
 }
 
-/// Whether a letter belongs to a script that does not part words: Chinese, Japanese, Thai and the like.
-/// Korean has spaces, but its particles stand right behind the word.
+/// Whether a letter belongs to a script without word separators: Chinese, Japanese, Thai and the like. Korean has
+/// spaces, but its particles directly follow the word.
 fn is_written_without_spaces(letter: char) -> bool {
     matches!(u32::from(letter),
         0x0e00..=0x0eff | 0x1000..=0x109f | 0x1100..=0x11ff | 0x1780..=0x17ff | 0x2e80..=0x9fff

@@ -1,4 +1,4 @@
-//! From the JSON of any family of lorebooks to a [`Lorebook`].
+//! Parses the JSON of all families of lorebooks to a [`Lorebook`].
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub enum LorebookError {
     /// It is not JSON.
     #[error("the lorebook cannot be read: {0}")]
     Json(#[from] ParseError),
-    /// It is JSON, and something else than a lorebook.
+    /// It is JSON, but not a lorebook.
     #[error("this is no lorebook: {why}")]
     NotALorebook {
         /// What it is, or what it lacks.
@@ -25,7 +25,7 @@ pub enum LorebookError {
     },
 }
 
-/// Keys are words; a longer text is a mistake, and searching for it costs time.
+/// The maximum length of a key; a longer one is a mistake, and searching for it costs time.
 const MOST_OF_A_KEY: usize = 1024;
 
 fn not_a_lorebook(why: impl Into<String>) -> LorebookError {
@@ -33,7 +33,7 @@ fn not_a_lorebook(why: impl Into<String>) -> LorebookError {
 }
 
 impl Lorebook {
-    /// Reads a lorebook; `id` is what it is called if it does not say so itself.
+    /// Reads a lorebook; `id` is its ID if it has none of its own.
     ///
     /// ```
     /// use everturn_prompt::lorebook::Lorebook;
@@ -55,7 +55,7 @@ impl Lorebook {
                 _ => Err(not_a_lorebook(format!("its type is {kind:?}, not \"lorebook\""))),
             };
         }
-        // A book on its own as Character Card V3 has it.
+        // A separate book in the form of Character Card V3.
         let inner = text_at(&raw, &["spec"]).filter(|spec| spec == "lorebook_v3");
         if let Some(data) = inner.and_then(|_| raw.value_at(&["data"])) {
             return Ok(from_card(data, id));
@@ -70,7 +70,7 @@ impl Lorebook {
     }
 }
 
-/// An empty book with what a document says about itself.
+/// An empty book with the metadata of a document.
 pub(super) fn empty_lorebook(raw: JsonTree, id: &str) -> Lorebook {
     let size = |key: &str| number_at(&raw, &[key]).and_then(|size| usize::try_from(size).ok());
     Lorebook {
@@ -85,7 +85,7 @@ pub(super) fn empty_lorebook(raw: JsonTree, id: &str) -> Lorebook {
     }
 }
 
-/// The book inside a card, or a world info file: both have `entries`, one a list, the other an object by number.
+/// The book inside a card, or a world info file: `entries` is a list in the former, an object by number in the latter.
 pub(crate) fn from_card(raw: JsonTree, id: &str) -> Lorebook {
     let mut book = empty_lorebook(raw, id);
     let entries = book.raw.value_at(&["entries"]).unwrap_or_else(JsonTree::null);
@@ -96,7 +96,7 @@ pub(crate) fn from_card(raw: JsonTree, id: &str) -> Lorebook {
     book
 }
 
-/// Adds entries that are written out; those that are none are told.
+/// Adds the entries of a list; invalid ones are noted.
 pub(super) fn add_entries(book: &mut Lorebook, entries: &JsonTree) {
     let mut ids = UniqueIds::of(book);
     for (at, value) in entries.children() {
@@ -117,7 +117,7 @@ pub(super) fn add_entries(book: &mut Lorebook, entries: &JsonTree) {
     }
 }
 
-/// The ids that are taken, each with the number that its next namesake gets.
+/// The IDs in use, each with the number that the next duplicate gets.
 pub(super) struct UniqueIds(HashMap<String, u64>);
 
 impl UniqueIds {
@@ -125,7 +125,7 @@ impl UniqueIds {
         UniqueIds(book.entries.iter().map(|entry| (entry.id.clone(), 2)).collect())
     }
 
-    /// An id that no entry has yet.
+    /// An ID that no entry has yet.
     pub(super) fn make_unique(&mut self, id: &str) -> String {
         let mut candidate = id.to_owned();
         while self.0.contains_key(&candidate) {
@@ -138,7 +138,7 @@ impl UniqueIds {
     }
 }
 
-/// A field by the names it has in the families; fields of cards may also stand among the extensions.
+/// Looks up a field by its names in all families; fields of cards may also be among the extensions.
 struct FieldLookup<'a>(&'a JsonTree);
 
 impl FieldLookup<'_> {
@@ -211,7 +211,7 @@ fn read_entry(value: &JsonTree, at: &str, notes: &mut Vec<String>) -> LorebookEn
     }
 }
 
-/// The keys of an entry; a string stands for its parts between commas.
+/// The keys of an entry; a string is split at commas.
 fn read_keys(
     value: &JsonTree,
     names: &[&str],
@@ -251,8 +251,8 @@ fn read_logic(number: Option<i64>) -> KeyLogic {
     }
 }
 
-/// Where an entry belongs: a word in cards, a number in world info. Places of which there is nothing here are behind
-/// the characters.
+/// The position of an entry: a word in cards, a number in world info. Unsupported positions become the one after the
+/// characters.
 fn read_position(value: &JsonTree, field: &FieldLookup<'_>) -> PromptPosition {
     let depth = || field.size(&["depth"]).unwrap_or(4);
     match field.number(&["position"]) {
@@ -267,13 +267,13 @@ fn read_position(value: &JsonTree, field: &FieldLookup<'_>) -> PromptPosition {
     }
 }
 
-/// Whether chance says that the entry never turns up.
+/// Whether the probability of the entry is zero.
 fn has_zero_probability(field: &FieldLookup<'_>) -> bool {
     field.flag(&["use_probability", "useProbability"]).unwrap_or(true)
         && field.number(&["probability"]) == Some(0)
 }
 
-/// What depends on chance or on time is told, because it is not done.
+/// Adds notes for probabilities and timing, which are not supported.
 fn warn_of_chance(field: &FieldLookup<'_>, notes: &mut Vec<String>) {
     let by_chance = field.flag(&["use_probability", "useProbability"]).unwrap_or(true);
     let percent = field.number(&["probability"]).unwrap_or(100);
@@ -289,7 +289,7 @@ fn warn_of_chance(field: &FieldLookup<'_>, notes: &mut Vec<String>) {
     }
 }
 
-/// What the lines that start with `@@` say.
+/// The decorators of an entry: lines that start with `@@`.
 #[derive(Default)]
 struct EntryDecorators {
     always: bool,
@@ -297,7 +297,7 @@ struct EntryDecorators {
     scan_depth: Option<usize>,
 }
 
-/// A content without the lines at its beginning that start with `@@`, which are not for the narrator.
+/// Removes the lines at the start of a content that start with `@@`, which are not for the narrator.
 fn strip_decorators(content: String, notes: &mut Vec<String>) -> (String, EntryDecorators) {
     let mut decorated = EntryDecorators::default();
     if !content.trim_start().starts_with("@@") {

@@ -1,7 +1,7 @@
-//! Lorebooks of the format beside chat logs, which tell of a world and have no keys.
+//! Lorebooks of the format beside chat logs, which describe a world and have no keys.
 //!
-//! Whatever has a name in them becomes an entry that turns up when the name does. What has none is told always, one
-//! entry for each section. A book that also has `entries` is read as other books are.
+//! Every named object becomes an entry that is activated by its name. The rest is always active, as one entry for each
+//! section. A book that also has `entries` is read like other books.
 
 use super::keys::{LorebookKey, MatchOptions};
 use super::read::{UniqueIds, add_entries, empty_lorebook};
@@ -9,7 +9,7 @@ use super::{KeyLogic, Lorebook, LorebookEntry, PromptPosition, RecursionRules};
 use everturn_value::outline::{ValueOutline, format_label, text_at};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The sections that are told, the ones that matter most first.
+/// The sections that are used, most important first.
 const SECTIONS: &[&str] =
     &["world", "rules", "narrator_guidance", "narrative_elements", "series_specific"];
 
@@ -71,7 +71,7 @@ fn world_entry(
     }
 }
 
-/// A name as a part of an id: letters and digits in lower case, hyphens between them.
+/// A name as a part of an ID: letters and digits in lower case, hyphens between them.
 fn slug(name: &str) -> String {
     let words = name.split(|letter: char| !letter.is_alphanumeric());
     let words: Vec<String> = words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect();

@@ -1,4 +1,4 @@
-//! What is told and why, by example. Every word is one token, and every item costs four more.
+//! Selections by example, with their reasons. Every word is one token, and every item costs four more.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::choose;
 
-/// A message of six tokens, by what it is: `p`inned, `m`arked, `r`eferred to.
+/// A message of six tokens, with flags: `p`inned, `m`arked, `r`eferenced.
 fn message(place: u64, flags: &str) -> ContextItem {
     let mut item = ContextItem::message(format!("m{place}"), place, ChatRole::User, "two words");
     item.pinned = flags.contains('p');

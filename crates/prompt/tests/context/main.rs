@@ -1,4 +1,4 @@
-//! Selections: what fits, what is left out, and what holds for all of them.
+//! Tests of context selection: what fits, what is left out, and properties of all selections.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use everturn_prompt::context::{
     ContextItem, ContextSelection, ContextStrategy, ContextWindow, Conversation, select_items,
 };
 
-/// A selection among messages that are given from the oldest to the newest.
+/// A selection from messages that are given oldest first.
 fn choose(
     size: usize,
     strategy: ContextStrategy,

@@ -1,4 +1,4 @@
-//! What holds for every selection.
+//! Properties of every selection.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Values behind names such as `password` or `api_key`.
+//! Values that are assigned to names such as `password` or `api_key`.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::boundaries::{has_bytes_at, is_word, run_end, run_start};
 use super::dummy_values::{character_classes, entropy, is_dummy, is_reference};
 use super::{Certainty, SecretMatch};
 
-/// Names behind which a secret stands, in the spellings that programs and people use.
+/// Names that announce a secret, in the spellings that programs and people use.
 pub(super) const NAMES: &[&str] = &[
     "password",
     "Password",
@@ -70,7 +70,7 @@ const LINE: &str = "env-line";
 
 pub(super) const FAMILIES: &[&str] = &[PASSWORD, KEY, AWS, LINE];
 
-/// Words before a name that make it something else: marks of pages, of a parser, of a count.
+/// Words before a name that change its meaning: page tokens, parser tokens, counts.
 const OTHERS: &[&str] = &[
     "page",
     "next",
@@ -101,10 +101,10 @@ const OTHERS: &[&str] = &[
     "delimiter",
 ];
 
-/// How much of a value is looked at.
+/// The maximum length of a value.
 const LONGEST: usize = 256;
 
-/// What stands behind the name in this range, if it is assigned and looks like a secret.
+/// The value that is assigned to the name in this range, if it looks like a secret.
 pub(super) fn check_assignment(bytes: &[u8], name: Range<usize>) -> Option<SecretMatch> {
     let start = run_start(bytes, name.start, 64, |byte| is_word(byte) || b"-.".contains(&byte));
     let prefix = bytes.get(start..name.start)?;
@@ -148,7 +148,7 @@ fn has_digit(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_digit)
 }
 
-/// Whether a value is the place of something: several names with slashes or dots between them.
+/// Whether a value is a path or URL: several names with slashes or dots between them.
 fn is_path(text: &[u8]) -> bool {
     let names = |sign: u8| text.iter().filter(|byte| **byte == sign).count();
     has_bytes_at(text, 0, b"http")
@@ -156,7 +156,7 @@ fn is_path(text: &[u8]) -> bool {
         || names(b'/') > 2 && names(b'.') > 0
 }
 
-/// Whether the words before a name say that it is no secret.
+/// Whether the words before a name show that it is not a secret.
 fn is_other(prefix: &[u8]) -> bool {
     let lower = prefix.to_ascii_lowercase();
     let end = lower.iter().rposition(|byte| !b"_-.".contains(byte)).map_or(0, |at| at + 1);
@@ -164,7 +164,7 @@ fn is_other(prefix: &[u8]) -> bool {
     OTHERS.iter().any(|other| words.ends_with(other.as_bytes()))
 }
 
-/// Forty letters behind a name that says they are the secret half of a key.
+/// Forty characters with a name that makes them the secret half of a key.
 fn is_aws(prefix: &[u8], word: &[u8], text: &[u8]) -> bool {
     let before = prefix.to_ascii_lowercase();
     let about =
@@ -180,7 +180,7 @@ enum AssignmentSign {
     Colon,
 }
 
-/// What can stand between a name and its value.
+/// The separators between a name and its value.
 const SIGNS: &[(&[u8], AssignmentSign)] = &[
     (b":=", AssignmentSign::Equals),
     (b"=>", AssignmentSign::Colon),
@@ -194,7 +194,7 @@ const SIGNS: &[(&[u8], AssignmentSign)] = &[
     (b"%3A", AssignmentSign::Colon),
 ];
 
-/// The sign behind a name, and where the value begins.
+/// The separator after a name, and the start of the value.
 fn find_sign(bytes: &[u8], from: usize) -> Option<(usize, AssignmentSign)> {
     let at = |place: usize| {
         SIGNS.iter().find(|(text, _)| has_bytes_at(bytes, place, text)).map(|it| (place, it))
@@ -208,7 +208,7 @@ fn find_sign(bytes: &[u8], from: usize) -> Option<(usize, AssignmentSign)> {
     Some((run_end(bytes, place + text.len(), 8, is_space), *sign))
 }
 
-/// Whether a place lies in a placeholder of ours, whose words say that a secret was there.
+/// Whether a position is inside one of our placeholders, whose words announce a secret.
 fn in_placeholder(bytes: &[u8], at: usize) -> bool {
     let from = at.saturating_sub(48);
     let near = bytes.get(from..bytes.len().min(at + 7)).unwrap_or_default();
@@ -218,14 +218,14 @@ fn in_placeholder(bytes: &[u8], at: usize) -> bool {
     open.is_some_and(|open| !near.get(open..at - from).unwrap_or_default().iter().any(closed))
 }
 
-/// The value that begins here, without its quotes, and whether it had some.
+/// The value at this position, without quotes, and whether it was quoted.
 fn find_value(bytes: &[u8], from: usize) -> Option<(Range<usize>, bool)> {
     let open = run_end(bytes, from, 6, |byte| byte == b'\\');
     let quote = bytes.get(open).copied().filter(|byte| b"\"'`".contains(byte));
     let Some(quote) = quote else {
         let ends = |byte: u8| byte.is_ascii_whitespace() || b"\"'`,;&<>()]}\\|".contains(&byte);
         let end = run_end(bytes, from, LONGEST, |byte| !ends(byte) && !byte.is_ascii_control());
-        // A full stop behind it belongs to the sentence.
+        // A trailing full stop belongs to the sentence.
         let end = if bytes.get(end.saturating_sub(1)) == Some(&b'.') { end - 1 } else { end };
         return (end > from && end - from <= LONGEST).then_some((from..end, false));
     };
@@ -236,12 +236,12 @@ fn find_value(bytes: &[u8], from: usize) -> Option<(Range<usize>, bool)> {
     (closed && end - start <= LONGEST).then_some((start..end, true))
 }
 
-/// Whether the value is the name of a function, or is looked up in something.
+/// Whether the value is a function name, or is indexed.
 fn is_called(bytes: &[u8], end: usize) -> bool {
     matches!(bytes.get(end), Some(b'(' | b'['))
 }
 
-/// Whether an assignment of a shell or of a file of settings begins at this place.
+/// Whether an assignment of a shell or of a settings file begins at this position.
 fn is_own_line(bytes: &[u8], start: usize, prefix: &[u8]) -> bool {
     let is_loud = prefix
         .iter()
@@ -253,7 +253,7 @@ fn is_own_line(bytes: &[u8], start: usize, prefix: &[u8]) -> bool {
         && (before.is_empty() || starts.iter().any(|it| before.ends_with(it)))
 }
 
-/// Whether a value behind such a name is more than a word of the language.
+/// Whether such a value is more than an ordinary word.
 fn is_line_value(text: &[u8]) -> bool {
     text.len() >= 6
         && entropy(text) >= 2.0

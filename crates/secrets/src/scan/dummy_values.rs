@@ -1,9 +1,9 @@
-//! Values that are nobody's secret, and how random others look.
+//! Recognises example values, and measures how random others look.
 
-/// How many bytes in a row that count up, or are all the same, show that somebody typed them as an example.
+/// The length of an ascending or repeating run of bytes that marks an example.
 const ROW: usize = 7;
 
-/// Words that stand in examples.
+/// Words that mark examples.
 const WORDS: &[&str] = &[
     "example",
     "xxxx",
@@ -32,7 +32,7 @@ const WORDS: &[&str] = &[
     "[secret:",
 ];
 
-/// Values that stand in examples, and values of programs that are no secrets.
+/// Values of examples, and values of programs that are not secrets.
 const VALUES: &[&str] = &[
     "password",
     "passwd",
@@ -84,7 +84,7 @@ const VALUES: &[&str] = &[
     "baz",
 ];
 
-/// Whether a value only stands for a secret, as in an example or a template.
+/// Whether a value only represents a secret, as in an example or a template.
 pub(super) fn is_dummy(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     let text = String::from_utf8_lossy(&lower);
@@ -94,7 +94,7 @@ pub(super) fn is_dummy(value: &[u8]) -> bool {
         || has_few_distinct_bytes(value)
 }
 
-/// Whether a row of bytes counts up or repeats.
+/// Whether a run of bytes ascends or repeats.
 fn has_row(value: &[u8]) -> bool {
     let (mut same, mut rising) = (1, 1);
     for pair in value.windows(2) {
@@ -108,12 +108,12 @@ fn has_row(value: &[u8]) -> bool {
     false
 }
 
-/// Whether a long value has very few different bytes.
+/// Whether a long value has very few distinct bytes.
 fn has_few_distinct_bytes(value: &[u8]) -> bool {
     value.len() >= 16 && byte_counts(value).iter().filter(|count| **count > 0).count() < 6
 }
 
-/// Whether a value is the name of something, or a template, rather than a text of its own.
+/// Whether a value is a variable or a template, not a literal.
 pub(super) fn is_reference(value: &[u8]) -> bool {
     let text = String::from_utf8_lossy(value);
     let starts = [
@@ -135,7 +135,7 @@ fn byte_counts(value: &[u8]) -> [u32; 256] {
     counts
 }
 
-/// How many bits a byte of the value carries, by how often each byte occurs in it.
+/// The entropy of the value in bits per byte.
 pub(super) fn entropy(value: &[u8]) -> f64 {
     let Ok(length) = u32::try_from(value.len()) else { return 0.0 };
     let length = f64::from(length);
@@ -143,7 +143,7 @@ pub(super) fn entropy(value: &[u8]) -> f64 {
     byte_counts(value).iter().filter(|count| **count > 0).map(share).map(|it| -it * it.log2()).sum()
 }
 
-/// How many of small letters, capital letters inside, digits and signs a value has. What joins words is no sign.
+/// The number of classes among lower case, upper case inside, digits and symbols. Word separators are not symbols.
 pub(super) fn character_classes(value: &[u8]) -> usize {
     let small = value.iter().any(u8::is_ascii_lowercase);
     let large = value.iter().skip(1).any(u8::is_ascii_uppercase);
@@ -152,7 +152,7 @@ pub(super) fn character_classes(value: &[u8]) -> usize {
     [small, large, digit, sign].into_iter().filter(|has| *has).count()
 }
 
-/// Whether the value has digits, or both small and capital letters, as random ones do.
+/// Whether the value has digits, or both lower and upper case, like random ones.
 pub(super) fn is_mixed(value: &[u8]) -> bool {
     let small = value.iter().any(u8::is_ascii_lowercase);
     let large = value.iter().any(u8::is_ascii_uppercase);

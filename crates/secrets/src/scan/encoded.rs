@@ -1,4 +1,4 @@
-//! Secrets that stand in base64.
+//! Secrets in base64.
 
 use std::ops::Range;
 
@@ -16,21 +16,21 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const PLAIN: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 const URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 
-/// How far on each side of a beginning a run is decoded. Longer ones are files, which hold few words.
+/// How far a run is decoded on each side of a prefix. Longer runs are files, which contain few words.
 const FAR: usize = 16 << 10;
 
-/// How many digits before a beginning, and from there on, are enough to know a secret.
+/// The number of digits before a prefix, and from there on, that suffice to recognise a secret.
 const BEFORE: usize = 64;
 const BEHIND: usize = 1024;
 
-/// What a text looks like in base64, depending on how many bytes stand before it: the digits that do not depend on
-/// what stands around, that number modulo three, and how many digits are left out at the start.
+/// The base64 forms of a text, by the number of bytes before it: the digits that do not depend on the context, that
+/// number modulo three, and the number of digits omitted at the start.
 pub(super) fn base64_patterns(text: &str) -> [(String, usize, usize); 3] {
     [0, 1, 2].map(|shift: usize| {
         let mut bytes = vec![0; shift];
         bytes.extend_from_slice(text.as_bytes());
         let digits = BASE64_STANDARD_NO_PAD.encode(&bytes);
-        // A digit is six bits: those of the bytes before are left out, and the last one if it has bits of the next.
+        // A digit is six bits: those with bits of previous bytes are omitted, and the last if it has bits of the next.
         let skipped = (shift * 8).div_ceil(6);
         let whole = bytes.len() * 8 / 6;
         (digits.get(skipped..whole).unwrap_or_default().to_owned(), shift, skipped)
@@ -41,7 +41,7 @@ fn is_digit(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
 }
 
-/// The run of base64 around a beginning that was found, from a digit on with which a byte begins.
+/// The run of base64 around a matched prefix, starting at a digit that starts a byte.
 pub(super) fn base64_run(
     bytes: &[u8],
     at: usize,
@@ -58,12 +58,12 @@ pub(super) fn base64_run(
     } else {
         first + (group.checked_sub(first)?) % 4
     };
-    // A single digit at the end stands for no byte.
+    // A single trailing digit encodes no byte.
     let end = if (end - start) % 4 == 1 { end - 1 } else { padding };
     (end > start + 8).then_some(start..end)
 }
 
-/// The part of a run in which a secret must show that begins at `at`: much less than the run of a picture.
+/// The part of a run that must show a secret at `at`: much shorter than the run of a picture.
 pub(super) fn nearby_part(run: &Range<usize>, at: usize) -> Range<usize> {
     let before = at.saturating_sub(run.start).saturating_sub(BEFORE) / 4 * 4;
     let start = run.start + before;
@@ -71,7 +71,7 @@ pub(super) fn nearby_part(run: &Range<usize>, at: usize) -> Range<usize> {
     start..end
 }
 
-/// The bytes that a run stands for.
+/// Decodes a run.
 pub(super) fn decode(run: &[u8]) -> Option<Vec<u8>> {
     let end = run.iter().rposition(|byte| *byte != b'=')? + 1;
     let digits = run.get(..end)?;
@@ -83,7 +83,7 @@ fn engine(digits: &[u8]) -> &'static GeneralPurpose {
     if is_url { &URL } else { &PLAIN }
 }
 
-/// Bytes as base64, in the manner of the run that they replace.
+/// Encodes bytes as base64, in the style of the run that they replace.
 pub(super) fn encode(bytes: &[u8], like: &[u8]) -> String {
     let mut digits = engine(like).encode(bytes);
     let is_padded = like.len().is_multiple_of(4);

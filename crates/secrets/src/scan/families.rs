@@ -1,4 +1,4 @@
-//! The table of tokens: how they begin, and what follows.
+//! The table of tokens: their prefixes and parts.
 
 use super::token::Alphabet::{AnyHex, Base64, Capitals, Digits, Dotted, Hex, Letters, Url, Words};
 use super::token::TokenPart::{Run, Text};
@@ -14,7 +14,7 @@ const fn token(
     TokenPattern { family, starts, parts, proof }
 }
 
-/// All tokens. A family can stand here more than once.
+/// All tokens. A family can occur more than once.
 pub(super) const TOKENS: &[TokenPattern] = &[
     // Clouds.
     token("aws-access-key", &["AKIA", "ASIA", "ABIA", "ACCA"], &[Run(Capitals, 16, 16)], Form),

@@ -1,4 +1,4 @@
-//! Secrets that are known by what stands around them: headers, addresses, and tokens whose mark is in their middle.
+//! Secrets that are recognised by their context: headers, URLs, and tokens with a marker in the middle.
 
 use std::ops::Range;
 
@@ -25,14 +25,14 @@ const COMMAND: &str = "command-line-password";
 pub(super) const FAMILIES: &[&str] =
     &[JWT, BEARER, BASIC, DISCORD, URL, DATABASE, TELEGRAM, MAILCHIMP, AZURE, SIGNATURE, COMMAND];
 
-/// Those that people make up.
+/// The families that are chosen by people.
 pub(super) const GUESSABLE: &[&str] = &[BASIC, URL, DATABASE, COMMAND];
 
 fn is_url_digit(byte: u8) -> bool {
     is_word(byte) || byte == b'-'
 }
 
-/// Three parts with full stops between them, of which the first says how the third was made.
+/// A JSON Web Token: three parts separated by full stops, of which the first names the algorithm of the third.
 pub(super) fn jwt(bytes: &[u8], start: Range<usize>) -> Option<SecretMatch> {
     if !begins_word(bytes, start.start) {
         return None;
@@ -49,7 +49,7 @@ pub(super) fn jwt(bytes: &[u8], start: Range<usize>) -> Option<SecretMatch> {
         .then(|| SecretMatch::plain(start.start..end, JWT, Certainty::Certain))
 }
 
-/// What is sent in a header to be let in.
+/// The token in an authorization header.
 pub(super) fn bearer(bytes: &[u8], start: Range<usize>) -> Option<SecretMatch> {
     let is_digit = |byte: u8| is_url_digit(byte) || b".~+/=".contains(&byte);
     let mut end = run_end(bytes, start.end, 4096, is_digit);
@@ -64,7 +64,7 @@ pub(super) fn bearer(bytes: &[u8], start: Range<usize>) -> Option<SecretMatch> {
     is_random.then(|| SecretMatch::plain(start.end..end, BEARER, Certainty::Likely))
 }
 
-/// A name and a password in base64.
+/// A user name and a password in base64.
 pub(super) fn basic(bytes: &[u8], start: Range<usize>) -> Option<SecretMatch> {
     let end = run_end(bytes, start.end, 512, |byte| {
         byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
@@ -78,7 +78,7 @@ pub(super) fn basic(bytes: &[u8], start: Range<usize>) -> Option<SecretMatch> {
     (fine && !dummy).then(|| SecretMatch::plain(start.end..end, BASIC, Certainty::Likely))
 }
 
-/// The token of a bot, in the header in which it is sent.
+/// The token of a Discord bot, in its header.
 pub(super) fn discord_bot(bytes: &[u8], start: Range<usize>) -> Option<SecretMatch> {
     let first = run_end(bytes, start.end, 30, is_url_digit);
     let second =
@@ -92,7 +92,7 @@ pub(super) fn discord_bot(bytes: &[u8], start: Range<usize>) -> Option<SecretMat
     fine.then(|| SecretMatch::plain(start.end..third, DISCORD, Certainty::Likely))
 }
 
-/// Schemes of addresses behind which a database or a queue answers.
+/// URL schemes of databases and queues.
 const DATABASES: &[&str] = &[
     "postgres",
     "postgresql",
@@ -116,7 +116,7 @@ const DATABASES: &[&str] = &[
     "ldaps",
 ];
 
-/// The password in an address.
+/// The password in a URL.
 pub(super) fn url(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-".contains(&byte);
     let scheme = bytes.get(run_start(bytes, at.start, 24, is_scheme)..at.start)?;
@@ -142,7 +142,7 @@ pub(super) fn url(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     Some(SecretMatch::plain(user + 1..end, family, Certainty::Likely))
 }
 
-/// The number of a bot, a colon, and its token.
+/// The number of a Telegram bot, a colon, and its token.
 pub(super) fn telegram(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     let start = run_start(bytes, at.start, 10, |byte| byte.is_ascii_digit());
     let end = run_end(bytes, at.start + 1, 35, is_url_digit);
@@ -155,7 +155,7 @@ pub(super) fn telegram(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     fine.then(|| SecretMatch::plain(start..end, TELEGRAM, Certainty::Likely))
 }
 
-/// Digits, and the region in which they are known.
+/// A Mailchimp key: digits and a region.
 pub(super) fn mailchimp(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     let start = run_start(bytes, at.start, 32, |byte| {
         byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
@@ -170,7 +170,7 @@ pub(super) fn mailchimp(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     fine.then(|| SecretMatch::plain(start..end, MAILCHIMP, Certainty::Likely))
 }
 
-/// A secret with `Q~` behind its first four letters.
+/// An Azure secret with `Q~` after its first four characters.
 pub(super) fn azure_client(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     let is_letter = |byte: u8| is_word(byte) || b"~.-".contains(&byte);
     let start = at.start.checked_sub(4)?;
@@ -185,7 +185,7 @@ pub(super) fn azure_client(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch
     fine.then(|| SecretMatch::plain(start..end, AZURE, Certainty::Likely))
 }
 
-/// The signature of an address that lets everybody in who has it.
+/// The signature of an Azure URL, which grants access by itself.
 pub(super) fn azure_signature(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     let before = bytes.get(..at.start)?;
     if ![&b"?"[..], b"&", b"&amp;", b"\\u0026"].iter().any(|it| before.ends_with(it)) {
@@ -200,7 +200,7 @@ pub(super) fn azure_signature(bytes: &[u8], at: Range<usize>) -> Option<SecretMa
     fine.then(|| SecretMatch::plain(at.end..end, SIGNATURE, Certainty::Likely))
 }
 
-/// The password behind the name of a user, as `curl` takes it.
+/// The password after a user name, as in `curl`.
 pub(super) fn command_line(bytes: &[u8], at: Range<usize>) -> Option<SecretMatch> {
     let line = bytes.get(at.start.saturating_sub(300)..at.start)?;
     let line = line.rsplit(|byte| *byte == b'\n').next()?;

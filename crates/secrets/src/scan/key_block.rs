@@ -1,4 +1,4 @@
-//! Private keys between lines that say so.
+//! Private keys in PEM blocks.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use super::{Certainty, MAX_SECRET_SPAN, SecretMatch};
 
 pub(super) const FAMILY: &str = "private-key";
 
-/// How many letters of base64 the shortest key has.
+/// The minimum number of base64 characters of a key.
 const LEAST: usize = 40;
 
-/// The block that begins with the `-----BEGIN ` in this range. One that was cut off is found up to where its letters
-/// end.
+/// The block that begins with the `-----BEGIN ` in this range. A truncated block is matched up to its last base64
+/// character.
 pub(super) fn check_key_block(bytes: &[u8], start: Range<usize>) -> Option<SecretMatch> {
     let title = run_end(bytes, start.end, 40, |byte| byte.is_ascii_uppercase() || byte == b' ');
     let name = bytes.get(start.end..title)?;
@@ -27,20 +27,20 @@ pub(super) fn check_key_block(bytes: &[u8], start: Range<usize>) -> Option<Secre
         Some(at) => (rest.get(..at)?, from + at + closing.len()),
         None => {
             let mut end = run_end(bytes, from, MAX_SECRET_SPAN / 2, is_inside);
-            // A backslash at the end belongs to the quote behind it.
+            // A trailing backslash belongs to the quote after it.
             while bytes.get(end - 1) == Some(&b'\\') {
                 end -= 1;
             }
             (bytes.get(from..end)?, end)
         }
     };
-    // Escapes such as `\n` are a few letters too many.
+    // Escapes such as `\n` add a few letters.
     let letters = body.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
     let certainty = if closed.is_some() { Certainty::Certain } else { Certainty::Likely };
     (letters >= LEAST).then(|| SecretMatch::plain(start.start..end, FAMILY, certainty))
 }
 
-/// Whether the byte can stand in a key: base64, headers of old forms, ends of lines and their escapes.
+/// Whether the byte can be part of a key: base64, line endings and their escapes.
 fn is_inside(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=\\\r\n".contains(&byte)
 }

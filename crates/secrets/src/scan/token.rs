@@ -1,4 +1,4 @@
-//! Tokens that begin in a way of their own: parts of certain bytes and lengths.
+//! Tokens with a distinctive prefix: parts with a certain alphabet and length.
 
 use std::ops::Range;
 
@@ -8,15 +8,15 @@ use super::boundaries::{begins_word, is_word, run_end};
 use super::dummy_values::{is_dummy, is_mixed};
 use super::{Certainty, SecretMatch};
 
-/// The bytes of which a part is made.
+/// The alphabet of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Alphabet {
     Digits,
-    /// Digits and small letters up to f.
+    /// Digits and lower-case letters up to f.
     Hex,
-    /// Hex in small or capital letters.
+    /// Hexadecimal digits in lower or upper case.
     AnyHex,
-    /// Capital letters, and digits.
+    /// Upper-case letters and digits.
     Capitals,
     /// Letters and digits.
     Letters,
@@ -49,18 +49,18 @@ impl Alphabet {
 /// A part of a token.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TokenPart {
-    /// So many bytes of an alphabet, at least and at most.
+    /// Between so many and so many bytes of an alphabet.
     Run(Alphabet, usize, usize),
-    /// These bytes.
+    /// Literal bytes.
     Text(&'static str),
 }
 
-/// What is known about a token besides its form.
+/// What validates a token besides its form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenProof {
     /// Nothing.
     Form,
-    /// The last six letters are the CRC-32 of those before, in base 62.
+    /// The last six characters are the CRC-32 of the rest, in base 62.
     Crc62,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct TokenPattern {
 }
 
 impl TokenPattern {
-    /// The token whose beginning stands in this range, if there is one.
+    /// The token whose prefix is in this range, if there is one.
     pub(super) fn match_at(&self, bytes: &[u8], start: &Range<usize>) -> Option<SecretMatch> {
         if !begins_word(bytes, start.start) {
             return None;
@@ -94,7 +94,7 @@ impl TokenPattern {
         Some(SecretMatch::plain(start.start..end, self.family, certainty))
     }
 
-    /// Where the parts end that begin at this place.
+    /// The end of the parts that start at this position.
     fn end(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
         for (number, part) in self.parts.iter().enumerate() {
@@ -105,7 +105,7 @@ impl TokenPattern {
                 TokenPart::Run(alphabet, least, most) => {
                     let mut end = run_end(bytes, at, most, |byte| alphabet.has(byte));
                     if number + 1 == self.parts.len() {
-                        // A full stop or a dash behind the token belongs to the sentence.
+                        // A trailing full stop or dash belongs to the sentence.
                         while end > at && matches!(bytes.get(end - 1), Some(b'.' | b'-')) {
                             end -= 1;
                         }
@@ -134,10 +134,10 @@ impl TokenPattern {
     }
 }
 
-/// The ends of lines, as they are and in JSON.
+/// Line endings, plain and escaped in JSON.
 const WRAPS: [&[u8]; 4] = [b"\r\n", b"\n", b"\\r\\n", b"\\n"];
 
-/// The token without the end of line in it.
+/// The token without the line ending in it.
 fn without_line_break(token: &[u8]) -> Vec<u8> {
     let wrap = line_break(token, "");
     match token.windows(wrap.len().max(1)).position(|window| window == wrap) {
@@ -149,7 +149,7 @@ fn without_line_break(token: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The end of line in a token that was wrapped: it stays when the token goes. Key blocks go with theirs.
+/// The line ending in a wrapped token, which is kept when the token is replaced. In key blocks it is not.
 pub(super) fn line_break(secret: &[u8], family: &str) -> &'static [u8] {
     if family == super::key_block::FAMILY {
         return b"";
@@ -160,7 +160,7 @@ pub(super) fn line_break(secret: &[u8], family: &str) -> &'static [u8] {
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Six letters that stand for a CRC-32 in base 62.
+/// A CRC-32 as six digits in base 62.
 fn crc62(bytes: &[u8]) -> [u8; 6] {
     let mut rest = checksum(CrcAlgorithm::Crc32IsoHdlc, bytes);
     let mut digits = [b'0'; 6];
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_checksum_in_base_62_is_known() {
-        // Put together, so that no scanner of sources takes the example for a token.
+        // Concatenated, so that no secret scanner reports the example.
         let body = ["zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ", "0mLq17"].concat();
         assert!(has_crc62(body.as_bytes()));
         assert!(!has_crc62(body.replace("zQ", "zR").as_bytes()));

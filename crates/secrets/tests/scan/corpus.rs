@@ -1,4 +1,4 @@
-//! Recall and false alarms over a corpus that is made anew from a seed.
+//! Recall and false positives over a corpus that is generated from a seed.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::random::Random;
 use crate::secrets::{FAMILIES, Made};
 use crate::surroundings::WAYS;
 
-/// How many secrets are made per family and surroundings.
+/// The number of secrets per family and context.
 const EACH: u64 = 20;
 
-/// The least share of secrets that must be found and be gone after masking.
+/// The minimum share of secrets that must be found and masked.
 const RECALL: f64 = 0.995;
 
 /// The same for each family alone.
@@ -30,7 +30,7 @@ fn made(seed: u64, make: fn(&mut Random) -> Made) -> Made {
     make(&mut Random::new(seed))
 }
 
-/// How the secret looks in a text that escapes line ends once or twice.
+/// The secret in a text that escapes line endings once or twice.
 fn spellings(secret: &str) -> [String; 3] {
     [secret.to_owned(), secret.replace('\n', "\\n"), secret.replace('\n', "\\\\n")]
 }
@@ -110,7 +110,7 @@ fn secrets_in_base64_are_found_wherever_they_begin() {
     for (number, (family, make)) in FAMILIES.iter().enumerate() {
         for seed in 0..6 {
             let Made { before, secret, after } = made(seed * 1000 + number as u64, *make);
-            // Only what begins in a way of its own can be looked for in base64.
+            // Only secrets with a distinctive prefix can be found in base64.
             if !before.is_empty() {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Small texts, and what is found in them.
+//! Small texts, and the secrets in them.
 
 use everturn_secrets::scan::{Certainty, SecretRules};
 

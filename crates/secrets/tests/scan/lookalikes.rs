@@ -1,4 +1,4 @@
-//! Texts that look like secrets and are none.
+//! Texts that look like secrets but are not.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 
@@ -7,7 +7,7 @@ use crate::random::Random;
 const HEX: &str = "0123456789abcdef";
 const LETTERS: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Fixed texts: examples of manuals, templates, code that only talks about secrets.
+/// Fixed texts: examples of manuals, templates, code about secrets.
 const FIXED: &[&str] = &[
     "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
     "OPENAI_API_KEY=sk-...",
@@ -55,7 +55,7 @@ const FIXED: &[&str] = &[
     "curl -u \"$USER:$PASSWORD\" https://api.internal/ # curl -u user:password",
 ];
 
-/// Texts that are made: hashes, ids, pictures, code, talk.
+/// Generated texts: hashes, IDs, pictures, code, prose.
 fn made(random: &mut Random) -> Vec<String> {
     let hex = |random: &mut Random, length| random.text(HEX, length);
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Secrets in text: how many of those that are there are found, and what else is taken for one.
+//! Tests of the secret scanner: how many secrets it finds, and its false positives.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]

@@ -1,6 +1,6 @@
-//! Chance that is the same every time.
+//! Reproducible random values.
 
-/// A generator of numbers by seed.
+/// A seeded random number generator.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -24,7 +24,7 @@ impl Random {
         &of[self.below(of.len())]
     }
 
-    /// So many letters of an alphabet.
+    /// A random text of this length from an alphabet.
     pub(crate) fn text(&mut self, alphabet: &str, length: usize) -> String {
         let letters: Vec<char> = alphabet.chars().collect();
         (0..length).map(|_| *self.pick(&letters)).collect()

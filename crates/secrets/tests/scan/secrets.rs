@@ -1,4 +1,4 @@
-//! Secrets of every family, made up at run time, so that none stands in this repository.
+//! Secrets of every family, generated at run time, so that none is in this repository.
 
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD, Engine};
 use crc_fast::{CrcAlgorithm, checksum};
@@ -12,7 +12,7 @@ const LETTERS: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu
 const URL: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-";
 const BASE64: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/";
 
-/// A secret, and the text in which it must stand to be one; `before` and `after` are empty for most.
+/// A secret with the context that it needs; `before` and `after` are mostly empty.
 pub(crate) struct Made {
     pub(crate) before: String,
     pub(crate) secret: String,
@@ -27,7 +27,7 @@ fn within(before: &str, secret: String, after: &str) -> Made {
     Made { before: before.to_owned(), secret, after: after.to_owned() }
 }
 
-/// Letters that do not end with a sign, which a sentence would take for its own.
+/// Characters that do not end with a sign, which would be taken as part of the sentence.
 fn url(random: &mut Random, length: usize) -> String {
     format!("{}{}", random.text(URL, length - 1), random.text(LETTERS, 1))
 }
@@ -61,7 +61,7 @@ fn jwt(random: &mut Random) -> String {
     format!("{head}.{body}.{}", random.text(LETTERS, 43))
 }
 
-/// A password as somebody would make one up: words, digits, a sign.
+/// A password as people choose them: words, digits, a symbol.
 fn password(random: &mut Random) -> String {
     let words = ["Autumn", "river", "Tango", "maple", "Copper", "stone", "Falcon", "amber"];
     let (a, b) = (random.pick(&words).to_string(), random.pick(&words).to_string());
@@ -70,7 +70,7 @@ fn password(random: &mut Random) -> String {
 
 type Make = fn(&mut Random) -> Made;
 
-/// The families, each with ways to make one.
+/// The families, each with a generator.
 pub(crate) const FAMILIES: &[(&str, Make)] = &[
     ("aws-access-key", |r| alone(format!("{}{}", r.pick(&["AKIA", "ASIA"]), r.text(CAPITALS, 16)))),
     ("aws-secret-key", |r| within("aws_secret_access_key = ", r.text(BASE64, 40), "")),

@@ -1,11 +1,11 @@
-//! Texts in which a secret stands.
+//! Texts that contain a secret.
 
 use serde_json::json;
 
-/// Puts a text into another.
+/// Inserts a text into another.
 type Way = fn(&str) -> String;
 
-/// Each way with its name.
+/// All contexts with their names.
 pub(crate) const WAYS: &[(&str, Way)] = &[
     ("prose", |it| format!("I think the key is {it} and it should work now.")),
     ("end of a sentence", |it| format!("Please use this one: {it}.\nThanks!")),

@@ -1,91 +1,91 @@
-//! What can go wrong with a session, whatever its layout, sorted by who must act.
+//! The errors of all formats, sorted by what the caller can do.
 
 use thiserror::Error;
 
 use everturn_json::names::{FilePath, NameError};
 use everturn_store::StoreError;
 
-/// Why a layout could not do what was asked.
+/// Why a format could not do what was requested.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The store said no.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A name that cannot be used.
+    /// An invalid name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// What was given, or asked for, is not right. Nothing was changed.
+    /// The request or its input is invalid. Nothing was changed.
     #[error("{what}")]
     Request {
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
     /// There is no such session.
     #[error("there is no session {id}")]
     NoSession {
-        /// The id.
+        /// The ID.
         id: String,
     },
-    /// The id of a new session is taken.
+    /// The ID of a new session is taken.
     #[error("there is a session {id} already, in {path}")]
     Taken {
-        /// The id.
+        /// The ID.
         id: String,
-        /// Where it is.
+        /// The path of the existing session.
         path: FilePath,
     },
     /// The session has no such turn.
     #[error("there is no turn {turn}: the session has turns {first} to {last}")]
     NoTurn {
-        /// The turn that was asked for.
+        /// The requested turn.
         turn: u64,
         /// The first turn whose state is known.
         first: u64,
         /// The last turn.
         last: u64,
     },
-    /// The session is not in the status that this needs.
+    /// The operation needs another status.
     #[error("session {id} is {status}, not {wanted}")]
     Status {
-        /// The id.
+        /// The ID.
         id: String,
         /// Its status.
         status: String,
-        /// What it would have to be.
+        /// The status that is needed.
         wanted: &'static str,
     },
-    /// Stored data cannot be used as they are.
+    /// Stored data are damaged.
     #[error("{what}")]
     Damaged {
-        /// What is wrong, and where.
+        /// The problem and its location.
         what: String,
     },
-    /// The layout has no such thing.
+    /// The format lacks the operation.
     #[error("sessions of the layout {layout} do not offer {what}")]
     Unsupported {
-        /// The layout.
+        /// The format.
         layout: &'static str,
-        /// What was asked for.
+        /// The operation.
         what: &'static str,
     },
     /// The session belongs to another program.
     #[error("sessions of {layout} belong to another program and are only read: no {what}")]
     ReadOnly {
-        /// The layout.
+        /// The format.
         layout: &'static str,
-        /// What was asked for.
+        /// The operation.
         what: &'static str,
     },
 }
 
 impl SessionError {
-    /// What was given, or asked for, is not right.
+    /// An error for an invalid request.
     pub fn request(what: impl Into<String>) -> SessionError {
         SessionError::Request { what: what.into() }
     }
 
-    /// Fails unless the present state is asked for, of a session that keeps no other.
+    /// Returns an error if `turn` is not the last turn, for a session that stores no other state.
     pub fn require_last_turn(
         layout: &'static str,
         turn: Option<u64>,
@@ -101,7 +101,7 @@ impl SessionError {
         }
     }
 
-    /// Stored data cannot be used as they are.
+    /// An error for damaged data.
     pub fn damaged(what: impl Into<String>) -> SessionError {
         SessionError::Damaged { what: what.into() }
     }

@@ -1,4 +1,4 @@
-//! Lists of several directories between which sessions are moved.
+//! Lists directories between which sessions are moved.
 
 use std::sync::Arc;
 
@@ -8,11 +8,10 @@ use everturn_store::{Store, StoreError};
 use super::{MAX_LIST_TRIES, SessionError};
 use crate::model::SessionListing;
 
-/// Lists sessions that are moved between `dirs`, so that one that is moved meanwhile is listed once: neither in both
-/// directories nor in none.
+/// Lists sessions that are moved between `dirs`, so that a session that is moved meanwhile is listed exactly once.
 ///
-/// The list is made again if a directory was changed meanwhile. While a process has locked something there, two lists
-/// must be equal: the times of directories are coarse.
+/// The list is repeated if a directory has changed meanwhile. While a process holds a lock there, two successive lists
+/// must be equal, because directory times are coarse.
 pub fn list_settled(
     store: &Arc<dyn Store>,
     dirs: &[FilePath],
@@ -24,7 +23,7 @@ pub fn list_settled(
     };
     let mut last: Option<SessionListing> = None;
     for _ in 1..MAX_LIST_TRIES {
-        // What cannot even be looked at is told by the list.
+        // The list reports a directory that cannot be read.
         let Ok(before) = times() else { return list() };
         let found = list()?;
         let is_same = times().is_ok_and(|after| after == before);

@@ -1,7 +1,7 @@
-//! What a record carries of an entry for which its layout has no field.
+//! Carried entries: the parts of an entry for which the format of its record has no field.
 //!
-//! A session that was made of one of another layout has, in each of its records, a member `everturn`. It says which
-//! entries the record stands for and what of them the record itself cannot say, so that they read as they did before.
+//! In a session that was converted from another format, each record has a member `everturn`. It contains the entries
+//! that the record represents, with everything that the record itself cannot express, so that they read as before.
 
 use crate::model::{Entry, EntryKind};
 use everturn_value::tree::{JsonTree, TreeNode};
@@ -9,9 +9,9 @@ use everturn_value::tree::{JsonTree, TreeNode};
 /// The member of a record that carries entries.
 pub const MEMBER: &str = "everturn";
 
-/// The entries that a record carries, in their order; none, if it tells them itself.
+/// The entries that a record carries, in order; empty if it represents its entry itself.
 pub fn carried_entries(record: &JsonTree) -> Vec<JsonTree> {
-    // Almost no record has the member, and looking for its name is cheaper than taking the record apart.
+    // Almost no record has the member, and searching for its name is cheaper than parsing the record.
     if let TreeNode::Text(text) = &record.0
         && !text.as_str().contains(MEMBER)
     {
@@ -26,14 +26,14 @@ pub fn carried_entries(record: &JsonTree) -> Vec<JsonTree> {
         .collect()
 }
 
-/// A record that carries one entry and nothing else.
+/// A record that only carries one entry.
 pub fn carrier_record(entry: &JsonTree) -> JsonTree {
     let text = format!("{{\"{MEMBER}\":{{\"entries\":[{}]}}}}", entry.to_line());
     let end = text.len();
     JsonTree::from_trusted(text.into(), 0..end)
 }
 
-/// An entry as its record tells it, with what is carried of it in place of that.
+/// Overrides the fields of an entry, as decoded from its record, with the carried ones.
 pub fn restore_entry(told: Entry, carried: &JsonTree) -> Entry {
     let carried = carried.clone().into_expanded();
     let text = |key: &str| carried.string_at(&[key]);
@@ -51,7 +51,7 @@ pub fn restore_entry(told: Entry, carried: &JsonTree) -> Entry {
     }
 }
 
-/// The one entry of a record that carries one; otherwise what the record tells.
+/// Restores an entry whose record carries one; otherwise returns it unchanged.
 pub fn restore_single_entry(told: Entry) -> Entry {
     match carried_entries(&told.raw).first() {
         Some(carried) => restore_entry(told, carried),

@@ -4,16 +4,16 @@ use std::fmt;
 
 macro_rules! kinds {
     ($name:ident: $($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
-        /// What an entry is, from the point of view of whoever reads the session.
+        /// The kind of an entry, from the reader's point of view.
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub enum $name {
             $($(#[$doc])* $variant,)*
-            /// Something else, in the words of the record.
+            /// Another kind, as named in the record.
             Other(String),
         }
 
         impl $name {
-            /// The kinds that have a name of their own.
+            /// The predefined kinds.
             pub const NAMED: &[$name] = &[$($name::$variant,)*];
 
             /// The name that `--json` prints.
@@ -30,47 +30,47 @@ macro_rules! kinds {
 
 kinds! {
     EntryKind:
-    /// What the person at the keyboard said or did.
+    /// Input of the user.
     User = "user",
-    /// What the model said.
+    /// Output of the model.
     Assistant = "assistant",
-    /// What a narrator told.
+    /// Narration.
     Narrator = "narrator",
-    /// What a character of the story said or did.
+    /// Speech or action of a character.
     Npc = "npc",
-    /// What the program itself had to say.
+    /// A message of the program itself.
     System = "system",
-    /// What was said out of character.
+    /// An out-of-character message.
     Ooc = "ooc",
-    /// A tool that was called.
+    /// A call of a tool.
     ToolCall = "tool_call",
-    /// What a tool answered.
+    /// The result of a tool.
     ToolResult = "tool_result",
-    /// Something that happened.
+    /// An event.
     Event = "event",
 }
 
 impl EntryKind {
-    /// The kind of that name; names that are not known are kept.
+    /// The kind of that name; unknown names are preserved.
     #[must_use]
     pub fn parse(name: &str) -> EntryKind {
         let known = EntryKind::NAMED.iter().find(|kind| kind.as_str() == name);
         known.cloned().unwrap_or_else(|| EntryKind::Other(name.to_owned()))
     }
 
-    /// What a model thought before it spoke.
+    /// Reasoning of a model.
     #[must_use]
     pub fn thinking() -> EntryKind {
         EntryKind::Other("thinking".to_owned())
     }
 
-    /// A record that a program keeps for itself and that tells a reader nothing.
+    /// A record for a program's internal use, of no interest to readers.
     #[must_use]
     pub fn bookkeeping() -> EntryKind {
         EntryKind::Other("record".to_owned())
     }
 
-    /// Whether an entry of this kind is left out where people read.
+    /// Whether entries of this kind are omitted from readable output.
     #[must_use]
     pub fn is_bookkeeping(&self) -> bool {
         *self == EntryKind::bookkeeping()

@@ -1,4 +1,4 @@
-//! Marks: places in a session that somebody wants to find again.
+//! Marks: named turns. [`Mark`] is a stored mark, [`NewMark`] one to be added, [`MarkKind`] its purpose.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use jiff::Timestamp;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
-        /// What a mark is there for.
+        /// The purpose of a mark.
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub enum MarkKind {
             $($(#[$doc])* $variant,)*
-            /// Something else, in the words of whoever made it.
+            /// Another purpose, as given by the user.
             Other(String),
         }
 
         impl MarkKind {
-            /// The kinds that have a name of their own.
+            /// The predefined kinds.
             pub const NAMED: &[MarkKind] = &[$(MarkKind::$variant,)*];
 
             /// The name that users write.
@@ -31,20 +31,20 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A place to come back to.
+    /// A bookmark.
     Bookmark = "bookmark",
-    /// A chapter of the story begins here.
+    /// The start of a chapter.
     Chapter = "chapter",
-    /// A scene of the story begins here.
+    /// The start of a scene.
     Scene = "scene",
-    /// Something happened here.
+    /// An event.
     Event = "event",
-    /// Something was decided here.
+    /// A decision.
     Decision = "decision",
 }
 
 impl MarkKind {
-    /// The kind of that name; names that are not known are kept.
+    /// The kind of that name; unknown names are preserved.
     #[must_use]
     pub fn parse(name: &str) -> MarkKind {
         let known = MarkKind::NAMED.iter().find(|kind| kind.as_str() == name);
@@ -58,37 +58,37 @@ impl fmt::Display for MarkKind {
     }
 }
 
-/// A place in a session that somebody wants to find again.
+/// A named turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
-    /// Its id, which no other mark of the session has.
+    /// Its ID, unique in the session.
     pub id: String,
-    /// What it is there for.
+    /// Its purpose.
     pub kind: MarkKind,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What else there is to say; may be empty.
+    /// A description; may be empty.
     pub description: String,
-    /// The turn it is at.
+    /// The marked turn.
     pub turn: u64,
-    /// The entry it is at, if it is at a single one.
+    /// The marked entry, if it marks a single entry.
     pub entry: Option<String>,
-    /// When it was made.
+    /// When it was added.
     pub time: Option<Timestamp>,
 }
 
-/// A mark that is to be made.
+/// The parameters of a new mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMark {
-    /// What it is there for.
+    /// Its purpose.
     pub kind: MarkKind,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What else there is to say; may be empty.
+    /// A description; may be empty.
     pub description: String,
-    /// The turn it is at; without one it is at the last, or at that of its entry.
+    /// The marked turn; by default that of its entry, or the last.
     pub turn: Option<u64>,
-    /// The entry it is at, if it is at a single one.
+    /// The marked entry, if it marks a single entry.
     pub entry: Option<String>,
 }
 

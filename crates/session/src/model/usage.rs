@@ -1,24 +1,24 @@
-//! What a session cost, and what became of the records that it was read from.
+//! The token usage of sessions ([`SessionUsage`], [`TokenUsage`]), and counts of their records ([`RecordCounts`]).
 
 use std::collections::HashMap;
 
-/// What became of the records of a session. `read` is always the sum of `kept`, `repaired` and `quarantined`.
+/// Counts of the records of a session. `read` is always the sum of `kept`, `repaired` and `quarantined`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecordCounts {
-    /// Everything that was found, whether it could be used or not.
+    /// All items that were read, valid or not.
     pub read: u64,
-    /// Records that are shown as they are.
+    /// Records that are shown unchanged.
     pub kept: u64,
-    /// Records that had to be put right first, such as one that shared its line with another.
+    /// Records that had to be repaired first, such as two that shared a line.
     pub repaired: u64,
-    /// What is no record or could not be held; each is a finding.
+    /// Items that are not records or are too large; each is a finding.
     pub quarantined: u64,
-    /// How many of those kept or repaired say again what others say, and stand aside from the main line.
+    /// How many of the kept or repaired records repeat others, and are not in the main line.
     pub hidden: u64,
 }
 
 impl RecordCounts {
-    /// The counts of so many good records, of which some were repaired, and so much that is none.
+    /// The counts for this many valid records, some of them repaired, and invalid items.
     #[must_use]
     pub fn of(records: u64, repaired: u64, quarantined: u64, hidden: u64) -> RecordCounts {
         let repaired = repaired.min(records);
@@ -26,7 +26,7 @@ impl RecordCounts {
         RecordCounts { read, kept: records - repaired, repaired, quarantined, hidden }
     }
 
-    /// Adds those of another session.
+    /// Adds the counts of another session.
     pub fn add(&mut self, other: RecordCounts) {
         let RecordCounts { read, kept, repaired, quarantined, hidden } = other;
         self.read += read;
@@ -37,27 +37,27 @@ impl RecordCounts {
     }
 }
 
-/// What models were paid for.
+/// Tokens and cost of model responses.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TokenUsage {
-    /// How many answers of a model there were, where that is known.
+    /// The number of responses of a model, if known.
     pub answers: u64,
-    /// Tokens that were read by a model for the first time.
+    /// Input tokens that were not cached.
     pub input: u64,
-    /// Tokens that it wrote, with those of its reasoning.
+    /// Output tokens, including reasoning.
     pub output: u64,
-    /// Tokens that it had read before and took from its cache.
+    /// Input tokens that were read from the cache.
     pub cache_read: u64,
-    /// Tokens that were put into the cache.
+    /// Tokens that were written to the cache.
     pub cache_write: u64,
-    /// The part of `output` that is reasoning, where it is told apart.
+    /// The reasoning tokens in `output`, if reported separately.
     pub reasoning: u64,
-    /// The price in dollars, where the session says it.
+    /// The cost in dollars, if the session contains it.
     pub cost: Option<f64>,
 }
 
 impl TokenUsage {
-    /// Adds what else was spent.
+    /// Adds further usage.
     pub fn add(&mut self, other: &TokenUsage) {
         self.answers += other.answers;
         self.input += other.input;
@@ -70,7 +70,7 @@ impl TokenUsage {
         }
     }
 
-    /// Takes off what was counted elsewhere.
+    /// Subtracts usage that was counted elsewhere.
     fn subtract(&mut self, other: &TokenUsage) {
         let less = |count: &mut u64, other: u64| *count = count.saturating_sub(other);
         less(&mut self.answers, other.answers);
@@ -80,7 +80,7 @@ impl TokenUsage {
         less(&mut self.cache_write, other.cache_write);
         less(&mut self.reasoning, other.reasoning);
         if let (Some(all), Some(part)) = (self.cost, other.cost) {
-            // What is left of a difference of equal sums is no price.
+            // The rounding error of a difference of equal sums is not a cost.
             self.cost = Some(all - part).filter(|left| *left > 1e-9);
         }
     }
@@ -92,12 +92,12 @@ impl TokenUsage {
     }
 }
 
-/// What a session cost: each answer of a model once, however often its records repeat it.
+/// The usage of a session: each response of a model once, however often its records repeat it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionUsage {
-    /// What was spent, by the names of the models, sorted.
+    /// The usage by model, sorted by name.
     pub models: Vec<(String, TokenUsage)>,
-    /// Answers that can be told apart wherever they stand: a branch has copies of those before it.
+    /// Responses by IDs that are unique across sessions: a branch has copies of earlier ones.
     answers: HashMap<u128, (String, TokenUsage)>,
 }
 
@@ -110,7 +110,7 @@ impl SessionUsage {
         total
     }
 
-    /// Adds what a model cost.
+    /// Adds the usage of a model.
     pub fn add_usage(&mut self, model: &str, spent: &TokenUsage) {
         match self.models.binary_search_by(|(name, _)| name.as_str().cmp(model)) {
             Ok(at) => {
@@ -122,14 +122,14 @@ impl SessionUsage {
         }
     }
 
-    /// Adds what an answer cost that has an id of its own in all sessions, unless it was added before.
+    /// Adds the usage of a response whose ID is unique across sessions, unless it was added before.
     pub fn add_usage_once(&mut self, id: u128, model: &str, spent: &TokenUsage) {
         if self.answers.insert(id, (model.to_owned(), *spent)).is_none() {
             self.add_usage(model, spent);
         }
     }
 
-    /// Adds what another session cost. Answers that both have, because one is a branch of the other, count once.
+    /// Adds the usage of another session. Responses that both have, because one is a branch of the other, count once.
     pub fn add(&mut self, other: &SessionUsage) {
         let mut copies = SessionUsage::default();
         for (id, (model, spent)) in &other.answers {
@@ -178,7 +178,7 @@ mod tests {
         sum.add(&usage(&[(1, "a", 10), (2, "b", 20), (3, "b", 40)]));
         assert_eq!((sum.total().answers, sum.total().output), (3, 70));
         assert_eq!(sum.total().cost, Some(1.5));
-        // Of what has no id nothing can be told.
+        // Usage without an ID cannot be deduplicated.
         let mut without = SessionUsage::default();
         without.add_usage("a", &spent(1));
         sum.add(&without);

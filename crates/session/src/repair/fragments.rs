@@ -1,4 +1,4 @@
-//! Whole objects in bytes that are damaged: whatever stands around them, they are found.
+//! Finds intact objects in damaged bytes, whatever surrounds them.
 
 use std::ops::Range;
 
@@ -9,17 +9,17 @@ use everturn_json::names::FilePath;
 use everturn_store::StoreError;
 use everturn_value::tree::JsonTree;
 
-/// How often all bytes may be looked through, because one brace that is not closed hides what is after it.
+/// How many times all bytes may be scanned: an unclosed brace makes the scan restart after it.
 const PASSES: usize = 16;
 
-/// What may be looked through in any case.
+/// The number of bytes that may be scanned in any case.
 const LEAST: usize = 64 << 10;
 
-/// How many places are named where something was left out.
+/// How many omitted ranges are listed.
 const NAMED: usize = 5;
 
-/// Finds the objects that are whole and wanted, from the outermost inwards and in their order. What is not wanted as a
-/// whole is looked into. Also says where the search was given up, if it became too long.
+/// Finds the intact objects that are wanted, outermost first and in order. Searches inside objects that are not wanted.
+/// Also returns where the search was abandoned, if it took too long.
 pub fn find_objects(
     bytes: &[u8],
     mut wanted: impl FnMut(Range<usize>, &JsonTree) -> bool,
@@ -55,21 +55,21 @@ pub fn parse_tree(bytes: &[u8], span: &Range<usize>) -> Option<JsonTree> {
     Some(JsonTree::from_trusted_str(text))
 }
 
-/// A log with one record in each line and nothing else.
+/// A log with exactly one record on each line.
 pub struct CleanedLog {
     pub bytes: Vec<u8>,
-    /// What is in none of the records, without white space.
+    /// The ranges outside the records, without white space.
     pub(crate) left_out: Vec<Range<usize>>,
 }
 
 impl CleanedLog {
-    /// The places of what is left out, in words.
+    /// Describes the omitted ranges.
     pub fn describe_left_out(&self) -> String {
         describe_ranges(&self.left_out)
     }
 }
 
-/// Places of bytes, in words; nothing, if there are none.
+/// Describes ranges of bytes; empty if there are none.
 pub fn describe_ranges(left_out: &[Range<usize>]) -> String {
     if left_out.is_empty() {
         return String::new();
@@ -84,7 +84,7 @@ pub fn describe_ranges(left_out: &[Range<usize>]) -> String {
     format!("; left out: {}{more}", named.join(", "))
 }
 
-/// A part of some bytes without the white space around it; nothing, if it is only that.
+/// A range without the white space around it; `None` if it is only white space.
 pub fn trim_whitespace(bytes: &[u8], part: Range<usize>) -> Option<Range<usize>> {
     let inner = bytes.get(part.clone())?;
     let start = inner.iter().position(|byte| !byte.is_ascii_whitespace())?;
@@ -92,7 +92,7 @@ pub fn trim_whitespace(bytes: &[u8], part: Range<usize>) -> Option<Range<usize>>
     Some(part.start + start..part.start + end)
 }
 
-/// The places of the wanted records of a log; also of those that stand whole in a line that is damaged.
+/// The ranges of the wanted records of a log, including intact ones on a damaged line.
 fn find_record_spans(
     path: &FilePath,
     bytes: &[u8],
@@ -123,14 +123,14 @@ fn find_record_spans(
     Ok(spans)
 }
 
-/// What is in none of the records, without white space.
+/// The ranges outside the records, without white space.
 fn uncovered_ranges(bytes: &[u8], spans: &[Range<usize>]) -> Vec<Range<usize>> {
     let starts = spans.iter().map(|span| span.start).chain([bytes.len()]);
     let ends = [0].into_iter().chain(spans.iter().map(|span| span.end));
     ends.zip(starts).filter_map(|(end, start)| trim_whitespace(bytes, end..start)).collect()
 }
 
-/// The wanted records of a log, each on its own line, byte for byte as they were.
+/// The wanted records of a log, each on its own line, byte for byte.
 pub fn clean_log(
     path: &FilePath,
     bytes: &[u8],
@@ -146,15 +146,15 @@ pub fn clean_log(
     Ok(CleanedLog { bytes: out, left_out: uncovered_ranges(bytes, &spans) })
 }
 
-/// What a damaged log still has.
+/// The intact records of a damaged log.
 pub struct IntactRecords {
-    /// The wanted records, in their order.
+    /// The wanted records, in order.
     pub texts: Vec<String>,
-    /// How many places have something besides.
+    /// The number of ranges outside them.
     pub bad: usize,
 }
 
-/// The wanted records of a log as texts.
+/// The wanted records of a log as strings.
 pub fn intact_records(
     path: &FilePath,
     bytes: &[u8],
@@ -166,7 +166,7 @@ pub fn intact_records(
     Ok(IntactRecords { texts, bad: uncovered_ranges(bytes, &spans).len() })
 }
 
-/// The first whole value that follows a key, wherever in damaged bytes it stands.
+/// The first whole value after a key, anywhere in damaged bytes.
 pub fn find_value_after(bytes: &[u8], key: &str) -> Option<JsonTree> {
     let word = format!("\"{key}\"");
     let mut at = 0;
@@ -180,7 +180,7 @@ pub fn find_value_after(bytes: &[u8], key: &str) -> Option<JsonTree> {
         let Some(colon) = skip(at).filter(|at| bytes.get(*at) == Some(&b':')) else { continue };
         let Some(start) = skip(colon + 1) else { continue };
         let Ok(end) = value_end(bytes, start) else { continue };
-        // A number that the end of the bytes cuts off might have had more digits.
+        // A number at the very end may have lost digits.
         if end == bytes.len() && bytes.get(end - 1).is_some_and(u8::is_ascii_digit) {
             continue;
         }

@@ -1,8 +1,8 @@
-//! The numbers of records that follow each other, when some of them are damaged or in the wrong place.
+//! Assigns numbers to consecutive records, some of which are damaged or out of order.
 
 use std::collections::BTreeSet;
 
-/// The most turns for which records are made that say that they are lost.
+/// The most placeholder records that are made for lost turns.
 pub const MOST_LOST: u64 = 10_000;
 
 /// What a record says about its number.
@@ -10,15 +10,15 @@ pub const MOST_LOST: u64 = 10_000;
 pub struct NumberClaim {
     /// The number itself.
     pub number: u64,
-    /// What other parts of the record say it is.
+    /// The number according to other parts of the record.
     pub hint: Option<u64>,
 }
 
-/// The number that each record has, by what it says and by its place.
+/// Determines the number of each record from its claim and its position.
 ///
-/// Most records are in their order, and those are believed. Another one whose number nobody has is in the wrong
-/// place. One whose number is taken, or lies beyond all others, has a damaged number, if exactly its own is missing
-/// where it stands. `floor` is the number before the first, `known` says which numbers others speak of.
+/// Most records are in order, and their numbers are trusted. Of the others, a record with an unused number is out of
+/// order. A record whose number is taken, or greater than all others, has a damaged number if the number that its
+/// position implies is free. `floor` is the number before the first, `known` says which numbers occur elsewhere.
 pub fn assign_numbers(said: &[NumberClaim], floor: u64, known: &dyn Fn(u64) -> bool) -> Vec<u64> {
     let sure =
         |one: &NumberClaim| one.number > floor && one.hint.is_none_or(|hint| hint == one.number);
@@ -64,7 +64,7 @@ pub fn assign_numbers(said: &[NumberClaim], floor: u64, known: &dyn Fn(u64) -> b
     numbers.into_iter().flatten().collect()
 }
 
-/// The last record has nobody after it: if nobody else speaks of its number, but of the next one, it is that.
+/// No record follows the last: if its number is mentioned nowhere, but the expected one is, it gets the expected one.
 fn repair_last(
     trusted: &mut Vec<usize>,
     numbers: &mut [Option<u64>],
@@ -81,9 +81,9 @@ fn repair_last(
     }
 }
 
-/// The places of the longest run of rising numbers among those that are sure.
+/// The indexes of the longest increasing run among the records that satisfy `sure`.
 fn longest_rising_run(said: &[NumberClaim], sure: &dyn Fn(&NumberClaim) -> bool) -> Vec<usize> {
-    // The last place of the best run of each length, and the place before each in its run.
+    // The last index of the best run of each length, and the predecessor of each index in its run.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = vec![None; said.len()];
     let number = |at: &usize| said.get(*at).map_or(0, |one| one.number);

@@ -1,4 +1,4 @@
-//! Mended copies of files that belong to other programs, which themselves are never changed.
+//! Repaired copies of files of other programs. The files themselves are never changed.
 
 use std::sync::Arc;
 
@@ -7,42 +7,42 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, Name};
 use everturn_store::{Durability, FileMode, Fingerprint, Precondition, Step, Store};
 
-/// One thing that is otherwise in the copy.
+/// One difference of the copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyRepair {
-    /// The line of the original, counted from 1.
+    /// The line in the original, counted from 1.
     pub line: Option<u64>,
-    /// The byte of the original, counted from 0.
+    /// The byte offset in the original, counted from 0.
     pub offset: Option<u64>,
-    /// What was wrong, if it is a finding.
+    /// The problem, if it is a finding.
     pub code: Option<FindingCode>,
     /// What was done about it.
     pub what: String,
 }
 
-/// A mended copy that nobody has written yet.
+/// A repaired copy, not yet written.
 #[derive(Debug, Clone)]
 pub struct RepairedCopy {
     /// The name of the file.
     pub name: Name,
-    /// What is otherwise than in the original, in the order of the file.
+    /// The differences from the original, in file order.
     pub repairs: Vec<CopyRepair>,
-    /// What is wrong with the copy all the same.
+    /// The problems that remain in the copy.
     pub findings: Vec<Finding>,
     /// The copy.
     pub copy: Vec<u8>,
-    /// What the copy leaves out.
+    /// The bytes that the copy leaves out.
     pub quarantined: Vec<u8>,
 }
 
 impl RepairedCopy {
-    /// Whether anything was wrong that the copy has right.
+    /// Whether the copy differs from the original.
     #[must_use]
     pub fn is_needed(&self) -> bool {
         !self.repairs.is_empty()
     }
 
-    /// The name of the file beside the copy that has what was set aside, if anything was.
+    /// The name of the file beside the copy for the bytes left out, if there are any.
     pub fn quarantine_name(&self) -> Result<Option<Name>, SessionError> {
         if self.quarantined.is_empty() {
             return Ok(None);
@@ -50,7 +50,7 @@ impl RepairedCopy {
         Ok(Some(Name::parse(&format!("{}.quarantine", self.name))?))
     }
 
-    /// Writes the copy, and beside it what was set aside, where nothing of these names is: both or neither.
+    /// Writes the copy and the bytes left out, both or neither. Neither file may exist.
     pub fn write(&self, store: &Arc<dyn Store>) -> Result<(), SessionError> {
         let mut files = vec![(FilePath::root().join(&self.name), &self.copy)];
         if let Some(name) = self.quarantine_name()? {

@@ -1,4 +1,4 @@
-//! Repairs taken back.
+//! Undoes repairs.
 
 use std::sync::Arc;
 
@@ -14,11 +14,10 @@ use everturn_store::{
     trash_dir,
 };
 
-/// Takes back the newest repair of a session that was not taken back yet: every file is again, byte for byte,
-/// what it was.
+/// Undoes the newest repair of a session that was not undone yet: every file is restored byte for byte.
 ///
-/// The session lies in `scopes`. If it was changed since then, nothing is done: what was written after the repair
-/// would be lost.
+/// The files of the session are in `scopes`. If one was changed since the repair, nothing is done, because those
+/// changes would be lost.
 pub fn revert(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -28,7 +27,7 @@ pub fn revert(
     revert_operation(store, id, scopes, "repair", now)
 }
 
-/// Reverts the newest operation `done` to a session, as [`revert`] does.
+/// Undoes the newest operation `done` of a session, like [`revert`].
 pub fn revert_operation(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -38,7 +37,7 @@ pub fn revert_operation(
 ) -> Result<RepairReport, RepairError> {
     let (trash, _) = newest_record(store, id, scopes, done)?;
     let writer = store.lock(&[scopes, std::slice::from_ref(&trash)].concat())?;
-    // It may have been taken back before the lock was there.
+    // Another process may have undone it before the lock was acquired.
     let done = match newest_record(store, id, scopes, done) {
         Ok((again, record)) if again == trash => {
             restore_originals(store, &trash, record, &*writer, now)
@@ -60,7 +59,7 @@ fn damaged(file: &FilePath, reason: impl std::fmt::Display) -> RepairError {
     RepairError::Damaged { file: file.clone(), reason: reason.to_string() }
 }
 
-/// The newest repair that was not taken back.
+/// The newest repair that was not undone.
 fn newest_record(
     store: &Arc<dyn Store>,
     id: &SessionId,
@@ -81,7 +80,7 @@ fn newest_record(
         let Some(bytes) = read_optional(store, &file)? else { continue };
         let record: RepairRecord =
             serde_json::from_slice(&bytes).map_err(|error| damaged(&file, error))?;
-        // Sessions of another layout may have the same id.
+        // Sessions of another format may have the same ID.
         let is_inside = |file: &String| {
             FilePath::parse(file).is_ok_and(|file| scopes.iter().any(|dir| file.is_within(dir)))
         };
@@ -89,7 +88,7 @@ fn newest_record(
         if !is_ours || record.undone.is_some() {
             continue;
         }
-        // The names of one second differ by a number, of which longer ones are later.
+        // Names with the same second differ by a number, and longer ones are later.
         let key = format!("{}-{:08}-{name}", record.time, name.len());
         if found.as_ref().is_none_or(|(newest, _, _)| *newest < key) {
             found = Some((key, place, record));
@@ -120,7 +119,7 @@ fn restore_originals(
     Ok(RepairReport { actions, findings: Vec::new(), originals: Some(trash.clone()) })
 }
 
-/// What puts one file back; nothing if it is as it was.
+/// The step that restores one file; `None` if it is unchanged.
 fn restore_step(
     store: &Arc<dyn Store>,
     trash: &FilePath,

@@ -1,4 +1,4 @@
-//! Changes of a configuration file. Everything that is not changed stays as it is.
+//! Edits configuration files. Everything else in the file is preserved.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{
 };
 use everturn_value::document::{Document, JsonStyle, PathSegment};
 
-/// The document to be changed: the file, or a new one.
+/// The document to edit: the file, or a new one.
 fn open_document(
     schema: &ConfigSchema,
     place: &str,
@@ -36,7 +36,7 @@ fn segments(key: &str) -> Vec<PathSegment<'_>> {
     key_parts(key).into_iter().map(PathSegment::Key).collect()
 }
 
-/// A file with a setting changed; `bytes` are its content now, if there is one.
+/// The file with a changed setting; `bytes` are its present content, if it exists.
 pub fn set_value(
     schema: &ConfigSchema,
     place: &str,
@@ -52,7 +52,7 @@ pub fn set_value(
     Ok(document.into_bytes())
 }
 
-/// A file with a setting taken away; nothing, if it has none.
+/// The file without a setting; `None` if it does not have it.
 pub fn remove_value(
     schema: &ConfigSchema,
     place: &str,
@@ -66,8 +66,8 @@ pub fn remove_value(
     Ok(removed.then(|| document.into_bytes()))
 }
 
-/// Where a change of a setting belongs: to the layer that has it already, the project first, otherwise to the one
-/// that its group is for.
+/// The layer to which a change of a setting is written: the one that defines it, the project first, otherwise the layer
+/// of its group.
 #[must_use]
 pub fn layer_for(config: &Config, key: &str) -> ConfigLayer {
     let has = |layer: ConfigLayer| {

@@ -1,28 +1,28 @@
-//! What fields may be. A value that is not allowed is left out, in the direction in which nothing more is permitted.
+//! The types of fields. An invalid value is dropped in the direction that permits less.
 
 use serde_json::Value;
 
 use super::{ConfigSchema, key_parts};
 
-/// What a field may be.
+/// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldType {
-    /// A text.
+    /// A string.
     Text,
-    /// True or false.
+    /// A boolean.
     Flag,
     /// An object.
     Object,
-    /// Rules that permit something. One with a part that makes no sense is left out whole: without that part it
-    /// would permit more.
+    /// Rules that permit something. A rule with an invalid part is dropped as a whole: without that part it would
+    /// permit more.
     AllowRules,
-    /// Rules that forbid something. Of one with a part that makes no sense the part is left out: it forbids more.
+    /// Rules that forbid something. An invalid part of a rule is dropped: without it the rule forbids more.
     DenyRules,
-    /// Servers by an id of up to 64 letters, digits, `_` and `-`.
+    /// Servers by an ID of up to 64 letters, digits, `_` and `-`.
     Servers,
 }
 
-/// The parts of a rule that narrow it.
+/// The parts that narrow a rule.
 const NARROWING: [&str; 3] = ["command", "command_glob", "skill_name"];
 
 fn is_id(text: &str) -> bool {
@@ -41,7 +41,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// What is wrong with a rule: nothing, a part that narrows it, or all of it.
+/// The result of checking a rule: valid, an invalid narrowing part, or invalid as a whole.
 enum RuleCheck {
     Good,
     Part(&'static str, String),
@@ -77,7 +77,7 @@ fn check_rule(value: &Value) -> RuleCheck {
     RuleCheck::Good
 }
 
-/// Takes out of a list of rules what is not one, and says what it was.
+/// Removes invalid rules from a list, and reports them.
 fn remove_invalid_rules(
     rules: &mut Vec<Value>,
     key: &str,
@@ -105,7 +105,7 @@ fn remove_invalid_rules(
     }
 }
 
-/// What is wrong with a value as a whole.
+/// The expected type, if a value has the wrong one.
 fn type_problem(field: FieldType, value: &Value) -> Option<&'static str> {
     let (fits, wanted) = match field {
         FieldType::Text => (value.is_string(), "a string"),
@@ -116,7 +116,7 @@ fn type_problem(field: FieldType, value: &Value) -> Option<&'static str> {
     (!fits).then_some(wanted)
 }
 
-/// Takes out of a layer what may not be there, and says what it was.
+/// Removes invalid values from a layer, and reports them.
 pub(super) fn remove_invalid(schema: &ConfigSchema, layer: &mut Value) -> Vec<String> {
     let mut problems = Vec::new();
     for (key, field) in schema.fields {
@@ -147,7 +147,7 @@ pub(super) fn remove_invalid(schema: &ConfigSchema, layer: &mut Value) -> Vec<St
     problems
 }
 
-/// Refuses a value that its field may not have.
+/// Refuses a value that is invalid for its field.
 pub(super) fn check_value(schema: &ConfigSchema, key: &str, value: &Value) -> Result<(), String> {
     if key.is_empty() || key_parts(key).iter().any(|part| part.is_empty()) {
         return Err(format!("{key:?} is no setting"));
@@ -159,7 +159,7 @@ pub(super) fn check_value(schema: &ConfigSchema, key: &str, value: &Value) -> Re
         Value::Object([((*part).to_owned(), inner)].into_iter().collect())
     });
     let mut layer = nested;
-    // What lies on the way to the key must be able to hold it.
+    // The values on the path to the key must be objects.
     match remove_invalid(schema, &mut layer).into_iter().next() {
         Some(problem) => Err(problem),
         None => Ok(()),

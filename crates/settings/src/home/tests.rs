@@ -1,8 +1,8 @@
-//! A table of environments, and what they mean.
+//! A table of environments and the resulting directories.
 
 use super::*;
 
-/// What an environment leads to: configuration, cache, state, global configuration file.
+/// The expected directories: configuration, cache, state, global configuration file.
 type Expected<'a> = Result<[&'a str; 4], HomeError>;
 
 fn check(
@@ -57,7 +57,7 @@ fn codelia_is_where_the_environment_says() {
     unix("HOME=/h|CODELIA_LAYOUT=xdg", XDG);
     unix("HOME=/h|CODELIA_LAYOUT=XDG", XDG);
     unix("HOME=/h|CODELIA_LAYOUT=Xdg", XDG);
-    // The convention says that values which are empty or relative are to be ignored.
+    // The convention requires that empty and relative values are ignored.
     unix("HOME=/h|CODELIA_LAYOUT=xdg|XDG_CONFIG_HOME=|XDG_CACHE_HOME=|XDG_STATE_HOME=", XDG);
     unix("HOME=/h|CODELIA_LAYOUT=xdg|XDG_CONFIG_HOME=c|XDG_CACHE_HOME=./k|XDG_STATE_HOME=~/s", XDG);
     unix("HOME=/h|CODELIA_LAYOUT=xdg|XDG_CONFIG_HOME=../c", XDG);
@@ -65,7 +65,7 @@ fn codelia_is_where_the_environment_says() {
         "HOME=/h|CODELIA_LAYOUT=xdg|XDG_CONFIG_HOME=/c|XDG_CACHE_HOME=/k|XDG_STATE_HOME=/s",
         Ok(["/c/codelia", "/k/codelia", "/s/codelia", "/c/codelia/config.json"]),
     );
-    // Each directory is decided by itself; a home is needed only where one falls back to it.
+    // Each directory is resolved separately; a home is needed only as a fallback.
     unix(
         "CODELIA_LAYOUT=xdg|XDG_CONFIG_HOME=/c|XDG_CACHE_HOME=/k|XDG_STATE_HOME=/s",
         Ok(["/c/codelia", "/k/codelia", "/s/codelia", "/c/codelia/config.json"]),

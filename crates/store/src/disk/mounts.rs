@@ -1,17 +1,17 @@
-//! Mounted file systems on which a commit may not survive a power cut, as the system describes them.
+//! [`WeakMount`]: mounted file systems on which a commit may not survive a power cut.
 //!
-//! [`weak_mounts`] reads `/proc/self/mountinfo`. An ext4 file system does not say there that it has no journal,
-//! nor which mode of it is set in the file system itself; its own list of options does.
+//! [`weak_mounts`] parses `/proc/self/mountinfo`. For ext4, that file shows neither a missing journal nor a journal
+//! mode set in the file system itself; the file system's own list of options does.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What is missing for the promise of a commit to hold.
+/// Why a commit may not be durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weakness {
     /// There is no journal: after a power cut, flushed files may be lost with their directory.
     NoJournal,
-    /// The journal does not wait for contents (`data=writeback`): files may have old blocks of others.
+    /// The journal does not wait for contents (`data=writeback`): files may contain old blocks of others.
     Writeback,
     /// Flushes do not reach the device (`nobarrier`).
     NoBarrier,
@@ -20,11 +20,11 @@ pub enum Weakness {
 /// A mounted file system on which a commit may not survive a power cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WeakMount {
-    /// Where it is mounted.
+    /// The mount point.
     pub mount_point: PathBuf,
-    /// Its type, such as `ext4`.
+    /// The file system type, such as `ext4`.
     pub kind: String,
-    /// Why.
+    /// The reason.
     pub weakness: Weakness,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for WeakMount {
 /// One line of `mountinfo`.
 struct MountEntry {
     mount_point: PathBuf,
-    /// The numbers of the device, such as `8:1`.
+    /// The device numbers, such as `8:1`.
     device: String,
     kind: String,
     /// The options of the file system, not those of this mount.
@@ -60,7 +60,7 @@ struct MountEntry {
 }
 
 impl MountEntry {
-    /// Reads `42 27 7:0 / /mnt rw,relatime shared:1 - ext4 /dev/loop0 rw,data=writeback`.
+    /// Parses `42 27 7:0 / /mnt rw,relatime shared:1 - ext4 /dev/loop0 rw,data=writeback`.
     fn parse(line: &str) -> Option<MountEntry> {
         let (mount, system) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(2);
@@ -94,7 +94,7 @@ impl MountEntry {
     }
 }
 
-/// Turns `\040` and the like back into the bytes they stand for; only blanks and backslashes are written so.
+/// Decodes octal escapes such as `\040`; only blanks and backslashes are escaped.
 fn unescape(text: &str) -> String {
     let mut rest = text;
     let mut plain = String::with_capacity(text.len());
@@ -116,15 +116,15 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-/// The weak mounts that hold `root` or something below it. `own_options` gives the list of options that an
-/// ext4 file system keeps, by the numbers of its device, if it can be read.
+/// Returns the weak mounts that hold `root` or something below it. `own_options` returns the option list of an ext4
+/// file system by its device numbers, if it can be read.
 pub(super) fn weak_mounts(
     mountinfo: &str,
     root: &Path,
     own_options: impl Fn(&str) -> Option<String>,
 ) -> Vec<WeakMount> {
     let mounts: Vec<MountEntry> = mountinfo.lines().filter_map(MountEntry::parse).collect();
-    // Of two mounts at one place the later one is seen.
+    // Of two mounts at one mount point the later one is visible.
     let above = mounts.iter().filter(|mount| root.starts_with(&mount.mount_point));
     let owner = above.max_by_key(|mount| mount.mount_point.components().count());
     let below = mounts

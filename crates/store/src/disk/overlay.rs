@@ -1,9 +1,8 @@
-//! Changes in memory over a disk that is only read.
+//! [`OverlayDisk`]: changes in memory over a disk that is only read.
 //!
-//! [`OverlayDisk`] implements [`Disk`] over another disk, its base. `Names` holds the names that differ
-//! from the base, `Inode` the bytes of files that were created or written. Everything
-//! else is read from the base, and the base is never changed. Recovery that runs over an overlay shows
-//! what it would do to the real files.
+//! [`OverlayDisk`] implements [`Disk`] over another disk, its base. `OverlayNames` holds the names that differ from the
+//! base, `OverlayInode` the bytes of files that were created or written. Everything else is read from the base, and the
+//! base is never changed. Recovery that runs on an overlay shows what it would do to the real files.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -25,15 +24,15 @@ use names::{NameTarget, OverlayNames};
 
 /// Keeps all changes in memory, and reads everything else from a base disk.
 ///
-/// Memory grows with the number of bytes written and names changed, not with the size of the files.
-/// Nothing is ever flushed, and every lock is granted without looking at the base. Other programs may
-/// change the base meanwhile. That shows where the overlay has changed nothing. A file that was written
-/// here keeps the length that it had then, and reading it fails if the base file has become shorter.
+/// Memory use grows with the number of bytes written and names changed, not with the size of the files. Nothing is ever
+/// flushed, and every lock is granted without asking the base. Other programs may change the base meanwhile. That shows
+/// where the overlay has changed nothing. A file written here keeps the length it had then, and reading it fails if the
+/// base file has become shorter.
 pub struct OverlayDisk {
     shared: Arc<OverlayShared>,
 }
 
-/// What the disk and its open files share.
+/// The state that the disk and its open files share.
 struct OverlayShared {
     base: Arc<dyn Disk>,
     state: RwLock<OverlayState>,
@@ -44,13 +43,13 @@ struct OverlayShared {
 #[derive(Default)]
 struct OverlayState {
     names: OverlayNames,
-    /// Base files that were written, by their identity: all names and handles of a file mean the same.
+    /// Base files that were written, by their identity: all names and handles of a file share one inode.
     patched: HashMap<FileId, Arc<OverlayInode>>,
 }
 
 impl OverlayShared {
     fn read(&self) -> RwLockReadGuard<'_, OverlayState> {
-        // Each change is done before the lock is dropped, so a panic elsewhere leaves it whole.
+        // Each change is complete before the lock is dropped, so a panic elsewhere leaves a consistent state.
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -62,7 +61,7 @@ impl OverlayShared {
         self.read().patched.get(&id).cloned()
     }
 
-    /// The inode that takes the writes to a base file.
+    /// Returns the inode that takes the writes to a base file.
     fn patch(&self, base: &BaseHandle) -> io::Result<Arc<OverlayInode>> {
         let stat = base.file.stat()?;
         if stat.id == FileId::default() {
@@ -79,7 +78,7 @@ impl OverlayShared {
 }
 
 impl OverlayState {
-    /// What stands at a place, with what was written to it here.
+    /// Returns the metadata of a target, including what was written to it here.
     fn stat(&self, base: &dyn Disk, place: &NameTarget) -> io::Result<Option<FileStat>> {
         match place {
             NameTarget::Absent => Ok(None),
@@ -180,8 +179,7 @@ impl OverlayState {
     }
 }
 
-/// Fails if a place of the base cannot be written because a link is on the way: then the base would
-/// refuse the change too.
+/// Fails if a base path cannot be written because one of its ancestors is a link: the base would refuse the change too.
 fn check_base_ancestors(base: &dyn Disk, place: &NameTarget) -> io::Result<()> {
     match place {
         NameTarget::Base(path) => base.local_path(path).map(|_| ()),
@@ -193,30 +191,30 @@ fn new_dir(id: FileId) -> FileStat {
     FileStat { kind: FileKind::Dir, len: 0, id, mode: 0o755, modified: 0 }
 }
 
-/// An identity that no file has: no device has the highest number.
+/// Returns an identity that no real file has: no device has the highest number.
 fn new_id() -> FileId {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     FileId(u64::MAX, NEXT.fetch_add(1, Ordering::Relaxed), 0)
 }
 
 impl OverlayDisk {
-    /// An overlay over `base` that changes nothing yet.
+    /// Returns an overlay over `base` without changes.
     #[must_use]
     pub fn new(base: Arc<dyn Disk>) -> OverlayDisk {
         let (state, patched) = (RwLock::default(), AtomicU64::new(0));
         OverlayDisk { shared: Arc::new(OverlayShared { base, state, patched }) }
     }
 
-    /// Whether everything is as on the base. Writing the bytes that are there already changes nothing.
+    /// Returns whether everything is as on the base. Writing the bytes that already exist changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let state = self.shared.read();
         state.names.is_empty() && state.patched.is_empty()
     }
 
-    /// The paths that differ from the base, sorted: names created, replaced, moved and removed, and files
-    /// written. What lies in a directory that was moved is not listed, and of a file that has several
-    /// names on the base only the one by which it was written.
+    /// Returns the paths that differ from the base, sorted: names created, replaced, moved and removed, and files
+    /// written. The contents of a moved directory are not listed, and a file with several names on the base is listed
+    /// only by the name through which it was written.
     #[must_use]
     pub fn changed_paths(&self) -> Vec<FilePath> {
         let state = self.shared.read();
@@ -275,7 +273,7 @@ impl Disk for OverlayDisk {
         let NameTarget::Base(path) = &place else {
             return self.shared.read().stat(self.base(), &place);
         };
-        // The base is not asked under the lock, so that threads do not wait for each other.
+        // The base is not read under the lock, so that threads do not wait for each other.
         let stat = self.base().stat(path)?;
         Ok(stat.map(|stat| self.shared.patched(stat.id).map_or(stat, |inode| inode.stat())))
     }
@@ -326,7 +324,7 @@ impl Disk for OverlayDisk {
         }
     }
 
-    /// Always granted: an overlay has one process. There is no lock file.
+    /// Always succeeds: an overlay has one process. There is no lock file.
     fn lock(&self, path: &FilePath, _sharing: LockMode) -> io::Result<Option<Box<dyn DiskLock>>> {
         self.shared.read().check_parent(self.base(), path)?;
         Ok(Some(Box::new(OverlayLock)))
@@ -336,7 +334,7 @@ impl Disk for OverlayDisk {
         Ok(false)
     }
 
-    /// None for what was changed, since it is nowhere but in memory.
+    /// Returns `None` for changed paths, since they exist in memory only.
     fn local_path(&self, path: &FilePath) -> io::Result<Option<PathBuf>> {
         if self.shared.read().names.is_touched(path)
             || self.changed_paths().iter().any(|changed| changed.is_within(path))

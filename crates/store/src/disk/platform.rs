@@ -1,9 +1,8 @@
-//! What the operating system knows of a name: kind, length, identity, permissions. Links are not followed,
-//! and times are not asked for. Besides, what some systems do better than others: taking room, and reading.
+//! System calls that differ between systems: file metadata (kind, length, identity, permissions) without following
+//! links or reading times, reserving space, and reading.
 //!
-//! On Linux the times are left out for speed. Since 6.13, asking for them makes the next write to the file
-//! take a finer time stamp, which dirties the inode and, on ext4, makes every flush of the log half as
-//! expensive again.
+//! On Linux the times are omitted for speed. Since 6.13, reading them makes the next write to the file take a finer
+//! time stamp, which dirties the inode and, on ext4, makes every flush of the log half as expensive again.
 
 #![expect(clippy::disallowed_methods, reason = "part of the one place that touches real files")]
 
@@ -15,7 +14,7 @@ use std::path::Path;
 
 use super::{FileId, FileKind, FileStat};
 
-/// Writes NUL from `start` to `end`: the way to take room that works everywhere.
+/// Writes NUL from `start` to `end`: the portable way to allocate space.
 fn fill(file: &File, start: u64, end: u64) -> io::Result<()> {
     const PIECE: usize = 1 << 16;
     let mut at = start;
@@ -49,14 +48,14 @@ mod system {
         Ok(stat_from(&statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, WANTED)?))
     }
 
-    /// A directory from which paths are looked up: a shorter way than from the root of the system.
+    /// A directory from which paths are looked up, which is shorter than from the root of the system.
     pub(crate) type Base = File;
 
     pub(crate) fn base(dir: &Path) -> io::Result<Base> {
         File::open(dir)
     }
 
-    /// What has a name in a directory that is open.
+    /// Returns the metadata of a name in an open directory.
     pub(crate) fn of_name(dir: BorrowedFd<'_>, name: &str) -> io::Result<FileStat> {
         Ok(stat_from(&statx(dir, name, AtFlags::SYMLINK_NOFOLLOW, WANTED)?))
     }
@@ -66,15 +65,15 @@ mod system {
         Ok(stat_from(&statx(dir, path, AtFlags::SYMLINK_NOFOLLOW, WANTED)?))
     }
 
-    /// Opens a file for reading in one step, if that can be done; links must not lead out of `dir`.
+    /// Opens a file for reading in one call, if possible; links must not lead out of `dir`.
     pub(crate) fn open_below(dir: &Base, path: &str) -> Option<File> {
-        // Whatever waits for a writer must not be waited for.
+        // Opening a pipe must not wait for its writer.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let opened = openat2(dir, path, flags, Mode::empty(), ResolveFlags::BENEATH);
         opened.ok().map(File::from)
     }
 
-    /// Reads into the room that `bytes` has left.
+    /// Reads into the spare capacity of `bytes`.
     pub(crate) fn read_more(file: &File, offset: u64, bytes: &mut Vec<u8>) -> io::Result<usize> {
         Ok(pread(file, spare_capacity(bytes), offset)?)
     }
@@ -121,7 +120,7 @@ mod system {
 
     use super::{BorrowedFd, File, FileId, FileKind, FileStat, Path, io};
 
-    /// What has a name in a directory that is open. Its identity lacks the time of birth.
+    /// Returns the metadata of a name in an open directory. Its identity lacks the creation time.
     #[expect(clippy::unnecessary_cast, reason = "the types differ from system to system")]
     pub(crate) fn of_name(dir: BorrowedFd<'_>, name: &str) -> io::Result<FileStat> {
         let data = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;

@@ -1,4 +1,4 @@
-//! The files of the operating system, below one root.
+//! [`RealDisk`]: the files of the operating system, below one root.
 #![expect(clippy::disallowed_methods, reason = "this is the one place that touches real files")]
 
 use std::collections::HashSet;
@@ -19,19 +19,19 @@ use super::{
 };
 use everturn_json::names::{FilePath, Name, NameError};
 
-/// How many directories are remembered to lie within the root.
+/// The maximum number of directories that are remembered to lie within the root.
 const MAX_KNOWN_DIRS: usize = 4096;
 
 /// The real disk: everything below one directory.
 ///
-/// For reading, links are followed as long as they stay below that directory; one that leads out is
-/// refused. Nothing is written through a link: a file that had two names would have two writers.
+/// For reading, links are followed as long as they stay below that directory; a link that leads out is refused. Nothing
+/// is written through a link: a file with two names would have two writers.
 #[derive(Debug)]
 pub struct RealDisk {
-    /// The real path of the root, without links in it.
+    /// The canonical path of the root.
     root: PathBuf,
     base: platform::Base,
-    /// The way to everything that is changed.
+    /// The handle through which everything is changed.
     beneath: Arc<RootDir>,
     /// Directories that were found to lie within the root.
     known_dirs: Mutex<HashSet<Box<str>, foldhash::fast::RandomState>>,
@@ -39,7 +39,7 @@ pub struct RealDisk {
 }
 
 impl RealDisk {
-    /// The disk below `root`, which must be a directory.
+    /// Opens the disk below `root`, which must be a directory.
     pub fn open(root: &Path) -> io::Result<RealDisk> {
         let root = root.canonicalize()?;
         if !root.is_dir() {
@@ -51,7 +51,7 @@ impl RealDisk {
         Ok(RealDisk { root, base, beneath, known_dirs, flushes: Arc::default() })
     }
 
-    /// The disk below `root`, which is created with the directories above it if need be.
+    /// Opens the disk below `root`, which is created with its ancestors if necessary.
     pub fn create(root: &Path) -> io::Result<RealDisk> {
         let missing: Vec<&Path> = root.ancestors().take_while(|dir| !dir.exists()).collect();
         fs::create_dir_all(root)?;
@@ -62,13 +62,13 @@ impl RealDisk {
         RealDisk::open(root)
     }
 
-    /// The root directory.
+    /// Returns the root directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Lets this process have up to `most` files open, as far as the system permits.
+    /// Raises the limit of open files of this process to `most`, as far as the system permits.
     pub fn allow_open_files(most: u64) -> io::Result<()> {
         let limit = getrlimit(Resource::Nofile);
         let allowed = limit.maximum.map_or(most, |maximum| maximum.min(most));
@@ -78,14 +78,14 @@ impl RealDisk {
         Ok(())
     }
 
-    /// How many times files and directories were flushed.
+    /// Returns how many times files and directories were flushed.
     #[must_use]
     pub fn flushes(&self) -> u64 {
         self.flushes.load(Ordering::Relaxed)
     }
 
-    /// File systems that hold the root, or something below it, on which a commit may not survive a power cut,
-    /// going by the text of `/proc/self/mountinfo`. Those of which the system tells nothing are left out.
+    /// Returns the file systems that hold the root, or something below it, on which a commit may not survive a power
+    /// cut, according to the text of `/proc/self/mountinfo`. Unknown ones are omitted.
     #[must_use]
     pub fn weak_mounts(&self, mountinfo: &str) -> Vec<WeakMount> {
         let own_options = |device: &str| {
@@ -96,7 +96,7 @@ impl RealDisk {
         mounts::weak_mounts(mountinfo, &self.root, own_options)
     }
 
-    /// Where `path` really lies, all links followed, for reading it.
+    /// Returns the canonical location of `path`, for reading.
     fn resolve(&self, path: &FilePath) -> io::Result<PathBuf> {
         match self.root.join(path.as_str()).canonicalize() {
             Ok(place) => self.require_inside_root(place),
@@ -104,12 +104,12 @@ impl RealDisk {
         }
     }
 
-    /// The name `path` itself, for changing it: no link may be on the way.
+    /// Returns the name `path` itself, for changing it: no ancestor may be a link.
     fn entry<'a>(&'a self, path: &'a FilePath) -> io::Result<NameInDir<'a>> {
         self.beneath.entry(path).map_err(|error| self.explain_link_error(path, error))
     }
 
-    /// The same for something that is to be replaced, which must not be a link itself.
+    /// As [`RealDisk::entry`], for something that is to be replaced, which must not be a link itself.
     fn replaceable_entry<'a>(&'a self, path: &'a FilePath) -> io::Result<NameInDir<'a>> {
         let entry = self.entry(path)?;
         match entry.stat() {
@@ -118,8 +118,7 @@ impl RealDisk {
         }
     }
 
-    /// Why something could not be opened for a change: looks for a link, step by step. What is found here
-    /// only informs.
+    /// Explains why a path could not be opened for a change: checks each component for a link. The result only informs.
     fn explain_link_error(&self, path: &FilePath, error: io::Error) -> io::Error {
         let code = error.raw_os_error().map(Errno::from_raw_os_error);
         if !matches!(code, Some(Errno::LOOP | Errno::NOTDIR | Errno::XDEV)) {
@@ -150,8 +149,8 @@ impl RealDisk {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
     }
 
-    /// Refuses a path whose directories lead out of the root. Asked often, so answers are remembered;
-    /// whatever opens or changes a file looks anew.
+    /// Refuses a path whose directories lead out of the root. Called often, so results are cached; opening or changing
+    /// a file always checks again.
     fn check_ancestors(&self, path: &FilePath) -> io::Result<()> {
         let Some((dir, _)) = path.as_str().rsplit_once('/') else { return Ok(()) };
         let mut known = self.known_dirs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,7 +164,7 @@ impl RealDisk {
         Ok(())
     }
 
-    /// What a link stands for: what it leads to, unless that lies outside or is nothing.
+    /// Returns the metadata of a link's target, unless that lies outside the root or does not exist.
     fn resolve_link(&self, link: &Path, stat: FileStat) -> io::Result<FileStat> {
         match link.canonicalize() {
             Ok(target) if target.starts_with(&self.root) => platform::of_entry(&target),
@@ -205,8 +204,8 @@ impl RealDisk {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            // The holder before us may have removed the file between our open and our lock; then the
-            // lock is on a file that nobody else will find.
+            // The previous owner may have removed the file between our open and our lock; then the lock is on a file
+            // that no other process will find.
             if entry.stat().is_ok_and(|named| named.id.is_same_inode(opened.id)) {
                 let (beneath, path) = (Arc::clone(&self.beneath), path.clone());
                 return Ok(Some(Box::new(RealLock { file, beneath, path })));
@@ -220,8 +219,8 @@ fn link_error() -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
-/// Says of a lock that is a link why it cannot be opened. Its holder writes into the file, which must not be
-/// that of somebody else.
+/// Explains why a lock that is a link cannot be opened. The lock owner writes into the file, which must not be one that
+/// belongs to something else.
 fn refuse_lock(entry: &NameInDir<'_>, error: io::Error) -> io::Error {
     if entry.stat().is_ok_and(|stat| stat.kind == FileKind::Other) {
         lock_unsupported()
@@ -235,14 +234,14 @@ fn lock_unsupported() -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
-/// Whether an error means that nothing stands there: no such name, or a file where a directory would be.
+/// Returns whether an error means that nothing exists there: no such name, or a file in place of a directory.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 impl Disk for RealDisk {
     fn local_path(&self, path: &FilePath) -> io::Result<Option<PathBuf>> {
-        // What another library opens by its path can only be looked at beforehand.
+        // A path that another library opens can only be checked beforehand.
         self.replaceable_entry(path)?;
         Ok(Some(self.root.join(path.as_str())))
     }
@@ -263,7 +262,7 @@ impl Disk for RealDisk {
 
     fn open(&self, path: &FilePath, access: FileAccess) -> io::Result<Box<dyn DiskFile>> {
         let opened = match access {
-            // What cannot be opened so easily shows why when it is looked for step by step.
+            // If the quick way fails, resolving the path step by step shows why.
             FileAccess::Read => match platform::open_below(&self.base, path.as_str()) {
                 Some(file) => Ok(file),
                 None => open_to_read(&self.resolve(path)?),
@@ -307,7 +306,7 @@ impl Disk for RealDisk {
             match text.and_then(Name::parse) {
                 Ok(name) => match self.entry_of(name, &entry) {
                     Ok(entry) => listing.entries.push(entry),
-                    // It went away while we were looking.
+                    // It was removed while we listed the directory.
                     Err(error) if is_absence(&error) => {}
                     Err(error) => return Err(error),
                 },
@@ -366,7 +365,7 @@ impl Disk for RealDisk {
 #[derive(Debug)]
 struct RealFile {
     file: File,
-    /// The count of the disk that opened it.
+    /// The flush counter of the disk that opened the file.
     flushes: Arc<AtomicU64>,
 }
 
@@ -401,7 +400,7 @@ impl DiskFile for RealFile {
     fn reserve(&self, start: u64, end: u64) -> io::Result<()> {
         let reserved = platform::reserve(&self.file, start, end);
         if reserved.is_err() {
-            // What could be had is of no use, and others may need it.
+            // A partial reservation is of no use, and others may need the space.
             self.file.set_len(start)?;
         }
         reserved
@@ -415,7 +414,7 @@ impl DiskFile for RealFile {
     fn is_pause_requested(&self) -> bool {
         match self.file.try_lock() {
             Ok(()) => {
-                // The lock says nothing to anyone; if it stays, readers do not wait for it.
+                // The lock means nothing to others; if unlocking fails, readers do not wait for it.
                 drop(self.file.unlock());
                 false
             }
@@ -445,7 +444,7 @@ struct RealLock {
 
 impl DiskLock for RealLock {
     fn describe(&self, text: &[u8]) -> io::Result<()> {
-        // In this order, so that a text that was there before leaves room on a full disk.
+        // In this order, so that on a full disk the new text can use the space of an old one.
         match FileExt::write_all_at(&self.file, text, 0) {
             Err(error) if !is_full(&error) => Err(error),
             _ => self.file.set_len(text.len() as u64),
@@ -457,7 +456,7 @@ impl DiskLock for RealLock {
     }
 
     fn release(&self) -> io::Result<()> {
-        // Removed while still locked: whoever waits for this file will find that its name is gone.
+        // Removed while still locked: a process that waits for this file will find that its name is gone.
         self.beneath.entry(&self.path)?.remove()
     }
 }

@@ -1,11 +1,11 @@
-//! Names below a root that are changed without following a link, even one that is swapped in meanwhile.
+//! [`RootDir`]: changes names below a root without following links, even links that are swapped in meanwhile.
 //!
-//! [`RootDir`] has a handle of the root directory. It opens files below it, or an [`NameInDir`]: a handle of the
-//! directory that holds a name, and the name. Everything is done relative to such a handle, so a path is
-//! resolved once, and a directory that becomes a link after that does not matter.
+//! [`RootDir`] holds a handle of the root directory. It opens files below it, or a [`NameInDir`]: a name, and a handle
+//! of the directory that holds it. Every operation is relative to such a handle, so a path is resolved once, and a
+//! directory that becomes a link after that does not matter.
 //!
-//! On Linux the kernel refuses links itself (`openat2`). Elsewhere, and where that call is missing, each
-//! directory on the way is opened from the one above it.
+//! On Linux the kernel refuses links itself (`openat2`). Elsewhere, and where that call is missing, each directory of
+//! the path is opened from the one above it.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -21,18 +21,18 @@ use rustix::io::retry_on_intr;
 use super::{FileKind, FilePermissions, FileStat, platform};
 use everturn_json::names::FilePath;
 
-/// How a directory is opened from which names are looked up. On Linux that takes no right to list it.
+/// The flags for opening a directory to look up names. On Linux that needs no permission to list it.
 #[cfg(target_os = "linux")]
 const DIR: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// The permissions that the system's settings cut down.
+/// The permissions before the umask applies.
 const USUAL_FILE: Bits = Bits::from_raw_mode(0o666);
 const USUAL_DIR: Bits = Bits::from_raw_mode(0o777);
 const PRIVATE_FILE: Bits = Bits::from_raw_mode(0o600);
 
-/// A root directory, from which names below it are reached without following links.
+/// A root directory, through which names below it are reached without following links.
 #[derive(Debug)]
 pub(super) struct RootDir {
     root: File,
@@ -43,7 +43,7 @@ impl RootDir {
         RootDir { root }
     }
 
-    /// Opens a file that exists for reading and writing; `append` makes each write go to its end.
+    /// Opens an existing file for reading and writing; `append` makes each write go to its end.
     pub(super) fn open(&self, path: &FilePath, append: bool) -> io::Result<File> {
         let flags = if append { OFlags::RDWR | OFlags::APPEND } else { OFlags::RDWR };
         self.open_with(path, flags, Bits::empty())
@@ -68,7 +68,7 @@ impl RootDir {
         self.open_with(path, OFlags::RDONLY | OFlags::DIRECTORY, Bits::empty())
     }
 
-    /// The name `path` and a handle of the directory that holds it.
+    /// Returns the name `path` and a handle of the directory that holds it.
     pub(super) fn entry<'a>(&'a self, path: &'a FilePath) -> io::Result<NameInDir<'a>> {
         let (dir, name) = split(path);
         let dir = if dir.is_empty() {
@@ -86,13 +86,13 @@ impl RootDir {
     }
 }
 
-/// Opens what links were followed to, for reading; does not wait for another program to write to a pipe.
+/// Opens a resolved path for reading; does not wait for the writer of a pipe.
 pub(super) fn open_to_read(place: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     Ok(File::from(retry_on_intr(|| open(place, flags, Bits::empty()))?))
 }
 
-/// The directory and the name of a path; the root is the name `.` in itself.
+/// Splits a path into directory and name; the root is the name `.` in itself.
 fn split(path: &FilePath) -> (&str, &str) {
     match path.as_str().rsplit_once('/') {
         Some(parts) => parts,
@@ -101,7 +101,7 @@ fn split(path: &FilePath) -> (&str, &str) {
     }
 }
 
-/// Opens `path` below `dir`; fails if a link is on the way or at its end.
+/// Opens `path` below `dir`; fails if one of its components is a link.
 fn open_beneath(dir: BorrowedFd<'_>, path: &str, flags: OFlags, mode: Bits) -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]
     {
@@ -119,7 +119,7 @@ fn open_beneath(dir: BorrowedFd<'_>, path: &str, flags: OFlags, mode: Bits) -> i
     walk(dir, path, flags, mode)
 }
 
-/// The same, one name after the other.
+/// As [`open_beneath`], one component at a time.
 fn walk(dir: BorrowedFd<'_>, path: &str, flags: OFlags, mode: Bits) -> io::Result<OwnedFd> {
     let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
     let mut owner: Option<OwnedFd> = None;
@@ -139,7 +139,7 @@ fn open_at(
     retry_on_intr(|| openat(dir, name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode))
 }
 
-/// A name in a directory that is open.
+/// A name in an open directory.
 pub(super) struct NameInDir<'a> {
     dir: ParentDir<'a>,
     name: &'a str,
@@ -158,12 +158,12 @@ impl NameInDir<'_> {
         }
     }
 
-    /// What has the name; a link is not followed.
+    /// Returns the metadata of the name; a link is not followed.
     pub(super) fn stat(&self) -> io::Result<FileStat> {
         platform::of_name(self.dir(), self.name)
     }
 
-    /// Opens the file that has the name for reading and writing, or creates it.
+    /// Opens the file of that name for reading and writing, or creates it.
     pub(super) fn open_or_create(&self) -> io::Result<File> {
         let opened = open_at(self.dir(), self.name, OFlags::RDWR | OFlags::CREATE, USUAL_FILE)?;
         Ok(File::from(opened))

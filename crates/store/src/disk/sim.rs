@@ -1,14 +1,14 @@
-//! A disk in memory that crashes, tears, loses, fills up and lies on request.
+//! [`SimDisk`]: a disk in memory that crashes, tears writes, loses data, fills up and lies on request.
 //!
-//! It keeps two pictures of every file and directory: what running programs see, and what would be left
-//! after a power cut. A flush carries the first into the second. [`SimDisk::power_cut`] throws away the
-//! first, except for as much of the unflushed changes as [`Survival`] lets through.
+//! It keeps two versions of every file and directory: the one that running programs see, and the one that would remain
+//! after a power cut. A flush copies the first to the second. [`SimDisk::power_cut`] discards the first, except for as
+//! much of the unflushed changes as [`Survival`] allows.
 //!
-//! The death of a process and the loss of power differ: what was written survives the first
-//! ([`SimDisk::kill`], [`SimDisk::kill_all`]) and can still be lost with the second.
+//! The death of a process and the loss of power differ: written data survives the first ([`SimDisk::kill`],
+//! [`SimDisk::kill_all`]) and can still be lost with the second.
 //!
-//! Handles made by [`SimDisk::process`] act as separate processes on the one disk: each has its own
-//! locks, and each can be killed by itself.
+//! Handles made by [`SimDisk::process`] act as separate processes on the same disk: each has its own locks, and each
+//! can be killed separately.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,7 +27,7 @@ mod world;
 pub use world::{DataSurvival, Fault, FaultKind, NameSurvival, Survival};
 use world::{Pid, SimWorld};
 
-/// One process's view of a simulated disk.
+/// A simulated disk as one process uses it.
 #[derive(Debug, Clone)]
 pub struct SimDisk {
     world: Arc<Mutex<SimWorld>>,
@@ -41,7 +41,7 @@ impl Default for SimDisk {
 }
 
 impl SimDisk {
-    /// An empty disk, seen by its first process.
+    /// Creates an empty disk, with its first process.
     #[must_use]
     pub fn new() -> SimDisk {
         let mut world = SimWorld::default();
@@ -49,96 +49,96 @@ impl SimDisk {
         SimDisk { world: Arc::new(Mutex::new(world)), pid }
     }
 
-    /// Another process on the same disk.
+    /// Starts another process on the same disk.
     #[must_use]
     pub fn process(&self) -> SimDisk {
         let pid = self.world().spawn();
         SimDisk { world: Arc::clone(&self.world), pid }
     }
 
-    /// A copy of the disk as it is now, for trying several ways to go on from one moment.
+    /// Copies the disk as it is now, to try several continuations from one point.
     #[must_use]
     pub fn fork(&self) -> SimDisk {
         SimDisk { world: Arc::new(Mutex::new(self.world().clone())), pid: self.pid }
     }
 
-    /// Ends this process as SIGKILL does: its locks are free, its handles fail, its writes stay.
+    /// Kills this process as SIGKILL does: its locks are released, its handles fail, its writes stay.
     pub fn kill(&self) {
         self.world().kill(self.pid);
     }
 
-    /// Ends all processes as SIGKILL does: what they wrote is seen by the next ones, flushed or not, and a
-    /// later power cut can still take what was not flushed.
+    /// Kills all processes as SIGKILL does: later processes see what they wrote, flushed or not, and a later power cut
+    /// can still discard unflushed changes.
     pub fn kill_all(&self) {
         self.world().end_processes();
     }
 
-    /// Cuts the power: every process ends, and of unflushed changes only what `survival` says is left.
+    /// Cuts the power: every process ends, and of unflushed changes only those that `survival` allows remain.
     ///
-    /// The disk is mounted again under another device number, with other inode numbers.
+    /// The disk is remounted with another device number and other inode numbers.
     pub fn power_cut(&self, survival: Survival) {
         self.world().power_cut(survival);
     }
 
-    /// Lets something go wrong later.
+    /// Schedules a fault.
     pub fn inject(&self, fault: Fault) {
         self.world().faults.push(fault);
     }
 
-    /// Forgets all faults that were injected.
+    /// Removes all injected faults.
     pub fn clear_faults(&self) {
         self.world().faults.clear();
     }
 
-    /// From now on, flushes of this kind do nothing and report success.
+    /// From now on, flushes for this reason do nothing and report success.
     pub fn ignore_flush(&self, why: Flush) {
         self.world().ignored = Some(why);
     }
 
-    /// How many changes (writes, creations, renames, removals, flushes) were asked for so far.
+    /// Returns the number of changes (writes, creations, renames, removals, flushes) requested so far.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.world().changes
     }
 
-    /// How many reads (of files, directories and facts about them) were asked for so far.
+    /// Returns the number of reads (of files, directories and metadata) requested so far.
     #[must_use]
     pub fn reads(&self) -> u64 {
         self.world().reads
     }
 
-    /// How many bytes were written to files so far, flushed or not.
+    /// Returns the number of bytes written to files so far, flushed or not.
     #[must_use]
     pub fn bytes_written(&self) -> u64 {
         self.world().written
     }
 
-    /// Whether an injected crash has happened.
+    /// Returns whether an injected crash has happened.
     #[must_use]
     pub fn crashed(&self) -> bool {
         self.world().crashed
     }
 
-    /// How many flushes were done, by reason.
+    /// Returns the number of flushes by reason.
     #[must_use]
     pub fn flushes(&self) -> BTreeMap<Flush, u64> {
         self.world().flushes.clone()
     }
 
-    /// Makes a directory a mount point: renames and links across its border fail.
+    /// Makes a directory a mount point: renames and links across its boundary fail.
     pub fn mount_at(&self, dir: &FilePath) {
         self.world().mount_points.push(dir.clone());
     }
 
-    /// Makes all further links fail, as on a file system that has none.
+    /// Makes all further links fail, as on a file system without hard links.
     pub fn refuse_links(&self) {
         self.world().refuses_links = true;
     }
 
-    /// Lets the background write of a file fail. Its unflushed bytes stay in the page cache and never reach the
-    /// disk, which has NUL where the file has grown. The next flush reports the error; later ones succeed.
+    /// Makes the background write of a file fail. Its unflushed bytes stay in the page cache and never reach the disk,
+    /// which has NUL where the file has grown. The next flush reports the error; later ones succeed.
     ///
-    /// As on ext4, bytes that are written into these cached pages again do not reach the disk either, until
+    /// As on ext4, bytes that are rewritten into these cached pages do not reach the disk either, until
     /// [`DiskFile::drop_cache`] has dropped the pages.
     pub fn fail_writeback(&self, path: &FilePath) {
         self.world().fail_writeback(path);
@@ -149,27 +149,27 @@ impl SimDisk {
         self.world().flip_bit(path, byte, bit);
     }
 
-    /// Puts a file on the disk as if it had always been there: seen, and safe from power cuts.
+    /// Puts a file on the disk as if it had always existed: visible, and safe from power cuts.
     ///
-    /// It takes the place of a file of the same name, together with what was not flushed of it.
+    /// It replaces a file of the same name, including its unflushed changes.
     pub fn put_file(&self, path: &FilePath, content: &[u8]) {
         self.world().tree.put(path, content);
     }
 
-    /// Every file that programs see, with its content.
+    /// Returns every file that programs see, with its content.
     #[must_use]
     pub fn contents(&self) -> BTreeMap<FilePath, Vec<u8>> {
         self.world().contents()
     }
 
-    /// Every directory that programs see, without the root.
+    /// Returns every directory that programs see, except the root.
     #[must_use]
     pub fn dirs(&self) -> Vec<FilePath> {
         self.world().dirs()
     }
 
     fn world(&self) -> MutexGuard<'_, SimWorld> {
-        // A test that panics elsewhere leaves the world as it was; it is still a world.
+        // A test that panics elsewhere leaves the world in a valid state.
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Carries logged batches out on the plain files, and takes back a batch that cannot be carried out.
+//! Applies logged batches to the plain files, and undoes a batch that cannot be applied.
 
 mod undo;
 
@@ -20,22 +20,22 @@ use everturn_json::names::{FilePath, PathSet};
 
 pub(super) use undo::UndoStep;
 
-/// What is removed when a batch has been carried out.
+/// The files to remove after a batch was applied.
 #[derive(Default)]
 struct ApplyCleanup {
-    /// Things without a name among the data. They go also if the batch is taken back.
+    /// Files without a name among the data. They are also removed if the batch is undone.
     unneeded: Vec<FilePath>,
-    /// New contents that had to be copied into their places.
+    /// New contents that had to be copied into place.
     copied: Vec<FilePath>,
-    /// Contents beside the log that have their places and have kept their names: not removed yet.
+    /// Staged files that are linked into place and have kept their old names: not removed yet.
     staged: Vec<FilePath>,
-    /// Data that is removed, or was copied to its new name: the batch is not done before they are gone.
+    /// Data that is removed, or was copied to its new name: the batch is not done before it is gone.
     originals: Vec<FilePath>,
 }
 
 impl StoreCore {
-    /// Applies everything that is pending. A batch that fails is taken back, together with later ones
-    /// that build on it; the others go on.
+    /// Applies everything pending. A batch that fails is undone, together with later ones that build on it; the others
+    /// are applied.
     pub(super) fn apply_pending(&mut self, round: &mut GroupCommit<'_>) -> Result<(), StoreError> {
         if let Some(log) = &self.log {
             self.courtesy.wait(log);
@@ -52,10 +52,10 @@ impl StoreCore {
             return Err(error);
         }
         if !plain.iter().all(|pending| self.is_plain_append(pending)) {
-            // To carry the others out, files had to be closed.
+            // Files had to be closed while the others were applied.
             return self.apply_all(plain, round);
         }
-        // Last, because taking another batch back waits for all that are out.
+        // Last, because undoing another batch waits for all tasks.
         self.hand_off(plain, round);
         Ok(())
     }
@@ -81,8 +81,8 @@ impl StoreCore {
             match applied {
                 Ok(()) => round.complete(ticket, Ok(std::mem::take(&mut planned.receipt))),
                 Err(error) if ticket.is_none() || self.poisoned.is_some() => {
-                    // Acknowledged already, or half taken back: opening the store again completes it.
-                    // So it does with those that come after, and those whose abort was not noted.
+                    // Acknowledged already, or partly undone: reopening the store completes it, together with later
+                    // batches and those whose abort was not logged.
                     let error = self.poison(error);
                     let noted = refused.into_iter().map(|(ticket, _)| ticket);
                     let rest = waiting.map(|pending| {
@@ -113,7 +113,7 @@ impl StoreCore {
         noted
     }
 
-    /// Makes sure that batches which were taken back stay so.
+    /// Ensures that undone batches stay undone.
     pub(super) fn log_aborts(&mut self, aborts: &[Record]) -> Result<(), StoreError> {
         if aborts.is_empty() {
             return Ok(());
@@ -124,7 +124,7 @@ impl StoreCore {
         self.sync_log(Flush::Abort)
     }
 
-    /// Applies one batch whole, or takes back what was done of it. Poisons the store if that fails.
+    /// Applies one batch completely, or undoes it. Poisons the store if the undo fails.
     fn apply(&mut self, planned: &mut PlannedBatch) -> Result<(), StoreError> {
         let change = self.log.as_ref().and_then(|log| planned.begin_change(log.present()));
         let applied = self.apply_ops(planned);
@@ -154,7 +154,7 @@ impl StoreCore {
         }
         for original in &cleanup.originals {
             let removed = remove_tree(&*self.disk, original);
-            // Opening the store again completes it.
+            // Reopening the store completes the removal.
             removed.map_err(|error| self.poison(StoreError::io("remove", original)(error)))?;
         }
         self.remove_unneeded(cleanup.unneeded);
@@ -163,7 +163,7 @@ impl StoreCore {
         Ok(())
     }
 
-    /// Removes what has no name among the data any more. What is left is swept away later.
+    /// Removes files that no longer have a name among the data. What cannot be removed now is removed later.
     fn remove_unneeded(&self, gone: Vec<FilePath>) {
         for temp in gone {
             drop(remove_tree(&*self.disk, &temp));
@@ -211,7 +211,7 @@ impl StoreCore {
         }
     }
 
-    /// Moves what is removed aside, so that it can come back; where that is impossible, it goes last.
+    /// Moves a removed path aside, so that it can be restored; where that is impossible, it is removed last.
     fn remove(
         &mut self,
         path: &FilePath,
@@ -256,7 +256,7 @@ impl StoreCore {
         done
     }
 
-    /// The open file to append to; it is created if need be.
+    /// Returns the open file to append to; creates it if necessary.
     fn open_for_append(
         &mut self,
         path: &FilePath,
@@ -318,7 +318,7 @@ impl StoreCore {
         let len = file.stat().map_err(StoreError::io("look at", path))?.len;
         let found = fingerprint_range(file, at, len).map_err(StoreError::io("read", path))?;
         if found != was {
-            // Another program has gone on writing; what stands there now was not copied.
+            // Another program has written since; the present bytes were not copied.
             return Err(StoreError::Changed { file: path.clone() });
         }
         file.set_len(at).map_err(StoreError::io("cut", path))?;
@@ -327,7 +327,7 @@ impl StoreCore {
         Ok(())
     }
 
-    /// Replaces a file so that it can be taken back, which needs no room: the old one is kept.
+    /// Replaces a file and keeps the old one, so that the undo needs no space.
     fn replace_kept(
         &mut self,
         path: &FilePath,
@@ -357,7 +357,7 @@ impl StoreCore {
         }
         let replaced = old.is_some();
         let kept = match old {
-            // Nothing comes after it that could fail.
+            // No later operation can fail.
             _ if last => None,
             None => Some(UndoStep::Remove { path: path.clone() }),
             Some(bytes) => Some(self.link_old_file(path, bytes, old_mode, cleanup)?),
@@ -378,15 +378,15 @@ impl StoreCore {
             StagedName::Gone if last => {}
             StagedName::Gone => {
                 undo.extend(kept.filter(|_| replaced));
-                // Until an abort is safe, the record needs the content. A rename loses neither name: what is
-                // flushed later cannot be there without it.
+                // Until an abort is safe, the record needs the content. A rename loses neither name: what is flushed
+                // later cannot exist without it.
                 undo.push(UndoStep::Rename { from: path.clone(), to: temp });
             }
         }
         Ok(())
     }
 
-    /// Gives a file that is about to be replaced a second name.
+    /// Links a file that is about to be replaced to a second name.
     fn link_old_file(
         &mut self,
         path: &FilePath,
@@ -401,7 +401,7 @@ impl StoreCore {
                 Ok(UndoStep::Old { file, kept })
             }
             Err(error) if is_full(&error) => Err(StoreError::io("keep", path)(error)),
-            // Some file systems know no second names, and some systems allow them to the owner only.
+            // Some file systems have no hard links, and some systems allow them to the owner only.
             Err(_) => Ok(UndoStep::Content { file, bytes, mode }),
         }
     }
@@ -417,7 +417,7 @@ impl StoreCore {
         self.close_excess_files()?;
         let staged = staged.map_or_else(|| self.open_to_flush(temp), Ok)?;
         let stat = staged.stat().map_err(StoreError::io("look at", temp))?;
-        // Nothing after this may fail: the caller takes back what happened before.
+        // Nothing after this may fail: the caller only undoes what happened before.
         let relocated = relocate(&*self.disk, temp, path)?;
         self.dirs.extend(path.parent());
         if relocated.is_copied() {
@@ -429,14 +429,14 @@ impl StoreCore {
         Ok(relocated)
     }
 
-    /// Keeps a file open that has got a name, to flush it later.
+    /// Keeps a file that got its name open, to flush it later.
     fn track_changed(&mut self, path: &FilePath, file: Box<dyn DiskFile>, stat: FileStat) {
         let (file, id, len) = (Arc::from(file), stat.id, stat.len);
         let tracked = TrackedFile { file, id, len, clean: false, dirty: true };
         self.files.insert(path.clone(), tracked);
     }
 
-    /// Opens a file that is to be flushed, and may be one that nobody may write to.
+    /// Opens a file to flush it, even if it is read-only.
     fn open_to_flush(&self, path: &FilePath) -> Result<Box<dyn DiskFile>, StoreError> {
         let opened = match self.disk.open(path, FileAccess::Append) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -447,14 +447,14 @@ impl StoreCore {
         opened.map_err(StoreError::io("open", path))
     }
 
-    /// Renames on the disk, and in what is known of it.
+    /// Renames on the disk and in the tracked state.
     pub(super) fn rename(&mut self, from: &FilePath, to: &FilePath) -> Result<(), StoreError> {
         self.disk.rename(from, to).map_err(StoreError::io("rename", from))?;
         self.track_rename(from, to);
         Ok(())
     }
 
-    /// The same, or a copy where the disk cannot rename. The original of a copy stays for now.
+    /// Renames, or copies where the disk cannot rename. The original of a copy stays for now.
     fn relocate(&mut self, from: &FilePath, to: &FilePath) -> Result<RelocateMethod, StoreError> {
         let relocated = relocate(&*self.disk, from, to)?;
         if relocated.is_copied() {
@@ -466,7 +466,7 @@ impl StoreCore {
         Ok(relocated)
     }
 
-    /// Forgets what is known of something that is about to be removed.
+    /// Drops the tracked state of something that is about to be removed.
     fn untrack(&mut self, path: &FilePath) {
         self.files.retain(|file, _| !file.is_within(path));
         self.synced_dirs.retain(|dir| !dir.is_within(path));
@@ -490,9 +490,9 @@ impl StoreCore {
     }
 }
 
-/// Appends to an open file, at `exact` if that is given, and returns where it ends then.
+/// Appends to an open file, at `exact` if that is given, and returns the new end.
 ///
-/// Fails if the file has lost its name to another since the batch was planned.
+/// Fails if another file has taken its name since the batch was planned.
 pub(super) fn append_to(
     disk: &dyn Disk,
     (path, file, id): (&FilePath, &dyn DiskFile, FileId),
@@ -504,7 +504,7 @@ pub(super) fn append_to(
     let end = done.at + done.written as u64;
     undo.push(UndoStep::Cut { file: path.clone(), at: done.at, end });
     if done.written < bytes.len() {
-        // What a full disk does first; the rest would be refused, or torn from its beginning.
+        // The first sign of a full disk; a second write would be refused, or separated from its beginning.
         return Err(StoreError::io("append to", path)(io::ErrorKind::StorageFull.into()));
     }
     check_same_file(disk, path, Some(id))?;
@@ -516,7 +516,7 @@ pub(super) fn append_to(
     }
 }
 
-/// Fails if something else stands at `path` than was planned for.
+/// Fails if `path` is not the file that was planned for.
 fn check_same_file(
     disk: &dyn Disk,
     path: &FilePath,
@@ -529,7 +529,7 @@ fn check_same_file(
     Err(StoreError::Changed { file: path.clone() })
 }
 
-/// Removes a file, or a directory with all that is in it. A link is removed, never followed.
+/// Removes a file, or a directory with everything in it. A link is removed, never followed.
 pub(super) fn remove_tree(disk: &dyn Disk, path: &FilePath) -> io::Result<()> {
     match disk.remove(path) {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
@@ -542,7 +542,7 @@ pub(super) fn remove_tree(disk: &dyn Disk, path: &FilePath) -> io::Result<()> {
     }
 }
 
-/// Sweeps away the temporary files whose names begin with `prefix`, as far as that can be done.
+/// Removes the temporary files whose names start with `prefix`, as far as possible.
 pub(super) fn remove_stale_temp(disk: &dyn Disk, prefix: &str) -> Result<(), StoreError> {
     let dir = known_own_path(&["tmp"]);
     let listing = match disk.list(&dir) {
@@ -551,7 +551,7 @@ pub(super) fn remove_stale_temp(disk: &dyn Disk, prefix: &str) -> Result<(), Sto
         Err(error) => return Err(StoreError::io("list", &dir)(error)),
     };
     for entry in listing.entries.iter().filter(|entry| entry.name.as_str().starts_with(prefix)) {
-        // What stays is in nobody's way: temporary names are never taken twice.
+        // Leftovers do no harm: temporary names are never reused.
         drop(remove_tree(disk, &dir.join(&entry.name)));
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! Plain appends are carried out by those who have committed them, side by side, after the shared flush.
+//! Deferred apply: each thread applies its own plain appends, in parallel, after the shared flush.
 //!
-//! The core gives such a batch out as an errand, and does not touch its files, nor count on what it writes,
-//! before the errand is over. One that fails comes back to the core, which takes the batch back.
+//! The core hands such a batch off as an [`ApplyTask`]. Until the task ends, the core neither touches its files nor
+//! relies on what it writes. A failed task returns to the core, which undoes the batch.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use super::store_core::{GroupCommit, PendingBatch, ReceiptResult, StoreCore};
 use crate::disk::{Disk, DiskFile, FileId};
 use everturn_json::names::FilePath;
 
-/// What was given out and is not over.
+/// The tasks that were handed off and still run, and those that failed.
 #[derive(Default)]
 pub(super) struct ApplyTasks {
     state: Mutex<ApplyTaskState>,
@@ -29,24 +29,24 @@ struct ApplyTaskState {
     failed: Vec<FailedApply>,
 }
 
-/// An errand that came back undone, or half done.
+/// A task that failed, with part of its work or none of it done.
 struct FailedApply {
     paths: Vec<FilePath>,
     undo: Vec<UndoStep>,
     error: StoreError,
-    /// Whether nobody knows what was done.
+    /// Whether it is unknown what was done.
     broken: bool,
     index: u64,
     outcome: Arc<Mutex<Option<ReceiptResult>>>,
-    /// As long as they are here, the core sees that the files are in use.
+    /// While these are held, the core sees that the files are in use.
     _files: Vec<TaskFile>,
-    /// Until it is undone, the files are changing.
+    /// Until the batch is undone, the files count as changing.
     change: Option<ChangeGuard>,
 }
 
 type TaskFile = (Arc<dyn DiskFile>, FileId);
 
-/// A batch of appends that is safe in the log, with the open files that it goes to.
+/// A batch of appends that is safe in the log, with the open files it appends to.
 pub(super) struct ApplyTask {
     disk: Arc<dyn Disk>,
     tasks: Arc<ApplyTasks>,
@@ -54,19 +54,19 @@ pub(super) struct ApplyTask {
     index: u64,
     log: Option<LogEpoch>,
     change: Option<ChangeGuard>,
-    /// For each operation, the file; none once the errand is over.
+    /// The file of each operation; empty once the task is over.
     files: Vec<TaskFile>,
 }
 
 impl ApplyTask {
-    /// Carries the appends out; if that fails, the core takes them back.
+    /// Applies the appends; if that fails, the core undoes them.
     pub(super) fn run(mut self, core: &Mutex<StoreCore>) -> ReceiptResult {
         let mut undo = Vec::new();
         self.change = self.log.and_then(|log| self.planned.begin_change(log));
         match self.append_all(&mut undo) {
             Ok(()) => {
                 self.change = None;
-                // The files are free before the errand is over, and whoever waits for it looks at them.
+                // The files must be free before the task ends, because threads that wait for it check that.
                 self.files.clear();
                 Ok(std::mem::take(&mut self.planned.receipt))
             }
@@ -116,7 +116,7 @@ impl ApplyTask {
 impl Drop for ApplyTask {
     fn drop(&mut self) {
         if !self.files.is_empty() {
-            // Whoever had it did not come to an end with it; the log has the batch.
+            // The thread that ran the task panicked or dropped it; the log holds the batch.
             let reason = "the commit was broken off by a fault in the program";
             self.fail(Vec::new(), StoreError::BadStep { path: FilePath::root(), reason }, true);
         }
@@ -129,7 +129,7 @@ impl Drop for ApplyTask {
 }
 
 impl StoreCore {
-    /// Whether a batch consists of appends to files that are open and end well, and somebody waits for it.
+    /// Returns whether a batch has only appends to open files with clean ends, and a thread waits for it.
     pub(super) fn is_plain_append(&self, pending: &PendingBatch) -> bool {
         let ops = &pending.planned.ops;
         let known = |op: &LogOp| match op {
@@ -139,7 +139,7 @@ impl StoreCore {
         pending.ticket.is_some() && !ops.is_empty() && ops.iter().all(known)
     }
 
-    /// Gives plain batches, of which no two touch the same file, to those who wait for them.
+    /// Hands plain batches, of which no two touch the same file, to the threads that wait for them.
     pub(super) fn hand_off(&mut self, plain: Vec<PendingBatch>, round: &mut GroupCommit<'_>) {
         for PendingBatch { planned, index, ticket } in plain {
             let files = self.open_task_files(&planned);
@@ -151,7 +151,7 @@ impl StoreCore {
         }
     }
 
-    /// The files of a plain batch, which from here on are as they will be.
+    /// Returns the files of a plain batch; from here on they are tracked as if the batch were applied.
     fn open_task_files(&mut self, planned: &PlannedBatch) -> Vec<TaskFile> {
         let mut files = Vec::with_capacity(planned.ops.len());
         for op in &planned.ops {
@@ -165,9 +165,9 @@ impl StoreCore {
         files
     }
 
-    /// Waits until all errands are over, and takes back those that have failed.
+    /// Waits until all tasks are over, and undoes those that failed.
     ///
-    /// They must have been handed to their threads: what this thread still has would be waited for in vain.
+    /// They must have been handed to their threads: a task still held by this thread would make it wait forever.
     pub(super) fn await_apply_tasks(&mut self) -> Result<(), StoreError> {
         let failed = {
             let mut state = lock_unpoisoned(&self.apply_tasks.state);
@@ -183,7 +183,7 @@ impl StoreCore {
                 failed;
             for path in &paths {
                 if let Some(tracked) = self.files.get_mut(path) {
-                    // It may end anywhere; the next append looks.
+                    // It may end anywhere; the next append checks.
                     tracked.clean = false;
                 }
             }

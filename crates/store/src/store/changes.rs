@@ -1,9 +1,9 @@
-//! Tells readers of other processes when the files of a scope lie between two commits.
+//! Change marks: show readers in other processes when the files of a scope are between two commits.
 //!
-//! The second line of a lock file counts what its holder does to the plain files: the count is odd while commits are
-//! being applied, and even otherwise. [`ChangeMarks`] writes it, [`LockMarks`] reads it. A reader that finds the same
-//! even count before and after it has looked at the files has seen them as one commit left them. The count of a
-//! process that died while it was odd means nothing: then the log of that process has the commit.
+//! The second line of a lock file counts the changes its owner makes to the plain files: the count is odd while commits
+//! are being applied, and even otherwise. [`ChangeMarks`] writes it, [`LockMarks`] reads it. A reader that finds the
+//! same even count before and after reading the files has seen them as one commit left them. An odd count of a dead
+//! process means nothing: its log has the commit.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -17,10 +17,10 @@ use super::log::{LogEpoch, LogNumber, WriteAheadLog, known_own_path};
 use crate::disk::{Disk, DiskLock, FileAccess, PauseRequest, read_all};
 use everturn_json::names::FilePath;
 
-/// What the lock files of a writer say of its changes.
+/// The change marks in the lock files of a writer.
 pub(super) struct ChangeMarks {
     locks: Vec<Arc<dyn DiskLock>>,
-    /// Where the count stands in each of them.
+    /// The offset of the count in each lock file.
     offset: u64,
     state: Mutex<MarkState>,
 }
@@ -28,12 +28,12 @@ pub(super) struct ChangeMarks {
 #[derive(Default)]
 struct MarkState {
     count: u64,
-    /// How many batches are being applied.
+    /// The number of batches being applied.
     running: usize,
 }
 
 impl ChangeMarks {
-    /// Describes the locks of a writer that has changed nothing yet.
+    /// Writes the lock files of a writer that has changed nothing yet.
     pub(super) fn new(
         locks: Vec<Arc<dyn DiskLock>>,
         owner: &LockOwner,
@@ -47,7 +47,7 @@ impl ChangeMarks {
         Ok(Arc::new(ChangeMarks { locks, offset, state: Mutex::default() }))
     }
 
-    /// Says that a commit which `log` has is being applied, until the guard is dropped.
+    /// Marks a commit of `log` as being applied, until the guard is dropped.
     pub(super) fn begin(self: &Arc<Self>, log: LogEpoch) -> ChangeGuard {
         let mut state = lock_unpoisoned(&self.state);
         state.running += 1;
@@ -69,27 +69,27 @@ impl ChangeMarks {
         state.count += 1;
         let text = ChangeMark { count: state.count, log }.render();
         for lock in &self.locks {
-            // The commit does not depend on it. A reader that is not told may have to read again.
+            // The commit does not depend on it. A reader that misses the mark may have to read again.
             drop(lock.update(self.offset, text.as_bytes()));
         }
     }
 }
 
-/// Lets readers look at the files between two commits, when commits follow each other too quickly.
+/// Lets readers see the files between two commits, when commits follow each other too quickly.
 #[derive(Default)]
 pub(super) struct Courtesy {
-    /// How many times no reader is listened to, because one has not come to an end.
+    /// How many more times readers are ignored, because one did not finish.
     deaf: usize,
 }
 
-/// How long a reader is waited for, and a reader waits for the end of a commit: so many times so long.
+/// How often and how long a writer waits for a reader, and a reader for the end of a commit.
 const MAX_WAITS: u32 = 500;
 const WAIT: Duration = Duration::from_micros(200);
 
-/// The longest that one attempt of a reader waits.
+/// The longest wait of one attempt of a reader.
 pub(super) const MAX_WAIT: Duration = WAIT.saturating_mul(MAX_WAITS);
 
-/// How many times readers are ignored after one that could not be waited for.
+/// How many times readers are ignored after one that did not finish in time.
 const DEAF_FOR: usize = 1000;
 
 impl Courtesy {
@@ -117,7 +117,7 @@ pub(super) struct ChangeGuard {
 }
 
 impl ChangeGuard {
-    /// Leaves the files marked as changing: the commit stays half applied until the log is recovered.
+    /// Leaves the files marked as changing: the commit stays partly applied until the log is recovered.
     pub(super) fn abandon(mut self) {
         self.abandoned = true;
     }
@@ -131,12 +131,12 @@ impl Drop for ChangeGuard {
     }
 }
 
-/// What the lock files that concern some paths say at one moment.
+/// The contents of the lock files that concern some paths, at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LockMarks(Vec<(FilePath, Vec<u8>)>);
 
 impl LockMarks {
-    /// Reads the lock files of these paths, of all above and of all below them.
+    /// Reads the lock files of these paths and of all paths above and below them.
     pub(super) fn read(disk: &dyn Disk, paths: &[FilePath]) -> Result<LockMarks, StoreError> {
         let dir = known_own_path(&["locks"]);
         let listing = match disk.list(&dir) {
@@ -159,7 +159,7 @@ impl LockMarks {
             }
             let text = disk.open(&file, FileAccess::Read).and_then(|file| read_all(&*file));
             match text {
-                // Locked as shared only, for a scope below it.
+                // Only locked in shared mode, for a scope below it.
                 Ok(text) if text.is_empty() => {}
                 Ok(text) => marks.push((file, text)),
                 // Released since the directory was listed, or the lock of another user.
@@ -174,15 +174,15 @@ impl LockMarks {
         Ok(LockMarks(marks))
     }
 
-    /// Whether no process has locked any of the paths, or has died with a lock.
+    /// Returns whether no process, alive or dead, has left a lock on any of the paths.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether one of the locks is of a living process that has committed something.
+    /// Returns whether one of the locks belongs to a live process that has committed something.
     pub(super) fn any_alive(&self, disk: &dyn Disk) -> Result<bool, StoreError> {
         for (_, text) in &self.0 {
-            // Whatever epoch the log has reached: a writer that has just started a new one is alive, too.
+            // The epoch does not matter: a writer that has just started a new one is alive, too.
             if let Some(mark) = ChangeMark::parse(text)
                 && mark.count > 0
                 && mark.log.number.has_owner(disk)?
@@ -193,18 +193,18 @@ impl LockMarks {
         Ok(false)
     }
 
-    /// Asks the processes that have written there to make a pause, as long as the result is kept.
+    /// Asks the processes that have written there to pause, as long as the result is kept.
     pub(super) fn request_pause(&self, disk: &dyn Disk) -> Vec<Box<dyn PauseRequest>> {
         let marks = self.0.iter().filter_map(|(_, text)| ChangeMark::parse(text));
         let mut logs: Vec<LogNumber> =
             marks.filter(|mark| mark.count > 0).map(|mark| mark.log.number).collect();
         logs.sort();
         logs.dedup();
-        // Without a pause it may take longer, and comes out the same.
+        // Without a pause reading may take longer, with the same result.
         logs.into_iter().filter_map(|log| disk.request_pause(&log.file()).ok().flatten()).collect()
     }
 
-    /// What the lock files say as soon as no commit is being applied, or after a while.
+    /// Returns the marks as soon as no commit is being applied, or after a while.
     pub(super) fn when_applied(
         mut self,
         disk: &dyn Disk,
@@ -220,7 +220,7 @@ impl LockMarks {
         Ok(self)
     }
 
-    /// The process that is applying a commit now, if there is one.
+    /// Returns the process that is applying a commit now, if there is one.
     pub(super) fn applying(&self, disk: &dyn Disk) -> Result<Option<String>, StoreError> {
         for (_, text) in &self.0 {
             if let Some(mark) = ChangeMark::parse(text)
@@ -237,10 +237,10 @@ impl LockMarks {
     }
 }
 
-/// Whether a lock file is that of `path`, of something above it, or of something below it.
+/// Returns whether a lock file is that of `path` or of a path above or below it.
 fn concerns(file: &FilePath, name: &str, path: &FilePath) -> bool {
     let below = path.flat_name("%2F");
-    // Of a long path the name is a checksum and an end, which may be anywhere.
+    // The name of a long path is shortened to a checksum and a suffix, and may be any path.
     let is_shortened = name.as_bytes().get(16) == Some(&b'-')
         && name.as_bytes().iter().take(16).all(u8::is_ascii_hexdigit);
     path.is_root()

@@ -1,17 +1,17 @@
-//! What a file or directory tree holds, as one short value for each file.
+//! Digests a file or directory tree: one short value for each file.
 //!
-//! It tells whether the thing under a name is the one that was removed, or a part of it. Inode numbers would
-//! be cheaper, but they do not survive a remount of every file system, nor a copy of the root.
+//! The digest shows whether the present content of a name is what was removed, or a part of it. Inode numbers would be
+//! cheaper, but they do not survive a remount on every file system, nor a copy of the root.
 
 use super::StoreError;
 use crate::disk::{Disk, FileAccess, FileKind, FileStat, read_range};
 use everturn_json::checksum::Checksum;
 use everturn_json::names::FilePath;
 
-/// Files up to this size count with their whole content, larger ones with as much of both ends.
+/// Files up to this size are digested completely, larger ones by this much of both ends.
 const WHOLE: u64 = 64 << 10;
 
-/// A value for every file at or below `path`, made of its name there, its length and its content; sorted.
+/// Returns one value for every file at or below `path`, made of its relative name, length and content; sorted.
 ///
 /// Directories do not count: an empty one holds nothing that could be lost.
 pub(super) fn digest_contents(
@@ -33,7 +33,7 @@ pub(super) fn digest_contents(
                 }
                 for entry in listing.entries {
                     let place = place.join(&entry.name);
-                    // A link counts by its name: nothing behind it is removed with it.
+                    // A link counts by its name: its target is not removed with it.
                     let stat = if entry.linked { None } else { stat_optional(disk, &place)? };
                     let (kind, len) =
                         stat.map_or((FileKind::Other, 0), |stat| (stat.kind, stat.len));
@@ -46,7 +46,7 @@ pub(super) fn digest_contents(
     Ok(sums)
 }
 
-/// Whether all of these values are among the others, which are sorted.
+/// Returns whether all of these values are in `of`, which is sorted.
 pub(super) fn is_subset(sums: &[u64], of: &[u64]) -> bool {
     sums.iter().all(|sum| of.binary_search(sum).is_ok())
 }

@@ -1,7 +1,7 @@
-//! The disk as readers see it: the plain files, with the commits that only the logs of dead processes have.
+//! [`DiskView`]: the disk as readers see it, with the commits that only the logs of dead processes hold.
 //!
-//! [`DiskView::recovered`] runs recovery over an overlay in memory, so readers see exactly what recovery would
-//! produce, and nothing is written. A name that recovery could not bring to its end cannot be read.
+//! [`DiskView::recovered`] runs recovery on an in-memory overlay, so readers see exactly what recovery would produce,
+//! and nothing is written. A name whose recovery could not be completed cannot be read.
 
 use std::io;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::disk::{DirEntry, DirListing, Disk, FileAccess, FileKind, OverlayDisk}
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 
-/// How often a view is built again because the logs have changed meanwhile.
+/// How often a view is rebuilt because the logs have changed meanwhile.
 const MAX_TRIES: usize = 20;
 
 pub(super) struct DiskView {
     pub(super) disk: Arc<dyn Disk>,
     blocked: Vec<Blocked>,
-    /// What recovery would report.
+    /// The findings of that recovery.
     pub(super) findings: Vec<Finding>,
-    /// The logs that the overlay was made from.
+    /// The logs that the overlay was built from.
     logs: Vec<LogPosition>,
 }
 
-/// How far a log had come.
+/// The position that a log had reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LogPosition {
     number: LogNumber,
@@ -35,12 +35,12 @@ struct LogPosition {
 }
 
 impl DiskView {
-    /// The plain files, for a store whose opening has recovered the logs.
+    /// Returns the plain files, for a store whose logs were recovered when it was opened.
     pub(super) fn plain(disk: Arc<dyn Disk>, blocked: Vec<Blocked>) -> DiskView {
         DiskView { disk, blocked, findings: Vec::new(), logs: Vec::new() }
     }
 
-    /// What recovery would make of the plain files now.
+    /// Returns the plain files as recovery would leave them now.
     pub(super) fn recovered(
         base: &Arc<dyn Disk>,
         progress: &RecoveryProgress,
@@ -82,8 +82,8 @@ impl DiskView {
         DiskView { disk: overlay, blocked, findings, logs }
     }
 
-    /// Whether the logs that this view was made from still wait to be recovered. Asked before every read, so
-    /// it looks at their headers only.
+    /// Returns whether the logs that this view was built from are still unrecovered. Called before every read, so it
+    /// only reads their headers.
     pub(super) fn is_current(&self, base: &dyn Disk) -> Result<bool, StoreError> {
         for log in &self.logs {
             let path = log.number.file();
@@ -95,12 +95,12 @@ impl DiskView {
         Ok(true)
     }
 
-    /// Whether this is nothing but the plain files.
+    /// Returns whether this is just the plain files.
     pub(super) fn is_plain(&self) -> bool {
         self.logs.is_empty()
     }
 
-    /// Refuses a path of which commits are known that cannot be shown.
+    /// Refuses a path with commits that cannot be shown.
     pub(super) fn check(&self, path: &FilePath) -> Result<(), StoreError> {
         match self.blocked.iter().find(|blocked| path.is_within(&blocked.name)) {
             Some(blocked) => Err(blocked.error()),
@@ -108,8 +108,8 @@ impl DiskView {
         }
     }
 
-    /// What a directory holds. Names that cannot be shown as they should be are among them; copies that are being
-    /// made by a move to another mount are not.
+    /// Lists a directory. Includes names that cannot be shown correctly; omits unfinished copies of a move to another
+    /// mount.
     pub(super) fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
         let mut listing = self.disk.list(dir).map_err(StoreError::io("list", dir))?;
         listing.entries.retain(|entry| !is_unfinished_copy(&entry.name));
@@ -126,7 +126,7 @@ impl DiskView {
     }
 }
 
-/// What is reported of a name that recovery could not bring to its end.
+/// Returns the finding for a name whose recovery could not be completed.
 pub(super) fn blocked_finding(blocked: &Blocked) -> Finding {
     let (file, code) = (blocked.name.clone(), FindingCode::CannotReplay);
     let (log, cause) = (blocked.log.file(), &blocked.cause);
@@ -134,7 +134,7 @@ pub(super) fn blocked_finding(blocked: &Blocked) -> Finding {
     Finding { file, line: None, offset: None, code, message }
 }
 
-/// The names of a log that cannot be recovered; the log itself if it does not even tell them.
+/// Returns the names of a log that cannot be recovered, or the log itself if its names cannot be read.
 pub(super) fn all_blocked(disk: &dyn Disk, number: LogNumber, error: StoreError) -> Vec<Blocked> {
     let cause = Arc::new(error);
     let names = match read_log(disk, number) {
@@ -145,7 +145,7 @@ pub(super) fn all_blocked(disk: &dyn Disk, number: LogNumber, error: StoreError)
     names.into_iter().map(blocked).collect()
 }
 
-/// The logs of dead processes in which there are records.
+/// Returns the logs of dead processes that hold records.
 fn dead_logs(disk: &dyn Disk) -> Result<Vec<LogPosition>, StoreError> {
     let mut logs = Vec::new();
     for number in LogNumber::list_logs(disk)? {

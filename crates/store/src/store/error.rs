@@ -1,4 +1,4 @@
-//! What can go wrong in a store.
+//! [`StoreError`]: the errors of a store.
 
 use std::io;
 use std::sync::Arc;
@@ -9,37 +9,37 @@ use thiserror::Error;
 use crate::disk::{is_full, is_out_of_files};
 use everturn_json::names::FilePath;
 
-/// Whether this process was refused a file because too many are open.
+/// Whether this process has failed to open a file because too many are open.
 static OUT_OF_FILES: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process could not open a file because too many are open. From then on, a file that seems to be
+/// Returns whether this process has failed to open a file because too many are open. From then on, a file that seems
 /// damaged or missing may be neither: the limit is one of the process, and says nothing about the files.
 #[must_use]
 pub fn ran_out_of_files() -> bool {
     OUT_OF_FILES.load(Ordering::Relaxed)
 }
 
-/// Why the store could not do what was asked.
+/// Why a store operation failed.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The disk said no.
+    /// The disk reported an error.
     #[error("cannot {doing} {path}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
-        /// With which file or directory.
+        /// The file or directory.
         path: FilePath,
-        /// What the disk said.
+        /// The disk's error.
         #[source]
         source: Arc<io::Error>,
     },
-    /// Another writer is at work there.
+    /// Another writer is active there.
     #[error("{scope} is being written by another process ({owner})")]
     Busy {
-        /// What was to be locked.
+        /// The scope to be locked.
         scope: FilePath,
-        /// Who holds it.
+        /// The lock owner.
         owner: String,
     },
     /// A step touches a file that its writer has not locked.
@@ -55,21 +55,21 @@ pub enum StoreError {
     Moved {
         /// The file.
         file: FilePath,
-        /// Where the caller believed the end to be.
+        /// Where the caller expected the end.
         expected: u64,
-        /// Where it is.
+        /// Where the end is.
         found: u64,
     },
-    /// A file to be replaced is not what the caller has read.
+    /// A file to be replaced has another content than the caller has read.
     #[error("{file} has changed since it was read")]
     Changed {
         /// The file.
         file: FilePath,
     },
-    /// Something that must exist does not.
+    /// A required file or directory does not exist.
     #[error("{path} does not exist")]
     Missing {
-        /// What is missing.
+        /// The missing path.
         path: FilePath,
     },
     /// A name that must be free is not.
@@ -78,7 +78,7 @@ pub enum StoreError {
         /// The name.
         path: FilePath,
     },
-    /// A batch that makes no sense.
+    /// A batch is invalid.
     #[error("{path}: {reason}")]
     BadStep {
         /// The file.
@@ -86,14 +86,14 @@ pub enum StoreError {
         /// What is wrong with the step.
         reason: &'static str,
     },
-    /// A process that is gone has left commits there that cannot be completed.
+    /// A dead process has left commits there that cannot be completed.
     #[error("commits of a process that is gone cannot be completed at {path}, and wait in {log}")]
     Blocked {
-        /// Where.
+        /// The path at which they are blocked.
         path: FilePath,
-        /// The log that has them.
+        /// The log that holds them.
         log: FilePath,
-        /// What is in the way.
+        /// The reason.
         #[source]
         cause: Arc<StoreError>,
     },
@@ -102,16 +102,16 @@ pub enum StoreError {
     UnreadableLog {
         /// The log.
         log: FilePath,
-        /// What the disk said.
+        /// The disk's error.
         #[source]
         source: Arc<io::Error>,
     },
-    /// A new content that stood beside the log of a process that is gone is not there as it was written.
+    /// A staged content of a dead process is missing or not as it was written.
     #[error("what {path} was to become is damaged or gone: {staged}")]
     Lost {
-        /// The file that was to get it.
+        /// The file that was to get the content.
         path: FilePath,
-        /// Where the content stood.
+        /// The staged file.
         staged: FilePath,
     },
     /// The store was opened for reading only.
@@ -120,9 +120,9 @@ pub enum StoreError {
     /// A commit that shared a flush and a file with this one could not be applied.
     #[error("an earlier commit to the same file failed; try again")]
     Overtaken,
-    /// An earlier failure left the store in doubt; it must be opened again.
+    /// An earlier failure left the store in doubt; it must be reopened.
     ///
-    /// If this answers a commit, the commit may turn out to be there, whole, after that.
+    /// If a commit returns this, the whole commit may turn out to be there after reopening.
     #[error("the store must be opened again after a failure")]
     Poisoned {
         /// The failure.
@@ -132,13 +132,13 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether there was no room for what was to be written, and nothing is in doubt.
+    /// Returns whether there was no space for the data to be written, and nothing is in doubt.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self, StoreError::Io { source, .. } if is_full(source))
     }
 
-    /// The same for a log that cannot be read. One that is gone, or of a newer version, is told as any other file.
+    /// As [`StoreError::io`], for a log. A missing log, or one of a newer version, is an ordinary I/O error.
     pub(crate) fn log(
         doing: &'static str,
         log: &FilePath,
@@ -152,7 +152,7 @@ impl StoreError {
         }
     }
 
-    /// Makes an error of what the disk said, for `map_err`.
+    /// Wraps an error of the disk, for `map_err`.
     pub fn io(
         doing: &'static str,
         path: &FilePath,

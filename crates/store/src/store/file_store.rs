@@ -1,4 +1,4 @@
-//! The store that keeps plain files on a disk.
+//! [`FileStore`] and [`FileWriter`]: the store that keeps plain files on a disk.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,31 +24,31 @@ use crate::disk::{DirListing, Disk, FileAccess, FileKind, FileStat, read_range};
 use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
 
-/// How a store is opened for writing.
+/// The options for opening a store for writing.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Who opens it.
+    /// The process that opens the store.
     pub owner: LockOwner,
-    /// How large a new log is; it is recycled when it is full.
+    /// The size of a new log; it is recycled when it is full.
     pub log_size: u64,
-    /// How large a log may become while many files are being changed, so that they need not all be
-    /// flushed so often. One large batch may still exceed it.
+    /// How large a log may become while many files change, so that they are flushed less often. One large batch may
+    /// still exceed it.
     pub max_log_size: u64,
-    /// How many changed files stay open from one commit to the next, to be flushed together later. Twice
-    /// as many are open while one large batch is being carried out.
+    /// How many changed files stay open from one commit to the next, to be flushed together later. Twice as many are
+    /// open while one large batch is applied.
     pub open_files: usize,
-    /// From how many bytes on the new content of a file is written beside the log, and flushed there, instead
-    /// of into the log. This is for [`Durability::Synced`]; other commits wait for no flush.
+    /// The size in bytes from which a new content is staged and flushed beside the log instead of written into it.
+    /// Applies to [`Durability::Synced`]; other commits wait for no flush.
     pub stage_from: usize,
-    /// Who is told how far the recovery of logs has come.
+    /// Receives the progress of log recovery.
     pub progress: RecoveryProgress,
-    /// Where recovery leaves what it finds.
+    /// Receives the findings of recovery.
     pub findings: RecoveryFindings,
 }
 
 impl Options {
-    /// The usual sizes: a log of 1 MiB at first and 64 MiB at most, 256 open files, contents of 64 KiB and
-    /// more beside the log.
+    /// The default sizes: a log of 1 MiB at first and 64 MiB at most, 256 open files, contents of 64 KiB and more
+    /// staged beside the log.
     #[must_use]
     pub fn new(owner: LockOwner) -> Options {
         Options {
@@ -106,18 +106,18 @@ struct FileStoreShared {
     /// See [`Options::stage_from`].
     stage_from: usize,
     progress: RecoveryProgress,
-    /// Who writes; `None` if the store is open for reading only.
+    /// The writing process; `None` if the store is open for reading only.
     owner: Option<LockOwner>,
-    /// Whether commits wait in the log that the plain files do not show yet.
+    /// Whether the log holds commits that the plain files do not show yet.
     unseen: AtomicBool,
-    /// Locks that must not be freed before our log is: their commits are not safe in the plain files.
+    /// Locks that must not be released before the log is: their commits are not safe in the plain files.
     kept: Mutex<Vec<ScopeLocks>>,
 }
 
 impl FileStore {
-    /// Makes a new store in a directory that is none yet.
+    /// Creates a store in a directory that is not one yet.
     ///
-    /// The directory must exist, and may hold files; `.everturn` must not be there.
+    /// The directory must exist, and may hold files; `.everturn` must not exist.
     pub fn create(disk: Arc<dyn Disk>, options: Options) -> Result<FileStore, StoreError> {
         let dir = known_own_path(&[]);
         if disk.stat(&dir).map_err(StoreError::io("look at", &dir))?.is_some() {
@@ -127,9 +127,9 @@ impl FileStore {
         FileStore::open(disk, options)
     }
 
-    /// Opens a directory for reading and writing. Commits of processes that are gone are replayed first.
+    /// Opens a directory for reading and writing. Commits of dead processes are replayed first.
     ///
-    /// Nothing is written unless something must be replayed, locked or committed.
+    /// Writes nothing unless something must be replayed, locked or committed.
     pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<FileStore, StoreError> {
         check_root(&*disk)?;
         let owner = Some(options.owner.clone());
@@ -141,12 +141,12 @@ impl FileStore {
 
     /// Opens a directory for reading. Never writes, so it works on a read-only disk.
     ///
-    /// Commits of processes that are gone are shown as [`FileStore::open`] would recover them.
+    /// Commits of dead processes are shown as [`FileStore::open`] would recover them.
     pub fn open_read_only(disk: Arc<dyn Disk>) -> Result<FileStore, StoreError> {
         FileStore::open_read_only_with(disk, RecoveryProgress::default())
     }
 
-    /// As [`FileStore::open_read_only`], telling how far that has come.
+    /// As [`FileStore::open_read_only`], reporting progress.
     pub fn open_read_only_with(
         disk: Arc<dyn Disk>,
         progress: RecoveryProgress,
@@ -180,22 +180,22 @@ impl FileStore {
         FileStore { shared: Arc::new(shared) }
     }
 
-    /// The disk as it is read: the plain files, with commits that only the logs of dead processes have.
+    /// Returns the disk for reading: the plain files, with commits that only the logs of dead processes hold.
     pub fn read_disk(&self) -> Result<Arc<dyn Disk>, StoreError> {
         Ok(Arc::clone(&self.shared.view()?.disk))
     }
 
-    /// The disk itself, without what only logs have.
+    /// The disk itself, without the commits that only logs hold.
     pub(super) fn plain_disk(&self) -> &Arc<dyn Disk> {
         &self.shared.disk
     }
 
-    /// The disk for reading, with every commit that has returned.
+    /// Returns the disk for reading, with every commit that has returned.
     pub(super) fn view(&self) -> Result<Arc<DiskView>, StoreError> {
         self.shared.view()
     }
 
-    /// The same, with the commits of processes that have died since the store was opened.
+    /// As [`FileStore::view`], with the commits of processes that have died since the store was opened.
     pub(super) fn fresh_view(&self) -> Result<Arc<DiskView>, StoreError> {
         self.shared.apply_unseen()?;
         self.shared.refresh_view()
@@ -209,25 +209,25 @@ impl FileStore {
         })
     }
 
-    /// What recovery has found since the last call.
+    /// Takes the findings of recovery since the last call.
     #[must_use]
     pub fn take_findings(&self) -> Vec<Finding> {
         lock_unpoisoned(&self.shared.core).options.findings.take()
     }
 
-    /// Carries all commits into the plain files for good, so that the log is empty.
+    /// Flushes all commits to the plain files, so that the log is empty.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
         lock_unpoisoned(&self.shared.core).checkpoint()
     }
 
-    /// Closes the store; reports what dropping it would not.
+    /// Closes the store; returns errors that dropping it would ignore.
     pub fn close(self) -> Result<(), StoreError> {
         self.checkpoint()
     }
 
-    /// Commits several batches with one flush, each whole or not at all, each with its own answer.
+    /// Commits several batches with one flush. Each is applied as a whole or not at all, and has its own result.
     ///
-    /// The batches must lie within the scopes of the writers that they come with.
+    /// Each batch must lie within the scopes of its writer.
     pub fn commit_all(
         &self,
         batches: Vec<(&FileWriter, Vec<Step>, Durability)>,
@@ -267,7 +267,7 @@ impl FileStore {
         outcomes.into_iter().map(answer).collect()
     }
 
-    /// As [`Store::lock`], with the writer's own type.
+    /// As [`Store::lock`], with the concrete type of the writer.
     pub fn lock_files(&self, scopes: &[FilePath]) -> Result<FileWriter, StoreError> {
         let Some(owner) = &self.shared.owner else { return Err(StoreError::ReadOnly) };
         let mut core = lock_unpoisoned(&self.shared.core);
@@ -276,7 +276,7 @@ impl FileStore {
             || ScopeLocks::take(&*self.shared.disk, scopes, owner),
             || if uses_trash(scopes) { core.release_reserve() } else { Ok(false) },
         )?;
-        // The writer before may have died meanwhile, with commits in its log.
+        // The previous writer may have died meanwhile, with commits in its log.
         let ready = core.await_predecessors(scopes, locks.found_stale_lock);
         self.shared.set_view(DiskView::plain(Arc::clone(&self.shared.disk), core.blocked.clone()));
         ready?;
@@ -300,14 +300,14 @@ impl FileStoreShared {
         self.unseen.store(!core.pending.is_empty(), Ordering::Release);
     }
 
-    /// Writes large new contents beside the log. Nobody else waits while this is done.
+    /// Stages large new contents beside the log. No other thread waits meanwhile.
     fn stage_large_contents(
         &self,
         validated: &mut ValidatedBatch,
         durability: Durability,
     ) -> Result<(), StoreError> {
         let is_large = |step: &Step| is_large(step, self.stage_from);
-        // What is only written is flushed by nobody, and a record must not name what is not flushed.
+        // Buffered commits flush nothing, and a record must not refer to an unflushed file.
         if durability == Durability::Buffered || !validated.steps.iter().any(is_large) {
             return Ok(());
         }
@@ -320,14 +320,14 @@ impl FileStoreShared {
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
     }
 
-    /// The disk for reading, with every commit that has returned.
+    /// Returns the disk for reading, with every commit that has returned.
     fn view(&self) -> Result<Arc<DiskView>, StoreError> {
         self.apply_unseen()?;
         let view = Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner));
         if view.is_plain() || view.is_current(&*self.disk)? {
             return Ok(view);
         }
-        // Another process has recovered what this view shows, and may have gone on from there.
+        // Another process has recovered what this view shows, and may have written since.
         self.refresh_view()
     }
 
@@ -356,7 +356,7 @@ impl Drop for FileStoreShared {
         let usual = core.options.log_size;
         if let (Ok(()), Some(mut log)) = (done, core.log.take()) {
             log.shrink(usual);
-            // What cannot be done now is done by whoever opens the store next: the log has it.
+            // If this fails, the next process that opens the store completes it from the log.
             drop(log.close());
         }
     }
@@ -461,7 +461,7 @@ impl FileWriter {
 
     fn release_locks(&mut self) -> Result<(), StoreError> {
         let Some(locks) = self.locks.take() else { return Ok(()) };
-        // The next writer must not find changes that only our log would bring back after a power cut.
+        // The next writer must not find changes that only this log would restore after a power cut.
         let safe = lock_unpoisoned(&self.shared.core).release(&self.scopes);
         match safe {
             Ok(()) => locks.release(),
@@ -500,7 +500,7 @@ impl Writer for FileWriter {
 
 impl Drop for FileWriter {
     fn drop(&mut self) {
-        // Those who want to know whether it went well call `release`.
+        // Callers that need the result call `release`.
         drop(self.release_locks());
     }
 }

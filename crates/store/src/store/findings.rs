@@ -1,12 +1,12 @@
-//! What recovery has to say, shared between a store and the program that opened it.
+//! [`RecoveryFindings`]: the findings of recovery, shared between a store and the program that opened it.
 
 use std::sync::{Arc, Mutex};
 
 use super::group_commit::lock_unpoisoned;
 use everturn_json::finding::Finding;
 
-/// What the recovery of logs has found. It outlives the store, so a program can report it where it ends, also if
-/// opening the store or locking a session fails.
+/// The findings of log recovery. They outlive the store, so that a program can report them at its end even if opening
+/// the store or locking a session fails.
 #[derive(Debug, Clone, Default)]
 pub struct RecoveryFindings(Arc<Mutex<Vec<Finding>>>);
 
@@ -15,7 +15,7 @@ impl RecoveryFindings {
         lock_unpoisoned(&self.0).extend(findings);
     }
 
-    /// What was found since the last call.
+    /// Takes the findings since the last call.
     #[must_use]
     pub fn take(&self) -> Vec<Finding> {
         std::mem::take(&mut *lock_unpoisoned(&self.0))

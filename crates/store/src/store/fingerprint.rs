@@ -1,11 +1,11 @@
-//! A short value that tells one content from another.
+//! [`Fingerprint`]: a short value that distinguishes contents.
 
 use everturn_json::checksum::checksum;
 
-/// Tells whether a file still has the content that was read. Not a defence against forgers.
+/// Shows whether a file still has the content that was read. Not a defence against forgery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint {
-    /// How many bytes there are.
+    /// The number of bytes.
     pub len: u64,
     /// Their checksum.
     pub sum: u64,

@@ -1,7 +1,7 @@
-//! Commits that arrive together share one flush.
+//! Group commit: commits that arrive together share one flush.
 //!
-//! Whoever comes when nobody gathers batches begins to gather, and leads: as soon as the core is free, it
-//! commits all that have come meanwhile as one group, and wakes the others with their answers.
+//! The first thread to arrive opens a group and becomes its leader. As soon as the core is free, it commits all batches
+//! queued meanwhile as one group, and wakes the followers with their results.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,23 +10,23 @@ use super::StoreError;
 use super::store_core::{CommitRequest, CommitResult, ReceiptResult, StoreCore};
 use everturn_json::names::FilePath;
 
-/// How many batches make one group at most.
+/// The maximum number of batches in one group.
 const MAX_GROUP: usize = 256;
 
 #[derive(Default)]
 pub(super) struct CommitQueue {
-    /// The group to which batches can still come.
+    /// The group that batches can still join.
     open: Mutex<Option<Arc<CommitGroup>>>,
 }
 
 #[derive(Default)]
 struct CommitGroup {
     batches: Mutex<Vec<CommitRequest>>,
-    /// For each batch what became of it, until its owner takes it.
+    /// The result of each batch, until its thread takes it.
     results: OnceLock<Vec<Mutex<Option<CommitResult>>>>,
 }
 
-/// Locks, also after another thread has panicked: the data behind these locks is whole at any time.
+/// Locks a mutex even if another thread has panicked: the data behind these locks is consistent at any time.
 pub(super) fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -37,7 +37,7 @@ fn leader_failed() -> StoreError {
 }
 
 impl CommitQueue {
-    /// Commits one batch, together with those that other threads commit at this time.
+    /// Commits one batch, together with those that other threads commit at the same time.
     pub(super) fn commit(&self, core: &Mutex<StoreCore>, batch: CommitRequest) -> ReceiptResult {
         let (group, place) = self.join(batch);
         if place == 0 {
@@ -51,7 +51,7 @@ impl CommitQueue {
         }
     }
 
-    /// Adds a batch to the open group, or begins one; returns its place there.
+    /// Adds a batch to the open group, or opens one; returns the group and the index of the batch.
     fn join(&self, batch: CommitRequest) -> (Arc<CommitGroup>, usize) {
         let mut open = lock_unpoisoned(&self.open);
         if let Some(group) = &*open {
@@ -83,7 +83,7 @@ impl CommitQueue {
                 }
             });
         }));
-        // Should anything below have panicked, nobody may wait for ever, and nothing more be written.
+        // After a panic above, no follower may wait forever, and nothing more may be written.
         let told = answers.into_iter().map(|answer| {
             Mutex::new(
                 answer.or_else(|| Some(CommitResult::Done(Err(core.poison(leader_failed()))))),
@@ -91,7 +91,7 @@ impl CommitQueue {
         });
         let told = told.collect();
         drop(core);
-        // Nobody else answers this group.
+        // Only the leader sets the results of its group.
         drop(group.results.set(told));
         if let Err(panic) = done {
             resume_unwind(panic);
@@ -120,7 +120,7 @@ mod tests {
         FilePath::parse(&format!("s{session}/{name}")).unwrap()
     }
 
-    /// One turn of a session, in two files.
+    /// Returns one turn of a session, in two files.
     fn turn(session: usize, turn: u32) -> CommitRequest {
         let append = |name: &str| Step::Append {
             file: file(session, name),
@@ -130,7 +130,7 @@ mod tests {
         (validate_batch(vec![append("turns"), append("deltas")]).unwrap(), Durability::Synced)
     }
 
-    /// A core that has committed a first turn of each session, so that their files are open.
+    /// Returns a core that has committed a first turn of each session, so that their files are open.
     fn begun(disk: &SimDisk) -> Mutex<StoreCore> {
         let mut core = StoreCore::new(Arc::new(disk.process()), options());
         let batches = (0..SESSIONS).map(|session| turn(session, 1)).collect();
@@ -140,7 +140,7 @@ mod tests {
         Mutex::new(core)
     }
 
-    /// Commits the second turns of all sessions from as many threads, as one group.
+    /// Commits the second turns of all sessions, one thread each, as one group.
     fn together(core: &Mutex<StoreCore>, fault: impl FnOnce()) -> Vec<ReceiptResult> {
         let queue = CommitQueue::default();
         thread::scope(|scope| {
@@ -157,12 +157,12 @@ mod tests {
             }
             fault();
             drop(held);
-            // The sessions are started in any order, but each knows its own.
+            // The threads start in any order, but each has its own session.
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         })
     }
 
-    /// How many turns both files of a session have; they must have the same.
+    /// Returns the number of turns in both files of a session, which must be equal.
     fn turns(disk: &SimDisk, session: usize) -> usize {
         let contents = disk.contents();
         let text = |name| String::from_utf8(contents[&file(session, name)].clone()).unwrap();
@@ -194,7 +194,7 @@ mod tests {
         });
         assert!((0..SESSIONS).all(|session| turns(&disk, session) == 1));
         thread::scope(|scope| {
-            // It cannot end before all of them are over, for it makes the log forget them.
+            // A checkpoint cannot end before all tasks have, because it recycles their log records.
             let checkpoint = scope.spawn(|| lock_unpoisoned(&core).checkpoint().unwrap());
             for task in tasks {
                 assert!(!checkpoint.is_finished());
@@ -219,7 +219,7 @@ mod tests {
         assert!((0..SESSIONS).all(|session| turns(&disk, session) == 2));
     }
 
-    /// Lets something go wrong at one change after the other of a group of errands.
+    /// Injects a fault at each change of a group of apply tasks in turn.
     fn every_failure_is_answered(trouble: FaultKind, lasting: bool) {
         for ahead in 0.. {
             let disk = SimDisk::new();
@@ -230,7 +230,7 @@ mod tests {
             disk.clear_faults();
             let sessions = || (0..SESSIONS).zip(&outcomes);
             let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
-            // What is written short into the log is simply written again.
+            // A short write to the log is simply continued.
             let certain = trouble != FaultKind::Short;
             assert!(
                 if reached { failed > 0 || !certain } else { failed == 0 },

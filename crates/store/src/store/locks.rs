@@ -1,8 +1,8 @@
-//! One writer per scope, across all processes.
+//! [`ScopeLocks`]: one writer per scope, across all processes.
 //!
-//! A scope is locked exclusively, and everything above it as shared: so a session and the directory it
-//! lies in exclude each other, and two sessions in one directory do not. The locks are the operating
-//! system's and end with their process; the text in the file only tells others whom to ask.
+//! A scope is locked exclusively, and everything above it in shared mode: so a session and its parent directory exclude
+//! each other, and two sessions in one directory do not. The locks are the operating system's and end with their
+//! process; the text in the file only informs others of the lock owner.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,27 +15,27 @@ use super::{OWN_DIR, StoreError, user_dirs};
 use crate::disk::{Disk, DiskLock, FileAccess, LockMode, read_all};
 use everturn_json::names::FilePath;
 
-/// The process that opens a store, as others are to see it.
+/// The process that opens a store, as shown to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockOwner {
-    /// Its process id.
+    /// The process ID.
     pub pid: u32,
-    /// When it started, for a person to read.
+    /// The start time, in human-readable form.
     pub started: String,
 }
 
 impl LockOwner {
-    /// What stands in a lock file.
+    /// Returns the text for a lock file.
     pub(super) fn to_text(&self) -> Vec<u8> {
         owner_text::render_owner(self)
     }
 
-    /// The holder that a lock file names.
+    /// Reads the lock owner from a lock file.
     pub(super) fn read(disk: &dyn Disk, file: &FilePath) -> Option<LockOwner> {
         LockOwner::parse(&read_all(&*disk.open(file, FileAccess::Read).ok()?).ok()?)
     }
 
-    /// The holder that the text of a lock file names, in its first line.
+    /// Parses the lock owner from the first line of a lock file.
     pub(super) fn parse(text: &[u8]) -> Option<LockOwner> {
         owner_text::parse_owner(text.split(|byte| *byte == b'\n').next()?)
     }
@@ -47,10 +47,10 @@ impl fmt::Display for LockOwner {
     }
 }
 
-/// Whether the writer of `scopes` may write at `path`.
+/// Returns whether the writer of `scopes` may write at `path`.
 ///
-/// Everturn's own directory is nobody's, whatever scope lies above it. Only what is below the trash and the other
-/// open places belongs to a writer one of whose scopes lies there itself.
+/// Everturn's own directory belongs to no writer, whatever scope lies above it. Only paths below the trash and the
+/// other user directories may be written, by a writer with a scope there.
 pub(super) fn may_write(scopes: &[FilePath], path: &FilePath) -> bool {
     let mut holding = scopes.iter().filter(|scope| path.is_within(scope));
     if path.as_str().split('/').next() != Some(OWN_DIR) {
@@ -64,13 +64,13 @@ pub(super) fn lock_file(scope: &FilePath) -> FilePath {
     known_own_path(&["locks"]).join(&scope.flat_name(".lock"))
 }
 
-/// The locks of one writer; dropping them frees the scopes.
+/// The locks of one writer; dropping them releases the scopes.
 pub(super) struct ScopeLocks {
     exclusive: Vec<Arc<dyn DiskLock>>,
     shared: Vec<Box<dyn DiskLock>>,
-    /// Whether a lock file was found that its holder has not removed: it may have died.
+    /// Whether a lock file was found that its owner has not removed: the owner may have died.
     pub(super) found_stale_lock: bool,
-    /// What the lock files say of the changes that the writer makes.
+    /// The marks in the lock files for the changes of the writer.
     pub(super) marks: Arc<ChangeMarks>,
 }
 
@@ -81,7 +81,7 @@ impl ScopeLocks {
         owner: &LockOwner,
     ) -> Result<ScopeLocks, StoreError> {
         ensure_dir(disk, &known_own_path(&["locks"]), &mut Vec::new())?;
-        // A person knows the session, not the places where it is prepared.
+        // Users know the session, not the internal directories where it is prepared.
         let known = scopes.iter().find(|scope| !scope.is_within(&known_own_path(&[])));
         let told = |scope: &FilePath| match known {
             Some(known) if scope.is_within(&known_own_path(&[])) => known.clone(),
@@ -107,18 +107,18 @@ impl ScopeLocks {
         Ok(ScopeLocks { exclusive, shared, found_stale_lock: left_behind, marks })
     }
 
-    /// Takes away the names of writers of scopes above that are gone, once their commits are safe. None of them
-    /// can be alive: we share their locks.
+    /// Removes the texts of dead writers of scopes above, once their commits are safe. None of these writers can be
+    /// alive: we share their locks.
     pub(super) fn remove_stale_owners(&mut self) {
         if std::mem::take(&mut self.found_stale_lock) {
             for lock in &self.shared {
-                // A text that stays costs the next writer a look at the logs.
+                // If the text stays, the next writer only checks the logs again.
                 drop(lock.describe(b""));
             }
         }
     }
 
-    /// Frees the scopes and leaves no lock file behind.
+    /// Releases the scopes and leaves no lock file behind.
     pub(super) fn release(self) -> Result<(), StoreError> {
         let dir = known_own_path(&["locks"]);
         let release = |lock: &Arc<dyn DiskLock>| lock.release();
@@ -126,9 +126,9 @@ impl ScopeLocks {
     }
 }
 
-/// Whether a writer of this scope, or of one above or below it, has not removed its lock file.
+/// Returns whether a writer of this scope, or of one above or below it, has not removed its lock file.
 ///
-/// The files of scopes above that were only shared stay, and are empty.
+/// The files of scopes above that were only locked in shared mode stay, and are empty.
 fn has_stale_lock(disk: &dyn Disk, scope: &FilePath) -> Result<bool, StoreError> {
     let len = |file: &FilePath| {
         let stat = disk.stat(file).map_err(StoreError::io("look at", file))?;
@@ -168,7 +168,7 @@ fn take_lock(
     }
 }
 
-/// Who holds `scope`, or something below it, as far as the lock files tell.
+/// Describes the owner of `scope`, or of a scope below it, according to the lock files.
 fn describe_owner(disk: &dyn Disk, scope: &FilePath) -> String {
     let own_file = lock_file(scope);
     let below = scope.flat_name("%2F");

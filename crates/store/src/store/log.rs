@@ -1,8 +1,8 @@
-//! One write-ahead log: a preallocated file that is overwritten and recycled.
+//! [`WriteAheadLog`]: a preallocated file that is overwritten and recycled.
 //!
-//! Two header slots take turns, one for each epoch of the log, so that a header torn by a crash leaves
-//! the other. The first record of an epoch is linked to its header, each further one to the record
-//! before; whatever earlier epochs left behind does not link up and does not count.
+//! Two header slots alternate, one for each epoch of the log, so that a header torn by a crash leaves the other intact.
+//! The first record of an epoch is linked to its header, each further one to the record before it; leftovers of earlier
+//! epochs do not link up and do not count.
 
 use std::io;
 
@@ -16,22 +16,22 @@ use everturn_json::checksum::checksum;
 use everturn_json::names::{FilePath, Name, NameError};
 
 const MAGIC: &[u8; 8] = b"EVERTURN";
-/// What is written. Since 2 a record may name a staged file, since 3 it tells removed things by what they
-/// held. Older versions are read.
+/// The version that is written. Since 2 a record may refer to a staged file, since 3 it identifies removed paths by
+/// their contents. Older versions are read.
 const VERSION: u32 = 3;
 const SLOT: u64 = 4096;
 const SLOT_USED: usize = 32;
-/// Where records start.
+/// The offset of the first record.
 pub(super) const RECORDS: u64 = 2 * SLOT;
-/// How long a new log is on a disk that has no room for a longer one.
+/// The size of a new log on a disk that has no space for a longer one.
 const LEAST_CAPACITY: u64 = 32 << 10;
-/// How much is zero-filled in one call.
+/// The number of bytes zero-filled in one call.
 const FILL: usize = 1 << 20;
 
-/// How much memory for records is kept from one write to the next.
+/// The buffer size for records that is kept from one write to the next.
 const MAX_BUFFER: usize = 1 << 20;
 
-/// The path of something in Everturn's own directory.
+/// Returns a path in Everturn's own directory.
 pub(super) fn own_path(parts: &[&str]) -> Result<FilePath, NameError> {
     let mut path = FilePath::root().join(&Name::parse(OWN_DIR)?);
     for part in parts {
@@ -40,12 +40,12 @@ pub(super) fn own_path(parts: &[&str]) -> Result<FilePath, NameError> {
     Ok(path)
 }
 
-/// A path whose parts are known to be good names.
+/// Returns a path whose parts are known to be valid names.
 pub(super) fn known_own_path(parts: &[&str]) -> FilePath {
     own_path(parts).unwrap_or_default()
 }
 
-/// The number of a log, and the names of its files.
+/// The number of a log, from which the names of its files derive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LogNumber(pub(super) u32);
 
@@ -68,35 +68,35 @@ impl LogNumber {
         known_own_path(&["wal", &format!("{:04}.lock", self.0)])
     }
 
-    /// Locked by a process that recovers the log.
+    /// The lock of a process that recovers the log.
     pub(super) fn recovery_lock(self) -> FilePath {
         known_own_path(&["wal", &format!("{:04}.recovery", self.0)])
     }
 
-    /// Whether a process that lives has the log. Writes nothing.
+    /// Returns whether a live process owns the log. Writes nothing.
     pub(super) fn has_owner(self, disk: &dyn Disk) -> Result<bool, StoreError> {
         let path = self.lock();
         disk.is_locked(&path).map_err(StoreError::io("look at", &path))
     }
 
-    /// Who recovers the log, or has it, as far as the lock files tell.
+    /// Describes the process that recovers or owns the log, according to the lock files.
     pub(super) fn describe_owner(self, disk: &dyn Disk) -> String {
         let known = [self.recovery_lock(), self.lock()].map(|file| LockOwner::read(disk, &file));
         let known = known.into_iter().flatten().next();
         known.map_or_else(|| "which is ending".to_owned(), |owner| owner.to_string())
     }
 
-    /// How the temporary files of this log's owner begin.
+    /// The prefix of temporary files of this log's owner.
     pub(super) fn temp_prefix(self) -> String {
         format!("{:04}-", self.0)
     }
 
-    /// The logs that exist, in order.
+    /// Lists the existing logs, in order.
     pub(super) fn list_logs(disk: &dyn Disk) -> Result<Vec<LogNumber>, StoreError> {
         let dir = known_own_path(&["wal"]);
         let listing = match disk.list(&dir) {
             Ok(listing) => listing,
-            // Where something else stands, nothing was ever logged.
+            // If it is not a directory, nothing was ever logged.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -111,9 +111,9 @@ impl LogNumber {
         Ok(files.filter_map(|entry| LogNumber::parse(entry.name.as_str())).collect())
     }
 
-    /// Takes the log if its owner is gone; `None` if it lives, or another has taken it.
+    /// Locks the log if its owner is dead; `None` if the owner lives, or another process has locked it.
     ///
-    /// Those who only look share it, so that they do not take each other for its owner.
+    /// Readers share the lock, so that they do not mistake each other for its owner.
     pub(super) fn try_take(
         self,
         disk: &dyn Disk,
@@ -123,10 +123,10 @@ impl LogNumber {
         disk.lock(&path, sharing).map_err(StoreError::io("lock", &path))
     }
 
-    /// Whether the last owner of the log has ended without closing it, as its lock file tells.
+    /// Returns whether the last owner of the log ended without closing it, according to its lock file.
     ///
-    /// Then the disk may hold records that nobody sees: they were voided after a failure, and a power
-    /// cut would bring them back.
+    /// Then the disk may hold records that no reader sees: they were voided after a failure, and a power cut would
+    /// restore them.
     pub(super) fn was_abandoned(self, disk: &dyn Disk) -> Result<bool, StoreError> {
         let path = self.lock();
         let found = disk.stat(&path).map_err(StoreError::io("look at", &path))?;
@@ -134,17 +134,17 @@ impl LogNumber {
     }
 }
 
-/// What a log holds.
+/// The contents of a log.
 #[derive(Debug, Default)]
 pub(super) struct LogScan {
-    /// The records of the present epoch.
+    /// The records of the current epoch.
     pub(super) records: Vec<Record>,
-    /// The present epoch; 0 if the log was never used.
+    /// The current epoch; 0 if the log was never used.
     pub(super) epoch: u64,
-    /// The checksum of the last record, and where the next one goes.
+    /// The checksum of the last record, and the offset of the next one.
     link: u64,
     pub(super) end: u64,
-    /// Whether the log cannot be trusted to have been read whole.
+    /// Whether the log may not have been read completely.
     pub(super) damaged: bool,
 }
 
@@ -155,7 +155,7 @@ enum HeaderSlot {
         epoch: u64,
         sum: u64,
     },
-    /// Written by a later version of the format, whose records mean who knows what.
+    /// Written by a later version of the format, whose records have an unknown meaning.
     Newer,
     Bad,
 }
@@ -191,7 +191,7 @@ impl HeaderSlot {
     }
 }
 
-/// The present epoch of a log, without reading its records; 0 if it has none.
+/// Reads the current epoch of a log without its records; 0 if it has none.
 pub(super) fn read_epoch(file: &dyn DiskFile) -> io::Result<u64> {
     let epoch = |slot: HeaderSlot| match slot {
         HeaderSlot::Good { epoch, .. } => epoch,
@@ -200,7 +200,7 @@ pub(super) fn read_epoch(file: &dyn DiskFile) -> io::Result<u64> {
     Ok(epoch(HeaderSlot::read(file, 0)?).max(epoch(HeaderSlot::read(file, 1)?)))
 }
 
-/// Reads all records of the present epoch.
+/// Reads all records of the current epoch.
 pub(super) fn scan_log(file: &dyn DiskFile) -> io::Result<LogScan> {
     let slots = [HeaderSlot::read(file, 0)?, HeaderSlot::read(file, 1)?];
     let newest = slots.iter().filter_map(|slot| match slot {
@@ -225,15 +225,15 @@ pub(super) fn scan_log(file: &dyn DiskFile) -> io::Result<LogScan> {
         link = sum;
         at += len as u64;
     }
-    // A header that is bad although the records of the other epoch are gone was not torn by recycling.
+    // A bad header whose other epoch has lost its records was not torn by recycling.
     let damaged = torn && records.is_empty() && has_stray_record(file)?;
     Ok(LogScan { records, epoch, link, end: at, damaged })
 }
 
-/// Makes sure that the disk has what the page cache shows of a log, before anybody acts on it.
+/// Ensures that the disk holds what the page cache shows of a log, before it is acted on.
 ///
-/// All of it is written again: after a failed background write the cache shows bytes as clean that the disk
-/// does not have, and a flush alone would leave it so.
+/// All of it is written again: after a failed background write the cache shows bytes as clean that the disk does not
+/// have, and a flush alone would not write them.
 pub(super) fn rewrite_and_sync(disk: &dyn Disk, number: LogNumber) -> Result<(), StoreError> {
     let path = number.file();
     let file = disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
@@ -246,13 +246,13 @@ pub(super) fn rewrite_and_sync(disk: &dyn Disk, number: LogNumber) -> Result<(),
     file.drop_cache().map_err(StoreError::io("read", &path))
 }
 
-/// Where the records of a log end; `None` if that cannot be told because it is damaged.
+/// Returns the end of the records of a log; `None` if the log is damaged.
 pub(super) fn records_end(file: &dyn DiskFile) -> io::Result<Option<u64>> {
     let scan = scan_log(file)?;
     Ok((!scan.damaged).then_some(scan.end.max(RECORDS)))
 }
 
-/// The head and body of what may be a record; `None` at the end of the log.
+/// Returns the head and body of a possible record; `None` at the end of the log.
 fn read_record_bytes(file: &dyn DiskFile, at: u64) -> io::Result<Option<Vec<u8>>> {
     let mut head = [0; HEAD];
     let room = file.stat()?.len.saturating_sub(at);
@@ -271,14 +271,14 @@ fn read_record_bytes(file: &dyn DiskFile, at: u64) -> io::Result<Option<Vec<u8>>
     Ok(Some(bytes))
 }
 
-/// Whether a record stands at the start that is whole, whatever it is linked to.
+/// Returns whether an intact record is at the start, whatever it is linked to.
 fn has_stray_record(file: &dyn DiskFile) -> io::Result<bool> {
     let Some(bytes) = read_record_bytes(file, RECORDS)? else { return Ok(false) };
     let link = bytes.get(8..16).and_then(|field| field.try_into().ok()).unwrap_or_default();
     Ok(decode_record(&bytes, u64::from_le_bytes(link)).is_some())
 }
 
-/// A log in one of its epochs. A process that takes over the log of another one begins a new epoch.
+/// A log in one of its epochs. A process that takes over the log of another one starts a new epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LogEpoch {
     pub(super) number: LogNumber,
@@ -286,7 +286,7 @@ pub(super) struct LogEpoch {
 }
 
 impl LogEpoch {
-    /// Whether the process that wrote in this epoch still has the log.
+    /// Returns whether the process that wrote in this epoch still owns the log.
     pub(super) fn has_owner(self, disk: &dyn Disk) -> Result<bool, StoreError> {
         if !self.number.has_owner(disk)? {
             return Ok(false);
@@ -295,7 +295,7 @@ impl LogEpoch {
         match disk.open(&path, FileAccess::Read).and_then(|file| read_epoch(&*file)) {
             Ok(found) => Ok(found == self.epoch),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            // Another user's log, which cannot be read.
+            // The log of another user, which is not readable.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(true),
             Err(error) => Err(StoreError::io("read", &path)(error)),
         }
@@ -311,28 +311,28 @@ pub(super) struct WriteAheadLog {
     epoch: u64,
     link: u64,
     end: u64,
-    /// How far somebody was told that the records stand; what comes after may be voided.
+    /// The end of the acknowledged records; later ones may be voided.
     acknowledged: u64,
-    /// How long the log is.
+    /// The length of the log.
     capacity: u64,
-    /// Where records are put together; kept, because new memory has to be cleared first.
+    /// Where records are encoded; reused, because new memory has to be cleared first.
     buffer: Vec<u8>,
     /// Records written in this epoch.
     pub(super) count: u64,
 }
 
 impl WriteAheadLog {
-    /// The log in its present epoch.
+    /// Returns the log in its current epoch.
     pub(super) fn present(&self) -> LogEpoch {
         LogEpoch { number: self.number, epoch: self.epoch }
     }
 
-    /// Whether a reader asks for a pause before more commits are applied.
+    /// Returns whether a reader asks for a pause before more commits are applied.
     pub(super) fn is_pause_requested(&self) -> bool {
         self.file.is_pause_requested()
     }
 
-    /// Takes over a log that needs no more replaying, and starts it anew.
+    /// Takes over a log that needs no more replay, and starts a new epoch.
     pub(super) fn take_over(
         disk: &dyn Disk,
         number: LogNumber,
@@ -356,11 +356,11 @@ impl WriteAheadLog {
             count: 0,
         };
         if epoch <= 1 {
-            // Its maker may have died before the name was safe.
+            // Its creator may have died before the name was flushed.
             log.sync_name(disk)?;
         }
         if scan.damaged {
-            // The next header may be the very one that was damaged, and its records would count again.
+            // The next header may be the damaged one, and its records would count again.
             let erased = log.zero_fill(RECORDS).and_then(|()| log.file.sync(Flush::Recycle));
             erased.map_err(StoreError::io("recycle", &path))?;
         }
@@ -368,7 +368,7 @@ impl WriteAheadLog {
         Ok(log)
     }
 
-    /// Takes over a log of which something must stay, and adds that these names are safe.
+    /// Takes over a log of which some records must stay, and adds a barrier for these names.
     pub(super) fn append_barrier(
         disk: &dyn Disk,
         number: LogNumber,
@@ -400,15 +400,15 @@ impl WriteAheadLog {
         log.sync(Flush::Release).map_err(StoreError::io("flush", &path))
     }
 
-    /// Leaves a mark that stays if this process ends without [`WriteAheadLog::close`].
+    /// Leaves a mark that remains if this process ends without [`WriteAheadLog::close`].
     pub(super) fn mark_in_use(&self, owner: &LockOwner) -> Result<(), StoreError> {
         let marked = self.lock.describe(&owner.to_text());
         marked.map_err(StoreError::io("write", &self.number.lock()))
     }
 
-    /// Frees a log in which nothing is left to be done.
+    /// Releases a log that holds nothing left to do.
     ///
-    /// The lock file stays, empty: on a disk that is full a new one could not be had.
+    /// The lock file stays, empty: on a full disk a new one could not be created.
     pub(super) fn close(self) -> Result<(), StoreError> {
         self.lock.describe(b"").map_err(StoreError::io("free", &self.number.lock()))
     }
@@ -420,7 +420,7 @@ impl WriteAheadLog {
         Ok(())
     }
 
-    /// Makes a new log, with all of its capacity written once.
+    /// Creates a log, with its whole capacity written once.
     pub(super) fn create(
         disk: &dyn Disk,
         number: LogNumber,
@@ -443,7 +443,7 @@ impl WriteAheadLog {
             count: 0,
         };
         if let Err(error) = log.zero_fill(0) {
-            // Less will do, as long as there is room in it; but nothing is to stay of what is of no use.
+            // A smaller log will do if there is space for it; otherwise nothing of it may remain.
             let refill = |log: &mut WriteAheadLog| {
                 log.capacity = capacity.min(LEAST_CAPACITY);
                 log.file.set_len(log.capacity)?;
@@ -459,7 +459,7 @@ impl WriteAheadLog {
         Ok(log)
     }
 
-    /// How many bytes fit before the log should be recycled.
+    /// Returns the number of bytes that fit before the log should be recycled.
     pub(super) fn free_bytes(&self) -> u64 {
         self.capacity.saturating_sub(self.end)
     }
@@ -468,10 +468,10 @@ impl WriteAheadLog {
         self.capacity
     }
 
-    /// Makes the log longer, before records need it: a disk that is full must not cut one of them short.
+    /// Extends the log before records need it: a full disk must not truncate a record.
     pub(super) fn extend(&mut self, capacity: u64) -> io::Result<()> {
         if capacity > self.capacity {
-            // One that was cut short may have grown when its header was written.
+            // A truncated log may have grown when its header was written.
             let len = self.file.stat()?.len;
             if capacity > len {
                 self.file.reserve(len, capacity)?;
@@ -481,8 +481,7 @@ impl WriteAheadLog {
         Ok(())
     }
 
-    /// Writes zeros over the capacity, so that flushing records will not have to tell the file system of
-    /// new blocks.
+    /// Writes zeros over the capacity, so that flushing records does not have to allocate blocks.
     fn zero_fill(&self, from: u64) -> io::Result<()> {
         let zeros = vec![0; FILL];
         let mut at = from;
@@ -512,18 +511,18 @@ impl WriteAheadLog {
         Ok(())
     }
 
-    /// After a failure, tries to keep records that are reported as failed from counting later.
+    /// After a failure, tries to prevent records that are reported as failed from counting later.
     fn void_unacknowledged(&self) {
-        // If this fails too, or is lost, they may count after all: the caller calls the outcome open.
+        // If this fails too, or is lost, they may still count: the caller reports the outcome as unknown.
         drop(write_full(&*self.file, self.acknowledged, &[0; HEAD]));
     }
 
-    /// Somebody is told that all records so far are written.
+    /// Marks all records so far as acknowledged.
     pub(super) fn mark_acknowledged(&mut self) {
         self.acknowledged = self.end;
     }
 
-    /// Flushes what was written.
+    /// Flushes the written records.
     pub(super) fn sync(&mut self, why: Flush) -> io::Result<()> {
         let synced = self.file.sync(why);
         if synced.is_ok() {
@@ -534,39 +533,39 @@ impl WriteAheadLog {
         synced
     }
 
-    /// Writes zeros over records that no longer count, also behind the end of the log's capacity.
+    /// Writes zeros over records that no longer count, including those beyond the capacity.
     pub(super) fn erase(&mut self) -> io::Result<()> {
         self.capacity = self.capacity.max(self.file.stat()?.len);
         self.zero_fill(RECORDS)?;
         self.file.sync(Flush::Recycle)
     }
 
-    /// Starts anew: all records so far no longer count.
+    /// Starts a new epoch: all records so far no longer count.
     ///
-    /// The header is safe before any record follows it. Otherwise a power cut could keep a record and lose
-    /// the header, and the next header of the same epoch would make that record count again.
+    /// The header is flushed before any record follows it. Otherwise a power cut could keep a record and lose the
+    /// header, and the next header of the same epoch would make that record count again.
     pub(super) fn recycle(&mut self) -> io::Result<()> {
         self.start_epoch()?;
         self.file.sync(Flush::Recycle)
     }
 
-    /// Cuts an empty log that one large batch has made longer than it should stay: whoever opens the root
-    /// reads all of it.
+    /// Truncates an empty log that one large batch has extended too far: every process that opens the root reads all of
+    /// it.
     pub(super) fn shrink(&mut self, most: u64) {
         if self.capacity > most && self.count == 0 && self.file.set_len(most).is_ok() {
             self.capacity = most;
         }
     }
 
-    /// Cuts an empty log, on a disk that is full; says whether that made it shorter. The room can be used
-    /// when this returns.
+    /// Truncates an empty log, on a full disk; returns whether that made it shorter. The space is available when this
+    /// returns.
     pub(super) fn truncate(&mut self, capacity: u64) -> io::Result<bool> {
         if self.capacity <= capacity || self.count > 0 {
             return Ok(false);
         }
         self.file.set_len(capacity)?;
         self.capacity = capacity;
-        // Some file systems give freed blocks out again only after they have noted that they are free.
+        // Some file systems reuse freed blocks only after they have logged that they are free.
         self.file.sync(Flush::Recycle)?;
         Ok(true)
     }

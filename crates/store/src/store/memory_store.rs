@@ -1,4 +1,4 @@
-//! The simplest store there is: a map. What it says is right, the file store must say too.
+//! [`MemoryStore`]: the simplest store, a map. It is the reference for the file store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -22,8 +22,8 @@ struct MemoryState {
     scopes: Vec<FilePath>,
 }
 
-/// A [`Store`] in memory, for tests and for trying things out. It keeps nothing, and has no quarantine:
-/// what an append must cut off is reported and gone.
+/// A [`Store`] in memory, for tests and experiments. It persists nothing, and has no quarantine: bytes that an append
+/// must cut off are reported and lost.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
     state: Arc<Mutex<MemoryState>>,
@@ -32,13 +32,13 @@ pub struct MemoryStore {
 const USUAL_BITS: u32 = 0o644;
 
 impl MemoryStore {
-    /// An empty store.
+    /// Returns an empty store.
     #[must_use]
     pub fn new() -> MemoryStore {
         MemoryStore::default()
     }
 
-    /// Every file with its content.
+    /// Returns every file with its content.
     #[must_use]
     pub fn contents(&self) -> BTreeMap<FilePath, Vec<u8>> {
         let state = lock_unpoisoned(&self.state);
@@ -119,7 +119,7 @@ impl MemoryState {
         Ok(())
     }
 
-    /// Refuses a name that is a directory's, or has a file above it.
+    /// Refuses a name that belongs to a directory, or has a file above it.
     fn check_kind(&self, path: &FilePath) -> Result<(), StoreError> {
         let blocked = path.ancestors().any(|above| self.files.contains_key(&above));
         if blocked || self.dirs.contains(path) {
@@ -181,7 +181,7 @@ impl Store for MemoryStore {
         Ok(listing)
     }
 
-    /// A copy of everything.
+    /// Returns a copy of everything.
     fn snapshot(&self, _paths: &[FilePath]) -> Result<Option<Arc<dyn Store>>, StoreError> {
         let state = lock_unpoisoned(&self.state).clone();
         Ok(Some(Arc::new(MemoryStore { state: Arc::new(Mutex::new(state)) })))

@@ -1,11 +1,11 @@
-//! The text of a lock file: who holds it, as one JSON object.
+//! The text of a lock file: the lock owner as one JSON object.
 //!
-//! It is written and read here, and not with serde, so that a program that only stores files needs neither.
+//! It is encoded and parsed here, without serde, which a program that only stores files does not need.
 
 use super::LockOwner;
 use everturn_json::json::{Container, entries, key_matches, unescape, value_end};
 
-/// The text that names `holder`.
+/// Returns the text for a lock owner.
 pub(super) fn render_owner(owner: &LockOwner) -> Vec<u8> {
     let mut text = format!("{{\"pid\":{},\"started\":\"", owner.pid);
     for character in owner.started.chars() {
@@ -20,7 +20,7 @@ pub(super) fn render_owner(owner: &LockOwner) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The holder that a text names. Members besides its own are left alone.
+/// Parses a lock owner. Unknown members are ignored.
 pub(super) fn parse_owner(text: &[u8]) -> Option<LockOwner> {
     let text = text.trim_ascii_end();
     let found = entries(text, 0).ok()??;

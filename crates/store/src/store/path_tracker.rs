@@ -1,9 +1,9 @@
-//! What the present epoch of the log says about names, so that replaying it is never ambiguous.
+//! [`PathTracker`]: how the current epoch of the log uses names, so that replay is never ambiguous.
 //!
-//! Replay sees the disk as a crash left it, not as it was when a record was written. It can tell what has
-//! happened only if each name has one life in the log: it is appended to, or replaced, any number of
-//! times, and then at most renamed or removed once. A batch that would start a second life must first
-//! settle the names: flush them, and say so in the log.
+//! Replay sees the disk as a crash left it, not as it was when a record was written. It can tell what has happened only
+//! if the log uses each name in one way: it is appended to, or replaced, any number of times, and then at most renamed
+//! or removed once. A batch that would use a name in another way must first write a barrier: flush the name, and log
+//! that.
 
 use std::collections::HashMap;
 
@@ -11,20 +11,20 @@ use super::Step;
 use super::record::LogOp;
 use everturn_json::names::{FilePath, PathSet};
 
-/// In which way a file changes during one life.
+/// How a file changes in the log, until a barrier for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathUse {
     Appended,
     Replaced,
 }
 
-/// The lives of all names since the log was last recycled.
+/// The uses of all names since the log was last recycled.
 #[derive(Debug, Default)]
 pub(super) struct PathTracker {
     uses: HashMap<FilePath, PathUse>,
-    /// Names that were renamed or removed, and names that others got by that.
+    /// Names that were renamed or removed, and the new names of renamed files.
     retired: Vec<Vec<FilePath>>,
-    /// The same names, to find out quickly that one is not among them.
+    /// The same names, for a quick negative lookup.
     retired_names: PathSet,
 }
 
@@ -33,7 +33,7 @@ fn paths_overlap(a: &FilePath, b: &FilePath) -> bool {
 }
 
 impl PathTracker {
-    /// The names that must be settled before a batch of `steps` may be logged.
+    /// Returns the names that need a barrier before a batch of `steps` may be logged.
     pub(super) fn find_conflicts(&self, steps: &[Step]) -> Vec<FilePath> {
         let mut names: Vec<FilePath> = Vec::new();
         for step in steps {
@@ -66,7 +66,7 @@ impl PathTracker {
         }
     }
 
-    /// Takes note of a batch that is being logged.
+    /// Records a batch that is being logged.
     pub(super) fn record_ops(&mut self, ops: &[LogOp]) {
         for op in ops {
             match op {
@@ -88,13 +88,13 @@ impl PathTracker {
         self.retired.push(names);
     }
 
-    /// Whether the log says anything about names within `scopes`.
+    /// Returns whether the log holds changes of names within `scopes`.
     pub(super) fn has_uses_within(&self, scopes: &[FilePath]) -> bool {
         let inside = |path: &FilePath| scopes.iter().any(|scope| path.is_within(scope));
         self.uses.keys().any(inside) || self.retired.iter().flatten().any(inside)
     }
 
-    /// Forgets names that are safe on the disk, and all below them.
+    /// Drops names that are safe on the disk, and all names below them.
     pub(super) fn apply_barrier(&mut self, names: &[FilePath]) {
         let settled = |path: &FilePath| names.iter().any(|name| path.is_within(name));
         self.uses.retain(|path, _| !settled(path));

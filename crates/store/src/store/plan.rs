@@ -1,7 +1,7 @@
-//! From the steps that a caller asks for to the operations that the log will hold.
+//! Plans a batch: turns the caller's steps into the operations of a log record.
 //!
-//! Planning reads, and prepares temporary files, but changes nothing that anybody can see. What can go
-//! wrong should go wrong here, where failing costs nothing.
+//! Planning reads files and prepares temporary ones, but makes no visible change. Errors should occur here, where
+//! failing costs nothing. The result is a [`PlannedBatch`]; [`PendingState`] sums up the batches not applied yet.
 
 mod validate;
 
@@ -32,85 +32,85 @@ pub(super) use validate::{
 /// A batch that is ready for the log.
 pub(super) struct PlannedBatch {
     pub(super) ops: Vec<LogOp>,
-    /// For each operation, what applying it needs besides.
+    /// For each operation, additional data for applying it.
     pub(super) hints: Vec<ApplyHint>,
     pub(super) durability: Durability,
     pub(super) receipt: CommitReceipt,
-    /// Where readers are told while it is applied.
+    /// Where readers are notified while it is applied.
     pub(super) marks: Option<Arc<ChangeMarks>>,
     /// Where files end once this is applied.
     ends: BTreeMap<FilePath, u64>,
-    /// The names that it makes, ends, or gives to another file: all but those of files that only grow.
+    /// The names that it creates, ends or gives to another file: all except those of files that only grow.
     names: Vec<FilePath>,
 }
 
 impl PlannedBatch {
-    /// Whether it should not wait to be applied: it was planned on bytes that another program may change.
+    /// Returns whether it must be applied soon: it was planned on bytes that another program may change.
     pub(super) fn is_urgent(&self) -> bool {
         let cuts = |op: &LogOp| matches!(op, LogOp::Cut { .. });
         self.durability == Durability::Synced || self.ops.iter().any(cuts)
     }
 
-    /// Tells readers that it is being applied.
+    /// Notifies readers that it is being applied.
     pub(super) fn begin_change(&self, log: LogEpoch) -> Option<ChangeGuard> {
         self.marks.as_ref().map(|marks| marks.begin(log))
     }
 
-    /// Whether it touches one of these names, something above or something below.
+    /// Returns whether it touches one of these names, or a path above or below one.
     pub(super) fn overlaps(&self, names: &PathSet) -> bool {
         self.ops.iter().flat_map(LogOp::paths).any(|path| names.overlaps(path))
     }
 }
 
-/// What applying an operation needs besides the operation.
+/// Additional data for applying an operation.
 pub(super) enum ApplyHint {
     Nothing,
-    /// The caller wants the lines at the planned place and nowhere else.
+    /// The caller wants the lines at the planned offset and nowhere else.
     Exact,
     /// The new content, ready under another name.
     Staged(StagedReplacement),
-    /// A name under which something removed can wait until the batch is done.
+    /// A temporary name for something removed, until the batch is done.
     Aside {
         temp: FilePath,
     },
-    /// Where a copy of the bytes that are cut off is kept.
+    /// The copy of the bytes that are cut off.
     Kept {
         copy: FilePath,
     },
 }
 
-/// A new content, and what it replaces.
+/// A new content, and the content it replaces.
 pub(super) struct StagedReplacement {
     /// The name under which it is ready.
     pub(super) temp: FilePath,
-    /// Open, unless too many are, or it is flushed already.
+    /// The open file, unless too many are open or it is flushed already.
     pub(super) file: Option<Box<dyn DiskFile>>,
-    /// If it stands beside the log: the file there.
+    /// The staged file, if the content is beside the log.
     pub(super) staged_file: Option<StagedFile>,
     pub(super) old: Option<Vec<u8>>,
     pub(super) old_mode: u32,
-    /// What must stand there when it is replaced, if the caller cares.
+    /// The file that must exist there when it is replaced, if the caller requires one.
     pub(super) expected: Option<Option<FileId>>,
-    /// Whether nothing comes after it in its batch.
+    /// Whether it is the last operation of its batch.
     pub(super) last: bool,
 }
 
-/// What batches that are in the log, but not yet applied, will have done.
+/// The combined effect of batches that are in the log but not yet applied.
 #[derive(Default)]
 pub(super) struct PendingState {
-    /// Where files that are appended to will end.
+    /// Where appended files will end.
     ends: HashMap<FilePath, u64>,
-    /// Names that will be made or end, or stand for another file.
+    /// Names that will be created, ended or given to another file.
     names: PathSet,
-    /// Whether two of them append to the same file.
+    /// Whether two of the batches append to the same file.
     pub(super) has_conflicting_appends: bool,
 }
 
 impl PendingState {
-    /// Whether `steps` can only be planned once what is pending has been applied.
+    /// Returns whether `steps` can only be planned after the pending batches are applied.
     pub(super) fn conflicts_with(&self, steps: &[Step]) -> bool {
         steps.iter().any(|step| match step {
-            // A file that is there and grows has nothing below it, and its directories are there.
+            // An existing file that grows has nothing below it, and its directories exist.
             Step::Append { file, .. } => !self.ends.contains_key(file) && self.names.overlaps(file),
             step => step.paths().any(|path| self.overlaps(path)),
         })
@@ -139,7 +139,7 @@ fn bad_step(path: &FilePath, reason: &'static str) -> StoreError {
     StoreError::BadStep { path: path.clone(), reason }
 }
 
-/// Plans one batch; what was prepared for a batch that cannot be is cleared away.
+/// Plans one batch; if that fails, removes what was prepared for it.
 pub(super) fn plan_batch(
     core: &mut StoreCore,
     validated: ValidatedBatch,
@@ -224,14 +224,14 @@ impl Planner<'_> {
         }
         self.receipt.appended.push(tail.end + u64::from(tail.newline));
         self.ends.insert(file.clone(), tail.end + bytes.len() as u64);
-        // Whoever is told that the lines are written was told their place, too; only the log has it yet.
+        // A buffered commit is acknowledged with its offsets before it is applied, when only the log has them.
         let exact = at != AppendAt::End && self.durability == Durability::Synced;
         let hint = if exact { ApplyHint::Exact } else { ApplyHint::Nothing };
         self.push(LogOp::Append { file, at: tail.end, bytes }, hint);
         Ok(())
     }
 
-    /// Finds the end of a file, and plans to cut off what cannot stay there.
+    /// Finds the end of a file, and plans to cut off an incomplete last record.
     fn repair_tail(
         &mut self,
         path: &FilePath,
@@ -291,7 +291,7 @@ impl Planner<'_> {
         let private = mode == FileMode::OwnerOnly;
         let mode = replacement_permissions(private, was.map(|_| old_mode));
         let expected = (expect != Precondition::Anything).then_some(id);
-        // If the permissions have changed since it was staged, the content takes the way through the log.
+        // If the permissions have changed since it was staged, the content goes through the log instead.
         let beside = beside.filter(|staged| staged.mode == mode);
         let (temp, file_open, new, written) = match &beside {
             Some(staged) => (staged.path.clone(), None, NewContent::Staged(staged.content), Ok(())),
@@ -319,7 +319,7 @@ impl Planner<'_> {
         written.map_err(failed)
     }
 
-    /// What a file that is to be replaced holds now. A file that cannot be read is never replaced.
+    /// Reads a file that is to be replaced. An unreadable file is never replaced.
     fn read_current(&self, path: &FilePath) -> Result<CurrentFile, StoreError> {
         let disk = &self.core.disk;
         let Some(stat) = disk.stat(path).map_err(StoreError::io("look at", path))? else {
@@ -365,8 +365,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Refuses a new name that has, or will have, a file above it or something below it. The log must
-    /// never hold what cannot be done: whoever replays it would fail, every time.
+    /// Refuses a new name that has, or will have, a file above it or anything below it. The log must never hold what
+    /// cannot be done: every replay would fail.
     fn check_new(&self, path: &FilePath) -> Result<(), StoreError> {
         let clash = || bad_step(path, "a directory and a file cannot have the same name");
         for op in &self.ops {
@@ -385,7 +385,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Whether a name is there, or will be once the steps planned so far are done.
+    /// Returns whether a name exists, or will exist after the steps planned so far.
     fn exists(&self, path: &FilePath) -> Result<bool, StoreError> {
         let made = |op: &LogOp| match op {
             LogOp::Append { file, .. } | LogOp::Replace { file, .. } => file.is_within(path),
@@ -407,13 +407,13 @@ struct CurrentFile {
 /// The end of a file before an append.
 struct AppendPoint {
     len: u64,
-    /// Where the good content ends.
+    /// Where the valid content ends.
     end: u64,
-    /// Whether the good content lacks its last newline.
+    /// Whether the valid content lacks its last newline.
     newline: bool,
 }
 
-/// The permissions of a new content: what they were, unless it is a secret.
+/// Returns the permissions of a new content: those of the old one, unless it is private.
 pub(super) fn replacement_permissions(private: bool, old: Option<u32>) -> FilePermissions {
     match old {
         _ if private => FilePermissions::OwnerOnly,

@@ -1,4 +1,4 @@
-//! Bytes that had to leave a file are kept, every one of them, under `.everturn/quarantine/`.
+//! Quarantine: bytes that had to leave a file are all kept under `.everturn/quarantine/`.
 
 use std::io;
 
@@ -9,10 +9,10 @@ use crate::disk::{Disk, DiskFile, FilePermissions, Flush, append_full, read_full
 use everturn_json::checksum::Checksum;
 use everturn_json::names::FilePath;
 
-/// How much is copied at a time.
+/// The number of bytes copied at a time.
 const CHUNK: usize = 1 << 20;
 
-/// Makes sure that a directory and those above it exist; adds those that it made to `made`.
+/// Ensures that a directory and its ancestors exist; adds those that it created to `made`.
 pub(super) fn ensure_dir(
     disk: &dyn Disk,
     dir: &FilePath,
@@ -32,18 +32,18 @@ pub(super) fn ensure_dir(
     Ok(())
 }
 
-/// Where set-aside bytes went, and what they were.
+/// The location and fingerprint of quarantined bytes.
 pub(super) struct QuarantinedBytes {
     pub(super) place: FilePath,
     pub(super) was: Fingerprint,
 }
 
-/// Where the bytes `was`, cut from `path` at `start`, are kept.
+/// Returns the path in quarantine for the bytes `was`, cut from `path` at `start`.
 pub(super) fn quarantine_path(path: &FilePath, start: u64, was: Fingerprint) -> FilePath {
     known_own_path(&["quarantine"]).join(&path.flat_name(&format!("@{start}.{:016x}", was.sum)))
 }
 
-/// Copies the bytes from `start` to `end` of an open file into the quarantine, durably.
+/// Copies the bytes from `start` to `end` of an open file to quarantine, durably.
 pub(super) fn quarantine_range(
     disk: &dyn Disk,
     path: &FilePath,
@@ -57,7 +57,7 @@ pub(super) fn quarantine_range(
     Ok(QuarantinedBytes { place, was })
 }
 
-/// Makes a file of the quarantine, durably.
+/// Creates a file in quarantine, durably.
 fn write_quarantine_file(
     disk: &dyn Disk,
     place: &FilePath,
@@ -65,7 +65,7 @@ fn write_quarantine_file(
 ) -> Result<(), StoreError> {
     ensure_dir(disk, &known_own_path(&["quarantine"]), &mut Vec::new())?;
     if disk.stat(place).map_err(StoreError::io("look at", place))?.is_some() {
-        // It may be what a power cut left of an earlier copy.
+        // It may be a partial copy that a power cut has left.
         disk.remove(place).map_err(StoreError::io("remove", place))?;
     }
     let copy =
@@ -78,7 +78,7 @@ fn write_quarantine_file(
     Ok(())
 }
 
-/// Keeps a content that a file was to get and cannot, durably; returns where.
+/// Saves a content that could not be given to its file, durably; returns its path.
 pub(super) fn quarantine_bytes(
     disk: &dyn Disk,
     path: &FilePath,
@@ -89,7 +89,7 @@ pub(super) fn quarantine_bytes(
     Ok(place)
 }
 
-/// Calls `each` with the bytes from `start` to `end`, piece by piece.
+/// Calls `each` with the bytes from `start` to `end`, in chunks.
 fn for_each_chunk(
     file: &dyn DiskFile,
     start: u64,
@@ -109,7 +109,7 @@ fn for_each_chunk(
     Ok(())
 }
 
-/// The fingerprint of a part of a file.
+/// Returns the fingerprint of a part of a file.
 pub(super) fn fingerprint_range(
     file: &dyn DiskFile,
     start: u64,

@@ -1,53 +1,52 @@
-//! What stands in the write-ahead log, as bytes.
+//! [`Record`] and [`LogOp`]: the records of the write-ahead log and their encoding.
 //!
-//! A record is a head of [`HEAD`] bytes and a body. Each record's checksum covers the checksum of the one
-//! before, so that a record counts only in the place for which it was written.
+//! A record is a head of [`HEAD`] bytes and a body. Each record's checksum covers the checksum of the record before, so
+//! that a record counts only at the position it was written for.
 
 use super::fingerprint::Fingerprint;
 use everturn_json::checksum::checksum;
 use everturn_json::names::FilePath;
 
-/// The bytes before a record's body: length, kind, link to the record before, checksum.
+/// The size of a record's head: length, kind, link to the record before, checksum.
 pub(super) const HEAD: usize = 24;
 
-/// Records start at multiples of this.
+/// The alignment of records.
 const ALIGN: usize = 8;
 
-/// One change as the log has it: everything known that is needed to do it again.
+/// One change in the log, with everything that is needed to redo it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LogOp {
-    /// The bytes from `at` to the end were set aside, and the file is cut there.
+    /// The bytes from `at` to the end were moved to quarantine, and the file is cut there.
     Cut { file: FilePath, at: u64, was: Fingerprint },
-    /// `bytes` stand at `at`.
+    /// `bytes` were appended at `at`.
     Append { file: FilePath, at: u64, bytes: Vec<u8> },
-    /// The file was `was` and is now `new`.
+    /// The content `was` is replaced with `new`.
     Replace { file: FilePath, was: Option<Fingerprint>, private: bool, new: NewContent },
-    /// `from` is now `to`, which did not exist.
+    /// `from` is renamed to `to`, which did not exist.
     Rename { from: FilePath, to: FilePath },
-    /// `path`, which held this, is gone.
+    /// `path`, which held this content, is removed.
     Remove { path: FilePath, held: RemovedContent },
 }
 
-/// What a file or directory held when it was removed, so that another one made later under the same name is
-/// left alone.
+/// The content of a file or directory when it was removed, so that a later one of the same name is left alone.
 ///
-/// Inode and device numbers do not tell: they change when a file system is mounted again or a root is copied.
+/// Inode and device numbers do not identify it: they change when a file system is remounted or a root is copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RemovedContent {
-    /// Files with these values; see [`contents`](super::digest::contents).
+    /// The digests of its files; see [`digest_contents`](super::digest::digest_contents).
     Files(Vec<u64>),
-    /// It is not known: other steps of the same batch change it.
+    /// Unknown: other steps of the same batch change it.
     Unknown,
-    /// The inode number and time of birth, in logs of version 2 and older.
+    /// The inode number and creation time, in logs of version 2 and older.
     Inode { number: u64, born: u64 },
 }
 
-/// What a file was given.
+/// The new content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NewContent {
-    /// These bytes.
+    /// The bytes themselves.
     Bytes(Vec<u8>),
-    /// What a file of the log's own held, which was renamed.
+    /// The content of a staged file.
     Staged(StagedContent),
 }
 
@@ -60,7 +59,7 @@ impl NewContent {
     }
 }
 
-/// A content in a file of the log's own, by the number that the file has in its name.
+/// A staged content, by the number in the name of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StagedContent {
     pub(super) number: u64,
@@ -68,7 +67,7 @@ pub(super) struct StagedContent {
 }
 
 impl LogOp {
-    /// The names that this touches.
+    /// Returns the names that this touches.
     pub(super) fn paths(&self) -> impl Iterator<Item = &FilePath> {
         let (first, second) = match self {
             LogOp::Cut { file, .. } | LogOp::Append { file, .. } | LogOp::Replace { file, .. } => {
@@ -80,7 +79,7 @@ impl LogOp {
         std::iter::once(first).chain(second)
     }
 
-    /// At least as many bytes as this takes up in a record.
+    /// Returns an upper bound of its size in a record.
     pub(super) fn max_size(&self) -> u64 {
         const FIELDS: u64 = 64;
         let len = |path: &FilePath| path.as_str().len() as u64;
@@ -101,19 +100,19 @@ impl LogOp {
     }
 }
 
-/// What one record says.
+/// One record of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Record {
-    /// A commit: all of this happened.
+    /// A commit with all its operations.
     Batch(Vec<LogOp>),
-    /// The batch with this place among the records of the epoch did not happen after all.
+    /// The batch at this index among the records of the epoch was undone.
     Abort(u64),
-    /// Everything said so far about these names, and those below them, is safe on the disk.
+    /// All earlier changes of these names, and of names below them, are flushed.
     Barrier(Vec<FilePath>),
 }
 
 impl Record {
-    /// At least as many bytes as this takes up in the log.
+    /// Returns an upper bound of its size in the log.
     pub(super) fn size_at_most(&self) -> u64 {
         const FIELDS: u64 = 64;
         FIELDS
@@ -291,7 +290,7 @@ impl Record {
         }
     }
 
-    /// Adds the record to `out`, linked to the checksum of the record before; returns its own.
+    /// Appends the record to `out`, linked to the checksum of the record before; returns its own checksum.
     pub(super) fn encode(&self, link: u64, out: &mut Vec<u8>) -> u64 {
         let start = out.len();
         let mut encoder = RecordEncoder(std::mem::take(out));
@@ -323,9 +322,9 @@ impl Record {
     }
 }
 
-/// The record at the start of `bytes`, if one stands there that is linked to `link`.
+/// Decodes the record at the start of `bytes`, if it is valid and linked to `link`.
 ///
-/// Returns it with its checksum and the bytes it takes up.
+/// Returns it with its checksum and its size in bytes.
 pub(super) fn decode_record(bytes: &[u8], link: u64) -> Option<(Record, u64, usize)> {
     let (head, rest) = bytes.split_at_checked(HEAD)?;
     let mut fields = RecordDecoder(head);

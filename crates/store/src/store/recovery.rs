@@ -1,13 +1,13 @@
-//! Brings the plain files to where the log of a process that is gone says they are.
+//! Recovery: completes the commits in the log of a dead process on the plain files.
 //!
 //! [`recover`] first flushes the log itself, because its last records may be in the page cache only. Then a
-//! [`Recovery`] goes through the [`LogHistory`] of the log twice. The first pass changes nothing and finds the
-//! commits that cannot be completed as they were written, because another program has changed one of their
-//! files or something is in the way. The second pass carries everything out. Of a commit in doubt nothing is
-//! destroyed: its removals are not carried out, and contents that it replaces go to the quarantine.
+//! [`Recovery`] makes two passes over the [`LogHistory`] of the log. The first pass changes nothing and finds the
+//! commits that cannot be completed as they were written, because another program has changed one of their files or
+//! something is in the way. The second pass applies everything. Nothing of a commit in doubt is destroyed: its removals
+//! are skipped, and contents that it replaces go to quarantine.
 //!
-//! Everything is written again even where it seems to be there: after a failed flush the operating system
-//! shows bytes that the disk does not have. Doing it twice changes nothing.
+//! Everything is written again even if it seems to exist: after a failed flush the operating system shows bytes that
+//! the disk does not have. Recovery is idempotent.
 
 mod assess;
 mod current_state;
@@ -36,14 +36,14 @@ use crate::disk::{
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, PathSet};
 
-/// How many files that were written are open before they are flushed.
+/// The number of written files that are open before they are flushed.
 const MAX_OPEN: usize = 32;
 
 fn stat_optional(disk: &dyn Disk, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
     disk.stat(path).map_err(StoreError::io("look at", path))
 }
 
-/// A file as the device has it, not as the page cache shows it.
+/// Opens a file as it is on the device, not in the page cache.
 fn open_uncached(
     disk: &dyn Disk,
     path: &FilePath,
@@ -54,7 +54,7 @@ fn open_uncached(
     Ok(file)
 }
 
-/// The history that a log holds, or what is wrong with the log.
+/// Reads the history in a log, or returns the finding about a damaged log.
 pub(super) fn read_log(
     disk: &dyn Disk,
     number: LogNumber,
@@ -71,14 +71,14 @@ pub(super) fn read_log(
     Ok(Ok(LogHistory::fold(scan.records)))
 }
 
-/// Who is told how far a recovery has come, while it goes on.
+/// Receives the progress of a recovery while it runs.
 #[derive(Clone, Default)]
 pub struct RecoveryProgress(Option<Arc<TellProgress>>);
 
 type TellProgress = dyn Fn(usize, usize) + Send + Sync;
 
 impl RecoveryProgress {
-    /// Calls `tell` before each file or name that is recovered: with how many are done, and how many there are.
+    /// Calls `tell` before each recovered file or name, with the number done and the total.
     pub fn new(tell: impl Fn(usize, usize) + Send + Sync + 'static) -> RecoveryProgress {
         RecoveryProgress(Some(Arc::new(tell)))
     }
@@ -96,7 +96,7 @@ impl fmt::Debug for RecoveryProgress {
     }
 }
 
-/// A name that cannot be brought to where a log says it is, and why.
+/// A name whose recovery cannot be completed, and why.
 #[derive(Debug, Clone)]
 pub(super) struct Blocked {
     pub(super) name: FilePath,
@@ -111,23 +111,23 @@ impl Blocked {
     }
 }
 
-/// What came of replaying a log.
+/// The result of replaying a log.
 #[derive(Default)]
 pub(super) struct RecoveryOutcome {
     pub(super) findings: Vec<Finding>,
-    /// Names that could not be brought to their end, and why. If there are any, the log must stay.
+    /// Names whose recovery could not be completed, and why. If there are any, the log must stay.
     pub(super) blocked: Vec<Blocked>,
-    /// The other names, if there are such; what the log says of them is done and flushed.
+    /// The other names, if any are blocked; their changes in the log are applied and flushed.
     pub(super) completed: Vec<FilePath>,
 }
 
-/// Replays the log of a process that is gone. Afterwards the log may be recycled, unless names are blocked.
+/// Replays the log of a dead process. Afterwards the log may be recycled, unless names are blocked.
 pub(super) fn recover(
     disk: &dyn Disk,
     number: LogNumber,
     progress: &RecoveryProgress,
 ) -> Result<RecoveryOutcome, StoreError> {
-    // A record that only the page cache has must not be half applied when the power goes.
+    // A record that only the page cache has must not be half applied at a power cut.
     rewrite_and_sync(disk, number)?;
     let history = match read_log(disk, number)? {
         Ok(history) => history,
@@ -141,7 +141,7 @@ pub(super) fn recover(
             return Ok(RecoveryOutcome { findings: vec![finding], ..RecoveryOutcome::default() });
         }
     };
-    // The owner of a log never uses this name. An earlier recovery may have left something there that it removed.
+    // The owner of a log never uses this name. An earlier recovery may have moved something there to remove it.
     let temp = known_own_path(&["tmp", &format!("{}0", number.temp_prefix())]);
     drop(remove_tree(disk, &temp));
     let mut recovery = Recovery {
@@ -162,7 +162,7 @@ pub(super) fn recover(
     let Recovery { findings, blocked, blocked_names, .. } = recovery;
     let mut settled = Vec::new();
     if blocked.is_empty() {
-        // Not before: what a commit has removed may have to come back.
+        // Not before: removed data may have to be restored.
         remove_stale_temp(disk, &number.temp_prefix())?;
     } else {
         let free = history.names().filter(|name| !blocked_names.overlaps(name));
@@ -171,18 +171,18 @@ pub(super) fn recover(
     Ok(RecoveryOutcome { findings, blocked, completed: settled })
 }
 
-/// A file with changes that are not flushed yet.
+/// A file with unflushed changes.
 struct WrittenFile {
-    /// The name that the log has for it.
+    /// Its name in the log.
     name: FilePath,
     place: FilePath,
     file: Box<dyn DiskFile>,
-    /// What was written: where it starts, and its fingerprint.
+    /// The offset and fingerprint of each written part.
     parts: Vec<(u64, Fingerprint)>,
 }
 
 impl WrittenFile {
-    /// Flushes the file, and reads back from the device what was written.
+    /// Flushes the file, and verifies the written parts by reading them from the device.
     fn sync_and_verify(&self) -> Result<(), StoreError> {
         self.file.sync(Flush::RecoverFile).map_err(StoreError::io("flush", &self.place))?;
         self.file.drop_cache().map_err(StoreError::io("read", &self.place))?;
@@ -207,11 +207,11 @@ struct Recovery<'a> {
     findings: Vec<Finding>,
     blocked: Vec<Blocked>,
     blocked_names: PathSet,
-    /// Files to which another program has given a content of its own, by the names that the log has.
+    /// Files that another program has given a new content, by their names in the log.
     changed: BTreeSet<FilePath>,
-    /// Commits of which something cannot be done, because another program was there.
+    /// Commits that cannot be completed, because another program has changed their files.
     in_doubt: BTreeSet<usize>,
-    /// Commits of which something is blocked.
+    /// Commits with a blocked part.
     waiting: BTreeSet<usize>,
 }
 
@@ -235,7 +235,7 @@ impl Recovery<'_> {
             progress.tell(self.history.files.len() + done, total);
             let met = ending.names().any(|name| self.blocked_names.overlaps(name));
             if met || self.must_wait(ending) {
-                // It stays as it is, with what is in the way of what lies there.
+                // It stays as it is, with whatever blocks the names there.
                 self.blocked_names.extend(ending.names().cloned());
                 continue;
             }
@@ -258,7 +258,7 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// Goes on with the other names if something is in the way of these.
+    /// Records an error as blocking these names, so that recovery continues with the others.
     fn note_blocked<'n>(
         &mut self,
         done: Result<(), StoreError>,
@@ -283,7 +283,7 @@ impl Recovery<'_> {
         }
     }
 
-    /// The names on the way to `path` may be as new as it is itself.
+    /// The names of the directories above `path` may be as new as `path` itself.
     fn note_parent_dirs(&mut self, path: &FilePath) {
         self.dirs.extend(path.ancestors());
     }
@@ -334,9 +334,9 @@ impl Recovery<'_> {
             WrittenFile { name, place: place.clone(), file, parts }
         };
         match self.write_temp(mode, bytes) {
-            // Whole on the disk before it takes the place of anything.
+            // Complete on the disk before it replaces anything.
             Ok(made) => written(made).sync_and_verify()?,
-            // It has the content, which is read back from the disk; only that it is written again is not to be had.
+            // The file has the content, as reading it back from the disk shows; there is no space to write it again.
             Err(error) if error.is_full() && shown == Some(new.fingerprint()) => {
                 drop(self.disk.remove(&self.temp));
                 return written(open_uncached(self.disk, place, FileAccess::Read)?)
@@ -365,7 +365,7 @@ impl Recovery<'_> {
         Ok(made)
     }
 
-    /// Another program has changed the file, and its content stays: ours goes to the quarantine.
+    /// Keeps the content of another program that has changed the file, and moves ours to quarantine.
     fn quarantine_unused(&mut self, place: &FilePath, new: &NewContent) -> Result<(), StoreError> {
         let kept = match new {
             NewContent::Bytes(bytes) => Some(quarantine_bytes(self.disk, place, bytes)?),
@@ -378,8 +378,8 @@ impl Recovery<'_> {
                             .place,
                     )
                 } else {
-                    // The other program has written into the file itself, which was the only one; or it was
-                    // renamed into its place, on a disk without links.
+                    // The other program has written into the file itself, which was the only one; or the file was
+                    // renamed into place, on a disk without hard links.
                     None
                 }
             }
@@ -391,8 +391,8 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// Flushes what another program has put there and recovery leaves as it is: neither the log nor the disk
-    /// would have it, or what it has replaced, after a power cut.
+    /// Flushes the content of another program that recovery leaves as it is: otherwise, after a power cut, neither the
+    /// log nor the disk would have it or what it has replaced.
     fn secure_kept(&self, path: &FilePath) -> Result<(), StoreError> {
         let mut open: Vec<_> = stat_optional(self.disk, path)?
             .map(|stat| (path.clone(), stat.kind))
@@ -417,7 +417,7 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// Gives a staged content its name, unless it has it already. It was flushed before the log named it.
+    /// Links a staged content into place, unless it is there. It was flushed before the log referred to it.
     fn place_staged(
         &mut self,
         path: &FilePath,
@@ -434,7 +434,7 @@ impl Recovery<'_> {
             self.make_parents(path)?;
             drop(self.disk.remove(&self.temp));
             let made = ensure_dir(self.disk, &known_own_path(&["tmp"]), &mut Vec::new());
-            // It keeps its name beside the log until the log is recycled, if it can.
+            // It keeps its staged name until the log is recycled, if possible.
             let temp = made.is_ok().then_some(&self.temp);
             return place_staged(self.disk, &place, temp, path).map(drop);
         }

@@ -1,9 +1,9 @@
-//! Gives something another name, also where the file system cannot rename it: across mount points, and for
-//! directories in a lower layer of an overlay file system.
+//! Renames a path, even where the file system cannot: across mount points, and for directories in a lower layer of an
+//! overlay file system.
 //!
-//! There it is copied. The copy is whole and flushed before it gets the new name, and the original stays until
-//! the caller removes it, so a crash leaves the original, or both. The original is flushed too: what a power
-//! cut brings back of it is then a part of the copy.
+//! There it is copied. The copy is complete and flushed before it gets the new name, and the original stays until the
+//! caller removes it, so a crash leaves the original, or both. The original is flushed too: whatever a power cut
+//! restores of it is then a part of the copy.
 
 use std::io;
 
@@ -14,11 +14,11 @@ use super::quarantine::copy_range;
 use crate::disk::{Disk, FileAccess, FileKind, FilePermissions, Flush};
 use everturn_json::names::{FilePath, Name};
 
-/// How something got its new name.
+/// How a path was relocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RelocateMethod {
     Renamed,
-    /// The original is still there.
+    /// The original still exists.
     Copied,
 }
 
@@ -48,24 +48,24 @@ pub(super) fn relocate(
         drop(remove_tree(disk, &temp));
     }
     copied?;
-    // The caller removes the original, which must not be gone for good before the copy is there for good.
+    // The caller removes the original, so the copy must be durable before that.
     for dir in to.ancestors() {
         disk.sync_dir(&dir, Flush::CopiedTree).map_err(StoreError::io("flush", &dir))?;
     }
     Ok(RelocateMethod::Copied)
 }
 
-/// How the names of unfinished copies end.
+/// The suffix of unfinished copies.
 const COPY_SUFFIX: &str = ".everturn-copy";
 
-/// Whether a name is that of a copy which a move to another mount is making. What has it is not part of the data:
-/// [`Store::list`](super::Store::list) leaves it out.
+/// Returns whether a name is that of an unfinished copy, made by a move to another mount. Such copies are not part of
+/// the data: [`Store::list`](super::Store::list) omits them.
 #[must_use]
 pub fn is_unfinished_copy(name: &Name) -> bool {
     name.as_str().starts_with('.') && name.as_str().ends_with(COPY_SUFFIX)
 }
 
-/// A name beside `to`, so that it is on the same mount.
+/// Returns a name beside `to`, so that it is on the same mount.
 fn copy_name(to: &FilePath) -> FilePath {
     let dir = to.parent().unwrap_or_default();
     let name = to.name().map_or_else(String::new, |name| name.as_str().to_owned());
@@ -123,7 +123,7 @@ fn copy_file(
     file.sync(Flush::CopiedTree).map_err(StoreError::io("flush", from))
 }
 
-/// Whether `to` has everything that `from` has, with the same contents.
+/// Returns whether `to` has everything that `from` has, with the same contents.
 pub(super) fn is_copy(disk: &dyn Disk, from: &FilePath, to: &FilePath) -> Result<bool, StoreError> {
     let look = |path: &FilePath| disk.stat(path).map_err(StoreError::io("look at", path));
     let (Some(old), Some(new)) = (look(from)?, look(to)?) else { return Ok(false) };

@@ -1,8 +1,8 @@
-//! What a log says must be true, name by name, and which commit says it.
+//! [`LogHistory`]: what a log requires of each name, and which commits require it.
 //!
-//! Records are not simply done again one after the other: the disk may already show what later records
-//! did. Instead all of them are folded into one history for each name, and each name is then brought to
-//! the end of its history, from whatever point the crash left it at.
+//! Records are not simply redone one after the other: the disk may already show the effects of later records. Instead
+//! all of them are folded into one history for each name, and each name is then brought to the end of its history, from
+//! whatever point the crash left it at.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,24 +17,24 @@ pub(super) enum TailEdit {
     Append { at: u64, bytes: Vec<u8> },
 }
 
-/// What happened to the content of one file.
+/// The changes of the content of one file.
 #[derive(Debug)]
 pub(super) enum ContentHistory {
     Edited(Vec<TailEdit>),
     Replaced {
-        /// What the file was before each replacement, where it was there.
+        /// The contents before each replacement, where the file existed.
         before: Vec<Fingerprint>,
-        /// What it became, one after the other; only the last must be there in the end.
+        /// The contents after each replacement, in order; only the last must exist in the end.
         after: Vec<NewContent>,
         private: bool,
     },
 }
 
-/// The history of one file: what happened to its content, and which commits did it.
+/// The history of one file: the changes of its content, and the commits that made them.
 #[derive(Debug)]
 pub(super) struct FileHistory {
     pub(super) content: ContentHistory,
-    /// The places of these commits in the log, in order.
+    /// The indexes of these commits in the log, in order.
     pub(super) commits: Vec<usize>,
 }
 
@@ -46,7 +46,7 @@ pub(super) enum PathEnd {
 }
 
 impl PathEnd {
-    /// The names that end, and those that others get by that.
+    /// Returns the names that end, and the new names of renamed files.
     pub(super) fn names(&self) -> impl Iterator<Item = &FilePath> {
         let (first, second) = match self {
             PathEnd::Renamed { from, to } => (from, Some(to)),
@@ -60,13 +60,13 @@ impl PathEnd {
     }
 }
 
-/// What a log says, folded.
+/// The folded contents of a log.
 #[derive(Debug, Default)]
 pub(super) struct LogHistory {
-    /// The content of files, by the name that they had when it changed.
+    /// The content of files, by the name they had when it changed.
     pub(super) files: BTreeMap<FilePath, FileHistory>,
     pub(super) endings: Vec<PathEnd>,
-    /// How many commits there are in it.
+    /// The number of commits.
     pub(super) commits: usize,
 }
 
@@ -115,7 +115,7 @@ impl LogHistory {
         let commit = self.commits;
         let history = self.files.entry(file).or_insert_with(FileHistory::edited);
         if !matches!(history.content, ContentHistory::Edited(_)) {
-            // The writer settles a name before it changes in another way.
+            // The writer logs a barrier before a name changes in another way.
             *history = FileHistory::edited();
         }
         if let ContentHistory::Edited(edits) = &mut history.content {
@@ -152,18 +152,18 @@ impl FileHistory {
 }
 
 impl LogHistory {
-    /// Every name that the log speaks of.
+    /// Returns every name in the log.
     pub(super) fn names(&self) -> impl Iterator<Item = &FilePath> {
         self.files.keys().chain(self.endings.iter().flat_map(PathEnd::names))
     }
 
-    /// Whether the log says anything about names within `scopes`.
+    /// Returns whether the log holds changes of names within `scopes`.
     pub(super) fn touches(&self, scopes: &[FilePath]) -> bool {
         self.names().any(|path| scopes.iter().any(|scope| path.is_within(scope)))
     }
 }
 
-/// Whether `found` is what a power cut can leave of `bytes`: cut short, with holes, or whole.
+/// Returns whether `found` is what a power cut can leave of `bytes`: truncated, with holes, or whole.
 pub(super) fn is_remnant(found: &[u8], bytes: &[u8]) -> bool {
     found.len() <= bytes.len()
         && found.iter().zip(bytes).all(|(found, byte)| found == byte || *found == 0)

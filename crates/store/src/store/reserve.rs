@@ -1,12 +1,12 @@
-//! Room for making room: on a full disk, sessions can still be moved to the trash, restored and purged.
+//! Reserved space: on a full disk, sessions can still be moved to the trash, restored and purged.
 //!
-//! Each of these needs a few blocks, for directories and lock files, before it frees any. The log is the
-//! reserve: its capacity was written when there was room. If the disk has none, [`StoreCore::release_reserve`] cuts a
-//! piece off the log, and what was refused is tried again. The next process that finds enough room makes the
-//! log as long as before.
+//! Each of these needs a few blocks, for directories and lock files, before it frees any. The log is the reserve: its
+//! capacity was written when there was space. If the disk is full, [`StoreCore::release_reserve`] cuts a piece off the
+//! log, and the failed operation is retried. The next process that finds enough space extends the log to its old
+//! length.
 //!
-//! While another process has the log, this one needs a log of its own first. The file `wal/reserve` has the room
-//! for that. Recovery uses it as well, after the part of the log that has no records.
+//! While another process owns the log, this one needs its own log first. The file `wal/reserve` has the space for that.
+//! Recovery uses it as well, after the part of the log that has no records.
 
 use std::io;
 
@@ -17,31 +17,31 @@ use super::{Step, StoreError, trash_dir};
 use crate::disk::{DiskFile, DiskLock, FileAccess, FilePermissions, Flush, LockMode};
 use everturn_json::names::FilePath;
 
-/// How much is cut off at a time. Others may take the room, so each attempt takes as little as will do.
+/// How much is cut off at a time. Others may use the freed space, so each attempt frees as little as possible.
 const PIECE: u64 = 64 << 10;
 
-/// How long the file is that is nothing but a reserve.
+/// The size of the reserve file.
 const RESERVE: u64 = 256 << 10;
 
-/// How much of a log stays behind its records when its owner is gone: enough for a record of settled names.
+/// How much of a dead process's log stays after its records: enough for a barrier record.
 const SPARE_ROOM: u64 = 32 << 10;
 
 fn reserve_file() -> FilePath {
     known_own_path(&["wal", "reserve"])
 }
 
-/// How long the log stays: enough for the record of a purge of a thousand sessions.
+/// The minimum size of the log: enough for the record of a purge of a thousand sessions.
 const SHORTEST_LOG: u64 = 256 << 10;
 
-/// How many bytes of content a batch may bring along.
+/// The maximum size of the contents in a batch that may use the reserve.
 const MAX_CONTENT: usize = 64 << 10;
 
-/// Whether the writer of these scopes is about to use the trash: one of them is a place there.
+/// Returns whether the writer of these scopes is about to use the trash: one of them is an item of it.
 pub(super) fn uses_trash(scopes: &[FilePath]) -> bool {
     scopes.iter().any(|scope| scope.parent() == Some(trash_dir()))
 }
 
-/// Whether a batch moves something to the trash, or out of it, or deletes it there, and needs little room.
+/// Returns whether a batch moves something to or from the trash or deletes it there, and needs little space.
 pub(super) fn may_use_reserve(steps: &[Step]) -> bool {
     let trash = trash_dir();
     let uses_trash = steps.iter().any(|step| match step {
@@ -56,7 +56,7 @@ pub(super) fn may_use_reserve(steps: &[Step]) -> bool {
     uses_trash && steps.iter().map(content).sum::<usize>() <= MAX_CONTENT
 }
 
-/// Tries until it does not fail for want of room, or nothing is left of the reserve.
+/// Retries until the operation does not fail for lack of space, or the reserve is used up.
 pub(super) fn retry_with_reserve<T>(
     mut attempt: impl FnMut() -> Result<T, StoreError>,
     mut release_reserve: impl FnMut() -> Result<bool, StoreError>,
@@ -64,7 +64,7 @@ pub(super) fn retry_with_reserve<T>(
     loop {
         match attempt() {
             Err(error) if error.is_full() => {
-                // If that fails too, the first failure is the one to tell.
+                // If that fails too, the first error is returned.
                 if !release_reserve().unwrap_or(false) {
                     return Err(error);
                 }
@@ -75,7 +75,7 @@ pub(super) fn retry_with_reserve<T>(
 }
 
 impl StoreCore {
-    /// Gives some of the room that a log takes back to the disk; false if nothing is left of the reserve.
+    /// Returns some space of a log to the disk; false if the reserve is used up.
     pub(super) fn release_reserve(&mut self) -> Result<bool, StoreError> {
         self.check_usable()?;
         self.checkpoint()?;
@@ -89,7 +89,7 @@ impl StoreCore {
         Ok(self.cut_closed_log()? || self.cut_reserve_file()?)
     }
 
-    /// The same from the file that is nothing but a reserve.
+    /// As [`StoreCore::release_reserve`], from the reserve file.
     fn cut_reserve_file(&self) -> Result<bool, StoreError> {
         let path = reserve_file();
         if self.disk.stat(&path).map_err(StoreError::io("look at", &path))?.is_none() {
@@ -100,7 +100,7 @@ impl StoreCore {
         cut(&*file, |len| len.saturating_sub(PIECE)).map_err(StoreError::io("shorten", &path))
     }
 
-    /// Makes that file as long as it should be, if there is room for it. Nothing in it counts, so it is not flushed.
+    /// Extends the reserve file to its full size, if there is space. Its content is unused, so it is not flushed.
     pub(super) fn fill_reserve(&self) {
         let path = reserve_file();
         let wanted = RESERVE.min(self.options.log_size / 4);
@@ -112,11 +112,11 @@ impl StoreCore {
         if found.is_none() {
             drop(self.disk.create(&path, FilePermissions::OwnerOnly));
         }
-        // Without room there is less of a reserve, and nothing else changes.
+        // If the disk is full, the reserve is smaller, and nothing else changes.
         drop(self.disk.open(&path, FileAccess::Write).and_then(|file| file.reserve(len, wanted)));
     }
 
-    /// Takes the lock for the recovery of a log, which may need room for its file.
+    /// Takes the lock for the recovery of a log, whose file may need space.
     pub(super) fn lock_recovery(
         &self,
         number: LogNumber,
@@ -129,7 +129,7 @@ impl StoreCore {
         )
     }
 
-    /// Replays a log. If that fails for want of room, the log itself and the reserve give some.
+    /// Replays a log. If that fails for lack of space, the log itself and the reserve free some.
     pub(super) fn recover_with_reserve(
         &self,
         number: LogNumber,
@@ -146,7 +146,7 @@ impl StoreCore {
                 Err(error) if !again => return Err(error),
                 outcome => outcome.unwrap_or_default(),
             };
-            // What an attempt has done, and told of, the next one finds done.
+            // The next attempt does not report again what this one has done and reported.
             recovered.findings.retain(|finding| !findings.contains(finding));
             findings.append(&mut recovered.findings);
             if !again {
@@ -168,9 +168,9 @@ impl StoreCore {
         Ok(self.cut_closed_log()? || self.cut_reserve_file()?)
     }
 
-    /// The same with a log that no process has. It is not taken over for that: on a file system that never
-    /// overwrites in place, even its header would need room. Such file systems may also give nothing back
-    /// before the last piece is gone, so in the end all of it goes: the log holds nothing that counts.
+    /// As [`StoreCore::release_reserve`], from a log without an owner. It is not taken over for that: on a file system
+    /// that never overwrites in place, even its header would need space. Such file systems may also free nothing before
+    /// the last piece is gone, so in the end all of it goes: the log holds nothing that counts.
     fn cut_closed_log(&self) -> Result<bool, StoreError> {
         let disk = &*self.disk;
         for number in LogNumber::list_logs(disk)? {
@@ -190,8 +190,8 @@ impl StoreCore {
     }
 }
 
-/// Cuts a file to what `rest` makes of its length; says whether that made it shorter. The room can be used when
-/// this returns.
+/// Truncates a file to the length that `rest` returns; returns whether that made it shorter. The space is available
+/// when this returns.
 fn cut(file: &dyn DiskFile, rest: impl FnOnce(u64) -> u64) -> io::Result<bool> {
     let len = file.stat()?.len;
     let rest = rest(len);

@@ -1,9 +1,8 @@
-//! The logs of a root: those of processes that are gone, those of living ones, and our own.
+//! The logs of a root: those of dead processes, those of live ones, and our own.
 //!
-//! A log has one owner, which holds `NNNN.lock` exclusively as long as it lives. A process that recovers the
-//! log of an owner that is gone holds `NNNN.recovery` exclusively and `NNNN.lock` as shared. Different logs are
-//! recovered independently: one that cannot be recovered, or whose recovery is stopped, does not block
-//! sessions in other logs.
+//! A log has one owner, which holds `NNNN.lock` exclusively as long as it lives. A process that recovers the log of a
+//! dead owner holds `NNNN.recovery` exclusively and `NNNN.lock` in shared mode. Logs are recovered independently: one
+//! that cannot be recovered, or whose recovery is stopped, does not block sessions in other logs.
 
 use std::time::Duration;
 
@@ -18,15 +17,14 @@ use super::store_core::StoreCore;
 use crate::disk::{DiskLock, LockMode};
 use everturn_json::names::FilePath;
 
-/// How often, and how long in between, a dying process, or one that recovers a log, is waited for.
+/// How often and how long to wait for a process that is ending or recovering a log.
 const WAIT_TRIES: usize = 100;
 const WAIT_PAUSE: Duration = Duration::from_millis(10);
 
 impl StoreCore {
-    /// Recovers the logs of processes that are gone; leaves those of living ones alone, and those that
-    /// another process is recovering.
+    /// Recovers the logs of dead processes; skips those of live processes and those that another process is recovering.
     ///
-    /// Returns the names that something is in the way of: what the logs say of them stays there.
+    /// Returns the blocked names: what the logs say of them stays there.
     pub(super) fn recover_dead_logs(&mut self) -> Result<Vec<Blocked>, StoreError> {
         let own_number = self.log.as_ref().map(|log| log.number);
         let mut blocked = Vec::new();
@@ -34,15 +32,15 @@ impl StoreCore {
             if Some(number) == own_number {
                 continue;
             }
-            // Shared, so that readers still see that the owner is gone.
+            // Shared, so that readers still see that the owner is dead.
             let Some(dead) = number.try_take(&*self.disk, LockMode::Shared)? else { continue };
             if !self.needs_replay(number)? {
                 continue;
             }
             let Some(lock) = self.lock_recovery(number)? else { continue };
-            // It may have been recovered a moment ago.
+            // Another process may have recovered it just now.
             if self.needs_replay(number)? {
-                // The text only tells others whom to ask.
+                // The text only informs others of the lock owner.
                 drop(lock.describe(&self.options.owner.to_text()));
                 match self.recover_log(number, dead) {
                     Ok(names) => blocked.extend(names),
@@ -65,7 +63,7 @@ impl StoreCore {
         self.options.findings.add(recovered.findings);
         if recovered.blocked.is_empty() {
             let log = WriteAheadLog::take_over(&*self.disk, number, dead)?;
-            // Not before the new header is safe: until then records count that may need them.
+            // Not before the new header is flushed: until then records count that may need them.
             remove_stale_staged(&*self.disk, number)?;
             log.close()?;
         } else if !recovered.completed.is_empty() {
@@ -74,7 +72,7 @@ impl StoreCore {
         Ok(recovered.blocked)
     }
 
-    /// Says once of each name that something is in its way.
+    /// Reports each blocked name once.
     fn report_blocked(&mut self, blocked: &[Blocked]) {
         for blocked in blocked {
             if self.reported.insert(blocked.name.clone()) {
@@ -89,11 +87,11 @@ impl StoreCore {
         Ok(has_commits || number.was_abandoned(&*self.disk)?)
     }
 
-    /// Makes sure that no other log says anything about `scopes`, which we have just locked.
+    /// Ensures that no other log holds changes in `scopes`, which we have just locked.
     ///
-    /// A writer that gives a scope back has settled it, and its lock file is gone. One that was left behind
-    /// belonged to a process that died, or is just dying: its lock on the scope may be free before that on
-    /// its log is. Such a log is waited for.
+    /// A writer that releases a scope has flushed it and removed its lock file. A lock file left behind belongs to a
+    /// process that died, or is just dying: its lock on the scope may be released before that on its log. Such a log is
+    /// waited for.
     pub(super) fn await_predecessors(
         &mut self,
         scopes: &[FilePath],
@@ -123,7 +121,7 @@ impl StoreCore {
         Err(StoreError::Busy { scope, owner })
     }
 
-    /// Another log that speaks of these scopes.
+    /// Returns another log that holds changes in these scopes.
     fn predecessor(&self, scopes: &[FilePath]) -> Result<Option<LogNumber>, StoreError> {
         let own_number = self.log.as_ref().map(|log| log.number);
         for number in LogNumber::list_logs(&*self.disk)? {
@@ -136,7 +134,7 @@ impl StoreCore {
         Ok(None)
     }
 
-    /// Makes sure that this process has a log: one that is left over and closed, or a new one.
+    /// Ensures that this process has a log: an existing closed one, or a new one.
     pub(super) fn ensure_log(&mut self) -> Result<(), StoreError> {
         if self.log.is_some() {
             return Ok(());
@@ -150,7 +148,7 @@ impl StoreCore {
                 remove_stale_temp(&*self.disk, &number.temp_prefix())?;
                 let mut log = WriteAheadLog::take_over(&*self.disk, *number, lock)?;
                 remove_stale_staged(&*self.disk, *number)?;
-                // Should the disk be full, a log as short as it is will do, as long as there is room in it.
+                // On a full disk, the log at its present length will do, as long as it has space.
                 let extended = log.extend(self.options.log_size);
                 log.mark_in_use(&self.options.owner)?;
                 self.log = Some(log);
@@ -169,7 +167,7 @@ impl StoreCore {
                     .map_err(StoreError::io("look at", &number.file()))?
                     .is_some()
                 {
-                    // Another process has made it, used it and closed it meanwhile.
+                    // Another process has created, used and closed it meanwhile.
                     continue;
                 }
                 let log = WriteAheadLog::create(&*self.disk, number, lock, self.options.log_size)?;

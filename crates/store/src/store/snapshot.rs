@@ -1,8 +1,8 @@
-//! Some files and directories of a store as they were between two commits, whatever is written to them later.
+//! [`Snapshot`]: some files and directories of a store as of a point between two commits, whatever is written later.
 //!
-//! [`capture`] looks at everything below the paths, opens the files, and keeps the lengths. It does so again if a
-//! writer has applied a commit meanwhile. [`Snapshot`] then reads from what was captured: a file that grows is read up
-//! to its old length, and a file that is replaced is still open.
+//! [`capture`] reads the metadata of everything below the paths, opens the files, and keeps their lengths. It repeats
+//! this if a writer has applied a commit meanwhile. A [`Snapshot`] then reads what was captured: a file that grows is
+//! read up to its old length, and a file that is replaced is still open.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,21 +22,21 @@ use everturn_json::names::FilePath;
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const MAX_PAUSE: Duration = Duration::from_millis(5);
 
-/// How long it is tried, as far as the pauses count.
+/// The total of the pauses after which capturing gives up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// After so many attempts the writer is asked to make a pause.
+/// The number of attempts before the writer is asked to pause.
 const ALONE: usize = 2;
 
-/// How many files a snapshot holds open at most, while a writer is at work and otherwise. Others are opened when
-/// they are read.
+/// The maximum number of files a snapshot holds open, while a writer is active and otherwise. Other files are opened
+/// when they are read.
 const MAX_HELD: usize = 4096;
 const MAX_HELD_AT_REST: usize = 256;
 
-/// A file as it was captured.
+/// A captured file.
 struct CapturedFile {
     stat: FileStat,
-    /// `None` if it could not be opened, or too many are.
+    /// `None` if it could not be opened, or too many are open.
     open: Option<Box<dyn DiskFile>>,
 }
 
@@ -44,12 +44,12 @@ struct CapturedFile {
 struct Captured {
     dirs: BTreeMap<FilePath, (FileStat, DirListing)>,
     files: BTreeMap<FilePath, CapturedFile>,
-    /// Directories that are links, and links that lead out of the root: what lies there is not part of this.
+    /// Directories that are links, and links that lead out of the root: their contents are not captured.
     linked: Vec<FilePath>,
 }
 
 impl Captured {
-    /// Looks at everything at and below `paths`. `None` if something went away meanwhile.
+    /// Captures everything at and below `paths`. `None` if something was removed meanwhile.
     fn take(
         view: &DiskView,
         paths: &[FilePath],
@@ -102,7 +102,7 @@ impl Captured {
             }
             self.dirs.insert(dir, (stat, listing));
         }
-        // Where there are many files, most of them are old and stay as they are.
+        // In a large directory, most files are old and do not change.
         files.sort_by_key(|(count, ..)| *count);
         for (_, path, stat) in files {
             if !self.add_file(&*view.disk, &path, stat, most)? {
@@ -131,7 +131,7 @@ impl Captured {
                     file.open = Some(open);
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-                // Reading it says why it cannot be opened.
+                // Reading the file will return the reason why it cannot be opened.
                 Err(_) => {}
             }
         }
@@ -139,7 +139,7 @@ impl Captured {
         Ok(true)
     }
 
-    /// Whether everything still stands there as it was captured.
+    /// Returns whether everything is still as it was captured.
     fn is_current(&self, view: &DiskView) -> Result<bool, StoreError> {
         for (path, file) in &self.files {
             let found = view.disk.stat(path).map_err(StoreError::io("look at", path))?;
@@ -158,12 +158,12 @@ impl Captured {
     }
 }
 
-/// What came of one attempt.
+/// The result of one attempt.
 pub(super) enum Attempt {
     Taken(Snapshot),
-    /// Files were changing that no lock speaks of: another program writes them.
+    /// Files changed without a lock: another program writes them.
     Moving(Snapshot),
-    /// A writer was applying commits; its name, if it still is.
+    /// A writer was applying commits; its description, if it still is.
     Applying(Option<String>),
 }
 
@@ -180,7 +180,7 @@ pub(super) fn capture(store: &FileStore, paths: &[FilePath]) -> Result<Snapshot,
             Attempt::Moving(snapshot) => moving = Some(snapshot),
             Attempt::Applying(owner) => {
                 if asking && owner.is_some() {
-                    // The attempt has waited for the end of the commit itself.
+                    // The attempt itself has waited for the end of the commit.
                     waited += MAX_WAIT;
                 }
                 busy = owner.or(busy);
@@ -202,7 +202,7 @@ pub(super) fn capture(store: &FileStore, paths: &[FilePath]) -> Result<Snapshot,
     Err(StoreError::Busy { scope, owner })
 }
 
-/// One attempt; with `asking`, writers are asked to make a pause.
+/// Makes one attempt; with `asking`, writers are asked to pause.
 pub(super) fn capture_once(
     store: &FileStore,
     paths: &[FilePath],
@@ -222,7 +222,7 @@ pub(super) fn capture_once(
     let most = if before.is_empty() { MAX_HELD_AT_REST } else { MAX_HELD };
     let captured = Captured::take(&view, paths, most.min(disk.max_open_files() / 2));
     if LockMarks::read(disk, paths)? != before || !view.is_current(disk)? {
-        // What was found to be wrong while files were changing may be right.
+        // Errors found while files were changing may not be real.
         return Ok(Attempt::Applying(None));
     }
     let Some(captured) = captured? else { return Ok(Attempt::Applying(None)) };
@@ -232,7 +232,7 @@ pub(super) fn capture_once(
     Ok(if is_settled { Attempt::Taken(snapshot) } else { Attempt::Moving(snapshot) })
 }
 
-/// Some files and directories of a [`FileStore`] as they were at one moment. Everything else is read from the store.
+/// Some files and directories of a [`FileStore`] at one point in time. Everything else is read from the store.
 pub(super) struct Snapshot {
     store: FileStore,
     view: Arc<DiskView>,

@@ -1,13 +1,13 @@
-//! Large new contents are written and flushed once: not into the log, but into a file beside it that is then
-//! renamed into its place.
+//! Staged files: a large new content is written and flushed once, not into the log but into a file beside it, which is
+//! then linked into place.
 //!
-//! Such a file is whole and safe, with its name, before a record names it. The file that it is for gets a
-//! second link to it, so the content keeps its name beside the log while the record counts: another program
-//! may save a file of its own over the target before the log is recovered. [`KeptFiles`] knows these names.
-//! Where the file system has no links, the file itself is renamed.
+//! A staged file is complete and flushed, with its name, before a record refers to it. Its target becomes a second link
+//! to it, so the content keeps its name beside the log while the record counts: another program may save a file of its
+//! own over the target before the log is recovered. [`KeptFiles`] tracks these names. Where the file system has no hard
+//! links, the staged file itself is renamed.
 //!
-//! A staged file is removed if it never came to a record, once an abort of the record is safe, once a later
-//! record for the same name is, or when the log has started anew.
+//! A staged file is removed if it was never recorded, once an abort of its record is safe, once a later record for the
+//! same name is, or when the log is recycled.
 
 use std::collections::HashMap;
 use std::io;
@@ -28,25 +28,25 @@ use everturn_json::names::FilePath;
 
 const SUFFIX: &str = ".staged";
 
-/// How many files are written before they are flushed together, at most.
+/// The maximum number of files that are written before they are flushed together.
 const MAX_OPEN: usize = 16;
 
-/// The place of a content that was staged for a log.
+/// Returns the path of a content staged for a log.
 pub(super) fn staged_path(log: LogNumber, number: u64) -> FilePath {
     known_own_path(&["wal", &format!("{}{number}{SUFFIX}", log.temp_prefix())])
 }
 
-/// Whether the new content of a step is one for a file of its own.
+/// Returns whether the new content of a step is to be staged.
 pub(super) fn is_large(step: &Step, stage_from: usize) -> bool {
     matches!(step, Step::Replace { bytes, .. } if bytes.len() >= stage_from)
 }
 
-/// A content in a file beside the log. The file goes away with this, unless a record may need it.
+/// A staged content. The file is removed when this is dropped, unless a record may need it.
 pub(super) struct StagedFile {
     disk: Arc<dyn Disk>,
     pub(super) path: FilePath,
     pub(super) content: StagedContent,
-    /// The permissions that it was made with.
+    /// The permissions it was created with.
     pub(super) mode: FilePermissions,
     needed: bool,
 }
@@ -54,14 +54,14 @@ pub(super) struct StagedFile {
 impl Drop for StagedFile {
     fn drop(&mut self) {
         if !self.needed {
-            // What stays is swept away when the log changes hands; here it is only a courtesy.
+            // A leftover is removed when the log changes owners; this is only early cleanup.
             drop(self.disk.remove(&self.path));
         }
     }
 }
 
 impl PlannedBatch {
-    /// From here on a record may count that needs what was staged.
+    /// Marks the staged files as needed: from here on a record may count that refers to them.
     pub(super) fn keep_staged(&mut self) {
         for hint in &mut self.hints {
             if let ApplyHint::Staged(staged) = hint
@@ -73,18 +73,18 @@ impl PlannedBatch {
     }
 }
 
-/// Where the contents for one log are staged. Threads that commit at the same time do this side by side.
+/// Stages the contents for one log. Threads that commit at the same time do this in parallel.
 pub(super) struct StagingArea {
     disk: Arc<dyn Disk>,
     log: LogNumber,
     count: Arc<AtomicU64>,
     stage_from: usize,
-    /// How many files are written before they are flushed together.
+    /// The number of files that are written before they are flushed together.
     max_open: usize,
 }
 
 impl StagingArea {
-    /// Writes and flushes the large contents among `steps`, each into a file of its own.
+    /// Writes and flushes the large contents among `steps`, each into its own file.
     pub(super) fn write(&self, steps: &[Step]) -> Result<Vec<Option<StagedFile>>, StoreError> {
         let (mut files, mut open) = (Vec::new(), Vec::new());
         for step in steps {
@@ -102,14 +102,14 @@ impl StagingArea {
         Ok(files)
     }
 
-    /// Makes the names of all that was written safe.
+    /// Flushes the names of all staged files.
     pub(super) fn sync_names(&self) -> Result<(), StoreError> {
         let dir = known_own_path(&["wal"]);
-        // The directory itself is safe since the log was made there.
+        // The name of the directory itself was flushed when the log was created in it.
         self.disk.sync_dir(&dir, Flush::StagedDir).map_err(StoreError::io("flush", &dir))
     }
 
-    /// Writes one content. `None` if it cannot become that file, which planning will find out.
+    /// Writes one content. `None` if it cannot become that file, which planning will detect.
     fn write_one(
         &self,
         file: &FilePath,
@@ -131,7 +131,7 @@ impl StagingArea {
         Ok(Some(staged))
     }
 
-    /// Creates a file under a name that nothing has.
+    /// Creates a file under an unused name.
     fn create(
         &self,
         mode: FilePermissions,
@@ -156,7 +156,7 @@ fn flush_open_files(open: &mut Vec<(FilePath, Box<dyn DiskFile>)>) -> Result<(),
 }
 
 impl StoreCore {
-    /// Where contents for the log of this process are staged.
+    /// Returns the staging area for the log of this process.
     pub(super) fn staging_area(&mut self) -> Result<StagingArea, StoreError> {
         self.check_usable()?;
         self.ensure_log()?;
@@ -166,9 +166,9 @@ impl StoreCore {
         Ok(StagingArea { disk, log, count, stage_from: self.options.stage_from, max_open })
     }
 
-    /// Gives a staged content the name that it is for; says whether it has kept its other name.
+    /// Links a staged content into place; returns whether it has kept its staged name.
     ///
-    /// Its bytes need no further flush, and its handle is not kept: only the name waits to be flushed.
+    /// Its bytes need no further flush, and it is not kept open: only the new name has to be flushed.
     pub(super) fn put_staged(
         &mut self,
         path: &FilePath,
@@ -184,7 +184,7 @@ impl StoreCore {
         Ok(name)
     }
 
-    /// Takes note of a batch that was carried out: which staged files are needed, and which no longer are.
+    /// Records, after a batch was applied, which staged files are needed and which no longer are.
     pub(super) fn note_staged(&mut self, ops: &[LogOp], kept: &[FilePath]) {
         let mut unneeded = Vec::new();
         for op in ops {
@@ -203,19 +203,19 @@ impl StoreCore {
         remove_all(&*self.disk, unneeded);
     }
 
-    /// Removes the staged files of names that were settled, once the log says so.
+    /// Removes the staged files of names with a barrier, once the barrier is in the log.
     pub(super) fn remove_settled(&mut self) {
         remove_all(&*self.disk, std::mem::take(&mut self.kept_files.settled));
     }
 
-    /// Removes all staged files that were kept: the log has started anew.
+    /// Removes all staged files that were kept: the log was recycled.
     pub(super) fn remove_kept(&mut self) {
         self.remove_settled();
         let kept = std::mem::take(&mut self.kept_files.by_name);
         remove_all(&*self.disk, kept.into_values().collect());
     }
 
-    /// The files that were staged for these operations.
+    /// Returns the files that were staged for these operations.
     pub(super) fn staged_for(&self, ops: &[LogOp]) -> Vec<FilePath> {
         let Some(log) = &self.log else { return Vec::new() };
         let path = |op: &LogOp| match op {
@@ -228,15 +228,15 @@ impl StoreCore {
     }
 }
 
-/// The staged files that stand beside the log although their contents have their places.
+/// The staged files that still exist beside the log although their contents are in place.
 ///
-/// There is one for each name at most, the one that the last record for that name needs. It is the same file as
-/// the one in its place, so it takes no room of its own unless another program has replaced that one.
+/// There is at most one for each name: the one that the last record for that name needs. It is the same file as the one
+/// in place, so it takes no space of its own unless another program has replaced that one.
 #[derive(Default)]
 pub(super) struct KeptFiles {
-    /// By the name that the log has for the file.
+    /// By the name of the file in the log.
     by_name: HashMap<FilePath, FilePath>,
-    /// Files of names that were settled; the log does not say so yet.
+    /// Files of names with a barrier that is not in the log yet.
     settled: Vec<FilePath>,
 }
 
@@ -246,7 +246,7 @@ impl KeptFiles {
         taken.map(|(_, staged)| staged).collect()
     }
 
-    /// Takes note of names that are safe in the plain files.
+    /// Records names that are safe in the plain files.
     pub(super) fn settle(&mut self, names: &[FilePath]) {
         for name in names {
             let taken = self.take_within(name);
@@ -258,19 +258,19 @@ impl KeptFiles {
 /// Removes staged files that no record needs any more.
 fn remove_all(disk: &dyn Disk, unneeded: Vec<FilePath>) {
     for path in unneeded {
-        // What stays is swept away when the log changes hands.
+        // A leftover is removed when the log changes owners.
         drop(disk.remove(&path));
     }
 }
 
-/// Whether a content that was put into its place has kept its name beside the log.
+/// Whether a content that is in place has kept its staged name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StagedName {
     Kept,
     Gone,
 }
 
-/// Gives a staged content the name `path`, by a second link if the disk has links, which is made as `temp`.
+/// Gives a staged content the name `path`: by a second link, created as `temp`, if the disk has hard links.
 pub(super) fn place_staged(
     disk: &dyn Disk,
     staged: &FilePath,
@@ -290,7 +290,7 @@ pub(super) fn place_staged(
     Ok(if relocated.is_copied() { StagedName::Kept } else { StagedName::Gone })
 }
 
-/// Whether a staged file is there and holds what it should.
+/// Returns whether a staged file exists and has the expected content.
 pub(super) fn is_intact(
     disk: &dyn Disk,
     path: &FilePath,
@@ -305,7 +305,7 @@ pub(super) fn is_intact(
     Ok(found == print)
 }
 
-/// The files that were staged for a log and are still there.
+/// Returns the existing files that were staged for a log.
 fn all_staged(disk: &dyn Disk, log: LogNumber) -> Result<Vec<FilePath>, StoreError> {
     let (dir, prefix) = (known_own_path(&["wal"]), log.temp_prefix());
     let listing = disk.list(&dir).map_err(StoreError::io("list", &dir))?;
@@ -314,18 +314,18 @@ fn all_staged(disk: &dyn Disk, log: LogNumber) -> Result<Vec<FilePath>, StoreErr
     Ok(ours.map(|entry| dir.join(&entry.name)).collect())
 }
 
-/// Sweeps away what was staged for a log in which no record counts any more.
+/// Removes the staged files of a log in which no record counts any more.
 ///
-/// Whoever does so owns the log: nobody is staging anything for it.
+/// The caller owns the log, so no other process is staging files for it.
 pub(super) fn remove_stale_staged(disk: &dyn Disk, log: LogNumber) -> Result<(), StoreError> {
     for path in all_staged(disk, log)? {
-        // What stays is in nobody's way: a name that is taken is not used.
+        // Leftovers do no harm: a name that is taken is not used.
         drop(disk.remove(&path));
     }
     Ok(())
 }
 
-/// Copies what was staged for a log that cannot be read into the quarantine, where the log goes too.
+/// Copies the staged files of an unreadable log to quarantine, where the log goes too.
 pub(super) fn quarantine_staged(disk: &dyn Disk, log: LogNumber) -> Result<(), StoreError> {
     for path in all_staged(disk, log)? {
         let file = disk.open(&path, FileAccess::Read).map_err(StoreError::io("open", &path))?;

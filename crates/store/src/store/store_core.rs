@@ -1,4 +1,4 @@
-//! The one path by which anything is ever written: plan, log, flush, apply.
+//! [`StoreCore`]: the only write path: plan, log, flush, apply.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -19,22 +19,22 @@ use super::{CommitReceipt, Durability, Options, Step, StoreError};
 use crate::disk::{Disk, Flush};
 use everturn_json::names::{FilePath, PathSet};
 
-/// Up to so many changed files a checkpoint is cheap, and better than a longer log.
+/// Up to this many changed files, a checkpoint is cheap, and better than a longer log.
 const FEW_FILES: usize = 16;
 
-/// How many large batches a log should have room for.
+/// The number of large batches that a log should have space for.
 const LARGE_BATCHES: u64 = 4;
 
-/// How many batches may be in the log without being applied.
+/// The maximum number of batches in the log that are not applied yet.
 const MAX_PENDING: usize = 256;
 
-/// How many bytes of records are written in one call.
+/// The maximum size of the records written in one call.
 const MAX_GROUP_BYTES: u64 = 4 << 20;
 
-/// What a record needs in the log besides its operations, with room for records before it.
+/// The size of a record in the log besides its operations, with space for control records before it.
 const RECORD_OVERHEAD: u64 = 256;
 
-/// What somebody wants to commit.
+/// A batch to commit, with its durability.
 pub(super) type CommitRequest = (ValidatedBatch, Durability);
 
 pub(super) type ReceiptResult = Result<CommitReceipt, StoreError>;
@@ -42,13 +42,13 @@ pub(super) type ReceiptResult = Result<CommitReceipt, StoreError>;
 /// A batch that is in the log and not yet applied.
 pub(super) struct PendingBatch {
     pub(super) planned: PlannedBatch,
-    /// Its place among the records of this epoch.
+    /// Its index among the records of this epoch.
     pub(super) index: u64,
-    /// Who waits for it; nobody if it was acknowledged as written by an earlier call.
+    /// The waiting request; `None` if an earlier call acknowledged the batch as buffered.
     pub(super) ticket: Option<usize>,
 }
 
-/// Everything that one writing process knows about its store.
+/// The state of one writing process.
 pub(super) struct StoreCore {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) options: Options,
@@ -58,49 +58,49 @@ pub(super) struct StoreCore {
     pub(super) dirs: BTreeSet<FilePath>,
     /// Directories whose own names are among `dirs`, or were flushed since this process began.
     ///
-    /// Whoever made a directory above our scopes may not have flushed its name, and may never do so.
+    /// The process that created a directory above our scopes may not have flushed its name, and may never do so.
     pub(super) synced_dirs: BTreeSet<FilePath>,
     path_tracker: PathTracker,
     pub(super) known_contents: KnownContents,
     pub(super) pending_state: PendingState,
     pub(super) pending: Vec<PendingBatch>,
-    /// What batches touched that were taken back since the last one was planned.
+    /// The paths of batches that were undone since the last one was planned.
     pub(super) undone_paths: PathSet,
-    /// Records that must stand before the next batch.
+    /// Records that must precede the next batch.
     pending_control_records: Vec<Record>,
-    /// How many new contents are open before they get their names.
+    /// The number of new contents that are open before they get their names.
     pub(super) staged: usize,
     pub(super) apply_tasks: Arc<ApplyTasks>,
     pub(super) courtesy: Courtesy,
     temp_count: u64,
-    /// How many contents were staged beside the log.
+    /// The number of contents staged beside the log so far.
     pub(super) staged_count: Arc<AtomicU64>,
-    /// Those that are still there although they have their places.
+    /// Staged files that still exist although they are linked into place.
     pub(super) kept_files: KeptFiles,
-    /// How many writers have scopes of this store.
+    /// The number of writers that hold scopes of this store.
     pub(super) writers: usize,
     pub(super) poisoned: Option<Arc<StoreError>>,
-    /// Names that recovery could not bring to their end, when it was last tried.
+    /// Names whose recovery could not be completed at the last attempt.
     pub(super) blocked: Vec<Blocked>,
-    /// Such names that were reported.
+    /// Blocked names that were reported already.
     pub(super) reported: BTreeSet<FilePath>,
 }
 
-/// What whoever waits for a batch is told.
+/// The result for the thread that waits for a batch.
 pub(super) enum CommitResult {
     Done(ReceiptResult),
-    /// The batch is safe in the log, and whoever waits for it carries it out.
+    /// The batch is safe in the log; the waiting thread applies it.
     Apply(Box<ApplyTask>),
 }
 
-/// Who is told what became of a batch, by its place in the group.
+/// Receives the result of each batch, by its index in the group.
 pub(super) type Responder<'a> = &'a mut dyn FnMut(usize, CommitResult);
 
-/// Batches that come to the log together.
+/// Batches that are logged together.
 pub(super) struct GroupCommit<'a> {
     planned: Vec<(usize, PlannedBatch)>,
     bytes: u64,
-    /// Whether batches may be given out as errands: nothing that waits for them comes after this.
+    /// Whether batches may be handed off as tasks: nothing after this waits for them.
     pub(super) last: bool,
     respond: Responder<'a>,
 }
@@ -129,7 +129,7 @@ fn record_size(planned: &PlannedBatch) -> u64 {
 
 impl StoreCore {
     pub(super) fn new(disk: Arc<dyn Disk>, mut options: Options) -> StoreCore {
-        // Twice as many are open in a large batch, and the process needs some for itself.
+        // A large batch opens twice as many, and the process needs some for itself.
         options.open_files = options.open_files.min(disk.max_open_files() / 4).max(1);
         StoreCore {
             disk,
@@ -157,9 +157,9 @@ impl StoreCore {
         }
     }
 
-    /// Commits several independent batches with one flush; each gets its own answer, once.
+    /// Commits several independent batches with one flush; each gets exactly one result.
     ///
-    /// If the group is `shared` by several threads, the answer may be an errand, which must be handed on.
+    /// If the group is `shared` by several threads, the result may be an apply task, to be passed to its thread.
     pub(super) fn commit_group(
         &mut self,
         batches: Vec<CommitRequest>,
@@ -178,7 +178,7 @@ impl StoreCore {
         }
         self.staged = 0;
         if self.files.len() > self.options.open_files && !round.last {
-            // The commits are safe whatever becomes of this; if it fails, the next one is told.
+            // The commits are safe in any case; if this fails, the next commit returns the error.
             drop(self.checkpoint());
         }
     }
@@ -207,7 +207,7 @@ impl StoreCore {
         let planned = plan_batch(self, validated, durability)?;
         let size = record_size(&planned);
         let room = self.ensure_log_space(size, round).and_then(|()| {
-            // To make room, batches were applied on which this one may have been planned.
+            // To make space, batches were applied that this one may have been planned on.
             let overtaken = planned.overlaps(&self.undone_paths);
             if overtaken { Err(StoreError::Overtaken) } else { Ok(()) }
         });
@@ -239,7 +239,7 @@ impl StoreCore {
         StoreError::Poisoned { cause: Arc::clone(cause) }
     }
 
-    /// Makes sure that a record of `size` bytes fits into the log.
+    /// Ensures that a record of `size` bytes fits into the log.
     fn ensure_log_space(
         &mut self,
         size: u64,
@@ -251,11 +251,11 @@ impl StoreCore {
         let Some(log) = &mut self.log else { return Ok(()) };
         let header: u64 = self.pending_control_records.iter().map(Record::size_at_most).sum();
         let needed = round.bytes + header + size;
-        // Few files are flushed quickly, unless one batch after the other would fill the log.
+        // A few files are flushed quickly, unless each batch would fill the log again.
         let large = needed > log.capacity() / 4;
         if log.free_bytes() < needed && (large || self.files.len() > FEW_FILES) {
             let wanted = (log.capacity() * 2).max(needed * LARGE_BATCHES);
-            // If the disk has no room for that, the log is recycled as it is.
+            // If the disk has no space for that, the log is recycled at its present size.
             drop(log.extend(wanted.min(self.options.max_log_size)));
         }
         if log.free_bytes() >= needed {
@@ -268,7 +268,7 @@ impl StoreCore {
         log.extend(super::log::RECORDS + size).map_err(StoreError::io("extend", &path))
     }
 
-    /// Writes what the round has planned, and flushes and applies it if anybody asked for that.
+    /// Writes the planned batches of the group, and flushes and applies them if one of them requires it.
     fn write_group(&mut self, round: &mut GroupCommit<'_>) -> Result<(), StoreError> {
         if round.planned.is_empty() {
             return Ok(());
@@ -288,7 +288,7 @@ impl StoreCore {
         Ok(())
     }
 
-    /// Writes, flushes and applies everything that came before.
+    /// Writes, flushes and applies everything planned so far.
     fn complete_group(&mut self, round: &mut GroupCommit<'_>) -> Result<(), StoreError> {
         let done = self.log_group(round).and_then(|()| self.complete_pending(round));
         done.inspect_err(|error| self.fail_group(round, error))
@@ -307,7 +307,7 @@ impl StoreCore {
         round.bytes = 0;
     }
 
-    /// Writes the records of the round into the log.
+    /// Writes the records of the group to the log.
     fn log_group(&mut self, round: &mut GroupCommit<'_>) -> Result<(), StoreError> {
         if round.planned.is_empty() {
             return Ok(());
@@ -349,7 +349,7 @@ impl StoreCore {
         Ok(())
     }
 
-    /// Flushes the log and applies all that is pending.
+    /// Flushes the log and applies everything pending.
     fn complete_pending(&mut self, round: &mut GroupCommit<'_>) -> Result<(), StoreError> {
         if self.pending.is_empty() {
             return Ok(());
@@ -358,13 +358,13 @@ impl StoreCore {
         self.apply_pending(round)
     }
 
-    /// Applies commits that were acknowledged as written, so that they can be read.
+    /// Applies buffered commits, so that they can be read.
     pub(super) fn apply_buffered(&mut self) -> Result<(), StoreError> {
         self.check_usable()?;
         self.complete_pending(&mut GroupCommit::new(&mut |_, _| {}))
     }
 
-    /// Flushes what the log says about these names, so that they can begin another life.
+    /// Flushes everything the log says about these names, so that they can be used in another way.
     fn barrier(&mut self, names: Vec<FilePath>) -> Result<(), StoreError> {
         let within = |path: &FilePath| names.iter().any(|name| path.is_within(name));
         self.flush_files(within, Flush::BarrierFile, Flush::BarrierDir)?;
@@ -374,7 +374,7 @@ impl StoreCore {
         Ok(())
     }
 
-    /// Carries everything that was committed into the plain files for good, and recycles the log.
+    /// Flushes all committed changes to the plain files, and recycles the log.
     pub(super) fn checkpoint(&mut self) -> Result<(), StoreError> {
         self.apply_buffered()?;
         let Some(log) = &self.log else { return Ok(()) };
@@ -403,7 +403,7 @@ impl StoreCore {
             return self.checkpoint();
         }
         self.apply_buffered()?;
-        // Names that were settled before a batch which then failed: the log does not say so yet.
+        // Barriers of a batch that then failed are not in the log yet.
         if self.path_tracker.has_uses_within(scopes) || !self.pending_control_records.is_empty() {
             self.barrier(scopes.to_vec())?;
             let size: u64 = self.pending_control_records.iter().map(Record::size_at_most).sum();
@@ -417,7 +417,7 @@ impl StoreCore {
         Ok(())
     }
 
-    /// A name for a temporary file that nothing has.
+    /// Returns an unused name for a temporary file.
     pub(super) fn temp_name(&mut self) -> Result<FilePath, StoreError> {
         let dir = known_own_path(&["tmp"]);
         ensure_dir(&*self.disk, &dir, &mut Vec::new())?;
@@ -431,13 +431,13 @@ impl StoreCore {
         }
     }
 
-    /// Clears away what was prepared for a batch that will not be.
+    /// Removes what was prepared for a batch that is not committed.
     pub(super) fn discard(&self, hints: Vec<ApplyHint>) {
         for hint in hints {
             if let ApplyHint::Staged(staged) = hint
                 && staged.staged_file.is_none()
             {
-                // It is swept away when the log changes hands; here it is only a courtesy.
+                // It would also be removed when the log changes owners; this is only early cleanup.
                 drop(self.disk.remove(&staged.temp));
             }
         }

@@ -1,4 +1,4 @@
-//! Files of a store as the source of a scan.
+//! [`StoreSource`]: a file of a store as the source of a scan.
 
 use std::io;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::{Store, StoreError};
 use everturn_json::jsonl::ByteSource;
 use everturn_json::names::FilePath;
 
-/// A file of a store, read in pieces.
+/// A file of a store, read in chunks.
 pub struct StoreSource {
     store: Arc<dyn Store>,
     file: FilePath,
@@ -15,13 +15,13 @@ pub struct StoreSource {
 }
 
 impl StoreSource {
-    /// The file as long as it is now.
+    /// Opens a file with its present length.
     pub fn open(store: &Arc<dyn Store>, file: &FilePath) -> Result<StoreSource, StoreError> {
         let stat = store.stat(file)?.ok_or_else(|| StoreError::Missing { path: file.clone() })?;
         Ok(StoreSource { store: Arc::clone(store), file: file.clone(), len: stat.len })
     }
 
-    /// The whole content.
+    /// Reads the whole content.
     pub fn read_all(&self) -> io::Result<Vec<u8>> {
         self.store.read(&self.file, 0..self.len).map_err(io::Error::other)
     }

@@ -1,10 +1,10 @@
-//! What stands under a name before a commit replaces or removes it is flushed first.
+//! Flushes the existing content of a name before a commit replaces or removes it.
 //!
-//! Another program may have saved it without a flush. Then a power cut could bring back what was there before
-//! that save, which recovery would take for a change that came after the commit.
+//! Another program may have saved it without a flush. Then a power cut could restore the content before that save,
+//! which recovery would mistake for a change that came after the commit.
 //!
-//! Files are flushed one by one while a batch is planned, and their directories once for all of them, when
-//! everything was read.
+//! Files are flushed one by one while a batch is planned, and their directories once for all of them, after everything
+//! was read.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,22 +17,22 @@ use super::tracked_files::sync_dir;
 use crate::disk::{FileAccess, FileKind, FileStat, Flush};
 use everturn_json::names::FilePath;
 
-/// How many contents are remembered; a content that is forgotten costs a flush.
+/// The maximum number of remembered contents; a forgotten one costs a flush.
 const MAX_KNOWN: usize = 4096;
 
 /// Contents of files that need no such flush.
 #[derive(Default)]
 pub(super) struct KnownContents {
-    /// What we gave to a file: it is flushed, or the log has it.
+    /// The content we gave to a file: it is flushed, or in the log.
     contents: HashMap<FilePath, Fingerprint>,
     /// Directories that were flushed since the last checkpoint.
     dirs: HashSet<FilePath>,
-    /// Directories that are to be flushed before the batch that is being planned comes to the log.
+    /// Directories to flush before the batch being planned is logged.
     unflushed_dirs: BTreeSet<FilePath>,
 }
 
 impl KnownContents {
-    /// Takes note of a batch that is being logged.
+    /// Records a batch that is being logged.
     pub(super) fn record_ops(&mut self, ops: &[LogOp]) {
         for op in ops {
             match op {
@@ -54,8 +54,8 @@ impl KnownContents {
         }
     }
 
-    /// Other programs may change directories at any time. For names that nothing has, once for each checkpoint
-    /// will do.
+    /// Drops the known directories, because other programs may change them at any time. For names that do not exist,
+    /// one flush per checkpoint is enough.
     pub(super) fn forget_dirs(&mut self) {
         self.dirs.clear();
     }
@@ -65,12 +65,12 @@ impl KnownContents {
         self.dirs.clear();
     }
 
-    /// Takes note that the name `path` was read, and may have been changed by another program.
+    /// Records that the name `path` was read, and may have been changed by another program.
     fn read_name(&mut self, path: &FilePath) {
         self.unflushed_dirs.extend(path.parent());
     }
 
-    /// The same for a name of which nothing tells that another program was there.
+    /// As [`KnownContents::read_name`], for a name without a sign of another program.
     fn read_quiet_name(&mut self, path: &FilePath) {
         let flushed = path.parent().is_none_or(|dir| self.dirs.contains(&dir));
         if !flushed {
@@ -80,8 +80,8 @@ impl KnownContents {
 }
 
 impl StoreCore {
-    /// Flushes a file that is about to be replaced, unless its content is known to be safe. Its directory waits
-    /// for [`Core::secure_dirs`].
+    /// Flushes a file that is about to be replaced, unless its content is known to be safe. Its directory is left to
+    /// [`StoreCore::secure_dirs`].
     pub(super) fn sync_before_replace(
         &mut self,
         path: &FilePath,
@@ -102,7 +102,7 @@ impl StoreCore {
         Ok(())
     }
 
-    /// Flushes the directories of names that were read to plan a batch, before it comes to the log.
+    /// Flushes the directories of names that were read to plan a batch, before it is logged.
     pub(super) fn secure_dirs(&mut self) -> Result<(), StoreError> {
         while let Some(dir) = self.known_contents.unflushed_dirs.pop_first() {
             sync_dir(&*self.disk, &dir, Flush::ExistingDir)?;
@@ -111,7 +111,7 @@ impl StoreCore {
         Ok(())
     }
 
-    /// Flushes a file on whose content commits are about to count.
+    /// Flushes a file whose content commits are about to rely on.
     pub(super) fn sync_existing(&mut self, path: &FilePath) -> Result<(), StoreError> {
         self.check_usable()?;
         self.sync_existing_file(path)?;
@@ -147,7 +147,7 @@ impl StoreCore {
         Ok(())
     }
 
-    /// Whether a file has the content that this process has given it.
+    /// Returns whether a file has the content that this process has given it.
     fn has_known_content(&self, path: &FilePath, stat: FileStat) -> Result<bool, StoreError> {
         let Some(known) = self.known_contents.contents.get(path) else { return Ok(false) };
         let file = self.disk.open(path, FileAccess::Read).map_err(StoreError::io("open", path))?;

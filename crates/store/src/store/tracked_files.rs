@@ -1,4 +1,4 @@
-//! The files that are open: what is known of their ends, and when they are flushed.
+//! [`TrackedFile`]: the open files, what is known of their ends, and when they are flushed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -11,24 +11,24 @@ use everturn_json::names::FilePath;
 
 /// A file that is open because it was changed since the last checkpoint, or is about to be.
 pub(super) struct TrackedFile {
-    /// Shared with an errand as long as that runs.
+    /// Shared with an apply task while that runs.
     pub(super) file: Arc<dyn DiskFile>,
     pub(super) id: FileId,
-    /// Where it ends, as far as we know.
+    /// The known end of the file.
     pub(super) len: u64,
     /// Whether it is known to end with a newline.
     pub(super) clean: bool,
-    /// Whether it has changes that were not flushed.
+    /// Whether it has unflushed changes.
     pub(super) dirty: bool,
 }
 
 impl TrackedFile {
-    /// Whether an errand has it, and may be writing to it.
+    /// Returns whether an apply task holds it, and may be writing to it.
     fn is_in_use(&mut self) -> bool {
         Arc::get_mut(&mut self.file).is_none()
     }
 
-    /// Whether it is as we left it, with a good end.
+    /// Returns whether it is as we left it, with a clean end.
     fn is_unchanged(&self, found: FileStat) -> bool {
         self.clean && self.id == found.id && self.len == found.len
     }
@@ -37,14 +37,14 @@ impl TrackedFile {
 /// What is known of the end of a file.
 pub(super) enum FileEnd {
     Absent,
-    /// It is ours, and good.
+    /// We wrote it, and it is clean.
     Known(u64),
     /// It must be examined.
     Open(Box<dyn DiskFile>, u64),
 }
 
 impl StoreCore {
-    /// Flushes changed files that `chosen` picks, and all directories in which names have changed.
+    /// Flushes the changed files selected by `chosen`, and all directories in which names have changed.
     pub(super) fn flush_files(
         &mut self,
         chosen: impl Fn(&FilePath) -> bool,
@@ -57,10 +57,10 @@ impl StoreCore {
         flushed.map_err(|error| self.poison(error))
     }
 
-    /// What is known of the end of a file; opens it if that must be looked at.
+    /// Returns what is known of the end of a file; opens the file if the end must be examined.
     ///
-    /// If somebody has looked at it a moment ago and found it as we know it, that will do: between the
-    /// last look and the append another program can always come.
+    /// Recent metadata in `look` that matches the tracked state is sufficient: another program can always write between
+    /// the last check and the append.
     pub(super) fn file_end(
         &mut self,
         path: &FilePath,
@@ -93,7 +93,7 @@ impl StoreCore {
         }
     }
 
-    /// Flushes and closes the files that are open, if they are too many for one more.
+    /// Flushes and closes the open files, if they are too many for one more.
     pub(super) fn close_excess_files(&mut self) -> Result<(), StoreError> {
         if self.files.len() < 2 * self.options.open_files {
             return Ok(());
@@ -105,13 +105,13 @@ impl StoreCore {
         Ok(())
     }
 
-    /// Whether one more new content may be kept open until it gets its name.
+    /// Returns whether one more new content may stay open until it gets its name.
     pub(super) fn may_stay_open(&mut self) -> bool {
         self.staged += 1;
         self.staged <= self.options.open_files / 4
     }
 
-    /// Stops keeping a file that has another name now, or none; what we wrote to it is made safe first.
+    /// Stops tracking a file that has been renamed or removed; our writes to it are flushed first.
     fn stop_tracking(&mut self, path: &FilePath) -> Result<(), StoreError> {
         if let Some(old) = self.files.remove(path).filter(|old| old.dirty) {
             let synced = old.file.sync(Flush::CheckpointFile);
@@ -120,7 +120,7 @@ impl StoreCore {
         Ok(())
     }
 
-    /// Keeps a file open under its name; an older handle of the same file is only as dirty as before.
+    /// Tracks an open file under its name; if an older handle of the same file was dirty, so is this one.
     pub(super) fn track(
         &mut self,
         path: &FilePath,
@@ -132,7 +132,7 @@ impl StoreCore {
         let dirty = self.files.get(path).is_some_and(|old| old.dirty && old.id == stat.id);
         if !dirty {
             self.stop_tracking(path)?;
-            // Whoever made the file may not have flushed its name.
+            // The program that created the file may not have flushed its name.
             self.dirs.extend(path.parent());
         }
         let (file, id, len) = (Arc::from(file), stat.id, stat.len);
@@ -141,7 +141,7 @@ impl StoreCore {
     }
 }
 
-/// Flushes changed files that `chosen` picks, and all the directories.
+/// Flushes the changed files selected by `chosen`, and all the directories.
 fn flush_files(
     disk: &dyn Disk,
     files: &mut HashMap<FilePath, TrackedFile>,
@@ -164,7 +164,7 @@ fn flush_changed(
 ) -> Result<(), StoreError> {
     let changed = files.iter_mut().filter(|(path, tracked)| tracked.dirty && chosen(path));
     let mut changed: Vec<_> = changed.collect();
-    // In an order that is the same every time.
+    // In a deterministic order.
     changed.sort_unstable_by_key(|(path, _)| path.as_str());
     for (path, tracked) in changed {
         tracked.file.sync(why).map_err(StoreError::io("flush", path))?;
@@ -173,7 +173,7 @@ fn flush_changed(
     Ok(())
 }
 
-/// Flushes a directory; one that is gone has nothing to lose.
+/// Flushes a directory; a missing one has nothing to lose.
 pub(super) fn sync_dir(disk: &dyn Disk, dir: &FilePath, why: Flush) -> Result<(), StoreError> {
     match disk.sync_dir(dir, why) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

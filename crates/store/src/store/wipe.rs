@@ -1,4 +1,4 @@
-//! Old records of the logs, overwritten: a log that is recycled still holds the bytes of what was committed before.
+//! Wipes old log records: a recycled log still holds the bytes of earlier commits.
 
 use super::StoreError;
 use super::apply::remove_stale_temp;
@@ -8,7 +8,7 @@ use super::store_core::StoreCore;
 use crate::disk::LockMode;
 
 impl StoreCore {
-    /// Erases our own log and those that nobody has. Nothing in them counts any more.
+    /// Erases our own log and those without an owner. Nothing in them counts any more.
     pub(super) fn wipe_logs(&mut self) -> Result<(), StoreError> {
         self.check_usable()?;
         self.await_apply_tasks()?;
@@ -17,7 +17,7 @@ impl StoreCore {
         let own_number = self.log.as_ref().map(|log| log.number);
         if let Some(log) = &mut self.log {
             let path = log.number.file();
-            // What could not be removed when its time had come.
+            // Files that could not be removed earlier.
             remove_stale_temp(&*self.disk, &log.number.temp_prefix())?;
             remove_stale_staged(&*self.disk, log.number)?;
             log.erase().map_err(StoreError::io("erase", &path))?;

@@ -1,8 +1,8 @@
-//! Chains of crashes: a process dies, its recovery is interrupted by the next death or by a power cut, that
-//! recovery too, and so on in any order.
+//! Chains of crashes: a process dies, its recovery is interrupted by another kill or a power cut, that recovery too,
+//! and so on in any order.
 //!
-//! The death of a process leaves its writes in the page cache. A power cut that comes later can still take
-//! them, also those on which a recovery in between has acted.
+//! A killed process leaves its writes in the page cache. A later power cut can still discard them, including those that
+//! a recovery in between has acted on.
 
 use everturn_store::disk::Flush;
 use everturn_store::disk::sim::{Fault, FaultKind, SimDisk};
@@ -12,7 +12,7 @@ use crate::crash::{End, crash_at, end, ends, verify};
 use crate::support::{both, open, small_log};
 use crate::workload::Promise;
 
-/// How many chains are tried from each crash point, and how many crashes each has at most.
+/// The number of chains from each crash point, and the maximum number of crashes in each.
 const CHAINS: u64 = 12;
 const MOST_LINKS: u64 = 4;
 
@@ -22,14 +22,14 @@ fn spread(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// One chain by its seed: returns what was done, and what is wrong in the end.
+/// Runs one chain by its seed: returns the number of steps, or what is wrong in the end.
 fn chain(disk: &SimDisk, promise: &Promise, seed: u64) -> Result<usize, String> {
     let mut done = Vec::new();
     let mut worst = End::Kill;
     for link in 0..=seed % MOST_LINKS {
         let dice = spread(seed.wrapping_add(link << 40));
         let all = ends(dice);
-        // Every second crash is a death without a loss of power.
+        // Every second crash is a kill without a power cut.
         let how = if dice.is_multiple_of(2) {
             End::Kill
         } else {
@@ -81,7 +81,7 @@ fn every_chain_of_crashes_leaves_what_was_promised() {
     }
 }
 
-/// Whether some chain shows that data is lost if these flushes do nothing.
+/// Returns whether some chain loses data if these flushes do nothing.
 pub(crate) fn notices(why: Flush) -> bool {
     cuts_of_a_recovery(Some(why)).is_err()
         || every_chain_is_survived(&small_log(), Some(why)).is_err()

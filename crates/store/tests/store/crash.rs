@@ -1,5 +1,5 @@
-//! Crash everywhere: the workload is cut at every change it makes to the disk, and whatever a crash can
-//! leave is opened again and compared with what was promised.
+//! Crash everywhere: the workload is cut at every change it makes to the disk, and whatever a crash can leave is
+//! reopened and compared with what was acknowledged.
 
 use everturn_store::disk::Flush;
 use everturn_store::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
@@ -10,7 +10,7 @@ use crate::support::{
 };
 use crate::workload::{Promise, run};
 
-/// How a crash ends: the process alone, or the power.
+/// The kind of a crash: a kill of the processes, or a power cut.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum End {
     Kill,
@@ -35,13 +35,13 @@ pub(crate) fn ends(point: u64) -> Vec<End> {
 
 pub(crate) fn end(disk: &SimDisk, end: End) {
     match end {
-        // What was written is not lost with a process; what was not flushed can still be lost later.
+        // A killed process loses no writes; unflushed ones can still be lost later.
         End::Kill => disk.kill_all(),
         End::PowerCut(survival) => disk.power_cut(survival),
     }
 }
 
-/// The states that may be found after a crash.
+/// Returns the states that may be found after a crash.
 fn allowed(promise: &Promise, how: End) -> Vec<&Files> {
     let mut states = vec![&promise.certain];
     states.extend(&promise.possible);
@@ -51,7 +51,7 @@ fn allowed(promise: &Promise, how: End) -> Vec<&Files> {
     states
 }
 
-/// Opens what a crash left, compares it with the promise, goes on, and opens it again.
+/// Opens what a crash left, compares it with the promise, continues, and opens it again.
 pub(crate) fn verify(disk: &SimDisk, promise: &Promise, how: End) -> Result<(), String> {
     let say = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
     let store = open(disk).map_err(|error| say("open", &error))?;
@@ -159,7 +159,7 @@ fn every_crash_of_recovery_is_survived(options: &Options) {
             let twice = ends(point ^ again);
             let last = twice[usize::try_from(again).unwrap() % twice.len()];
             end(&second, last);
-            // What the first cut has decided stays; the second can only lose what recovery wrote.
+            // The outcome of the first cut is final; the second can only lose what recovery wrote.
             if let Err(problem) = verify(&second, &promise, how) {
                 panic!("crash at {point}, {how:?}, then at {again}, {last:?}: {problem}");
             }

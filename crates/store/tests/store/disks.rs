@@ -1,4 +1,4 @@
-//! One suite of checks for all disks, and what only one of them can do.
+//! One suite of checks for all disks, and tests of features that only one of them has.
 
 use everturn_store::disk::sim::SimDisk;
 use everturn_store::disk::{Disk, FileAccess, RealDisk};
@@ -89,7 +89,7 @@ disk_suite! {
     }
 }
 
-/// What a file holds.
+/// Returns the content of a file.
 fn content(disk: &dyn Disk, file: &str) -> Vec<u8> {
     let open = disk.open(&path(file), FileAccess::Read).unwrap();
     let mut bytes = vec![0; usize::try_from(open.stat().unwrap().len).unwrap()];

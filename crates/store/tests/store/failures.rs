@@ -1,5 +1,5 @@
-//! The failures that session stores are known for, each by its number in the list of failures, and what
-//! other programs do to files that the store is writing.
+//! The known failures of session stores, each by its number in the list of failures, and changes by other programs to
+//! files that the store is writing.
 
 use everturn_json::names::FilePath;
 use everturn_store::disk::Disk;
@@ -29,14 +29,14 @@ fn text(disk: &SimDisk, file: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// How a power cut may end, in few words.
+/// Returns a selection of power cut outcomes.
 fn survivals() -> Vec<Survival> {
     let data = [DataSurvival::Lost, DataSurvival::Kept, DataSurvival::Prefix, DataSurvival::Hole];
     let names = [NameSurvival::Lost, NameSurvival::Kept, NameSurvival::Prefix];
     data.iter().flat_map(|data| names.map(|names| Survival { data: *data, names })).collect()
 }
 
-/// The bytes of all files below a directory.
+/// Returns the total size of all files below a directory.
 fn total_size(disk: &dyn Disk, dir: &FilePath) -> u64 {
     let size = |place: &FilePath| match disk.stat(place).unwrap().unwrap() {
         stat if stat.kind == everturn_store::disk::FileKind::Dir => total_size(disk, place),

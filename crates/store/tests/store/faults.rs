@@ -1,5 +1,5 @@
-//! Errors of the disk at every operation: the commit that fails leaves nothing, and later ones work or
-//! say that the store must be opened again.
+//! Errors of the disk at every operation: a failed commit leaves nothing, and later ones work or report that the store
+//! must be reopened.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ const EIO: i32 = 5;
 const EACCES: i32 = 13;
 const ENOSPC: i32 = 28;
 
-/// What came out of one place to fail at.
+/// The result of a fault at one position.
 pub(crate) enum Verdict {
     /// The commits end before it.
     Past,
     Fine,
     Wrong(String),
-    /// The commit of these steps may be there or not, but whole.
+    /// The commit of these steps may exist or not, but whole.
     Open {
         before: Files,
         steps: Vec<Step>,
@@ -42,7 +42,7 @@ fn commits() -> Vec<Vec<Step>> {
             replace(&format!("s/fresh-{n}/state.json"), &line),
         ]
     };
-    // More than the last block of any file, and than the log, has room for.
+    // More than fits into the last block of any file, or into the log.
     let long = format!("{{\"long\":\"{}\"}}\n", "x".repeat(9000));
     vec![
         turn(1),
@@ -69,7 +69,7 @@ fn prepared() -> SimDisk {
     disk
 }
 
-/// The same files for the model, whose appends mend no tails.
+/// The same files for the model, whose appends repair no tails.
 fn model() -> MemoryStore {
     let model = MemoryStore::new();
     let writer = model.lock(&[path("s")]).unwrap();
@@ -82,7 +82,7 @@ fn model() -> MemoryStore {
     model
 }
 
-/// What the disk must hold: the model, with the torn tail as long as nothing was appended there.
+/// Returns the expected files: the model, with the torn tail as long as nothing was appended there.
 fn expected(model: &MemoryStore) -> Files {
     let mut files = model.contents();
     if let Some(content) = files.get_mut(&path("s/torn.jsonl"))
@@ -115,7 +115,7 @@ fn try_all(disk: &SimDisk, model: &MemoryStore, fault: Fault, options: &Options)
                     return Verdict::Wrong(format!("a full disk is no reason for doubt: {cause}"));
                 }
                 if fault.lasting {
-                    // Not even the attempt to take it back went well: the outcome is open.
+                    // The undo failed as well: the outcome is open.
                     return Verdict::Open { before, steps };
                 }
                 break;
@@ -146,7 +146,7 @@ fn check(disk: &SimDisk, model: &MemoryStore, after: &str) -> Verdict {
     ))
 }
 
-/// Opens again after a failure; with power cuts that lose nothing, something, and all that was not flushed.
+/// Reopens after a failure; with power cuts that lose nothing, something, and all unflushed changes.
 fn check_reopened(disk: &SimDisk, model: &MemoryStore) -> Verdict {
     for data in [DataSurvival::Kept, DataSurvival::Lost] {
         for names in [NameSurvival::Kept, NameSurvival::Prefix, NameSurvival::Lost] {
@@ -195,7 +195,7 @@ fn fails(fault: Fault, ignored: Option<Flush>, options: &Options) -> Verdict {
     }
 }
 
-/// Commits that fail once at one place, with one kind of flush left out.
+/// Runs commits that fail once at one position, with one kind of flush left out.
 pub(crate) fn failures_at(at: u64, ignored: Option<Flush>) -> Verdict {
     let fault = Fault { at, kind: FaultKind::Error(ENOSPC), lasting: false };
     fails(fault, ignored, &small_log())

@@ -1,4 +1,4 @@
-//! Every flush is needed: with one kind of them left out, the suites find that data is lost.
+//! Every flush is needed: with one kind left out, the suites find lost data.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::faults::{Verdict, failures_at};
 use crate::support::{append, open, owner, path, small_log, staging};
 use crate::{chains, many};
 
-/// Whether some crash of the workload shows that data is lost if these flushes do nothing.
+/// Returns whether some crash of the workload loses data if these flushes do nothing.
 fn crash_notices(why: Flush, options: &Options) -> bool {
     let mut point = 0;
     while let Some((disk, promise)) = crash_at(point, Some(why), options) {
@@ -28,7 +28,7 @@ fn crash_notices(why: Flush, options: &Options) -> bool {
     false
 }
 
-/// The same for a second crash, after recovery.
+/// As [`crash_notices`], for a second crash, after recovery.
 fn second_crash_notices(why: Flush) -> bool {
     let mut point = 0;
     while let Some((disk, promise)) = crash_at(point, None, &small_log()) {
@@ -36,7 +36,7 @@ fn second_crash_notices(why: Flush) -> bool {
             let after = disk.fork();
             end(&after, how);
             after.ignore_flush(why);
-            // Recovery believes that it has flushed; then the power goes.
+            // Recovery believes that it has flushed; then the power is cut.
             if open(&after).is_ok() {
                 after.power_cut(Survival { data: DataSurvival::Lost, names: NameSurvival::Lost });
                 if verify(&after, &promise, how).is_err() {
@@ -49,7 +49,7 @@ fn second_crash_notices(why: Flush) -> bool {
     false
 }
 
-/// The same for commits that fail and are taken back.
+/// As [`crash_notices`], for commits that fail and are undone.
 fn failure_notices(why: Flush) -> bool {
     let mut point = 0;
     loop {
@@ -79,7 +79,7 @@ fn no_flush_can_be_left_out() {
     }
 }
 
-/// A store whose log does not run full in a test.
+/// Opens a store whose log does not fill up in a test.
 fn roomy(disk: &SimDisk) -> FileStore {
     FileStore::open(Arc::new(disk.process()), Options::new(owner())).unwrap()
 }

@@ -1,4 +1,4 @@
-//! A disk on which something happens before an operation of one process.
+//! A disk with a hook that is called before the operations of one process.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,14 +33,14 @@ fn once(ahead: u64, happens: impl FnOnce() + Send + 'static) -> Box<dyn FnMut(Op
     })
 }
 
-/// Another disk, with a hook that is called before its operations. A writer on it learns that a reader asks for a pause only
+/// Another disk, with a hook that is called before its operations. A writer on it sees pause requests of readers only
 /// with [`HookedDisk::with_pauses`].
 pub(crate) struct HookedDisk {
     disk: Arc<dyn Disk>,
     hook: Hook,
-    /// Whether it is called for open files, too.
+    /// Whether the hook is called for open files, too.
     on_files: bool,
-    /// Whether the writer was told to make a pause when it last asked.
+    /// Whether a pause was requested when the writer last checked.
     pausing: Option<Arc<AtomicBool>>,
 }
 
@@ -54,12 +54,12 @@ impl HookedDisk {
         HookedDisk { disk, hook: hook(|_| {}), on_files: true, pausing: None }
     }
 
-    /// Without what is done to open files.
+    /// Does not call the hook for open files.
     pub(crate) fn without_files(self) -> HookedDisk {
         HookedDisk { on_files: false, ..self }
     }
 
-    /// Calls `happens` once, before the operation that comes after so many others.
+    /// Calls `happens` once, after `ahead` more operations.
     pub(crate) fn arm(&self, ahead: u64, happens: impl FnOnce() + Send + 'static) {
         *self.hook.lock().unwrap() = once(ahead, happens);
     }
@@ -74,7 +74,7 @@ impl HookedDisk {
         HookedDisk { hook: hook(on_change), ..self }
     }
 
-    /// Lets a writer see that a reader asks for a pause, and notes whether it does.
+    /// Lets a writer see pause requests of readers, and records whether it does.
     pub(crate) fn with_pauses(self, pausing: &Arc<AtomicBool>) -> HookedDisk {
         HookedDisk { pausing: Some(Arc::clone(pausing)), ..self }
     }

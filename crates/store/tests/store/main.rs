@@ -1,4 +1,4 @@
-//! The store, from the disk below it up to whole processes that die.
+//! Tests of the store, from the disk below it up to whole processes that die.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]

@@ -1,4 +1,4 @@
-//! Batches of more files than may be open at one time.
+//! Batches of more files than may be open at once.
 
 use std::io;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ fn options(open_files: usize) -> Options {
     Options { open_files, ..Options::new(owner()) }
 }
 
-/// The same, with most contents staged.
+/// As [`options`], with most contents staged.
 fn staging(open_files: usize) -> Options {
     Options { stage_from: 8, ..options(open_files) }
 }
 
-/// Batches that make, change and rename `count` directories with two files each.
+/// Returns batches that create, change and rename `count` directories with two files each.
 fn batches(count: usize) -> Vec<Vec<Step>> {
     let change = |round: usize, n: usize| {
         let line = format!("{{\"round\":{round}}}\n");
@@ -40,7 +40,7 @@ fn batches(count: usize) -> Vec<Vec<Step>> {
     vec![all(1), all(2), (0..count).map(renames).collect()]
 }
 
-/// What the files are after none, one, two … of the batches.
+/// Returns the files after none, one, two … of the batches.
 fn states(batches: &[Vec<Step>]) -> Vec<Files> {
     let model = MemoryStore::new();
     let writer = model.lock(&[path("s")]).unwrap();
@@ -52,7 +52,7 @@ fn states(batches: &[Vec<Step>]) -> Vec<Files> {
     states
 }
 
-/// Commits the batches until something fails; returns how many were acknowledged, and what failed.
+/// Commits the batches until one fails; returns the number acknowledged, and the failure.
 fn run(
     disk: Arc<dyn Disk>,
     options: Options,
@@ -74,7 +74,7 @@ fn run(
     }
 }
 
-/// Crashes everywhere, and at last after everything; returns what was wrong, or how many crashes it took.
+/// Crashes everywhere, and finally after everything; returns what was wrong, or the number of crashes.
 fn crash_everywhere(ignored: Option<Flush>, chosen: &Options) -> Result<u64, String> {
     let batches = batches(5);
     let states = states(&batches);
@@ -140,7 +140,7 @@ fn a_batch_of_many_files_that_fails_leaves_nothing() {
     }
 }
 
-/// A disk on which only so many files can be open.
+/// A disk on which only a limited number of files can be open.
 struct Limited<D> {
     disk: D,
     open: Arc<AtomicUsize>,

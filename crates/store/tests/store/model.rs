@@ -1,4 +1,4 @@
-//! Random operations against the store in memory, by seed.
+//! Random operations compared with the store in memory, by seed.
 
 use everturn_json::names::FilePath;
 use everturn_store::disk::sim::{Fault, FaultKind};
@@ -13,7 +13,7 @@ pub(crate) mod random;
 mod steps;
 mod world;
 
-/// Seeds that have found something, by what they found.
+/// Seeds that have found a bug, by what they found.
 const FOUND: &[(&str, u64)] = &[
     ("a commit was reported as undone although opening the store again completes it", 9),
     ("a flush that failed voided a commit that was acknowledged as written", 30),
@@ -29,14 +29,14 @@ const FOUND: &[(&str, u64)] = &[
     ("lines lost behind those of another program were added at the end, and a hole stayed", 937),
 ];
 
-/// How many seeds a usual run tries, and how many operations each.
+/// The number of seeds in a normal run, and of operations for each.
 const SEEDS: u64 = 80;
 const OPERATIONS: usize = 200;
 
-/// The processes that may live at one time.
+/// The maximum number of live processes.
 const MOST_PROCESSES: usize = 3;
 
-/// What was done, to be printed if the test fails.
+/// The operations so far, printed if the test fails.
 struct Trace {
     seed: u64,
     done: Vec<String>,
@@ -59,7 +59,7 @@ struct Run {
     trace: Trace,
 }
 
-/// One batch of a group: whose it is and what the model says of it.
+/// One batch of a group: its writer, and the model's outcome.
 struct Asked {
     writer: usize,
     steps: Vec<Step>,
@@ -234,7 +234,7 @@ impl Run {
         self.world.compare(true);
     }
 
-    /// Cuts the power again while the logs are being replayed.
+    /// Cuts the power again during replay.
     fn crash_in_recovery(&mut self) {
         let disk = &self.world.disk;
         let at = disk.changes() + self.random.next() % 30;
@@ -257,7 +257,7 @@ impl Run {
         }
     }
 
-    /// One or more commits during which something goes wrong.
+    /// Makes one or more commits with a fault.
     fn commit_with_fault(&mut self, index: usize) {
         let group = if self.random.once_in(3) {
             self.group(index)
@@ -309,7 +309,7 @@ impl Run {
         if open.is_empty() {
             return self.world.compare_shown();
         }
-        // Whether these happened is known once the store is opened again.
+        // Their outcome is known once the store is reopened.
         let later = self.world.possible(&open);
         let fate = &mut self.world.living[index].fate;
         (fate.later, fate.lost) = (later, trouble == FaultKind::FlushLost);

@@ -1,4 +1,4 @@
-//! Several processes and threads on one store: who waits for whom, and who inherits what.
+//! Several processes and threads on one store: waiting, and taking over logs and scopes.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::support::{append, data, open, owner, path, readable, replace, small_l
 const EIO: i32 = 5;
 const EROFS: i32 = 30;
 
-/// From how many bytes on contents are staged where a log is damaged: none of them, and all.
+/// The staging thresholds for damaged logs: nothing is staged, and everything is.
 const STAGE_FROM: [usize; 2] = [usize::MAX, 1];
 
 fn open_as(disk: &SimDisk, pid: u32) -> (SimDisk, FileStore) {
@@ -197,7 +197,7 @@ fn threads_share_flushes_and_lose_nothing() {
     assert!(disk.flushes() < commits, "{} flushes for {commits} commits", disk.flushes());
 }
 
-/// Fails the flush of a commit, in one of two ways; returns the disk with the store that is in doubt.
+/// Fails the flush of a commit, in one of two ways; returns the disk with the poisoned store.
 fn in_doubt(trouble: FaultKind) -> (SimDisk, FileStore, impl Writer) {
     let disk = SimDisk::new();
     let store = open(&disk).unwrap();
@@ -245,9 +245,9 @@ fn after_a_failed_flush_nothing_more_is_written_until_the_store_is_opened_again(
     }
 }
 
-/// A disk after a power cut that left the log alone: commits of two files each, none of them applied.
+/// Returns a disk after a power cut that only the log survived: commits of two files each, none of them applied.
 fn only_the_log_is_left(stage_from: usize) -> (SimDisk, Vec<Vec<String>>) {
-    // To stage the next content is to flush the name that the one before has got.
+    // Staging the next content flushes the name of the previous one.
     let commits = if stage_from == 1 { 1 } else { 3 };
     let disk = SimDisk::new();
     disk.put_file(&path("s/state"), b"0");
@@ -265,7 +265,7 @@ fn only_the_log_is_left(stage_from: usize) -> (SimDisk, Vec<Vec<String>>) {
     (disk, states)
 }
 
-/// Opens a disk whose log was damaged: all commits before the damage are there, whole.
+/// Opens a disk whose log was damaged: all commits before the damage must exist, whole.
 fn check_damaged(disk: &SimDisk, states: &[Vec<String>], what: &str) -> usize {
     let store = open(disk).unwrap_or_else(|error| panic!("{what}: {error}"));
     let found = readable(&data(disk));
@@ -299,7 +299,7 @@ fn every_bit_is_flipped(stage_from: usize) {
         after.flip_bit(&log, byte, bit);
         counts[check_damaged(&after, &states, &format!("bit {bit} of byte {byte}"))] += 1;
     }
-    // A single record may fill its place to the last bit; then every one of them counts.
+    // A single record may fill its space to the last bit; then every bit counts.
     let several = states.len() > 2;
     assert!(counts.iter().take(states.len() - usize::from(!several)).all(|count| *count > 0));
     println!("flipped bits by the commits that were left: {counts:?}");
@@ -326,7 +326,7 @@ fn every_header_is_damaged(stage_from: usize) {
             let findings = store.take_findings();
             drop(store);
             let kept = crate::support::quarantined(&after).contains(&torn);
-            // What the log names goes where the log goes.
+            // Staged files go where their log goes.
             let with_it = crate::support::staged(&disk)
                 .iter()
                 .all(|file| crate::support::quarantined(&after).contains(&disk.contents()[file]));

@@ -1,4 +1,4 @@
-//! Readers beside a writer that is at work: a snapshot shows the files as one commit left them.
+//! Readers beside an active writer: a snapshot shows the files as one commit left them.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -41,7 +41,7 @@ fn batches() -> Vec<Vec<Step>> {
     ]
 }
 
-/// What the files are after none, one, two … of the batches.
+/// Returns the files after none, one, two … of the batches.
 fn states() -> Vec<Files> {
     let model = MemoryStore::new();
     let writer = model.lock(&[path(SCOPE)]).unwrap();
@@ -53,7 +53,7 @@ fn states() -> Vec<Files> {
     states
 }
 
-/// Everything that a store shows in the scope.
+/// Reads everything that a store shows in the scope.
 fn read_all(store: &Arc<dyn Store>) -> Result<Files, StoreError> {
     let mut files = Files::new();
     let mut waiting = vec![path(SCOPE)];
@@ -77,7 +77,7 @@ fn scope() -> Vec<FilePath> {
     vec![path(SCOPE)]
 }
 
-/// What one attempt of a reader shows, if it shows anything.
+/// Returns what one attempt of a reader shows, if it succeeds.
 fn look(reader: &FileStore) -> Option<Files> {
     let snapshot = reader.try_snapshot(&scope()).unwrap()?;
     Some(read_all(&snapshot).unwrap())
@@ -242,7 +242,7 @@ fn a_writer_that_dies_in_the_middle_of_a_commit_does_not_keep_readers_out() {
             "point {point}, {acknowledged} acknowledged: {:#?}",
             readable(&files)
         );
-        // A process that writes something else takes the log over. The lock file of the dead one stays.
+        // A process that writes something else takes over the log. The lock file of the dead one stays.
         let other = FileStore::open(Arc::new(disk.process()), small_log()).unwrap();
         let writer = other.lock_files(&[path("t")]).unwrap();
         writer.commit(vec![append("t/log", "{}\n")], Durability::Synced).unwrap();
@@ -296,7 +296,7 @@ fn readers_get_their_turn_beside_a_writer_that_never_rests() {
                     replace("s/state.json", &line),
                 ];
                 writer.commit(steps, Durability::Buffered).unwrap();
-                // What is only written is applied when it is read.
+                // Buffered commits are applied when they are read.
                 assert!(store.stat(&path("s/state.json")).unwrap().is_some());
             }
         });
@@ -316,8 +316,8 @@ fn readers_get_their_turn_beside_a_writer_that_never_rests() {
     });
 }
 
-/// Reads beside a writer that commits without any gap: every few operations, the reader waits until a commit has come
-/// in between, or the writer makes a pause, which it does only if it honours what readers ask for.
+/// Reads beside a writer that commits without a gap: every few operations, the reader waits until another commit was
+/// made, or the writer pauses, which it does only if it honours the requests of readers.
 fn read_slowly_beside_a_writer(honours_pauses: bool) -> Result<(), StoreError> {
     const STEPS: usize = 10;
     let place = tempfile::tempdir().unwrap();
@@ -331,7 +331,7 @@ fn read_slowly_beside_a_writer(honours_pauses: bool) -> Result<(), StoreError> {
         let line = format!("{{\"turn\":{}}}\n", commits.load(Ordering::Relaxed));
         let steps = vec![append("s/turns.jsonl", &line), replace("s/state.json", &line)];
         writer.commit(steps, Durability::Buffered).unwrap();
-        // What is only written is applied when it is read.
+        // Buffered commits are applied when they are read.
         assert!(store.stat(&path("s/state.json")).unwrap().is_some());
         commits.fetch_add(1, Ordering::Relaxed);
     };

@@ -1,4 +1,4 @@
-//! Large new contents are written beside the log, once, and never stay there.
+//! Large new contents are written once, beside the log, and never stay there.
 
 mod saved_over;
 mod undone;
@@ -27,7 +27,7 @@ fn text(disk: &SimDisk, file: &str) -> String {
     String::from_utf8(data(disk).remove(&path(file)).unwrap_or_default()).unwrap()
 }
 
-/// A content of some length that no other has.
+/// Returns a content of some length, unique for each number.
 fn content(number: usize) -> String {
     format!("{{\"number\":{number}}}")
 }
@@ -49,7 +49,7 @@ fn any_number_of_replacements_keeps_one_staged_file_for_each_name() {
     any_number_of_replacements(&disk, &[0, 0, 0]);
 }
 
-/// Replaces four files again and again. `kept` is how many staged files there are for each of the first three.
+/// Replaces four files repeatedly. `kept` is the number of staged files for each of the first three.
 fn any_number_of_replacements(disk: &SimDisk, kept: &[usize]) {
     let store = open_staging(disk);
     let kept_now = |number: usize| match kept.iter().sum::<usize>() {
@@ -65,7 +65,7 @@ fn any_number_of_replacements(disk: &SimDisk, kept: &[usize]) {
         assert!(staged(disk).len() <= kept_now(number), "{number}: {:?}", staged(disk));
     }
     assert_eq!(staged(disk).is_empty(), kept_now(0) == 0);
-    // A name that is removed needs none.
+    // A removed name needs no staged file.
     let count = staged(disk).len();
     writer.commit(vec![remove("s/other")], Durability::Synced).unwrap();
     assert!(count == 0 || staged(disk).len() < count);
@@ -73,7 +73,7 @@ fn any_number_of_replacements(disk: &SimDisk, kept: &[usize]) {
     store.checkpoint().unwrap();
     assert_eq!(staged(disk), []);
     assert!(disk.flushes()[&Flush::StagedFile] >= 100);
-    // Neither do those that are refused, before they come to the log.
+    // Neither do refused batches, which are never logged.
     let absent = |file: &str, bytes: &str| Step::Replace {
         file: path(file),
         expect: Precondition::Absent,
@@ -110,7 +110,7 @@ fn permissions_that_changed_on_the_way_to_the_log_are_kept() {
     let store = open_staging(&disk);
     let writer = store.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![replace("s/state", "before")], Durability::Synced).unwrap();
-    // Nobody sees this yet, and whoever stages what comes next believes that anybody may read the file.
+    // This is not applied yet, so the next content is staged with the default permissions.
     writer.commit(vec![secret("s/state", &content(1))], Durability::Buffered).unwrap();
     writer.commit(vec![replace("s/state", &content(2))], Durability::Synced).unwrap();
     assert_eq!(store.stat(&path("s/state")).unwrap().unwrap().mode, 0o600);
@@ -118,7 +118,7 @@ fn permissions_that_changed_on_the_way_to_the_log_are_kept() {
     assert_eq!(staged(&disk), []);
 }
 
-/// Commits a replacement of a secret and one of a new file; the process ends at the change `point` of it.
+/// Commits a replacement of a secret and one of a new file; kills the process at the change `point`.
 fn killed_at(point: u64) -> Option<SimDisk> {
     let disk = SimDisk::new();
     let store = open_staging(&disk);
@@ -178,7 +178,7 @@ fn what_a_living_process_has_staged_is_its_own() {
     assert_eq!(staged(&disk), []);
 }
 
-/// A disk after a power cut that took all names since the log was made, but not what stands beside it.
+/// Returns a disk after a power cut that lost all names since the log was created, except those of staged files.
 fn only_staged() -> SimDisk {
     let disk = SimDisk::new();
     disk.put_file(&path("s/state"), b"0");
@@ -191,12 +191,12 @@ fn only_staged() -> SimDisk {
     disk
 }
 
-/// The staged file for `t/state` on such a disk.
+/// Returns the staged file for `t/state` on such a disk.
 fn staged_for_t(disk: &SimDisk) -> FilePath {
     staged(disk).pop().unwrap()
 }
 
-/// The scope `t` cannot be had, however often it is tried; the other can.
+/// Checks that the scope `t` cannot be locked, however often it is tried; the other scope can.
 fn is_closed(disk: &SimDisk) {
     for _ in 0..2 {
         let store = open(disk).unwrap();
@@ -215,7 +215,7 @@ fn is_closed(disk: &SimDisk) {
     }
 }
 
-/// The scope `t` can be had again, and shows this.
+/// Checks that the scope `t` can be locked again, and shows this.
 fn is_open(disk: &SimDisk, shown: &str) {
     let store = open(disk).unwrap();
     let writer = store.lock_files(&[path("t")]).unwrap();
@@ -230,7 +230,7 @@ fn a_staged_content_that_is_damaged_or_gone_closes_its_scope_and_no_other() {
     let whole = only_staged();
     let file = staged_for_t(&whole);
     is_open(&whole.fork(), &content(2));
-    // Damaged, and mended.
+    // Damaged, then repaired.
     for bit in 0..8 * content(2).len() {
         let disk = whole.fork();
         disk.flip_bit(&file, bit / 8, u8::try_from(bit % 8).unwrap());
@@ -238,7 +238,7 @@ fn a_staged_content_that_is_damaged_or_gone_closes_its_scope_and_no_other() {
         disk.flip_bit(&file, bit / 8, u8::try_from(bit % 8).unwrap());
         is_open(&disk, &content(2));
     }
-    // Cut short or longer, and put back.
+    // Shortened or extended, then restored.
     for found in [&content(2)[..5], "", &format!("{}x", content(2))] {
         let disk = whole.fork();
         disk.put_file(&file, found.as_bytes());
@@ -246,7 +246,7 @@ fn a_staged_content_that_is_damaged_or_gone_closes_its_scope_and_no_other() {
         disk.put_file(&file, content(2).as_bytes());
         is_open(&disk, &content(2));
     }
-    // Gone; then a person decides what the file is.
+    // Missing; then the user decides on the content of the file.
     let disk = whole.fork();
     disk.process().remove(&file).unwrap();
     disk.process().sync_dir(&path(".everturn/wal"), Flush::StagedDir).unwrap();
@@ -296,7 +296,7 @@ fn a_reader_sees_a_staged_content_that_is_not_in_its_place() {
     assert_eq!(read(), content(2));
 }
 
-/// What a commit of five files with 900 KB and the checkpoint after it do: bytes written, flushes.
+/// Returns the bytes written and flushes of a commit of five files with 900 KB and of the checkpoint after it.
 fn cost(stage_from: usize) -> ([u64; 2], [u64; 2]) {
     let disk = SimDisk::new();
     let options = Options { stage_from, ..Options::new(owner()) };
@@ -324,7 +324,7 @@ fn a_large_content_is_written_once() {
     println!("through the log: commit {logged_commit:?}, checkpoint {logged_checkpoint:?}");
     assert!(commit[0] + checkpoint[0] < 902_000, "{commit:?} {checkpoint:?}");
     assert!(logged_commit[0] > 1_800_000, "{logged_commit:?}");
-    // Five files, the directory beside the log, and the log; then no file any more.
+    // Five files, the directory beside the log, and the log; the checkpoint flushes no file.
     assert_eq!(commit[1], 7);
     assert_eq!(checkpoint[1] + 5, logged_checkpoint[1]);
 }

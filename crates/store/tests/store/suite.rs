@@ -111,7 +111,7 @@ fn open(disk: impl everturn_store::disk::Disk + 'static, options: Options) -> Fi
     FileStore::open(Arc::new(disk), options).unwrap()
 }
 
-/// Everything in a store: the content of files, and directories. Everturn's own is left out.
+/// Everything in a store, except Everturn's own directory: the content of files, and directories.
 type Snapshot = BTreeMap<FilePath, Option<Vec<u8>>>;
 
 fn snapshot(store: &dyn Store) -> Snapshot {
@@ -130,7 +130,7 @@ fn snapshot(store: &dyn Store) -> Snapshot {
     all
 }
 
-/// What there is, in a form that is easy to write down: directories end with `/`.
+/// Returns the contents of a store in a form that is easy to write down: directories end with `/`.
 fn shown(store: &dyn Store) -> Vec<String> {
     let show = |(place, content): (FilePath, Option<Vec<u8>>)| match content {
         Some(bytes) => format!("{place}: {}", String::from_utf8(bytes).unwrap()),
@@ -147,7 +147,7 @@ fn synced(writer: &dyn Writer, steps: Vec<Step>) -> Result<CommitReceipt, StoreE
     writer.commit(steps, Durability::Synced)
 }
 
-/// Commits `steps`, which must fail and leave everything as it was, whatever the durability.
+/// Commits `steps`, which must fail and change nothing, with either durability.
 fn refused(store: &dyn Store, writer: &dyn Writer, steps: &[Step]) -> StoreError {
     let before = snapshot(store);
     let written = writer.commit(steps.to_vec(), Durability::Buffered).unwrap_err();

@@ -1,4 +1,4 @@
-//! What the suites share: short names for paths and steps, and what a disk holds.
+//! Shared by the suites: short names for paths and steps, and the contents of a disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,24 +46,24 @@ pub(crate) fn small_log() -> Options {
     Options { log_size: 9 << 10, max_log_size: 11 << 10, ..Options::new(owner()) }
 }
 
-/// The same, with new contents of eight bytes and more staged beside the log: most of those in the suites.
+/// As [`small_log`], with new contents of eight bytes and more staged: most of those in the suites.
 pub(crate) fn staging() -> Options {
     Options { stage_from: 8, ..small_log() }
 }
 
-/// With and without contents that are staged.
+/// Options with and without staged contents.
 pub(crate) fn both() -> [Options; 2] {
     [small_log(), staging()]
 }
 
-/// Files that are staged beside the logs.
+/// Returns the staged files beside the logs.
 pub(crate) fn staged(disk: &SimDisk) -> Vec<FilePath> {
     let is_staged = |file: &FilePath| file.is_within(&path(".everturn/wal"));
     let is_staged = |file: &FilePath| is_staged(file) && file.as_str().ends_with(".staged");
     disk.contents().into_keys().filter(is_staged).collect()
 }
 
-/// Opens the store as a process that just started.
+/// Opens the store as a newly started process.
 pub(crate) fn open(disk: &SimDisk) -> Result<FileStore, StoreError> {
     FileStore::open(Arc::new(disk.process()), small_log())
 }
@@ -73,18 +73,18 @@ pub(crate) fn is_own(file: &FilePath) -> bool {
     file.is_within(&path(".everturn")) && !hidden
 }
 
-/// Everybody's files, also those in the trash and in the staging place: all but Everturn's own.
+/// Returns all files except Everturn's own, including those in the trash and in staging.
 pub(crate) fn data(disk: &SimDisk) -> Files {
     disk.contents().into_iter().filter(|(file, _)| !is_own(file)).collect()
 }
 
-/// The contents of the quarantine.
+/// Returns the contents of the quarantine.
 pub(crate) fn quarantined(disk: &SimDisk) -> Vec<Vec<u8>> {
     let dir = path(".everturn/quarantine");
     disk.contents().into_iter().filter(|(file, _)| file.is_within(&dir)).map(|(_, b)| b).collect()
 }
 
-/// What a file map holds, in a form in which a failed assertion can be read.
+/// Formats files so that a failed assertion can be read.
 pub(crate) fn readable(files: &Files) -> Vec<String> {
     let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
     files.iter().map(|(file, bytes)| format!("{file}: {:?}", text(bytes))).collect()

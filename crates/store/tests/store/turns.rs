@@ -1,4 +1,4 @@
-//! One process locks a scope while another replays the log of its last holder.
+//! One process locks a scope while another replays the log of its last owner.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,10 +8,9 @@ use everturn_store::{Durability, FileStore, StoreError, Writer};
 use crate::hooked::HookedDisk;
 use crate::support::{append, data, open, path, replace, small_log};
 
-/// A process replays the log of a dead one; before its operation `point` another takes the scope over.
+/// Replays the log of a dead process; before operation `point` another process takes over the scope.
 ///
-/// Returns what the heir was told and what the files hold in the end, or nothing if the replay is done
-/// before.
+/// Returns the result of that process and the final contents of the files, or `None` if the replay ends before.
 fn heir_comes_at(point: u64) -> Option<(Result<(), StoreError>, [String; 2])> {
     let disk = SimDisk::new();
     let heir = open(&disk).unwrap();
@@ -65,7 +64,7 @@ fn a_panic_below_a_commit_ends_in_doubt_and_not_in_waiting() {
     let store = FileStore::open(Arc::<HookedDisk>::clone(&disk), small_log()).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "{}\n")], Durability::Synced).unwrap();
-    // The first look comes before the batch is in the queue.
+    // The first stat comes before the batch is queued.
     disk.arm(1, || panic!("a fault below the store"));
     let commit = || writer.commit(vec![append("s/log", "{}\n")], Durability::Synced);
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(commit)).is_err());

@@ -1,4 +1,4 @@
-//! A workload that does everything a store can do, with a record of what was promised on the way.
+//! A workload that uses every operation of a store, with a record of what was acknowledged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use everturn_store::{
 
 use crate::support::{Files, append, path, remove, rename, replace};
 
-/// What was acknowledged, and what may or may not have happened besides.
+/// What was acknowledged, and what may have happened in addition.
 pub(crate) struct Promise {
     model: MemoryStore,
     /// The files as of the last acknowledged commit.
     pub(crate) certain: Files,
-    /// The files after each further commit that was under way, in their order.
+    /// The files after each further commit in progress, in order.
     pub(crate) possible: Vec<Files>,
-    /// The files as of the last synced commit, and after each one since that was only written: a power
-    /// cut may go back to any of them.
+    /// The files as of the last synced commit, and after each buffered one since: a power cut may return to any of
+    /// them.
     pub(crate) since_sync: Vec<Files>,
     /// Bytes that another program left at the end of a file; they must never be lost.
     pub(crate) torn: BTreeMap<FilePath, Vec<u8>>,
@@ -57,13 +57,13 @@ impl Promise {
         writer.commit(steps, Durability::Synced).unwrap();
     }
 
-    /// A commit is about to be tried.
+    /// Records a commit that is about to be tried.
     fn begin(&mut self, steps: &[Step]) {
         self.apply(steps.to_vec());
         self.possible.push(self.model.contents());
     }
 
-    /// All commits under way were acknowledged.
+    /// Records that all commits in progress were acknowledged.
     fn acknowledge(&mut self, durability: Durability) {
         self.commits += self.possible.len();
         if let Some(last) = self.possible.pop() {
@@ -76,7 +76,7 @@ impl Promise {
         self.since_sync.push(self.certain.clone());
     }
 
-    /// Another program left part of a line at the end of a file, durably.
+    /// Leaves part of a line at the end of a file as another program, durably.
     fn tear(&mut self, disk: &SimDisk, file: &str, torn: &str) {
         let file = path(file);
         let mut content = self.certain.get(&file).cloned().unwrap_or_default();
@@ -92,7 +92,7 @@ impl Promise {
     }
 }
 
-/// One process at work, and what it was promised.
+/// One process, and what was acknowledged to it.
 struct Worker<'a> {
     disk: &'a SimDisk,
     options: &'a Options,
@@ -178,7 +178,7 @@ impl Worker<'_> {
         Box::new(game).release()
     }
 
-    /// A session that is built unseen, put in its place, thrown away, and fetched back.
+    /// A session that is built out of sight, moved into place, moved to the trash, and restored.
     fn hide(&mut self, store: &FileStore) -> Result<(), StoreError> {
         let (built, thrown) = (".everturn/staging/new", ".everturn/trash/new");
         let scopes = [path(built), path(thrown), path("active/new")];
@@ -221,7 +221,7 @@ impl Worker<'_> {
         let big = format!("{{\"big\":\"{}\"}}\n", "x".repeat(20_000));
         self.commit(&a, vec![append("a/log.jsonl", &big), remove("a/state.json")])?;
         self.commit(&a, vec![replace("a/state.json", "again"), replace("a/new/file.json", "1")])?;
-        // One scope goes to another process while the log still serves the other one.
+        // One scope moves to another process while the log still serves the other scope.
         Box::new(a).release()?;
         let a = other.lock_files(&[path("a")])?;
         self.commit(&a, vec![remove("a/new/file.json"), append("a/new/log.jsonl", "{}\n")])?;
@@ -229,7 +229,7 @@ impl Worker<'_> {
         self.commit(&b, vec![append("b/log.jsonl", "{\"still\":\"here\"}\n")])
     }
 
-    /// A torn tail, a change of hands, and a process that dies without a word.
+    /// A torn tail, a change of owners, and a process that is killed.
     fn hand_over(&mut self, first: &FileStore) -> Result<(), StoreError> {
         self.promise.tear(self.disk, "a/log.jsonl", "{\"torn\":");
         let writer = first.lock_files(&[path("a")])?;
@@ -251,12 +251,12 @@ impl Worker<'_> {
         let heir = first.lock_files(&[path("a")])?;
         self.commit(&heir, vec![append("a/log.jsonl", "{\"heir\":1}\n")])?;
         self.commit(&heir, vec![replace("a/state.json", "of the heir")])?;
-        // What the dead process made must not come back from its log.
+        // Files created by the dead process must not be restored from its log.
         self.commit(&heir, vec![remove("a/dying.jsonl"), remove("a/new")])
     }
 }
 
-/// Runs all of it; stops at the first thing that fails.
+/// Runs the whole workload; stops at the first failure.
 pub(crate) fn run(disk: &SimDisk, options: &Options) -> (Promise, Result<(), StoreError>) {
     let mut promise = Promise::new();
     let mut worker = Worker { disk, options, promise: &mut promise };

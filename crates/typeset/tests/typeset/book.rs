@@ -1,4 +1,4 @@
-//! What is in a book is in the file.
+//! The content of a book appears in the file.
 
 use everturn_typeset::{
     Block, Book, Chapter, FrontMatter, ListMarker, Options, PaperSize, PdfDate, SpeakerLine,
@@ -7,7 +7,7 @@ use everturn_typeset::{
 
 use crate::reader::{Reader, book, front, plain, read};
 
-/// Every kind of block, each with a word of its own.
+/// Every kind of block, each with a unique word.
 fn every_block() -> Vec<Block> {
     let text = |word: &str| vec![TextRun::plain(word)];
     vec![
@@ -179,7 +179,7 @@ fn the_text_has_a_structure() {
 fn a_paragraph_over_two_pages_is_one_element() {
     let (pdf, reader) = read(vec![plain(&"word and word ".repeat(200))]);
     assert_eq!(pdf.pages, 4);
-    // The title page has one, the contents have one for their heading.
+    // One on the title page, one for the heading of the contents.
     assert_eq!(reader.count_structure("P"), 2);
 }
 

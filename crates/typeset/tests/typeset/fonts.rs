@@ -70,7 +70,7 @@ fn the_fonts_of_the_system_may_be_asked() {
     let fonts = FontSources { system: true, paths: Vec::new() };
     let options = Options { fonts, ..Options::default() };
     let pdf = typeset(&book(vec![plain("Letters, 日本語, 🐉")]), &options).unwrap();
-    // What the system has is not known here; our own letters come from our own fonts.
+    // The system fonts are unknown here; Latin letters come from the bundled fonts.
     let reader = Reader::of(&pdf);
     assert!(reader.fonts().contains(&"LibertinusSerif-Regular".to_owned()));
     assert!(reader.page(3).contains("Letters"));

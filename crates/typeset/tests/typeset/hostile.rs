@@ -1,4 +1,4 @@
-//! Input that is meant to break things, or is merely large.
+//! Hostile and very large input.
 
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ fn controls_neither_reorder_nor_hide_the_text() {
     check("a\u{2067}b\u{2066}c d", "abc d");
     check("\u{1b}[2J\u{7}gone\u{0}", "^[[2J^Ggone^@");
     check("a\u{e0069}\u{e0067}b", "ab");
-    // In titles, too: they stand in running heads and in the outline.
+    // In titles, too: they appear in running heads and in the outline.
     let title = "Du\u{202e}st\u{1b}]0;x".to_owned();
     let chapters = vec![Chapter { title, blocks: vec![plain("a")] }];
     let pdf = typeset(&Book { front: front("en"), chapters }, &Options::default()).unwrap();
@@ -134,7 +134,7 @@ fn a_paragraph_may_have_very_many_styles() {
     assert!(pdf.pages > 20);
 }
 
-/// Numbers that look random and are the same every time.
+/// A deterministic pseudo-random generator.
 struct Dice(u64);
 
 impl Dice {
@@ -144,7 +144,7 @@ impl Dice {
         (self.0 >> 33) % most
     }
 
-    /// A text of all kinds of characters, some of them often.
+    /// Returns a text of all kinds of characters, some of them frequent.
     fn text(&mut self) -> String {
         const BLOCKS: &[(u32, u64)] = &[
             (0x20, 0x5f),
@@ -203,7 +203,7 @@ fn any_text_can_be_set() {
     assert!(pdf.pages > 50 && !pdf.missing.is_empty());
 }
 
-/// Makes a book of one large block, and looks at the time that it takes.
+/// Typesets a book of one large block, and checks the time it takes.
 fn large(block: Block, most: Duration) -> (usize, Reader) {
     let start = Instant::now();
     let pdf = typeset(&book(vec![block, plain("end")]), &Options::default()).unwrap();
@@ -241,6 +241,6 @@ fn a_book_is_taken_block_by_block() {
     let pdf = press.finish().unwrap();
     let reader = Reader::of(&pdf);
     assert_eq!(reader.outline().len(), 40);
-    // Title page, two pages of contents, a blank one, the text before, and the chapters.
+    // Title page, two pages of contents, a blank page, the text before the chapters, and the chapters.
     assert_eq!(pdf.pages, 1 + 3 + 1 + 40);
 }

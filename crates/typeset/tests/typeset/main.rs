@@ -1,4 +1,4 @@
-//! Books are made, and the files are read again with another library.
+//! Typesets books, and reads the files with another library.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod book;

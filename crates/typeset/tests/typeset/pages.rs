@@ -1,4 +1,4 @@
-//! Lines and pages as readers find them.
+//! Lines and pages as read from the file.
 
 use everturn_typeset::{Block, Book, Chapter, Options, SpeakerLine, TextRun, typeset};
 
@@ -11,7 +11,7 @@ const GERMAN: &str = "Außergewöhnlich unwahrscheinliche Zusammenhänge beeintr
     Berichterstattung der Donaudampfschifffahrtsgesellschaft über Siedlungsverhältnisse und \
     Verwaltungsvorschriften. ";
 
-/// The places at which words were parted, as what is before and after each.
+/// Returns the hyphenated words, with the text before and after each hyphen.
 fn parted(language: &str, text: &str) -> Vec<String> {
     let chapters = vec![Chapter { title: String::new(), blocks: vec![plain(&text.repeat(6))] }];
     let pdf = typeset(&Book { front: front(language), chapters }, &Options::default()).unwrap();
@@ -27,7 +27,7 @@ fn words_are_parted_by_the_language_of_the_book() {
     assert!(english.len() > 3, "{english:?}");
     let german = parted("de", GERMAN);
     assert!(german.len() > 3, "{german:?}");
-    // Both books hold each word whole as well, so each part is known to be a part of it.
+    // Both books contain each word unbroken as well, so each part can be identified.
     for (words, text) in [(&english, ENGLISH), (&german, GERMAN)] {
         for word in words {
             assert!(text.contains(&word.replace('-', "")), "{word}");
@@ -42,7 +42,7 @@ fn the_text_reads_as_it_was_written() {
     let (_, reader) = read(vec![plain(&text)]);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let page: String = reader.text();
-    // Running heads and numbers stand between the pages, so one page is compared.
+    // Running heads and page numbers are between the pages, so one page is compared.
     let first = reader.page(3).replace('\u{ad}', "");
     let first = first.strip_suffix('1').unwrap_or(&first);
     let body = first.split_once("Dust").map_or(first, |(_, body)| body);
@@ -87,7 +87,7 @@ fn text_from_right_to_left_is_read_in_order() {
     let (pdf, reader) = read(vec![plain("abc אבגד def"), plain("שלום עולם.")]);
     assert!(pdf.missing.is_empty(), "{:?}", pdf.missing);
     let page = reader.page(3);
-    // Letters stand on the page from left to right.
+    // On the page, letters are ordered from left to right.
     assert!(page.contains("דגבא") || page.contains("אבגד"), "{page}");
     let abc = page.find("abc").unwrap();
     assert!(page[abc..].contains("def"));

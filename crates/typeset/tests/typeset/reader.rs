@@ -1,4 +1,4 @@
-//! What a reader finds in a PDF.
+//! Reads PDF files for the tests.
 
 use everturn_typeset::{Block, Book, Chapter, FrontMatter, Options, Pdf, TextRun, typeset};
 use lopdf::{Dictionary, Document, Object};
@@ -15,22 +15,22 @@ impl Reader {
         Self { document }
     }
 
-    /// The text of a page, counted from 1, with one space for each piece of white space.
+    /// Returns the text of a page, counted from 1, with white space collapsed.
     pub(crate) fn page(&self, number: usize) -> String {
         let number = u32::try_from(number).unwrap();
         let text = self.document.extract_text(&[number]).unwrap();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        // The word goes on in the next line.
+        // The word continues on the next line.
         text.replace("\u{ad} ", "\u{ad}")
     }
 
-    /// The text of all pages, words whole.
+    /// Returns the text of all pages, with hyphenated words joined.
     pub(crate) fn text(&self) -> String {
         let pages = self.document.get_pages().len();
         (1..=pages).map(|number| self.page(number) + " ").collect::<String>().replace('\u{ad}', "")
     }
 
-    /// The outline: depth, title and page of each entry.
+    /// Returns the outline: depth, title and page of each entry.
     pub(crate) fn outline(&self) -> Vec<(usize, String, u32)> {
         let Ok(contents) = self.document.get_toc() else { return Vec::new() };
         contents
@@ -44,7 +44,7 @@ impl Reader {
         self.document.catalog().unwrap()
     }
 
-    /// An entry of the information dictionary.
+    /// Returns an entry of the information dictionary.
     pub(crate) fn information(&self, key: &str) -> Option<String> {
         let information = self.document.trailer.get(b"Info").ok()?;
         let information = self.document.dereference(information).ok()?.1.as_dict().ok()?;
@@ -52,7 +52,7 @@ impl Reader {
         lopdf::decode_text_string(text).ok()
     }
 
-    /// How many objects of the structure are of a type.
+    /// Returns the number of structure elements of a type.
     pub(crate) fn count_structure(&self, kind: &str) -> usize {
         let dictionaries =
             self.document.objects.values().filter_map(|object| object.as_dict().ok());
@@ -63,7 +63,7 @@ impl Reader {
         dictionaries.filter(is_kind).count()
     }
 
-    /// The names of the fonts that are embedded, without the marks of their subsets.
+    /// Returns the names of the embedded fonts, without subset prefixes.
     pub(crate) fn fonts(&self) -> Vec<String> {
         let dictionaries =
             self.document.objects.values().filter_map(|object| object.as_dict().ok());
@@ -92,7 +92,7 @@ pub(crate) fn front(language: &str) -> FrontMatter {
     }
 }
 
-/// A book of one chapter.
+/// Returns a book of one chapter.
 pub(crate) fn book(blocks: Vec<Block>) -> Book {
     Book { front: front("en"), chapters: vec![Chapter { title: "Dust".into(), blocks }] }
 }
@@ -101,7 +101,7 @@ pub(crate) fn plain(text: &str) -> Block {
     Block::Paragraph(vec![TextRun::plain(text)])
 }
 
-/// A book of one chapter, made and read.
+/// Typesets a book of one chapter, and reads it.
 pub(crate) fn read(blocks: Vec<Block>) -> (Pdf, Reader) {
     let pdf = typeset(&book(blocks), &Options::default()).unwrap();
     let reader = Reader::of(&pdf);

@@ -1,4 +1,4 @@
-//! Deltas carried out.
+//! Applies deltas.
 
 use std::cell::OnceCell;
 use std::mem;
@@ -10,10 +10,10 @@ use crate::tree::{
     JsonTree, ObjectKey, ObjectMembers, TextSlice, TreeNode, ValueKind, escape_key, parse_index,
 };
 
-/// How many segments of a path that is too long are shown.
+/// The number of segments that are shown of a path that is too long.
 const SHOWN_SEGMENTS: usize = 8;
 
-/// What taking a delta back needs.
+/// The data that the inverse of a delta needs.
 #[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct InverseData {
@@ -23,13 +23,13 @@ pub struct InverseData {
     member: Option<usize>,
 }
 
-/// Places in an array: mostly none, or one.
+/// Array positions: mostly none, or one.
 pub type ArrayPositions = SmallVec<[usize; 2]>;
 
 impl Delta {
-    /// Carries the change out, and returns it with all that taking it back needs.
+    /// Applies the change, and returns it with the data that its inverse needs.
     ///
-    /// When it cannot be carried out, nothing is changed.
+    /// On an error the state is unchanged.
     pub fn apply(&self, state: &mut JsonTree) -> Result<Delta, DeltaError> {
         let notes = self.apply_unrecorded(state)?;
         let mut done = Delta::new(self.op, self.path.clone(), self.value.clone());
@@ -38,14 +38,14 @@ impl Delta {
         Ok(done)
     }
 
-    /// As [`Delta::apply`], with the notes made in the delta itself.
+    /// Like [`Delta::apply`], but records the inverse data in the delta itself.
     pub fn apply_in_place(&mut self, state: &mut JsonTree) -> Result<(), DeltaError> {
         let notes = self.apply_unrecorded(state)?;
         self.record_inverse(notes);
         Ok(())
     }
 
-    /// Notes what carrying the change out has found.
+    /// Records the inverse data from applying the change.
     pub fn record_inverse(&mut self, notes: InverseData) {
         self.previous = notes.previous;
         self.created = notes.created;
@@ -66,25 +66,25 @@ impl Delta {
     }
 }
 
-/// A delta that is being carried out, wherever its parts are kept.
+/// A delta that is being applied, with borrowed parts.
 #[doc(hidden)]
 pub struct DeltaApplication<'d, S> {
-    /// What happens at the place.
+    /// The operation.
     pub op: DeltaOp,
-    /// The place.
+    /// The path.
     pub segments: &'d [S],
-    /// What is put there.
+    /// The value.
     pub value: Option<JsonTree>,
-    /// What was there before, as noted.
+    /// The recorded previous value.
     pub previous: Option<&'d JsonTree>,
-    /// Where in arrays, as noted.
+    /// The recorded array positions.
     pub positions: &'d [usize],
-    /// Which member of an object, as noted.
+    /// The recorded member position.
     pub member: Option<usize>,
 }
 
 impl<S: AsRef<str>> DeltaApplication<'_, S> {
-    /// Carries the change out. When that fails, nothing is changed.
+    /// Applies the change. On an error the state is unchanged.
     pub fn apply_to(mut self, state: &mut JsonTree) -> Result<InverseData, DeltaError> {
         let count = self.segments.len();
         if count > MAX_SEGMENTS {
@@ -107,7 +107,7 @@ impl<S: AsRef<str>> DeltaApplication<'_, S> {
         self.prefix(usize::MAX)
     }
 
-    /// The value, which this operation cannot do without.
+    /// Takes the value, which this operation requires.
     fn take_value(&mut self, wanted: &'static str) -> Result<JsonTree, DeltaError> {
         self.value.take().ok_or_else(|| self.wrong_value(wanted))
     }
@@ -253,7 +253,7 @@ impl<S: AsRef<str>> DeltaApplication<'_, S> {
         Ok(InverseData { previous, positions: self.positions.into(), ..InverseData::default() })
     }
 
-    /// The elements as they were spelled when they were removed, if one differed from the value in that.
+    /// The removed elements in their original spelling, if one differed from that of the value.
     fn removed_spellings(&self) -> Vec<TreeNode> {
         let previous = self.previous.map(|previous| previous.0.expanded());
         match previous.as_deref() {
@@ -326,7 +326,7 @@ fn ascending(positions: &[usize]) -> bool {
     positions.is_sorted_by(|a, b| a < b)
 }
 
-/// Inserts elements, each at the place that it has afterwards, in ascending order.
+/// Inserts elements at their final positions, in ascending order.
 fn insert_all(elements: &mut Vec<TreeNode>, new: Vec<(usize, TreeNode)>) {
     let first = new.first().map_or(elements.len(), |(at, _)| *at);
     let mut rest = elements.split_off(first.min(elements.len())).into_iter();

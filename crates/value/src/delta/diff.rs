@@ -1,4 +1,4 @@
-//! What has changed between two states.
+//! Computes the deltas between two states.
 
 use super::{Delta, DeltaPath, MAX_SEGMENTS, PathNotation};
 use crate::tree::{JsonTree, ObjectMembers, TreeNode};
@@ -24,7 +24,7 @@ pub fn diff(from: &JsonTree, to: &JsonTree) -> Vec<Delta> {
     deltas
 }
 
-/// Goes no deeper than paths can.
+/// Compares values, no deeper than paths can reach.
 fn compare(path: &DeltaPath, from: &TreeNode, to: &TreeNode, deltas: &mut Vec<Delta>) {
     let deep = path.segments().len() >= MAX_SEGMENTS;
     if !deep {
@@ -48,7 +48,7 @@ fn compare(path: &DeltaPath, from: &TreeNode, to: &TreeNode, deltas: &mut Vec<De
     }
 }
 
-/// Nothing, if a member differs that no path can name: its key has half a surrogate pair.
+/// Returns `None` if a member differs that no path can name, because its key contains a lone surrogate.
 fn compare_members(
     path: &DeltaPath,
     from: &ObjectMembers,

@@ -1,16 +1,16 @@
-//! The way back.
+//! Inverts deltas.
 
 use super::{Delta, DeltaError, DeltaOp};
 use crate::tree::JsonTree;
 
 impl Delta {
-    /// The delta that takes this one back, which was applied before.
+    /// The delta that undoes this one, which must have been applied.
     pub fn inverse(&self) -> Result<Delta, DeltaError> {
         self.build_inverse()
             .ok_or_else(|| DeltaError::NotInvertible { op: self.op, path: self.path.clone() })
     }
 
-    /// The same without fields that say something about this change only.
+    /// A copy without the fields that describe only this change.
     fn without_extra(&self) -> Delta {
         Delta { extra: Vec::new(), ..self.clone() }
     }
@@ -21,7 +21,7 @@ impl Delta {
             (DeltaOp::Set | DeltaOp::Increment, Some(previous)) => Some(Delta::set(path, previous)),
             (DeltaOp::Increment | DeltaOp::Delete, None) => None,
             (DeltaOp::Set, None) => {
-                // What was created is removed, and never more than that: the whole state was there before.
+                // Only what was created is removed, never the whole state, which existed before.
                 let kept = path.segments().len().checked_sub(self.created).filter(|kept| *kept > 0);
                 kept.map(|kept| Delta::delete(path.prefix(kept)))
             }
@@ -36,16 +36,16 @@ impl Delta {
             (DeltaOp::Push, _) => {
                 Some(Delta { op: DeltaOp::Pull, previous: None, ..self.without_extra() })
             }
-            // Nothing was removed, and again nothing is there to be removed.
+            // Nothing was removed, so the inverse removes nothing either.
             (DeltaOp::Pull, _) if self.positions.is_empty() => Some(self.without_extra()),
             (DeltaOp::Pull, _) => Some(Delta { op: DeltaOp::Push, ..self.without_extra() }),
         }
     }
 }
 
-/// Applies all of `deltas`, or none: then the place of the one that cannot be, and why.
+/// Applies all of `deltas`, or none. An error has the index of the failed delta and the reason.
 ///
-/// When all are applied, they have all that taking them back needs.
+/// On success, all deltas have the data that their inverses need.
 pub fn apply_group(deltas: &mut [Delta], state: &mut JsonTree) -> Result<(), (usize, DeltaError)> {
     let mut done: Vec<Delta> = Vec::with_capacity(deltas.len());
     for (at, delta) in deltas.iter().enumerate() {
@@ -53,7 +53,7 @@ pub fn apply_group(deltas: &mut [Delta], state: &mut JsonTree) -> Result<(), (us
             Ok(delta) => done.push(delta),
             Err(error) => {
                 for delta in done.iter().rev() {
-                    // What was just applied can be taken back: the notes are fresh.
+                    // A delta that was just applied can be undone: its inverse data are fresh.
                     drop(delta.inverse().and_then(|back| back.apply(state)));
                 }
                 return Err((at, error));

@@ -1,7 +1,7 @@
-//! Deltas as files hold them: `{"op", "path", "value", "previousValue"}`.
+//! Deltas as JSON: `{"op", "path", "value", "previousValue"}`.
 //!
-//! Three more fields say what taking a delta back needs beyond that: `createdParents`, `positions`, `position`. Any
-//! others are kept.
+//! Three more fields contain the data that the inverse needs: `createdParents`, `positions`, `position`. Other fields
+//! are preserved.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::{Delta, DeltaOp, DeltaPath, PathNotation};
 use crate::tree::{JsonTree, TextSlice, TreeNode};
 
-/// A delta as it stands in a text.
+/// A delta as borrowed text.
 #[derive(Debug)]
 pub struct DeltaText<'t> {
     op: Cow<'t, str>,
@@ -23,7 +23,7 @@ pub struct DeltaText<'t> {
     created: usize,
     positions: Vec<usize>,
     position: Option<usize>,
-    /// Fields that are not ours.
+    /// Unknown fields.
     extra: Vec<(Cow<'t, str>, &'t RawValue)>,
 }
 
@@ -31,10 +31,10 @@ pub struct DeltaText<'t> {
 #[derive(Deserialize)]
 struct BorrowedStr<'t>(#[serde(borrow)] Cow<'t, str>);
 
-/// Reads the fields of a delta, known ones and others; the values of the latter must stay as they are spelled.
+/// Reads the fields of a delta, known and unknown; the latter keep their spelling.
 struct DeltaVisitor;
 
-/// Takes a field that may be there once.
+/// Sets a field that may occur once.
 fn set_once<T, E: de::Error>(place: &mut Option<T>, name: &'static str, value: T) -> Result<(), E> {
     match place.replace(value) {
         None => Ok(()),
@@ -84,7 +84,7 @@ impl<'de: 't, 't> Deserialize<'de> for DeltaText<'t> {
     }
 }
 
-/// A field that is there, be it `null`.
+/// A field that is present, even if it is `null`.
 pub fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
@@ -120,7 +120,7 @@ impl DeltaText<'_> {
     }
 }
 
-/// One segment of a path that is written as an array.
+/// One segment of a path in array notation.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum WireSegment {
@@ -128,7 +128,7 @@ enum WireSegment {
     Index(u64),
 }
 
-/// A path, written with dots or as an array.
+/// Parses a path in dotted or array notation.
 pub fn parse_path(text: &str) -> Result<DeltaPath, String> {
     let bad = |_| format!("{text} is no path: a string with dots or an array of keys is needed");
     if let Some(inner) = text.strip_prefix('"') {
@@ -153,15 +153,15 @@ pub fn render_path(path: &DeltaPath) -> String {
         PathNotation::Dotted => serde_json::to_string(&segments.join(".")),
         PathNotation::Array => serde_json::to_string(segments),
     };
-    // Strings can always be written.
+    // Strings can always be serialized.
     written.unwrap_or_default()
 }
 
-/// Fields that are not ours, after others.
+/// Appends unknown fields.
 pub fn write_fields(fields: &[(String, JsonTree)], out: &mut String) {
     for (key, value) in fields {
         out.push(',');
-        // Strings can always be written.
+        // Strings can always be serialized.
         out.push_str(&serde_json::to_string(key).unwrap_or_default());
         out.push(':');
         out.push_str(&value.to_line());
@@ -169,7 +169,7 @@ pub fn write_fields(fields: &[(String, JsonTree)], out: &mut String) {
 }
 
 impl Delta {
-    /// Reads one delta from JSON.
+    /// Parses one delta from JSON.
     pub fn parse(text: &str) -> Result<Delta, String> {
         let slice = TextSlice::from_text(text);
         let read: DeltaText<'_> =
@@ -204,7 +204,7 @@ impl Delta {
         out.push('}');
     }
 
-    /// What taking it back needs beyond the documented fields.
+    /// Writes the inverse data beyond the documented fields.
     pub fn write_inverse_data(&self, out: &mut String) {
         let mut number = |name: &str, value: &dyn fmt::Display| {
             out.push_str(&format!(",\"{name}\":{value}"));
@@ -221,7 +221,7 @@ impl Delta {
         }
     }
 
-    /// What an increment made of the number, if it was applied.
+    /// The result of an increment, if it was applied.
     pub fn total(&self) -> Option<String> {
         let (was, value) = (self.previous.as_ref()?, self.value.as_ref()?);
         super::number::add_numbers(&was.to_line(), &value.to_line()).ok()

@@ -1,9 +1,9 @@
-//! Sums of numbers that are there as text.
+//! Adds numbers in text form.
 
-/// The sum of two JSON numbers; an error holds what cannot be written as one.
+/// The sum of two JSON numbers; the error contains a sum that cannot be written as a number.
 ///
-/// Integers of up to 38 digits are added exactly, longer ones not at all. If a fraction or an exponent is
-/// involved, the sum is that of 64-bit floating-point numbers.
+/// Integers of up to 38 digits are added exactly, longer ones are refused. If one has a fraction or an exponent, they
+/// are added as 64-bit floating-point numbers.
 pub(super) fn add_numbers(a: &str, b: &str) -> Result<String, String> {
     let small = |text: &str| text.parse::<i64>().ok();
     if let Some(sum) = small(a).zip(small(b)).and_then(|(a, b)| a.checked_add(b)) {
@@ -45,7 +45,7 @@ mod tests {
             add_numbers(huge, "-1").as_deref(),
             Ok("170141183460469231731687303715884105726")
         );
-        // One more digit: a sum of floating-point numbers would lose most of them.
+        // One more digit: a floating-point sum would lose most of them.
         assert!(add_numbers("1000000000000000000000000000000000000000", "1").is_err());
     }
 }

@@ -1,11 +1,11 @@
-//! Places in a state.
+//! [`DeltaPath`]: paths in a state.
 
 use std::fmt;
 
 /// The most segments a path may have.
 pub const MAX_SEGMENTS: usize = 128;
 
-/// How a path is written.
+/// The notation of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathNotation {
     /// `"npcs.luna.trust"`
@@ -14,7 +14,7 @@ pub enum PathNotation {
     Array,
 }
 
-/// A place in a state: keys of objects and indexes of arrays, from the top.
+/// A path in a state: object keys and array indexes, from the top.
 ///
 /// The empty path is the whole state. It can only be written as an array, as can keys that contain dots.
 ///
@@ -32,7 +32,7 @@ pub struct DeltaPath {
 }
 
 impl DeltaPath {
-    /// The path that `text` spells, with dots between segments.
+    /// Parses a path with dots between segments.
     #[must_use]
     pub fn dotted(text: &str) -> DeltaPath {
         DeltaPath {
@@ -59,7 +59,7 @@ impl DeltaPath {
         &self.segments
     }
 
-    /// How it is written: dotted only where that is possible.
+    /// Its notation: dotted only if possible.
     #[must_use]
     pub fn notation(&self) -> PathNotation {
         let dots = self.segments.iter().any(|segment| segment.contains('.'));
@@ -69,7 +69,7 @@ impl DeltaPath {
         }
     }
 
-    /// The place of `segment` below this one.
+    /// The path of `segment` below this one.
     #[must_use]
     pub fn join(&self, segment: &str) -> DeltaPath {
         let mut path = self.clone();
@@ -84,20 +84,20 @@ impl DeltaPath {
         DeltaPath { segments, spelling: self.spelling }
     }
 
-    /// The same place, written like this if that is possible.
+    /// The same path, in this notation if possible.
     #[must_use]
     pub fn with_notation(mut self, spelling: PathNotation) -> DeltaPath {
         self.spelling = spelling;
         self
     }
 
-    /// Whether a change here can change what is at `other`.
+    /// Whether a change at this path can affect the value at `other`.
     #[must_use]
     pub fn overlaps(&self, other: &DeltaPath) -> bool {
         self.segments().iter().zip(other.segments()).all(|(a, b)| a == b)
     }
 
-    /// The place above, and the last segment; the whole state has none.
+    /// The parent path, and the last segment; `None` for the whole state.
     #[must_use]
     pub fn split_last(&self) -> Option<(&[Box<str>], &str)> {
         self.segments.split_last().map(|(last, above)| (above, &**last))

@@ -1,4 +1,4 @@
-//! Changes to a document, each of them one splice of its text.
+//! Edits of a document, each of them one splice of its text.
 
 use std::ops::Range;
 
@@ -13,16 +13,16 @@ use everturn_json::json::{Container, ContainerEntries};
 /// An entry to be added to a container.
 struct NewEntry<'p, T: ?Sized> {
     segment: PathSegment<'p>,
-    /// The keys of objects to be created around the value, outermost first.
+    /// The keys of the objects to create around the value, outermost first.
     keys: Vec<&'p str>,
     value: &'p T,
 }
 
 impl Document {
-    /// Puts `value` at `path`.
+    /// Sets `value` at `path`.
     ///
-    /// A value that is there is replaced. A key that is missing is added at the end of its object, with
-    /// the objects that are missing on the way. The length of an array as index adds to its end.
+    /// An existing value is replaced. A missing key is added at the end of its object, with the missing objects on the
+    /// path. An index equal to the length of an array appends to it.
     pub fn set<T>(&mut self, path: &[PathSegment<'_>], value: &T) -> Result<(), EditError>
     where
         T: Serialize + ?Sized,
@@ -76,9 +76,9 @@ impl Document {
         }
     }
 
-    /// Takes away the value at `path`, with its key, and says whether there was one.
+    /// Removes the value at `path`, with its key, and returns whether there was one.
     ///
-    /// If its object has the key more than once, all of them go.
+    /// If its object has the key more than once, all of them are removed.
     pub fn remove(&mut self, path: &[PathSegment<'_>]) -> Result<bool, EditError> {
         let Some((&segment, parent)) = path.split_last() else { return Err(EditError::Root) };
         let place = match self.lookup(parent) {
@@ -103,8 +103,8 @@ impl Document {
 
     /// Adds `entry` at the end of a container.
     ///
-    /// `on_lines` is the layout of what holds the container; it matters if the container is empty and
-    /// shows none of its own.
+    /// `on_lines` is the layout around the container; it matters if the container is empty and shows no layout of its
+    /// own.
     fn insert<T>(
         &mut self,
         entries: &ContainerEntries,
@@ -168,7 +168,7 @@ impl Document {
         Ok(())
     }
 
-    /// What stands between the entries of a container: as between its last two, if there are two.
+    /// The separator between the entries of a container: that of its last two, if it has two.
     fn separator(&self, entries: &ContainerEntries) -> String {
         let between = |start: usize, end: usize| self.text.get(start..end).unwrap_or_default();
         match entries.list.as_slice() {
@@ -185,7 +185,7 @@ impl Document {
         if on_lines { self.style.layout } else { self.style.flat_layout() }
     }
 
-    /// The white space that starts the line of `at`.
+    /// The indent of the line that contains `at`.
     fn line_indent(&self, at: usize) -> &str {
         let before = self.text.get(..at).unwrap_or_default();
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -197,7 +197,7 @@ impl Document {
         self.text.replace_range(span, text);
     }
 
-    /// The error for a path that ends after `depth` segments at a value of the wrong kind.
+    /// The error for a path that reaches a value of the wrong kind after `depth` segments.
     fn mismatch(&self, path: &[PathSegment<'_>], depth: usize, at: &LocatedValue) -> EditError {
         EditError::Mismatch {
             path: json_pointer(path),
@@ -208,7 +208,7 @@ impl Document {
     }
 }
 
-/// The keys of `rest`, the end of `path`; an index in it would need an array that is not there.
+/// The keys of `rest`, the end of `path`; an index in it would need an array that does not exist.
 fn keys<'p>(
     path: &[PathSegment<'_>],
     rest: &'p [PathSegment<'p>],
@@ -224,7 +224,7 @@ fn keys<'p>(
     rest.iter().enumerate().map(key).collect()
 }
 
-/// What has to go for one entry to go: with it a comma, and the white space that has lost its purpose.
+/// The range to remove for one entry: includes a comma, and white space that is no longer needed.
 fn removal_range(entries: &ContainerEntries, index: usize) -> Range<usize> {
     let list = &entries.list;
     let before = index.checked_sub(1).and_then(|before| list.get(before));

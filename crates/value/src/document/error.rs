@@ -1,4 +1,4 @@
-//! What can go wrong with a document.
+//! The errors of documents: [`ParseError`], [`ReadError`] and [`EditError`].
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum ParseError {
     /// There is no content: no bytes at all, or only white space or NUL bytes.
     #[error("the document is empty ({bytes} bytes without content)")]
     Empty {
-        /// How many bytes there are.
+        /// The number of bytes.
         bytes: usize,
     },
     /// It is not UTF-8.
@@ -24,7 +24,7 @@ pub enum ParseError {
     NotUtf8 {
         /// The line, counted from 1.
         line: u64,
-        /// The first byte that is wrong.
+        /// The offset of the first invalid byte.
         byte: usize,
     },
     /// It is not one JSON value.
@@ -36,7 +36,7 @@ pub enum ParseError {
         column: u64,
         /// The byte, counted from 0.
         byte: usize,
-        /// What is wrong there.
+        /// The reason.
         reason: JsonErrorKind,
     },
 }
@@ -79,32 +79,32 @@ pub(super) fn line_and_column(text: &str, byte: usize) -> (u64, u64) {
     (newlines as u64 + 1, column as u64 + 1)
 }
 
-/// Why a value could not be taken out of a document.
+/// Why a value could not be read from a document.
 #[derive(Debug, Error)]
 #[error("cannot read {path:?} at byte {byte}: {source}")]
 pub struct ReadError {
     /// The path, as a JSON pointer.
     pub path: String,
-    /// Where the value starts in the document; the source counts from there.
+    /// The offset of the value in the document; the source counts from there.
     pub byte: usize,
-    /// What serde_json says.
+    /// The error of serde_json.
     pub source: serde_json::Error,
 }
 
-/// Why a document could not be changed; it is as it was.
+/// Why a document could not be changed; it is unchanged.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EditError {
-    /// The path goes through a value that has no such entries.
+    /// A value on the path cannot have such entries.
     #[error("cannot change {path:?}: {at:?} is {found}, not {}", ContainerName(*wanted))]
     Mismatch {
         /// The path, as a JSON pointer.
         path: String,
-        /// How far it leads.
+        /// The path of that value.
         at: String,
-        /// What is there.
+        /// Its kind.
         found: &'static str,
-        /// What would have to be there.
+        /// The kind that is needed.
         wanted: Container,
     },
     /// An array is too short.
@@ -114,18 +114,18 @@ pub enum EditError {
         path: String,
         /// The index that is out of range.
         index: usize,
-        /// How many elements there are.
+        /// The length of the array.
         length: usize,
     },
-    /// An array that does not exist; only objects are created on the way.
+    /// An array does not exist; only missing objects are created.
     #[error("cannot change {path:?}: there is no array at {at:?}")]
     NoArray {
         /// The path, as a JSON pointer.
         path: String,
-        /// Where the array would have to be.
+        /// The path of the array.
         at: String,
     },
-    /// The root was to be removed.
+    /// The root cannot be removed.
     #[error("cannot remove the root of a document")]
     Root,
     /// The value cannot be written as JSON.
@@ -133,7 +133,7 @@ pub enum EditError {
     Write {
         /// The path, as a JSON pointer.
         path: String,
-        /// What serde_json says.
+        /// The error of serde_json.
         source: serde_json::Error,
     },
 }
@@ -144,7 +144,7 @@ impl EditError {
     }
 }
 
-/// A container in a message.
+/// The name of a container in messages.
 struct ContainerName(Container);
 
 impl fmt::Display for ContainerName {

@@ -1,4 +1,4 @@
-//! Values written in a style.
+//! Writes values in a style.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::style::{Indent, JsonLayout, JsonStyle, NonAscii};
 
 /// Writes `value` on one line in `style`, without a newline: a record of a JSONL file.
 ///
-/// A pretty style has no form for one line; such a record is written with a space after `,` and `:`.
+/// A pretty style has no single-line form; such a record is written with a space after `,` and `:`.
 ///
 /// ```
 /// use everturn_value::document::{JsonStyle, render_line};
@@ -49,7 +49,7 @@ impl JsonLayout {
         }
     }
 
-    /// The end of a line and the start of the next one, if entries have lines of their own.
+    /// A line break with the next indent, if entries are on separate lines.
     pub(super) fn line_break(self, style: &JsonStyle, indent: &str) -> String {
         match self {
             JsonLayout::Compact | JsonLayout::Spaced => String::new(),
@@ -58,7 +58,7 @@ impl JsonLayout {
     }
 }
 
-/// What stands between a key and its value.
+/// The separator between a key and its value.
 pub(super) fn colon(layout: JsonLayout) -> &'static str {
     match layout {
         JsonLayout::Compact => ":",
@@ -66,14 +66,14 @@ pub(super) fn colon(layout: JsonLayout) -> &'static str {
     }
 }
 
-/// Tells serde_json what to write between the values, and how to write characters.
+/// Defines for serde_json what to write between values, and how to write characters.
 struct StyleFormatter<'s> {
     style: &'s JsonStyle,
-    /// The layout of the style, or its form for one line.
+    /// The layout of the style, or its single-line form.
     layout: JsonLayout,
     base: &'s str,
     depth: usize,
-    /// Whether the container that is being written has no entry yet.
+    /// Whether the current container has no entry yet.
     empty: bool,
 }
 
@@ -170,7 +170,7 @@ impl Formatter for StyleFormatter<'_> {
         out.write_all(rest.as_bytes())
     }
 
-    /// JSON text that the caller has as text; outside of pretty layouts it must not break the line.
+    /// Writes JSON that is already text; outside pretty layouts it must not break the line.
     fn write_raw_fragment<W: ?Sized + Write>(
         &mut self,
         out: &mut W,
@@ -179,7 +179,7 @@ impl Formatter for StyleFormatter<'_> {
         if matches!(self.layout, JsonLayout::Pretty(_)) {
             return out.write_all(fragment.as_bytes());
         }
-        // Line ends are white space here: inside of strings JSON has only their escapes.
+        // Line ends are white space here: inside strings JSON has only their escapes.
         out.write_all(fragment.replace(['\n', '\r'], " ").as_bytes())
     }
 }

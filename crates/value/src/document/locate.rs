@@ -1,4 +1,4 @@
-//! A path followed through the text of a document.
+//! Follows a path through the text of a document.
 
 use std::ops::Range;
 
@@ -7,26 +7,26 @@ use super::path::PathSegment;
 use super::style::JsonLayout;
 use everturn_json::json::{self, ContainerEntries};
 
-/// A value and how its surroundings are laid out.
+/// A value and the layout around it.
 #[derive(Debug)]
 pub(super) struct LocatedValue {
     pub(super) value: Range<usize>,
-    /// Whether the container that holds it has its entries on lines of their own.
+    /// Whether the container of the value has its entries on separate lines.
     pub(super) on_lines: bool,
 }
 
-/// Where a path led.
+/// The result of following a path.
 #[derive(Debug)]
 pub(super) enum PathLookup<'p> {
     Value(LocatedValue),
-    /// To a container that has no entry for `segment`, which `rest` comes after.
+    /// A container has no entry for `segment`; `rest` is the path after it.
     Missing {
         at: LocatedValue,
         entries: ContainerEntries,
         segment: PathSegment<'p>,
         rest: &'p [PathSegment<'p>],
     },
-    /// After `depth` segments, to a value that cannot have an entry for the next one.
+    /// The value after `depth` segments cannot have an entry for the next one.
     Mismatch {
         at: LocatedValue,
         depth: usize,
@@ -34,7 +34,7 @@ pub(super) enum PathLookup<'p> {
 }
 
 impl Document {
-    /// Where the value at `path` is.
+    /// The range of the value at `path`.
     pub(super) fn find(&self, path: &[PathSegment<'_>]) -> Option<Range<usize>> {
         match self.lookup(path) {
             PathLookup::Value(place) => Some(place.value),
@@ -63,13 +63,13 @@ impl Document {
         PathLookup::Value(at)
     }
 
-    /// What the value at `start` holds, if it is a container.
+    /// The entries of the value at `start`, if it is a container.
     pub(super) fn entries(&self, start: usize) -> Option<ContainerEntries> {
-        // The text is valid, so the scan has nothing to complain about.
+        // The text is valid, so the scan cannot fail.
         json::entries(self.text.as_bytes(), start).ok().flatten()
     }
 
-    /// Which entry `segment` leads to: the last one, if a key comes more than once.
+    /// The index of the entry for `segment`: the last one, if a key occurs more than once.
     pub(super) fn entry_index(
         &self,
         entries: &ContainerEntries,
@@ -84,14 +84,14 @@ impl Document {
         }
     }
 
-    /// Whether the entries of a container are on lines of their own.
+    /// Whether the entries of a container are on separate lines.
     fn has_lines(&self, entries: &ContainerEntries) -> bool {
         let first = entries.list.first();
         let lead = first.and_then(|first| self.text.get(entries.span.start..first.start()));
         lead.is_some_and(|lead| lead.contains('\n'))
     }
 
-    /// What kind of value is at `start`, for messages.
+    /// The kind of the value at `start`, for messages.
     pub(super) fn kind(&self, start: usize) -> &'static str {
         match self.text.as_bytes().get(start) {
             Some(b'{') => "an object",

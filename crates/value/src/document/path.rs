@@ -1,4 +1,4 @@
-//! Where in a document a value is.
+//! [`PathSegment`]: paths in a document.
 
 use everturn_json::json::Container;
 
@@ -12,7 +12,7 @@ pub enum PathSegment<'k> {
 }
 
 impl PathSegment<'_> {
-    /// What a value must be for the step to be possible.
+    /// The container that the segment applies to.
     pub(super) fn container(self) -> Container {
         match self {
             PathSegment::Key(_) => Container::Object,

@@ -1,11 +1,11 @@
-//! What a JSON file looks like.
+//! [`JsonStyle`]: the formatting of a JSON file.
 
 use std::ops::Range;
 
 use super::BOM;
 use everturn_json::json;
 
-/// How containers are laid out.
+/// The layout of containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonLayout {
     /// `{"a":1,"b":2}`
@@ -16,25 +16,25 @@ pub enum JsonLayout {
     Pretty(Indent),
 }
 
-/// What stands before an entry on its own line, for each level.
+/// The indent of each level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Indent {
-    /// So many spaces.
+    /// This many spaces.
     Spaces(u8),
     /// One tab.
     Tab,
 }
 
-/// How characters beyond ASCII are written.
+/// How non-ASCII characters are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NonAscii {
     /// As they are.
     Raw,
-    /// As `\uXXXX` in lower case, those beyond 16 bits as a pair; DEL counts as one of them.
+    /// As `\uXXXX` in lower case, beyond 16 bits as a surrogate pair; also for DEL.
     Escaped,
 }
 
-/// How lines end.
+/// The line ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEnding {
     /// `\n`
@@ -44,7 +44,7 @@ pub enum LineEnding {
 }
 
 impl LineEnding {
-    /// The characters themselves.
+    /// The line ending as text.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -54,18 +54,18 @@ impl LineEnding {
     }
 }
 
-/// All that can differ between files with the same content.
+/// Everything that can differ between files with the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JsonStyle {
-    /// How containers are laid out.
+    /// The layout of containers.
     pub layout: JsonLayout,
-    /// How characters beyond ASCII are written.
+    /// How non-ASCII characters are written.
     pub non_ascii: NonAscii,
-    /// How lines end.
+    /// The line ending.
     pub line_end: LineEnding,
-    /// Whether the last line has an end.
+    /// Whether the last line ends with a newline.
     pub final_newline: bool,
-    /// Whether a byte order mark comes first.
+    /// Whether the file starts with a byte order mark.
     pub bom: bool,
 }
 
@@ -95,7 +95,7 @@ impl JsonStyle {
     pub const COMPACT: JsonStyle =
         JsonStyle { layout: JsonLayout::Compact, ..JsonStyle::PRETTY_RAW };
 
-    /// How a value that has to stay on one line is laid out.
+    /// The layout of a value that must stay on one line.
     pub(super) fn flat_layout(&self) -> JsonLayout {
         match self.layout {
             JsonLayout::Compact => JsonLayout::Compact,
@@ -103,7 +103,7 @@ impl JsonStyle {
         }
     }
 
-    /// The style of `text`, with `fallback` for what it does not show.
+    /// Detects the style of `text`, with `fallback` for properties that it does not show.
     pub(super) fn detect(text: &str, root: &Range<usize>, fallback: &JsonStyle) -> JsonStyle {
         let line_end = match text.find('\n') {
             Some(at) if text.get(..at).is_some_and(|before| before.ends_with('\r')) => {
@@ -123,7 +123,7 @@ impl JsonStyle {
     }
 }
 
-/// How many levels are searched for a sign of the layout.
+/// The number of levels that are searched for the layout.
 const LEVELS_SEARCHED: usize = 8;
 
 /// The layout of the first container that shows one: from the root, along the first entries.
@@ -153,7 +153,7 @@ fn detect_layout(text: &str, mut start: usize) -> Option<JsonLayout> {
     None
 }
 
-/// Raw, if anything is; escaped, if some escape need not be one in a raw text.
+/// Raw, if any character is; escaped, if an escape is not needed in raw text.
 fn detect_non_ascii(value: &str) -> Option<NonAscii> {
     if !value.is_ascii() {
         return Some(NonAscii::Raw);

@@ -1,9 +1,8 @@
-//! One text for each value, however its file spells it, and the checksum of that text.
+//! The canonical text of a value, independent of its spelling, and the checksum of that text.
 //!
-//! The form is that of RFC 8785: no white space, keys sorted by their UTF-16 units, strings with the fewest
-//! escapes, numbers as ECMAScript prints them. Only integers differ: they keep their digits, however many, so
-//! that two different ones never get the same text. One of more than 21 digits that is exactly a floating-point
-//! number is written as that.
+//! The form is that of RFC 8785: no white space, keys sorted by UTF-16 code units, strings with the fewest escapes,
+//! numbers as in ECMAScript. Only integers differ: they keep all their digits, so that two different ones never have
+//! the same text. An integer of more than 21 digits that is exactly a floating-point number is written as one.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -17,10 +16,10 @@ use super::marks::{StructuralMarks, trim_between};
 use super::{JsonTree, ObjectMembers, TreeNode};
 use everturn_json::json::{self, Container};
 
-/// How many digits ECMAScript prints before it uses an exponent.
+/// The number of digits that ECMAScript prints before it uses an exponent.
 const INTEGER_DIGITS: usize = 21;
 
-/// A checksum as the files hold it: `sha256:` and 64 digits.
+/// A checksum as stored in files: `sha256:` and 64 digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueDigest([u8; 32]);
 
@@ -51,17 +50,17 @@ impl TreeNode {
     }
 }
 
-/// Writes what is taken apart as it goes through it, and what is there as text by an outline of it.
+/// Writes expanded nodes directly, and unexpanded text in the order of its sorted values.
 #[derive(Default)]
 struct CanonicalWriter<'t> {
     out: String,
     outline: CanonicalOrder<'t>,
-    /// Members of the objects that are being written, those of each object side by side and sorted.
+    /// Members of the objects that are being written, adjacent and sorted for each object.
     members: Vec<(Cow<'t, [u8]>, &'t ObjectKey, &'t TreeNode)>,
 }
 
 impl<'t> CanonicalWriter<'t> {
-    /// Only what a path led into is taken apart, so this goes not much deeper than paths do.
+    /// Only values on a changed path are expanded, so the recursion is not much deeper than paths.
     fn node(&mut self, node: &'t TreeNode) {
         match node {
             TreeNode::Text(slice) if !slice.as_str().starts_with(['{', '[']) => {
@@ -110,38 +109,38 @@ impl<'t> CanonicalWriter<'t> {
 
 /// A value, with its key if it is a member of an object.
 struct CanonicalValue<'t> {
-    /// What stands between the quotes.
+    /// The text between the quotes.
     key: &'t str,
     content: CanonicalContent<'t>,
 }
 
 enum CanonicalContent<'t> {
     Scalar(&'t str),
-    /// What it holds, as a part of the order.
+    /// Its entries, as a range of the order.
     Holds(Container, Range<usize>),
 }
 
-/// All values of a tree, each after those it holds.
+/// All values of a tree, each after its own entries.
 #[derive(Default)]
 struct CanonicalOrder<'t> {
     values: Vec<CanonicalValue<'t>>,
-    /// For each container the places of what it holds, side by side and sorted.
+    /// For each container the indexes of its entries, adjacent and sorted.
     order: Vec<usize>,
-    /// The places of values whose container goes on.
+    /// The indexes of values whose container is still open.
     waiting: Vec<usize>,
-    /// Memory for sorting.
+    /// A buffer for sorting.
     keyed: Vec<(Cow<'t, [u8]>, usize)>,
-    /// About how long all of it is.
+    /// The approximate length of the output.
     length: usize,
-    /// Whether all strings are what they stand for, and their bytes compare as UTF-16 does.
+    /// Whether all strings are unescaped, and their bytes compare like UTF-16.
     plain: bool,
 }
 
-/// How many bytes of text are reckoned for each value.
+/// The estimated number of bytes of text for each value.
 const BYTES_PER_VALUE: usize = 16;
 
 impl<'t> CanonicalOrder<'t> {
-    /// Begins anew.
+    /// Clears everything.
     fn clear(&mut self) {
         self.values.clear();
         self.order.clear();
@@ -149,12 +148,12 @@ impl<'t> CanonicalOrder<'t> {
         self.length = 0;
     }
 
-    /// Takes note of all values of a container.
+    /// Collects all values of a container.
     fn text(&mut self, text: &'t str) {
         self.values.reserve(text.len() / BYTES_PER_VALUE);
         self.plain =
             json::find_byte(text.as_bytes(), |byte| byte == b'\\' || byte >= HIGH) == text.len();
-        // The keys of open containers, and which waiting value is the first that they hold.
+        // The keys of open containers, and for each the first waiting value inside it.
         let mut open: Vec<(&'t str, usize)> = Vec::new();
         let (mut key, mut start) = ("", 0);
         for at in StructuralMarks::new(text) {
@@ -190,7 +189,7 @@ impl<'t> CanonicalOrder<'t> {
         self.values.push(CanonicalValue { key, content });
     }
 
-    /// A container holds all that is waiting from `first` on.
+    /// Closes a container, which contains all waiting values from `first` on.
     fn close(&mut self, container: Container, key: &'t str, first: usize) {
         let start = self.order.len();
         match container {
@@ -200,7 +199,7 @@ impl<'t> CanonicalOrder<'t> {
         self.add(key, CanonicalContent::Holds(container, start..self.order.len()));
     }
 
-    /// Puts members into the order of their keys; of those with the same key, the last.
+    /// Sorts members by key; of duplicate keys the last one stays.
     fn sort_members(&mut self, first: usize) {
         self.keyed.clear();
         for index in self.waiting.drain(first..) {
@@ -211,7 +210,7 @@ impl<'t> CanonicalOrder<'t> {
             };
             self.keyed.push((key, index));
         }
-        // A later member is a later value, so the last one of equals comes first.
+        // A later member is a later value, so the last of equals comes first.
         if self.plain {
             self.keyed.sort_unstable_by(|(a, at), (b, bt)| a.cmp(b).then(bt.cmp(at)));
         } else {
@@ -224,7 +223,7 @@ impl<'t> CanonicalOrder<'t> {
     fn write(&self, out: &mut String) {
         out.reserve(self.length);
         let mut open: Vec<(Range<usize>, char)> = Vec::new();
-        // The whole is the last value.
+        // The root is the last value.
         let mut next = self.values.last();
         loop {
             if let Some(value) = next {
@@ -266,10 +265,10 @@ impl<'t> CanonicalOrder<'t> {
     }
 }
 
-/// The first byte of characters from U+E000 on, some of which UTF-16 puts after those beyond 16 bits.
+/// The first byte of characters from U+E000 on, some of which UTF-16 sorts after those beyond 16 bits.
 const HIGH: u8 = 0xee;
 
-/// Compares as UTF-16 does: characters beyond 16 bits come before those from U+E000 on.
+/// Compares like UTF-16: characters beyond 16 bits come before those from U+E000 on.
 fn by_utf16(a: &[u8], b: &[u8]) -> Ordering {
     let differ = a.iter().zip(b).find(|(a, b)| a != b);
     match differ {
@@ -281,7 +280,7 @@ fn by_utf16(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// A string, given without its quotes.
+/// Writes a string, given without its quotes.
 fn write_string(inner: &str, out: &mut String) {
     out.push('"');
     match json::unescape_inner(inner.as_bytes()) {
@@ -318,7 +317,7 @@ fn canonical_number(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A number as ECMAScript prints it.
+/// A number as printed by ECMAScript.
 fn format_ecmascript(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
@@ -329,7 +328,7 @@ fn format_ecmascript(number: f64) -> String {
     let digits = mantissa.replace('.', "");
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
-    // How many digits stand before the point.
+    // The number of digits before the point.
     let point = exponent + 1;
     let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
     if count <= point && point <= 21 {

@@ -1,4 +1,4 @@
-//! Containers taken apart, one level at a time.
+//! Expands containers, one level at a time.
 
 use std::borrow::{Borrow, Cow};
 use std::hash::{Hash, Hasher};
@@ -10,9 +10,9 @@ use super::marks::TextEntries;
 use super::{ObjectMembers, TextSlice, TreeNode, ValueKind, parse_index};
 use everturn_json::json;
 
-/// Where the one value of `text` is.
+/// The range of the only value in `text`.
 pub(super) fn only_value(text: &str) -> Result<Range<usize>, json::JsonError> {
-    // The quick reader knows only whether it is one; the other one knows where it is not.
+    // The fast parser only detects an error; the other one locates it.
     if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
         let start = text.len() - text.trim_ascii_start().len();
         return Ok(start..start + raw.get().len());
@@ -30,22 +30,22 @@ pub(super) fn only_value(text: &str) -> Result<Range<usize>, json::JsonError> {
     }
 }
 
-/// A key of an object. Keys are the same if they stand for the same characters.
+/// A key of an object. Keys are equal if they are the same characters.
 #[derive(Debug, Clone)]
 pub struct ObjectKey {
-    /// What stands between the quotes, with the fewest escapes.
+    /// The text between the quotes, with the fewest escapes.
     normal: TextSlice,
-    /// What stands between the quotes in the text, if that is something else.
+    /// The original text between the quotes, if it differs.
     spelled: Option<Box<str>>,
 }
 
 impl ObjectKey {
-    /// The key that stands for these characters.
+    /// The key with these characters.
     pub fn new(characters: &str) -> ObjectKey {
         ObjectKey { normal: TextSlice::from_text(escape_key(characters)), spelled: None }
     }
 
-    /// A key with its quotes, as it stands in `slice`.
+    /// A key with its quotes, as part of `slice`.
     fn from_text(slice: &TextSlice, raw: &str) -> ObjectKey {
         let inner = without_quotes(raw);
         if !inner.contains('\\') {
@@ -57,17 +57,17 @@ impl ObjectKey {
         ObjectKey { normal: TextSlice::from_text(normal), spelled }
     }
 
-    /// What stands between the quotes, with the fewest escapes.
+    /// The text between the quotes, with the fewest escapes.
     pub(super) fn normal_text(&self) -> &str {
         self.normal.as_str()
     }
 
-    /// What is to be written between the quotes.
+    /// The text to write between the quotes.
     pub(super) fn written_text(&self) -> &str {
         self.spelled.as_deref().unwrap_or(self.normal_text())
     }
 
-    /// The characters that it stands for; nothing if half a surrogate pair is among them.
+    /// The characters of the key; `None` if it contains a lone surrogate.
     pub(crate) fn characters(&self) -> Option<Cow<'_, str>> {
         match json::unescape_inner(self.normal_text().as_bytes()) {
             Cow::Borrowed(_) => Some(Cow::Borrowed(self.normal_text())),
@@ -75,7 +75,7 @@ impl ObjectKey {
         }
     }
 
-    /// The characters that it stands for, with a replacement for each that is none.
+    /// The characters of the key, with replacement characters for invalid ones.
     pub(super) fn display_text(&self) -> String {
         String::from_utf8_lossy(&json::unescape_inner(self.normal_text().as_bytes())).into_owned()
     }
@@ -95,7 +95,7 @@ impl Hash for ObjectKey {
     }
 }
 
-/// Looked up by what `escape_key` makes of characters.
+/// Lookups use the result of `escape_key`.
 impl Borrow<str> for ObjectKey {
     fn borrow(&self) -> &str {
         self.normal_text()
@@ -107,7 +107,7 @@ pub(super) fn without_quotes(raw: &str) -> &str {
     raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or(raw)
 }
 
-/// Characters as they stand between quotes, with the fewest escapes.
+/// Escapes characters for use between quotes, with the fewest escapes.
 pub(crate) fn escape_key(key: &str) -> Cow<'_, str> {
     let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
     if key.bytes().all(plain) {
@@ -118,7 +118,7 @@ pub(crate) fn escape_key(key: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Writes a string, given as what [`json::unescape`] makes of it, with the fewest escapes.
+/// Writes a string with the fewest escapes, given as the result of [`json::unescape`].
 pub(super) fn escape_into(bytes: &[u8], out: &mut String) {
     let mut rest = bytes;
     loop {
@@ -128,7 +128,7 @@ pub(super) fn escape_into(bytes: &[u8], out: &mut String) {
         };
         let (before, after) = rest.split_at_checked(valid).unwrap_or((rest, &[]));
         escape_text(std::str::from_utf8(before).unwrap_or_default(), out);
-        // Half a surrogate pair, in the three bytes that its number would have.
+        // A lone surrogate, in the three bytes that its number would have.
         let Some((half, after)) = after.split_at_checked(3) else { return };
         let unit = half.iter().fold(0, |unit, byte| (unit << 6) | u32::from(byte & 0x3f));
         out.push_str(&format!("\\u{:04x}", unit & 0xffff));
@@ -153,14 +153,14 @@ fn escape_text(text: &str, out: &mut String) {
 }
 
 impl TreeNode {
-    /// Takes the value apart by one level, if it holds others.
+    /// Expands the value by one level, if it is a container.
     pub(crate) fn expand(&mut self) {
         if let Some(apart) = self.expand_text() {
             *self = apart;
         }
     }
 
-    /// The value, taken apart by one level if it holds others.
+    /// The value, expanded by one level if it is a container.
     pub(crate) fn expanded(&self) -> Cow<'_, TreeNode> {
         self.expand_text().map_or(Cow::Borrowed(self), Cow::Owned)
     }
@@ -171,9 +171,9 @@ impl TreeNode {
         let value = |value| TreeNode::Text(slice.subslice(value));
         match self.kind() {
             ValueKind::Object => {
-                // Of several with the same key, the last value takes the first one's place.
+                // Of duplicate keys, the last value takes the position of the first.
                 let member = |(key, text)| (ObjectKey::from_text(slice, key), value(text));
-                // The map is made once for all of them, and does not grow with each.
+                // The map is allocated once for all members.
                 let pairs = entries.filter_map(|(key, text)| Some((key?, text)));
                 let pairs: Vec<(&str, &str)> = pairs.collect();
                 Some(TreeNode::Object(pairs.into_iter().map(member).collect::<ObjectMembers>()))
@@ -186,7 +186,7 @@ impl TreeNode {
     }
 }
 
-/// One value inside a text, without taking all of it apart.
+/// Finds one value inside a text, without expanding it.
 pub(super) fn find_child(slice: &TextSlice, segment: &str) -> Option<TextSlice> {
     let text = slice.as_str();
     let mut entries = TextEntries::of(text);

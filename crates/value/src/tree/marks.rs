@@ -1,23 +1,23 @@
-//! The skeleton of a JSON text: its brackets, colons and commas, without those inside of strings.
+//! The structural characters of a JSON text: its brackets, colons and commas outside strings.
 //!
-//! The text must be valid. Then everything between two marks is white space around at most one string,
-//! number or word, and nothing has to be looked at byte by byte: 64 bytes at a time become bits of a number.
+//! The text must be valid. Then everything between two marks is white space around at most one string, number or word,
+//! and the text need not be scanned byte by byte: 64 bytes at a time become the bits of a number.
 
 use std::ops::Range;
 
-/// How many bytes are looked at together.
+/// The number of bytes that are processed together.
 const BLOCK: usize = 64;
 
-/// The places of the marks, from the first to the last.
+/// An iterator over the positions of the marks.
 pub(super) struct StructuralMarks<'t> {
     text: &'t [u8],
-    /// Where the current block ends.
+    /// The end of the current block.
     end: usize,
-    /// Marks of the current block that are still to come, one bit for each byte.
+    /// The remaining marks of the current block, one bit for each byte.
     left: u64,
-    /// All bits, if the next block starts inside of a string.
+    /// All ones, if the next block starts inside a string.
     quoted: u64,
-    /// One, if a backslash stands before the next block and escapes its first byte.
+    /// One, if a backslash before the next block escapes its first byte.
     escaped: u64,
 }
 
@@ -26,7 +26,7 @@ impl<'t> StructuralMarks<'t> {
         StructuralMarks { text: text.as_bytes(), end: 0, left: 0, quoted: 0, escaped: 0 }
     }
 
-    /// Goes on to the next block, if there is one.
+    /// Advances to the next block, if there is one.
     fn advance(&mut self) -> Option<()> {
         let rest = self.text.get(self.end..).filter(|rest| !rest.is_empty())?;
         self.left = match rest.first_chunk() {
@@ -44,11 +44,11 @@ impl<'t> StructuralMarks<'t> {
     fn marks(&mut self, block: &[u8; BLOCK]) -> u64 {
         let mut quotes = matching_bits(block, |byte| byte == b'"');
         let is_backslash = |byte| byte == b'\\';
-        // Most blocks have no escapes, and this is seen faster than their places are.
+        // Most blocks have no escapes, which is faster to detect than their positions.
         if self.escaped != 0 || block.iter().fold(false, |seen, &byte| seen | is_backslash(byte)) {
             quotes &= !self.escaped_by(matching_bits(block, is_backslash));
         }
-        // A bit is set if an odd number of quotes stands up to there: from the opening one on.
+        // A bit is set if the number of quotes up to it is odd: from the opening quote on.
         let mut inside = quotes;
         for distance in [1, 2, 4, 8, 16, 32] {
             inside ^= inside << distance;
@@ -61,7 +61,7 @@ impl<'t> StructuralMarks<'t> {
     /// The bytes that these backslashes escape.
     fn escaped_by(&mut self, backslashes: u64) -> u64 {
         let mut escaped = self.escaped;
-        // A backslash that is escaped itself escapes nothing.
+        // An escaped backslash escapes nothing.
         let mut left = backslashes & !escaped;
         self.escaped = 0;
         while left != 0 {
@@ -74,7 +74,7 @@ impl<'t> StructuralMarks<'t> {
         escaped
     }
 
-    /// Goes on to the mark that ends the container which the last mark has started.
+    /// Skips to the mark that closes the container that the last mark opened.
     pub(super) fn skip_container(&mut self) -> Option<usize> {
         let mut depth = 1_usize;
         loop {
@@ -113,12 +113,12 @@ fn is_mark(byte: u8) -> bool {
 /// One bit for each byte that `matters`, the lowest for the first.
 #[inline]
 fn matching_bits(block: &[u8; BLOCK], matters: impl Fn(u8) -> bool) -> u64 {
-    // A plain loop over all of them becomes vector code, whoever calls it.
+    // A plain loop over all bytes is vectorized in every caller.
     let mut flags = [0; BLOCK];
     flags.iter_mut().zip(block).for_each(|(flag, &byte)| *flag = u8::from(matters(byte)));
     let (eights, _) = flags.as_chunks();
     eights.iter().rev().fold(0, |bits, eight| {
-        // The product has the lowest bits of the eight bytes side by side in its highest byte.
+        // The product has the lowest bits of the eight bytes adjacent in its highest byte.
         let gathered = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
         (bits << 8) | gathered
     })
@@ -128,12 +128,12 @@ fn matching_bits(block: &[u8; BLOCK], matters: impl Fn(u8) -> bool) -> u64 {
 pub(super) struct TextEntries<'t> {
     text: &'t str,
     marks: StructuralMarks<'t>,
-    /// Where the next entry starts.
+    /// The start of the next entry.
     start: usize,
 }
 
 impl<'t> TextEntries<'t> {
-    /// Those of the container that is all of `text`.
+    /// The entries of the container that is all of `text`.
     pub(super) fn of(text: &'t str) -> TextEntries<'t> {
         let mut marks = StructuralMarks::new(text);
         let start = marks.next().map_or(text.len(), |opening| opening + 1);
@@ -158,7 +158,7 @@ impl<'t> Iterator for TextEntries<'t> {
                 _ => {
                     let value = self.text.get(trim_between(self.text, self.start..at))?;
                     self.start = at + 1;
-                    // Only between the brackets of an empty container there is nothing.
+                    // The value is empty only in an empty container.
                     return (!value.is_empty()).then_some((key, value));
                 }
             }
@@ -166,7 +166,7 @@ impl<'t> Iterator for TextEntries<'t> {
     }
 }
 
-/// Where between two marks something stands: an empty range, if there is only white space.
+/// The range of the scalar between two marks; empty if there is only white space.
 #[inline]
 pub(super) fn trim_between(text: &str, between: Range<usize>) -> Range<usize> {
     let is_space = |byte: &u8| *byte <= b' ';

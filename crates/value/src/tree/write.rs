@@ -1,4 +1,4 @@
-//! Trees written as text.
+//! Writes trees as text.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use super::marks::{StructuralMarks, trim_between};
 use super::{JsonTree, TreeNode};
 use crate::document::{JsonLayout, JsonStyle, NonAscii};
 
-/// How many levels of a pretty text have lines of their own. Below them the indents would become
-/// longer than all the rest, so there values stay on one line.
+/// The number of levels of a pretty text that have lines of their own. Below them the indents would become longer than
+/// everything else, so values stay on one line.
 const INDENTED_LEVELS: usize = 128;
 
 impl JsonTree {
@@ -36,14 +36,14 @@ impl JsonTree {
     }
 }
 
-/// What stands between the parts of a value.
+/// The separators of a layout.
 struct LayoutSeparators {
     layout: JsonLayout,
-    /// A comma, the end of a line and the deepest indent that was needed so far.
+    /// A comma, a line ending and the deepest indent so far.
     line: String,
-    /// What one more level adds to an indent.
+    /// The indent of one level.
     indent: String,
-    /// How long the comma and the end of the line are.
+    /// The length of the comma and the line ending.
     before_indent: usize,
 }
 
@@ -59,7 +59,7 @@ impl LayoutSeparators {
         }
     }
 
-    /// What stands before an entry that is `depth` levels deep, after a comma or without one.
+    /// The separator before an entry at `depth`, with or without a comma.
     #[inline]
     fn separator_before(&mut self, depth: usize, comma: bool) -> &str {
         match self.layout {
@@ -81,12 +81,12 @@ impl LayoutSeparators {
     }
 }
 
-/// Writes values one after the other, in the layout that the style asks for.
+/// Writes values in the layout of the style.
 struct TreePrinter {
     out: String,
     gaps: LayoutSeparators,
     depth: usize,
-    /// Whether characters beyond ASCII are written as they are.
+    /// Whether non-ASCII characters are written raw.
     raw: bool,
 }
 
@@ -96,7 +96,7 @@ impl TreePrinter {
         TreePrinter { out: String::new(), gaps: LayoutSeparators::new(&style), depth: 0, raw }
     }
 
-    /// Only what a path led into is taken apart, so this goes not much deeper than paths do.
+    /// Only values on a changed path are expanded, so the recursion is not much deeper than paths.
     fn node(&mut self, node: &TreeNode) {
         match node {
             TreeNode::Text(slice) => self.text(slice.as_str()),
@@ -128,7 +128,7 @@ impl TreePrinter {
         self.depth += 1;
     }
 
-    /// Ends a container; one without entries stays on one line.
+    /// Closes a container; an empty one stays on one line.
     fn close(&mut self, bracket: char, empty: bool) {
         self.depth -= 1;
         if !empty {
@@ -137,7 +137,7 @@ impl TreePrinter {
         self.out.push(bracket);
     }
 
-    /// Characters and escapes of a string, or any other scalar.
+    /// Writes the characters and escapes of a string, or any other scalar.
     fn characters(&mut self, text: &str) {
         if self.raw || is_plain(text) {
             self.out.push_str(text);
@@ -154,7 +154,7 @@ impl TreePrinter {
         }
     }
 
-    /// A value that is there as text, laid out anew.
+    /// Reformats an unexpanded value.
     fn text(&mut self, text: &str) {
         if !text.starts_with(['{', '[']) {
             self.characters(text);
@@ -163,7 +163,7 @@ impl TreePrinter {
         self.out.reserve(text.len());
         let as_it_is = self.raw || is_plain(text);
         let mut run = CopyRun { text, span: 0..0 };
-        // Whether the last mark has opened a container.
+        // Whether the last mark opened a container.
         let mut opened = false;
         let mut start = 0;
         for at in StructuralMarks::new(text) {
@@ -202,25 +202,25 @@ impl TreePrinter {
     }
 }
 
-/// Whether no character needs an escape in a text that is all ASCII.
+/// Whether no character needs an escape in an all-ASCII text.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| byte < 0x7f)
 }
 
-/// A part of a text that is to be written as it is, as long as it can be made.
+/// A part of a text to be copied unchanged, extended as far as possible.
 struct CopyRun<'t> {
     text: &'t str,
     span: Range<usize>,
 }
 
 impl CopyRun<'_> {
-    /// What was collected is written; the text goes on at `place`.
+    /// Writes the collected part; the text continues at `place`.
     fn skip_to(&mut self, place: usize, out: &mut String) {
         out.push_str(self.text.get(self.span.clone()).unwrap_or_default());
         self.span = place..place;
     }
 
-    /// Next comes this part of the text.
+    /// Appends this part of the text.
     #[inline]
     fn take(&mut self, part: Range<usize>, out: &mut String) {
         if part.is_empty() {
@@ -232,7 +232,7 @@ impl CopyRun<'_> {
         self.span.end = part.end;
     }
 
-    /// Next comes `gap`, which may well be what the text has there.
+    /// Appends `gap`, which often equals the text at this position.
     #[inline]
     fn gap(&mut self, gap: &str, out: &mut String) {
         let rest = self.text.as_bytes().get(self.span.end..).unwrap_or_default();

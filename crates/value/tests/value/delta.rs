@@ -1,4 +1,4 @@
-//! Deltas: what they do, what they refuse, and the way back.
+//! Deltas: their effects, their errors, and their inverses.
 
 #![cfg(test)]
 
@@ -15,7 +15,7 @@ fn delta(text: &str) -> Delta {
     Delta::parse(text).unwrap_or_else(|bad| panic!("{bad} in {text}"))
 }
 
-/// `change` turns `before` into `after`, its inverse turns it back, and so does what a file keeps of both.
+/// `change` turns `before` into `after`, its inverse turns it back, and so do the stored forms of both.
 #[track_caller]
 fn check(before: &str, change: &str, after: &str) {
     let mut state = tree(before);
@@ -59,7 +59,7 @@ fn any_key_can_be_named() {
     check("{}", r#"{"op":"set","path":["\"\\\n\u0001"],"value":1}"#, r#"{"\"\\\n\u0001":1}"#);
     check(r#"{"x\"":1}"#, r#"{"op":"delete","path":"x\""}"#, "{}");
     check(r#"{"é":1}"#, r#"{"op":"increment","path":"\u00e9","value":1}"#, r#"{"é":2}"#);
-    // A key keeps its spelling where it stays.
+    // An unchanged key keeps its spelling.
     check(r#"{"\u00e9\/":1}"#, r#"{"op":"set","path":"é/","value":2}"#, r#"{"\u00e9\/":2}"#);
     check(r#"{"\ud800":1,"b":2}"#, r#"{"op":"set","path":"b","value":3}"#, r#"{"\ud800":1,"b":3}"#);
 }
@@ -112,7 +112,7 @@ fn increment_adds_to_a_number() {
     check("-0", r#"{"op":"increment","path":[],"value":0}"#, "0");
 }
 
-/// `change` is refused in these words, and the state stays as it was.
+/// `change` is refused with these words, and the state is unchanged.
 #[track_caller]
 fn refuse(before: &str, change: &str, words: &str) {
     let mut state = tree(before);
@@ -234,7 +234,7 @@ fn a_delta_without_notes_has_no_way_back() {
         let error = delta(&text).inverse().unwrap_err();
         assert_eq!(error, DeltaError::NotInvertible { op, path: DeltaPath::dotted(path) });
     }
-    // Taking back must not remove the whole state.
+    // The inverse must not remove the whole state.
     assert!(delta(r#"{"op":"set","path":[],"value":1}"#).inverse().is_err());
     let words =
         Delta::parse(r#"{"op":"set","path":"a","value":1,"createdParents":1}"#).unwrap_err();
@@ -282,7 +282,7 @@ fn a_group_with_one_that_fails_changes_nothing() {
     let (at, error) = apply_group(&mut group, &mut state).unwrap_err();
     assert_eq!((at, error.to_string().as_str()), (5, "delete at nothing: there is nothing there"));
     assert_eq!(state.to_line(), before);
-    // The deltas are as they were too: applied later, a push still goes to the end.
+    // The deltas are unchanged too: applied later, a push still appends at the end.
     assert_eq!(group.map(|delta| delta.to_line()), texts);
     let mut group = texts.map(delta);
     apply_group(&mut group[..5], &mut state).unwrap();
@@ -290,7 +290,7 @@ fn a_group_with_one_that_fails_changes_nothing() {
     assert_eq!(group[0].positions, [3]);
 }
 
-/// The deltas from `from` to `to` are these, and lead there.
+/// The deltas from `from` to `to` are these, and applying them gives `to`.
 #[track_caller]
 fn check_diff(from: &str, to: &str, expect: &[&str]) {
     let mut deltas = diff(&tree(from), &tree(to));

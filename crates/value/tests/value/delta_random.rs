@@ -7,7 +7,7 @@ use everturn_value::document::JsonStyle;
 use everturn_value::tree::{JsonTree, canonical_text};
 use proptest::prelude::*;
 
-/// Keys as they stand between quotes, and the characters that they stand for if a path can name them.
+/// Keys as written between quotes, and their characters if a path can name them.
 const KEYS: &[(&str, Option<&str>)] = &[
     ("a", Some("a")),
     ("b", Some("b")),
@@ -48,7 +48,7 @@ const SCALARS: &[&str] = &[
 
 const SPACES: &[&str] = &["", "", " ", "\n  ", "\r\n", "\t \n"];
 
-/// JSON text with white space of all kinds, and no key twice in an object.
+/// JSON text with all kinds of white space, and no duplicate keys.
 fn text() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(SCALARS).prop_map(str::to_owned);
     let space = || prop::sample::select(SPACES);
@@ -100,7 +100,7 @@ fn delta() -> impl Strategy<Value = Delta> {
     })
 }
 
-/// Applies what can be applied; what cannot must change nothing.
+/// Applies the deltas that can be applied; the others must change nothing.
 fn apply_some(deltas: &[Delta], state: &mut JsonTree) -> Vec<Delta> {
     let mut done = Vec::new();
     for delta in deltas {
@@ -195,7 +195,7 @@ proptest! {
         if style == JsonStyle::COMPACT {
             prop_assert_eq!(&written, &state.to_line());
         }
-        // Independent readers see the same.
+        // Independent parsers read the same.
         if let (Ok(a), Ok(b)) = (state.to_value(), serde_json::from_str::<serde_json::Value>(&written)) {
             prop_assert_eq!(a, b);
         }

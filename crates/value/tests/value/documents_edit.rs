@@ -1,4 +1,4 @@
-//! Single edits of documents, byte for byte, and what is refused.
+//! Single edits of documents, byte for byte, and refused edits.
 
 #![cfg(test)]
 
@@ -7,7 +7,7 @@ use everturn_json::names::FilePath;
 use everturn_value::document::{Document, EditError, ParseError, PathSegment};
 use serde_json::{Value, json};
 
-/// The path in a JSON pointer; a part that is a number is an index.
+/// Parses a JSON pointer; a number is an index.
 fn path(pointer: &str) -> Vec<PathSegment<'_>> {
     pointer
         .split('/')

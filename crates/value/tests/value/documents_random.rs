@@ -1,4 +1,4 @@
-//! Random edits of a document against the same edits of a plain value.
+//! Random edits of a document, compared with the same edits of a plain value.
 
 #![cfg(test)]
 
@@ -8,7 +8,7 @@ use everturn_value::document::{
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-/// One part of a path: a key from a few, or an index.
+/// One part of a path: a key from a small set, or an index.
 #[derive(Debug, Clone)]
 enum Part {
     Key(String),
@@ -35,7 +35,7 @@ fn value() -> impl Strategy<Value = Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
-        // Numbers with few digits: others may change in the last one when serde_json reads them.
+        // Numbers with few digits: in others, serde_json may change the last digit.
         (-100_000..100_000).prop_map(|number: i32| Value::from(f64::from(number) / 8.0)),
         "\\PC{0,4}".prop_map(Value::from),
         prop::sample::select(vec!["\u{7f}😀", "\n\"\\", "\u{0}"]).prop_map(Value::from),
@@ -92,7 +92,7 @@ fn segments(path: &[Part]) -> Vec<PathSegment<'_>> {
         .collect()
 }
 
-/// The model: `false` if the edit cannot be made.
+/// The model; returns `false` if the edit is impossible.
 fn set(at: &mut Value, path: &[Part], value: &Value) -> bool {
     let Some((part, rest)) = path.split_first() else {
         *at = value.clone();
@@ -179,7 +179,7 @@ proptest! {
                 }
             };
             prop_assert_eq!(done, expect, "{:?} on {}", edit, document.text());
-            // Not only the same value, but also the same text as if it had been written at once.
+            // Not only the same value, but also the same text as a document that was written at once.
             let whole = Document::new(&model, style).unwrap();
             prop_assert_eq!(document.text(), whole.text());
         }
@@ -187,7 +187,7 @@ proptest! {
         prop_assert_eq!(parsed.value(&[]).unwrap(), Some(model));
     }
 
-    /// Edits in a text of no style at all touch nothing but their own place.
+    /// Edits in a text without a consistent style change nothing but their own range.
     #[test]
     fn an_edit_in_an_untidy_text_leaves_the_rest(
         blanks in prop::collection::vec(prop::sample::select(vec!["", " ", "\n", "\t ", "\r\n  "]), 12),

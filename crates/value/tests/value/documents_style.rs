@@ -1,4 +1,4 @@
-//! The looks of JSON files: detected, kept, and written.
+//! The styles of JSON files: detected, preserved, and written.
 
 #![cfg(test)]
 
@@ -49,7 +49,7 @@ fn a_new_document_has_the_style_it_was_given_and_shows_it() {
         assert_eq!(*parsed.style(), style, "{}", document.text());
         assert_eq!(parsed, document);
         assert_eq!(parsed.value(&[]).unwrap(), Some(sample()));
-        // The style is in the text itself, but for line ends that no text without lines can show.
+        // The text shows its style, except for the line ending of a text without lines.
         let seen = *Document::parse(document.text().as_bytes()).unwrap().style();
         if document.text().contains('\n') {
             assert_eq!(seen, style);

@@ -1,4 +1,4 @@
-//! Documents, values and changes of them.
+//! Tests of documents, values and their changes.
 
 mod delta;
 mod delta_random;

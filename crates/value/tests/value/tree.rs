@@ -1,4 +1,4 @@
-//! Trees: looking into texts, writing them in every style, and one form for each value.
+//! Trees: lookups in texts, writing in every style, and the canonical form.
 
 #![cfg(test)]
 
@@ -12,7 +12,7 @@ fn tree(text: &str) -> JsonTree {
     JsonTree::parse(text).unwrap_or_else(|bad| panic!("{bad} in {text}"))
 }
 
-/// Takes the containers on the way to `path` apart, without changing anything.
+/// Expands the containers on `path`, without changing anything.
 fn touch(tree: &mut JsonTree, path: &[&str]) {
     let value = tree.value_at(path).unwrap();
     Delta::set(DeltaPath::array(path.to_vec()), value).apply(tree).unwrap();
@@ -78,7 +78,7 @@ fn texts_that_are_not_one_value_are_refused_with_the_place() {
         ("[1,]", 3),
         ("1 2", 2),
         ("{} ,", 3),
-        // A form feed and a vertical tab are no white space in JSON.
+        // A form feed and a vertical tab are not white space in JSON.
         ("\u{c}1", 0),
         ("1\u{c}", 1),
         ("\u{b}1", 0),
@@ -115,7 +115,7 @@ fn the_last_of_the_same_keys_counts() {
     assert_eq!(state.text_at(&["a"]).as_deref(), Some("3"));
 }
 
-/// Strings, backslashes and marks at every place relative to the blocks in which a text is read.
+/// Strings, backslashes and marks at every offset relative to the blocks in which a text is read.
 #[test]
 fn marks_inside_of_strings_are_never_taken_for_others() {
     for shift in 0..140 {
@@ -173,7 +173,7 @@ fn a_tree_is_written_as_a_new_document_would_be() {
             assert_eq!(read.to_text(&style), expect.text(), "{style:?} again");
             for other in styles() {
                 let expect = Document::new(value, other).unwrap();
-                // Escapes that are there stay.
+                // Existing escapes are preserved.
                 if style.non_ascii == NonAscii::Raw || other.non_ascii == NonAscii::Escaped {
                     assert_eq!(read.to_text(&other), expect.text(), "{style:?} to {other:?}");
                 }
@@ -220,7 +220,7 @@ fn values_nested_deep_overflow_nothing() {
         assert_eq!(state.clone().len_at::<&str>(&[]), Some(if open.len() > 6 { 2 } else { 1 }));
         assert!(state.to_value().is_err());
     }
-    // More than linear time, or memory, would be noticed here.
+    // Anything worse than linear time or memory would be noticed here.
     let text = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     let state = tree(&text);
     assert_eq!(state.to_text(&JsonStyle::COMPACT).len(), text.len());
@@ -264,7 +264,7 @@ fn numbers_are_written_as_ecmascript_prints_them() {
         ("1.7976931348623157e308", "1.7976931348623157e+308"),
         ("-1e-7", "-1e-7"),
         ("9007199254740991", "9007199254740991"),
-        // What follows leaves the rules of RFC 8785, so that different integers stay different.
+        // The rest deviates from RFC 8785, so that different integers stay different.
         ("9007199254740993", "9007199254740993"),
         ("123456789012345678901", "123456789012345678901"),
         ("1000000000000000000000", "1e+21"),
@@ -287,7 +287,7 @@ fn strings_have_the_fewest_escapes() {
         (r#""\u0000\u001F\u001b""#, r#""\u0000\u001f\u001b""#),
         ("\"\u{2028}\u{80}\"", "\"\u{2028}\u{80}\""),
         (r#""\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/""#, r#""€$\u000f\nA'B\"\\\\\"/""#),
-        // Half a pair cannot be written in UTF-8, so it stays an escape.
+        // A lone surrogate cannot be written in UTF-8, so it stays an escape.
         (r#""\uD800\uDFFFx\uD800""#, "\"\u{103ff}x\\ud800\""),
         (r#""\uDFFF\uD800""#, r#""\udfff\ud800""#),
     ] {

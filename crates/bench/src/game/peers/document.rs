@@ -1,8 +1,8 @@
-//! The algorithm of the layout's own description, in plain Rust: files that are appended to, and
-//! indexes, states and snapshots as indented JSON that is written whole.
+//! The algorithm of the format's specification, in plain Rust: append-only files, and indexes, states and snapshots
+//! that are rewritten as indented JSON.
 //!
-//! Nothing is flushed, a crash can fall between any two files, and resuming reads the state files as they
-//! are, up to 24 turns old.
+//! Nothing is flushed, a crash can occur between any two files, and resuming reads the state files as they are, up to
+//! 24 turns old.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -50,13 +50,13 @@ const TURN_INDEX: &str = "indexes/turn-index.json";
 const DELTA_INDEX: &str = "indexes/delta-index.json";
 const CURRENT_DELTAS: &str = "deltas-current.jsonl";
 
-/// How many turns a file has.
+/// The number of turns in a file.
 const TURNS_PER_FILE: u64 = 100;
 
-/// Which turns the index leads to directly.
+/// The interval of turns that the index points to.
 const INDEXED: u64 = 50;
 
-/// An index of a log; the one of turns leads to some of them, the one of changes to the snapshots.
+/// An index of a log; that of turns points to some of them, that of changes to the snapshots.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct LogIndex {
@@ -93,7 +93,7 @@ impl LogIndex {
         }
     }
 
-    /// Notes that the current file has grown.
+    /// Records that the current file has grown.
     fn note(&mut self, file: &str, turn_range: [u64; 2], more: u64) {
         self.total += more;
         match self.files.last_mut() {
@@ -106,7 +106,7 @@ impl LogIndex {
     }
 }
 
-/// The metadata, as far as they are needed.
+/// The metadata, as far as needed.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SessionMeta {
@@ -115,7 +115,7 @@ struct SessionMeta {
     last_snapshot_turn: u64,
 }
 
-/// The number of a turn that was read.
+/// Returns the number of a turn that was read.
 fn turn_of(turn: &Value) -> u64 {
     turn.get("turnId").and_then(Value::as_u64).unwrap_or_default()
 }
@@ -176,8 +176,8 @@ struct DocumentKeeper {
     deltas: LogIndex,
     /// The first turn of the current files.
     first: u64,
-    /// Indexes are written with snapshots only while the session is built: rewriting them a hundred thousand
-    /// times leaves the same.
+    /// While the session is built, indexes are written only with snapshots: writing them after every turn would give
+    /// the same result.
     building: bool,
 }
 
@@ -186,7 +186,7 @@ impl DocumentKeeper {
         format!("turns-{:04}-current.jsonl", self.first)
     }
 
-    /// Brings both indexes up to the turn.
+    /// Updates both indexes for a turn.
     fn note(&mut self, turn: &NewTurn, changes: usize) {
         let (first, last) = (self.first, turn.number);
         let name = self.current_turns();
@@ -205,7 +205,7 @@ impl DocumentKeeper {
         write_json(&self.dir.join(DELTA_INDEX), &self.deltas)
     }
 
-    /// Gives both full files the names that tell their turns.
+    /// Renames both full files after their turns.
     fn rotate(&mut self) -> Result<(), PeerError> {
         let (first, last) = (self.first, self.schedule.turn);
         let logs = [("turns", self.current_turns()), ("deltas", CURRENT_DELTAS.to_owned())];
@@ -287,7 +287,7 @@ struct DocumentReader {
 }
 
 impl DocumentReader {
-    /// All lines of a log about these turns: the files that the index names, each read whole.
+    /// Returns all lines of a log for these turns: the files named by the index, each read as a whole.
     fn lines<T: DeserializeOwned>(
         &self,
         index: &LogIndex,
@@ -355,7 +355,7 @@ impl GameReader for DocumentReader {
         turns: RangeInclusive<u64>,
         _: ReplayDepth,
     ) -> Result<(ReplayCounts, LoadedState), PeerError> {
-        /// How many turns are asked for at once; their lines are all held.
+        /// How many turns are read at once; all their lines are kept in memory.
         const AT_ONCE: u64 = 1000;
         let mut seen = ReplayCounts::default();
         let mut state = self.jump(turns.start().saturating_sub(1))?.into_values()?;

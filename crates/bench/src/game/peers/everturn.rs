@@ -1,4 +1,4 @@
-//! Everturn itself.
+//! The peer for Everturn itself.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ fn kinds(dir: &Path) -> Vec<(&'static str, PathBuf)> {
     kinds
 }
 
-/// The turns have times of their own; what else is stamped is always stamped alike.
+/// Returns a fixed time for everything but the turns, which have their own times.
 fn now() -> Timestamp {
     Timestamp::UNIX_EPOCH
 }
@@ -154,7 +154,7 @@ impl GameReader for EverturnReader {
     }
 }
 
-/// As [`ReplayCounts::turn`], with the events of the turn.
+/// Same as [`ReplayCounts::turn`], for a parsed turn.
 fn look(turn: &TurnRecord, seen: &mut ReplayCounts) {
     seen.turns += 1;
     let words = turn.events().iter().map(|event| event.description.len() as u64).sum::<u64>();

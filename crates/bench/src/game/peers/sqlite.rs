@@ -1,6 +1,6 @@
 //! SQLite in WAL mode: one row for each turn, group of changes, snapshot and state.
 //!
-//! What is not set here is SQLite's default.
+//! All other settings are SQLite's defaults.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -161,7 +161,7 @@ impl GameKeeper for SqliteKeeper {
 }
 
 impl SqliteKeeper {
-    /// A transaction of its own, as with Everturn: a turn does not wait for it.
+    /// Writes the states in a separate transaction, as Everturn does: a turn does not wait for it.
     fn write_states(&mut self, due: DueWrite) -> Result<(), PeerError> {
         match due {
             DueWrite::Snapshot => self.schedule.snapshot_taken(),
@@ -178,7 +178,7 @@ impl SqliteKeeper {
 struct SqliteReader(Connection);
 
 impl SqliteReader {
-    /// The changes of the turns `first` to `last`, applied to `state`.
+    /// Applies the changes of the turns `first` to `last` to `state`.
     fn advance(&self, state: &mut StateValues, first: u64, last: u64) -> Result<(), PeerError> {
         let mut changes = self.0.prepare_cached(CHANGES)?;
         let mut rows = changes.query([first.cast_signed(), last.cast_signed()])?;

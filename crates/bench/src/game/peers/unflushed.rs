@@ -1,5 +1,5 @@
-//! A disk that does not flush, for building long sessions in reasonable time. They are flushed as a whole
-//! before anything is measured.
+//! [`UnflushedDisk`]: a disk that does not flush, to build long sessions in reasonable time. They are flushed as a
+//! whole before the measurement.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use everturn::disk::{
 };
 use everturn::names::FilePath;
 
-/// The disk below, without its flushes.
+/// Another disk, without its flushes.
 pub(super) struct UnflushedDisk(pub(super) Arc<dyn Disk>);
 
 struct UnflushedFile(Box<dyn DiskFile>);

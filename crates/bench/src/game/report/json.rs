@@ -10,7 +10,7 @@ use crate::report::json::machine;
 use crate::report::summary::micros;
 use crate::workload::SEED;
 
-/// The fields of the document, for people.
+/// The fields of the document, described for `--help`.
 pub(crate) const SHAPE: &str = "\
 The document that --json prints:
   benchmark            \"game\"
@@ -28,7 +28,7 @@ The document that --json prints:
   files[]              turns, peer, kind, files, bytes
   targets[]            what, value, limit, unit, met";
 
-/// The document for `report`.
+/// Returns the document for `report`.
 pub(crate) fn document(report: &GameReport) -> Value {
     json!({
         "benchmark": "game",

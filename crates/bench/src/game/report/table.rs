@@ -1,4 +1,4 @@
-//! The report as tables for people.
+//! The report as text tables.
 
 use std::io::{self, Write};
 

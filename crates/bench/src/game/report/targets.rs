@@ -1,4 +1,4 @@
-//! What Everturn was meant to reach, and whether it did.
+//! The performance targets of Everturn, and whether they were met.
 
 use super::{GameReport, baseline};
 use crate::game::run::GameOp;
@@ -6,34 +6,34 @@ use crate::game::run::GameOp;
 /// One target at one size.
 #[derive(Debug)]
 pub(crate) struct PerformanceTarget {
-    /// What it is about.
+    /// The name of the target.
     pub(crate) what: String,
-    /// What was measured.
+    /// The measured value.
     pub(crate) value: f64,
-    /// The most that it may be.
+    /// The maximum value.
     pub(crate) limit: f64,
     /// The unit of both.
     pub(crate) unit: &'static str,
 }
 
 impl PerformanceTarget {
-    /// Whether it was met.
+    /// Returns whether the target was met.
     pub(crate) fn is_met(&self) -> bool {
         self.value <= self.limit
     }
 }
 
 const EVERTURN: &str = "everturn";
-/// At most so much of what the baseline takes, at every size.
+/// The maximum ratio to the baseline, at every size.
 const AGAINST_BASELINE: [(GameOp, f64); 4] =
     [(GameOp::Jump, 0.6), (GameOp::Resume, 0.5), (GameOp::Replay, 0.7), (GameOp::Snapshot, 2.0)];
-/// The largest session may take at most so much of what the smallest one takes.
+/// The maximum ratio of the largest session to the smallest one.
 const GROWTH: [(GameOp, f64); 2] = [(GameOp::Jump, 1.25), (GameOp::Save, 1.1)];
-/// The most memory for replaying the largest session.
+/// The maximum memory for replaying the largest session.
 const REPLAY_MB: f64 = 64.0;
 const KB_PER_MB: f64 = 1024.0;
 
-/// All targets for which something was measured.
+/// Returns all targets for which there are measurements.
 pub(crate) fn targets(report: &GameReport) -> Vec<PerformanceTarget> {
     let mut targets = Vec::new();
     let sizes = &report.plan.sizes;

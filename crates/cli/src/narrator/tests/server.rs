@@ -1,4 +1,4 @@
-//! A small HTTP server that answers by a script.
+//! [`ScriptedServer`]: a small HTTP server that answers from a script.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,27 +6,27 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What is done with one connection.
+/// The handling of one connection.
 pub(super) enum ServerStep {
     /// Answers with a status, headers and a body.
     Reply(u16, &'static str, String),
-    /// Sends the pieces of a text as events, and ends the stream as it should be.
+    /// Sends the pieces of a text as events, and ends the stream properly.
     Stream(Vec<String>),
-    /// Sends a first event, and the rest when it is told to go on.
+    /// Sends a first event, and the rest after a signal.
     Gated(String, Receiver<()>, String),
-    /// Sends this and closes, as if there was more to come.
+    /// Sends this and closes, as if there were more to come.
     CutOff(String),
     /// Closes the connection before the request has been read.
     Reset,
-    /// Says nothing until the other side gives up.
+    /// Sends nothing until the client gives up.
     Silent,
-    /// Sends a stream, a byte at a time, that never ends.
+    /// Sends an endless stream, a byte at a time.
     Drip,
-    /// Sends more than anybody wants.
+    /// Sends more than the client accepts.
     Flood,
 }
 
-/// A server that is asked over loopback.
+/// A server on the loopback interface.
 pub(super) struct ScriptedServer {
     pub(super) url: String,
     requests: Receiver<String>,
@@ -48,7 +48,7 @@ impl ScriptedServer {
         ScriptedServer { url, requests, thread: Some(thread) }
     }
 
-    /// The requests that came, each with its head and its body.
+    /// Returns the received requests, each with its head and its body.
     pub(super) fn finish(mut self) -> Vec<String> {
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap();
@@ -79,7 +79,7 @@ fn read_request(stream: &TcpStream) -> String {
 const STREAM: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
 
-/// A piece of a text as an event.
+/// Returns a piece of text as an event.
 pub(super) fn event(piece: &str) -> String {
     let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"content": piece}}]});
     format!("data: {delta}\n\n")
@@ -88,7 +88,7 @@ pub(super) fn event(piece: &str) -> String {
 fn serve(mut stream: TcpStream, step: ServerStep, told: &Sender<String>) {
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     if matches!(step, ServerStep::Reset) {
-        // What was sent and not read makes the system reset the connection.
+        // Unread request data makes the system reset the connection.
         std::thread::sleep(Duration::from_millis(20));
         return;
     }

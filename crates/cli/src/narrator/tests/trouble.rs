@@ -1,4 +1,4 @@
-//! Endpoints that are busy, down, slow, or break off.
+//! Endpoints that are busy, down or slow, or that drop the connection.
 
 use super::*;
 
@@ -85,7 +85,7 @@ fn parts_of_a_request_that_are_not_understood_are_left_out() {
         bodies[0].get("response_format").is_some() && bodies[1].get("response_format").is_none()
     );
     assert!(bodies[1].get("max_completion_tokens").is_none());
-    // What was learned is kept for the next turn.
+    // Rejected options stay dropped for the next turn.
     for body in &bodies[2..] {
         assert!(body.get("max_tokens").is_none() && body.get("response_format").is_none());
         assert_eq!(body["max_completion_tokens"], 1024);

@@ -1,12 +1,12 @@
-//! Choices that look random and follow from what they are made for.
+//! Deterministic pseudo-random choices.
 
-/// A source of choices. The same words in the same order always lead to the same ones.
+/// A source of choices. The same words in the same order always lead to the same choices.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dice(u64);
 
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// Spreads a number over all bits, so that neighbours have nothing in common (the last step of SplitMix64).
+/// Spreads a number over all bits, so that neighbours are unrelated (the last step of SplitMix64).
 fn spread(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -18,7 +18,7 @@ impl Dice {
         Dice(spread(seed.wrapping_add(0x9e37_79b9_7f4a_7c15)))
     }
 
-    /// The dice for one use: those for another have nothing in common with them.
+    /// Returns the dice for one use, which are independent of those for another.
     pub(super) fn of(self, what: &str) -> Dice {
         let step = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(PRIME);
         Dice(spread(what.bytes().fold(self.0.wrapping_mul(PRIME), step)))
@@ -28,23 +28,23 @@ impl Dice {
         Dice(spread(self.0.wrapping_add(spread(number))))
     }
 
-    /// A number from 0 up to, but not including, `sides`.
+    /// Returns a number from 0 up to, but not including, `sides`.
     pub(super) fn below(self, sides: u64) -> u64 {
         self.0 % sides.max(1)
     }
 
-    /// A number from 1 to `sides`.
+    /// Returns a number from 1 to `sides`.
     pub(super) fn roll(self, sides: u64) -> i64 {
         i64::try_from(self.below(sides)).unwrap_or_default() + 1
     }
 
-    /// One of a list; nothing, if it is empty.
+    /// Returns an element of a list, or `None` if it is empty.
     pub(super) fn among<T>(self, list: &[T]) -> Option<&T> {
         let at = self.below(list.len() as u64);
         list.get(usize::try_from(at).unwrap_or_default())
     }
 
-    /// One of some texts.
+    /// Returns one of these texts.
     pub(super) fn pick(self, texts: &[&'static str]) -> &'static str {
         self.among(texts).copied().unwrap_or_default()
     }

@@ -1,25 +1,25 @@
-//! What a player means.
+//! Derives the player's intent from the input: [`understand`] returns an [`Intent`].
 
 use super::words::acts::{ACTS, FreeAction};
 
-/// What a player wants to do.
+/// The intent of a player.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Intent {
     Look,
-    /// A closer look at something, by its words.
+    /// A closer look at an object, given by its words.
     Examine(Vec<String>),
     Listen,
     Go(MoveTarget),
-    /// Which ways there are.
+    /// A question about the exits.
     Ways,
-    /// Beyond what is known.
+    /// Explore beyond the known map.
     Explore,
     Attack,
-    /// Oneself, or whoever the words name.
+    /// Rest, or tend the character that the words name.
     Rest(Vec<String>),
     Search,
     Take(Vec<String>),
-    /// With somebody, about something, by its words.
+    /// Talk to a character, about the subject that the words name.
     Talk(Vec<String>),
     Recruit,
     Rules(Vec<String>),
@@ -29,24 +29,24 @@ pub(super) enum Intent {
     Inventory,
     Status,
     Wait,
-    /// Not to do something.
+    /// Refrain from an action.
     Hold,
-    /// Whatever was offered.
+    /// Accept an offer.
     Yes,
     Act(&'static FreeAction),
     Unclear(Vec<String>),
 }
 
-/// Where a player wants to go.
+/// The destination of a move.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum MoveTarget {
     Back,
-    /// Wherever it goes on.
+    /// Forward.
     Onward,
     /// Away from here.
     Away,
     Direction(Direction),
-    /// What the words name.
+    /// The place that the words name.
     Named(Vec<String>),
 }
 
@@ -122,11 +122,11 @@ impl Direction {
     }
 }
 
-/// How much of an input is looked at. A player who writes more has said what to do by then.
+/// How much of an input is read. The intent of longer inputs is clear by then.
 const CHARACTERS: usize = 600;
 const WORDS: usize = 60;
 
-/// The words of a text in lower case, without what stands between them.
+/// Returns the words of a text in lower case, without punctuation.
 pub(super) fn words(text: &str) -> Vec<String> {
     let start: String = text.chars().take(CHARACTERS).collect();
     let lower = start.to_lowercase().replace('\u{2019}', "'");
@@ -135,19 +135,19 @@ pub(super) fn words(text: &str) -> Vec<String> {
     parts.filter(|word| !word.is_empty()).take(WORDS).collect()
 }
 
-/// Words that say nothing about what is meant.
+/// Words without meaning for the intent.
 const FILLERS: &str = "i i'm i'll i'd we we'll let's lets let us me my our please want wanna to would like can \
     could you try trying then now and so ok okay well carefully quickly slowly quietly just will \
     shall may should decide start begin attempt going gonna the a an also again next finally oh \
     um yes am is are do some of at with into in on for this that there here it its your up \
     through toward towards over out from by about along down around any more";
 
-/// The words that are left when those that say nothing are taken away.
+/// Returns the words without the fillers.
 pub(super) fn significant_words(words: &[String]) -> Vec<String> {
     words.iter().filter(|word| !has_word(FILLERS, word)).cloned().collect()
 }
 
-/// Phrases that say all. They are looked for among the words, one after another, in this order.
+/// Phrases that determine the intent on their own. They are searched in this order.
 const PHRASES: &[(Intent, &str)] = &[
     (
         Intent::Ways,
@@ -193,7 +193,7 @@ const PHRASES: &[(Intent, &str)] = &[
     ),
 ];
 
-/// What the first verb means.
+/// The meanings of the first verb.
 const VERBS: &[(Verb, &str)] = &[
     (
         Verb::Go,
@@ -251,7 +251,7 @@ enum Verb {
     Help,
 }
 
-/// Whether a word is one of a list with spaces between them.
+/// Returns whether a word is in a space-separated list.
 fn has_word(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|known| known == word)
 }
@@ -266,7 +266,7 @@ const YES: &[&str] = &["yes", "ok", "okay", "please", "do it", "i do", "we do"];
 
 const RULE_WORDS: &[&str] = &["rule", "rules", "explain", "dice", "mechanics"];
 
-/// What an input means, whatever there is to do it with.
+/// Returns the intent of an input, independent of the scene.
 pub(super) fn understand(input: &str) -> Intent {
     let all = words(input);
     let line = format!(" {} ", all.join(" "));
@@ -279,7 +279,7 @@ pub(super) fn understand(input: &str) -> Intent {
     if all.iter().take(4).any(|word| NEGATIONS.contains(&word.as_str())) {
         return Intent::Hold;
     }
-    // Whoever begins with talking may talk about anything.
+    // An input that starts with a verb of talking may mention anything.
     let talks = verb(first) == Some(Verb::Talk) && first != "who";
     let phrase = PHRASES.iter().find(|(_, phrases)| phrases.split(", ").any(has));
     match phrase {
@@ -303,7 +303,7 @@ pub(super) fn understand(input: &str) -> Intent {
     said.map_or(Intent::Unclear(Vec::new()), |verb| meaning(verb, object, &has))
 }
 
-/// What verbs mean that mean something else with certain words.
+/// Returns the intent of verbs that mean something else together with certain words.
 fn special(rest: &[String], has: &dyn Fn(&str) -> bool) -> Option<Intent> {
     let first = rest.first().map(String::as_str).unwrap_or_default();
     let any = |words: &[&str]| rest.iter().any(|word| words.contains(&word.as_str()));
@@ -323,7 +323,7 @@ fn special(rest: &[String], has: &dyn Fn(&str) -> bool) -> Option<Intent> {
     None
 }
 
-/// An input that has no verb: a direction, or who knows.
+/// Returns the intent of an input without a verb: a direction, or unclear.
 fn without_verb(rest: Vec<String>) -> Intent {
     match rest.as_slice() {
         [only] => match Direction::parse(only) {

@@ -1,21 +1,21 @@
-//! What happened lately, as the log tells it.
+//! The recent turns, read from the log.
 
 use super::intent::{Intent, understand};
 use crate::paths::turn_number;
 use everturn_value::tree::JsonTree;
 
-/// One turn of the past.
+/// A past turn.
 #[derive(Debug, Clone)]
 pub(super) struct PastTurn {
     pub(super) turn: u64,
     pub(super) actor: String,
-    /// Where the actor was afterwards.
+    /// The area of the actor afterwards.
     pub(super) area: String,
     pub(super) intent: Intent,
     pub(super) text: String,
 }
 
-/// The turns of some rows, oldest first. Those that were taken back are left out.
+/// Returns the turns of these rows, oldest first. Undone turns are left out.
 pub(super) fn remember(rows: &[JsonTree]) -> Vec<PastTurn> {
     let mut past: Vec<PastTurn> = Vec::new();
     for row in rows {
@@ -33,7 +33,7 @@ pub(super) fn remember(rows: &[JsonTree]) -> Vec<PastTurn> {
     past
 }
 
-/// How many turns a row takes back, if it is one that does.
+/// Returns how many turns a row undoes, if it is an undo.
 fn undone_turns(input: &str, told: &str) -> Option<u64> {
     let count = input.strip_prefix("undo ")?.parse().ok()?;
     told.starts_with("Took back turn_").then_some(count)

@@ -1,4 +1,4 @@
-//! What a place is like: it follows from the seed and the place, and so is the same whenever one comes back.
+//! The character of a place, derived from the seed and the place, so that it is the same on every visit.
 
 use super::dice::Dice;
 use super::words::dwellers::{FOES, FRIENDS, Foe, Friend, QUESTS};
@@ -10,9 +10,9 @@ use crate::document_view::CampaignView;
 #[derive(Debug, Clone)]
 pub(super) struct ScenePlace {
     pub(super) area: String,
-    /// What it is called, as part of a sentence.
+    /// Its name, as part of a sentence.
     pub(super) name: String,
-    /// What the campaign itself says of it, if it says anything.
+    /// The description in the campaign, if there is one.
     pub(super) description: Option<String>,
     kind: &'static PlaceKind,
     pub(super) item: &'static str,
@@ -21,28 +21,28 @@ pub(super) struct ScenePlace {
     dice: Dice,
 }
 
-/// Who is in a place.
+/// The inhabitant of a place.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Dweller {
     Absent,
     Friend(&'static Friend),
-    /// Somebody to fight, and how many blows it takes.
+    /// A foe, and how many blows it takes.
     Foe(&'static Foe, usize),
 }
 
-/// What a search brings up.
+/// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchResult {
     Nothing,
     Thing(&'static str),
-    /// Something that mends, by so many hit points.
+    /// Something that heals, by this many hit points.
     Herbs(i64),
     Trap(i64),
-    /// What the party is looking for.
+    /// The object of the party's quest.
     Quest(&'static str),
 }
 
-/// Names that only say that there is a place. They stand in the campaigns that the program makes.
+/// Returns whether a name is generic. Campaigns made by the upstream program have such names.
 fn is_generic(name: &str) -> bool {
     let name = name.trim().to_lowercase();
     let number = name.strip_prefix("generated area");
@@ -51,10 +51,10 @@ fn is_generic(name: &str) -> bool {
         || number.is_some_and(is_number)
 }
 
-/// How long a quoted name may be.
+/// The maximum length of a quoted name.
 const NAME_LENGTH: usize = 60;
 
-/// A text of the campaign that may stand in an answer; nothing, if it could be taken for a claim.
+/// Returns a text of the campaign for use in an answer, or `None` if it could be taken for a claim.
 pub(super) fn quotable(text: &str) -> Option<String> {
     let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     (!text.is_empty() && is_harmless(&text)).then_some(text)
@@ -68,13 +68,13 @@ fn short(text: &str) -> String {
     format!("{}…", start.trim_end())
 }
 
-/// The choices of a world, which are the same in all branches of a campaign.
+/// Returns the dice of a world, which are the same in all branches of a campaign.
 pub(super) fn world(view: CampaignView<'_>, seed: u64) -> Dice {
     let said = |key: &str| view.tree.string_at(&["selected", key]).unwrap_or_default();
     Dice::new(seed).of(&said("world_id")).of(&said("map_id"))
 }
 
-/// What kind of place one is: its name may tell.
+/// Returns the kind of a place, from its name if possible.
 fn kind_of(stored: &str, dice: Dice) -> &'static PlaceKind {
     let words = super::intent::words(stored);
     let is_known =
@@ -83,19 +83,19 @@ fn kind_of(stored: &str, dice: Dice) -> &'static PlaceKind {
     given.or_else(|| dice.of("kind").among(KINDS)).unwrap_or(&HALL)
 }
 
-/// What a place is called that the campaign calls `stored`.
+/// Returns the name for a place that the campaign calls `stored`.
 pub(super) fn name_of(world: Dice, area: &str, stored: &str) -> String {
     let dice = world.of(area).of(stored);
     name(stored, kind_of(stored, dice), dice)
 }
 
-/// After how many others a place was made.
+/// Returns how many places were created before this one.
 fn number_of(view: CampaignView<'_>, area: &str) -> usize {
     let areas = view.areas();
     areas.iter().position(|(id, _)| id == area).unwrap_or(areas.len())
 }
 
-/// At this place of the map the search for what the party wants ends.
+/// The number of the place at which the party's quest ends.
 pub(super) const LAST: usize = 4;
 
 impl ScenePlace {
@@ -118,17 +118,17 @@ impl ScenePlace {
         }
     }
 
-    /// What one sees; another thing each time.
+    /// Returns a sight of the place, a different one each time.
     pub(super) fn sight(&self, time: Dice) -> &'static str {
         time.of(&self.area).of("sight").pick(self.kind.sights)
     }
 
-    /// What one hears or smells.
+    /// Returns a sound or smell of the place.
     pub(super) fn sense(&self, time: Dice) -> &'static str {
         time.of(&self.area).of("sense").pick(self.kind.senses)
     }
 
-    /// What a closer look shows: always the same.
+    /// Returns the detail that a closer look shows, always the same.
     pub(super) fn detail(&self) -> &'static str {
         self.dice.of("detail").pick(self.kind.details)
     }
@@ -156,7 +156,7 @@ fn dweller(dice: Dice, number: usize) -> Dweller {
     let friend = || dice.of("friend").among(FRIENDS).map_or(Dweller::Absent, Dweller::Friend);
     let blows = if dice.of("blows").below(3) == 0 { 3 } else { 2 };
     let foe = || dice.of("foe").among(FOES).map_or(Dweller::Absent, |foe| Dweller::Foe(foe, blows));
-    // A story begins with somebody to talk to and, next door, somebody to fight.
+    // A story starts with a friend to talk to and, next door, a foe to fight.
     match (number, dice.of("dweller").below(10)) {
         (0, _) => friend(),
         (1, _) | (_, 5..=8) => foe(),
@@ -178,7 +178,7 @@ fn find(dice: Dice, kind: &PlaceKind, number: usize, world: Dice) -> SearchResul
     }
 }
 
-/// What is looked for while the campaign names no goal of its own.
+/// Returns the object of the quest if the campaign has no goal of its own.
 pub(super) fn quest(view: CampaignView<'_>, seed: u64) -> &'static str {
     world(view, seed).of("quest").pick(QUESTS)
 }

@@ -1,4 +1,4 @@
-//! From what a player means to an answer.
+//! Turns the player's intent into an answer: [`reply_to`] returns a [`Reply`].
 
 mod advice;
 mod conversation;
@@ -17,7 +17,7 @@ use crate::draft::tree_of;
 use crate::generation::RuleSet;
 use crate::narrator::NarratorOutput;
 
-/// An answer that is being put together.
+/// An answer that is being assembled.
 #[derive(Debug, Clone)]
 pub(super) struct Reply {
     kind: DialogType,
@@ -30,13 +30,13 @@ impl Reply {
         Reply { kind, paragraphs: Vec::new(), calls: Vec::new() }
     }
 
-    /// Begins a paragraph.
+    /// Starts a paragraph.
     pub(super) fn line(mut self, text: impl Into<String>) -> Reply {
         self.paragraphs.push(text.into());
         self
     }
 
-    /// Goes on with the paragraph.
+    /// Continues the paragraph.
     pub(super) fn and(mut self, text: impl AsRef<str>) -> Reply {
         match self.paragraphs.last_mut() {
             Some(last) => {
@@ -48,7 +48,7 @@ impl Reply {
         self
     }
 
-    /// Asks for a tool.
+    /// Adds a tool call.
     pub(super) fn call(mut self, tool: &str, args: &Value, reason: &str) -> Reply {
         let id = format!("call_{:03}", self.calls.len() + 1);
         self.calls.push(json!({"id": id, "tool": tool, "args": args, "reason": reason}));
@@ -65,7 +65,7 @@ impl Reply {
     }
 }
 
-/// A list in words: `a`, `a and b`, `a, b and c`.
+/// Formats a list: `a`, `a and b`, `a, b and c`.
 fn listed(items: &[String]) -> String {
     match items {
         [] => String::new(),
@@ -74,7 +74,7 @@ fn listed(items: &[String]) -> String {
     }
 }
 
-/// A noun with its article.
+/// Returns a noun with its article.
 fn some(thing: &str) -> String {
     let vowel = thing.starts_with(['a', 'e', 'i', 'o', 'u', 'A', 'E', 'I', 'O', 'U']);
     match thing {
@@ -89,7 +89,7 @@ fn points(count: i64) -> String {
 }
 
 impl Scene<'_> {
-    /// Whether a tool may be called now.
+    /// Returns whether a tool may be called now.
     fn may(&self, tool: &str) -> bool {
         let first_has_none = matches!(tool, "inventory_add" | "actor_spawn" | "move_options")
             && self.view.generation.rules() == RuleSet::First;
@@ -102,7 +102,7 @@ impl Scene<'_> {
     }
 }
 
-/// The answer to a player.
+/// Returns the answer to an intent.
 pub(super) fn reply_to(scene: &Scene<'_>, intent: &Intent) -> Reply {
     let intent = &meant_here(scene, intent);
     match scene.view.state(scene.actor()).as_str() {
@@ -152,13 +152,13 @@ fn unable(scene: &Scene<'_>, texts: &[&'static str]) -> Reply {
     Reply::new(DialogType::ActionPrompt).line(scene.say(texts))
 }
 
-/// What an input means here: the name of a place next to here means to go there.
+/// Adapts an intent to the scene: the name of an adjacent place means to go there.
 fn meant_here(scene: &Scene<'_>, intent: &Intent) -> Intent {
     match intent {
         Intent::Unclear(words) if !scene.exits_named(words).is_empty() => {
             Intent::Go(MoveTarget::Named(words.clone()))
         }
-        // A way that was just found is the one that was offered.
+        // An exit that was just found is the offer.
         Intent::Yes if scene.past.last().is_some_and(|past| past.intent == Intent::Explore) => {
             Intent::Go(MoveTarget::Onward)
         }
@@ -166,7 +166,7 @@ fn meant_here(scene: &Scene<'_>, intent: &Intent) -> Intent {
     }
 }
 
-/// Whether somebody who cannot act may still do this.
+/// Returns whether a character who cannot act may still do this.
 fn only_asks(intent: &Intent) -> bool {
     matches!(
         intent,

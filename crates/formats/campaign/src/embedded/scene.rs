@@ -1,4 +1,4 @@
-//! Everything about the moment that is told.
+//! The scene of a turn: the data that an answer is made from.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,32 +9,32 @@ use super::place::{Dweller, ScenePlace, name_of, quest, quotable, world};
 use crate::document_view::{CampaignView, DEFAULT_HP, strings};
 use crate::narrator::NarratorRequest;
 
-/// The moment that is told.
+/// The scene of a turn.
 pub(super) struct Scene<'a> {
     pub(super) request: &'a NarratorRequest<'a>,
     pub(super) view: CampaignView<'a>,
     pub(super) seed: u64,
-    /// The choices of this turn.
+    /// The dice of this turn.
     pub(super) dice: Dice,
     pub(super) place: ScenePlace,
     pub(super) exits: Vec<Exit>,
     pub(super) past: Vec<PastTurn>,
 }
 
-/// A way from here.
+/// An exit of the place.
 #[derive(Debug, Clone)]
 pub(super) struct Exit {
     pub(super) area: String,
     pub(super) name: String,
-    /// The name that the campaign has for it.
+    /// The name in the campaign.
     stored: String,
     pub(super) direction: Direction,
 }
 
-/// What a blow does, which follows from the turn.
+/// The outcome of a blow, derived from the turn.
 pub(super) struct AttackRoll {
     pub(super) lands: bool,
-    /// What it costs if it does not.
+    /// The damage if it does not land.
     pub(super) hurt: i64,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The same moment somewhere else.
+    /// Returns the same scene in another area.
     pub(super) fn at(&self, area: &str) -> Scene<'a> {
         Scene {
             place: ScenePlace::new(self.view, self.seed, area),
@@ -83,17 +83,17 @@ impl<'a> Scene<'a> {
         self.view.hp(self.actor()).unwrap_or(DEFAULT_HP)
     }
 
-    /// A sentence of a list, which follows from the turn.
+    /// Returns a sentence of a list, chosen by the turn.
     pub(super) fn say(&self, texts: &[&'static str]) -> &'static str {
         self.dice.of("say").pick(texts)
     }
 
-    /// What this place has seen lately.
+    /// Returns the recent turns in this place.
     pub(super) fn past_here(&self) -> impl Iterator<Item = &PastTurn> {
         self.past.iter().filter(|past| past.area == self.place.area)
     }
 
-    /// Where the actor was last, if it is next to here.
+    /// Returns the exit to the previous place of the actor, if that is adjacent.
     pub(super) fn before(&self) -> Option<&Exit> {
         let mut elsewhere = self.past.iter().rev().filter(|past| {
             past.actor == self.actor() && past.area != self.place.area && !past.area.is_empty()
@@ -102,12 +102,12 @@ impl<'a> Scene<'a> {
         self.exits.iter().find(|exit| exit.area == last.area)
     }
 
-    /// Whether the actor was in a place lately.
+    /// Returns whether a place was visited recently.
     pub(super) fn has_seen(&self, area: &str) -> bool {
         self.past.iter().any(|past| past.area == area)
     }
 
-    /// Who is here, unless it was driven off.
+    /// Returns the inhabitant of this place, unless it was driven off or has joined the party.
     pub(super) fn dweller(&self) -> Dweller {
         match self.place.dweller {
             Dweller::Foe(_, blows) if self.blows_landed() >= blows => Dweller::Absent,
@@ -116,7 +116,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// How many blows of the fight in this place have landed.
+    /// Returns how many blows have landed in this place.
     pub(super) fn blows_landed(&self) -> usize {
         let fights = self.past_here().filter(|past| {
             past.intent == super::intent::Intent::Attack && blow(self.seed, past.turn).lands
@@ -124,7 +124,7 @@ impl<'a> Scene<'a> {
         fights.count()
     }
 
-    /// Whether somebody who was met goes with the party.
+    /// Returns whether a character has joined the party.
     fn has_joined(&self, name: &str) -> bool {
         let actors =
             self.view.tree.value_at(&["actors"]).map(|all| all.children()).unwrap_or_default();
@@ -133,7 +133,7 @@ impl<'a> Scene<'a> {
             .any(|(_, actor)| actor.string_at(&["meta", "character_id"]).as_deref() == Some(name))
     }
 
-    /// The others of the party who are here.
+    /// Returns the other party members who are here.
     pub(super) fn companions(&self) -> Vec<String> {
         let is_here = |other: &String| {
             other != self.actor() && self.view.position(other).as_deref() == Some(&self.place.area)
@@ -141,7 +141,7 @@ impl<'a> Scene<'a> {
         self.view.party().into_iter().filter(is_here).collect()
     }
 
-    /// What somebody of the party is called.
+    /// Returns the name of a party member.
     pub(super) fn called(&self, actor: &str) -> String {
         let met = self.view.tree.string_at(&["actors", actor, "meta", "character_id"]);
         let met = met.as_deref().and_then(|name| name.split(',').next());
@@ -150,7 +150,7 @@ impl<'a> Scene<'a> {
         name.unwrap_or_else(|| "your companion".to_owned())
     }
 
-    /// The companion whom some words name.
+    /// Returns the companion that the words name.
     pub(super) fn companion(&self, said: &[String]) -> Option<String> {
         let is_meant = |other: &String| {
             let names = words(&format!("{other} {}", self.called(other)));
@@ -160,7 +160,7 @@ impl<'a> Scene<'a> {
         self.companions().into_iter().find(is_meant)
     }
 
-    /// The goal in words, if the campaign has one.
+    /// Returns the text of the goal, if the campaign has one.
     pub(super) fn goal(&self) -> Option<String> {
         let goal = self.view.tree.string_at(&["goal", "text"])?;
         let goal = quotable(&goal).filter(|goal| goal != "Define the main objective")?;
@@ -171,12 +171,12 @@ impl<'a> Scene<'a> {
         quest(self.view, self.seed)
     }
 
-    /// The ways from here whose name, id or direction the words name best.
+    /// Returns the exits whose name, ID or direction matches the words best.
     pub(super) fn exits_named(&self, said: &[String]) -> Vec<&Exit> {
         best(self.exits.iter().map(|exit| (exit, exit.match_of(said))))
     }
 
-    /// The places anywhere on the map that the words name best.
+    /// Returns the places anywhere on the map that match the words best.
     pub(super) fn areas_named(&self, said: &[String]) -> Vec<String> {
         let world = world(self.view, self.seed);
         let areas = self.view.areas().into_iter().map(|(area, tree)| {
@@ -187,7 +187,7 @@ impl<'a> Scene<'a> {
         best(areas)
     }
 
-    /// The first step of the shortest way to a place.
+    /// Returns the first step of the shortest path to a place.
     pub(super) fn first_step(&self, to: &str) -> Option<&Exit> {
         let mut from: BTreeMap<String, usize> = BTreeMap::new();
         let mut waiting = VecDeque::new();
@@ -212,7 +212,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// All ways of a map, by the place where they begin.
+/// Returns all roads of a map, by their starting place.
 fn all_ways(view: CampaignView<'_>) -> BTreeMap<String, Vec<String>> {
     let mut ways: BTreeMap<String, Vec<String>> = BTreeMap::new();
     if view.generation.has_one_way_roads() {
@@ -229,14 +229,14 @@ fn all_ways(view: CampaignView<'_>) -> BTreeMap<String, Vec<String>> {
     ways
 }
 
-/// Those with the highest score above 0.
+/// Returns the elements with the highest score above 0.
 fn best<T>(scored: impl Iterator<Item = (T, usize)>) -> Vec<T> {
     let scored: Vec<(T, usize)> = scored.filter(|(_, score)| *score > 0).collect();
     let most = scored.iter().map(|(_, score)| *score).max().unwrap_or(0);
     scored.into_iter().filter(|(_, score)| *score == most).map(|(it, _)| it).collect()
 }
 
-/// How well words name a place: its id counts most.
+/// Returns how well words match a place: its ID counts most.
 fn match_of(said: &[String], area: &str, name: &str, stored: &str) -> usize {
     if said.contains(&area.to_lowercase()) {
         return usize::MAX;
@@ -247,7 +247,7 @@ fn match_of(said: &[String], area: &str, name: &str, stored: &str) -> usize {
 
 impl Exit {
     pub(super) fn new(view: CampaignView<'_>, seed: u64, from: &str, to: &str) -> Exit {
-        // The same pair of places has the same line between them, whichever way one goes.
+        // The direction between two places is the same line in both ways.
         let (low, high) = if from <= to { (from, to) } else { (to, from) };
         let dice = Dice::new(seed).of("direction").of(low).of(high);
         let direction = dice.among(&Direction::ALL).copied().unwrap_or(Direction::North);
@@ -264,7 +264,7 @@ impl Exit {
         match_of(said, &self.area, &self.name, &self.stored)
     }
 
-    /// The way in words: where to, and in which direction.
+    /// Describes the exit: its direction and destination.
     pub(super) fn shown(&self) -> String {
         format!("{} to {}", self.direction.as_str(), self.name)
     }

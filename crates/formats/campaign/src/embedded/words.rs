@@ -1,4 +1,4 @@
-//! What the embedded narrator says. None of it may sound like a change of the state: see the test below.
+//! The texts of the embedded narrator. None of them may sound like a change of the state: see the test below.
 
 pub(super) mod acts;
 pub(super) mod dwellers;

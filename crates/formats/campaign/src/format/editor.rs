@@ -1,4 +1,4 @@
-//! A campaign in the hands of its one writer, in the common view.
+//! The editor of a campaign in the common model, and [`ScriptedTurn`].
 
 use jiff::Timestamp;
 
@@ -11,20 +11,20 @@ use everturn_session::format::{SessionEditor, SessionError};
 use everturn_session::model::{AppendOutcome, Mark, NewMark, SessionRef};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// A turn with the answers that its narrator gave, as it is given in JSON.
+/// A turn with the answers of its narrator, parsed from JSON.
 #[derive(Debug, Clone)]
 pub struct ScriptedTurn {
-    /// What the player said.
+    /// The player's input.
     pub user_input: String,
-    /// Who acts, if it is not the active actor.
+    /// The actor, if it is not the active one.
     pub actor: Option<String>,
-    /// The narrator's answers; one is used each time it is asked.
+    /// The narrator's answers; each request uses the next one.
     pub outputs: Vec<NarratorOutput>,
 }
 
 impl ScriptedTurn {
-    /// Reads `{"user_input", "outputs": […], "actor_id"?}`. Without `outputs`, the fields of one answer stand in
-    /// the object itself.
+    /// Parses `{"user_input", "outputs": […], "actor_id"?}`. Without `outputs`, the object itself has the fields of one
+    /// answer.
     ///
     /// ```
     /// use everturn_campaign::ScriptedTurn;
@@ -61,7 +61,7 @@ impl ScriptedTurn {
         Ok(ScriptedTurn { user_input, actor, outputs })
     }
 
-    /// Plays it.
+    /// Plays the turn.
     pub fn play(
         &self,
         campaign: &mut CampaignWriter,

@@ -1,4 +1,4 @@
-//! What may become of a campaign as a whole, in the common view.
+//! Transitions and the trash of campaigns in the common model.
 
 use std::sync::Arc;
 

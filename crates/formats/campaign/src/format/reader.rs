@@ -1,4 +1,4 @@
-//! A campaign that is read, in the common view.
+//! The reader of a campaign in the common model.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -13,10 +13,10 @@ use everturn_session::model::carried::{carried_entries, carrier_record, restore_
 use everturn_session::model::{Entry, EntryKind, Mark, SessionState, StateChange};
 use everturn_value::tree::JsonTree;
 
-/// The one part of the state that campaigns have.
+/// The only scope of a campaign's state.
 const SCOPE: &str = "campaign";
 
-/// Who tells the story.
+/// The speaker of the narrator's entries.
 const NARRATOR: &str = "narrator";
 
 pub(super) struct CampaignReader {
@@ -25,7 +25,7 @@ pub(super) struct CampaignReader {
 
 impl SessionReader for CampaignReader {
     fn turns(&self) -> Result<RangeInclusive<u64>, SessionError> {
-        // The state before the first row is not always known; whoever asks is told.
+        // The state before the first row is not always known; reading it may return an error.
         Ok(0..=self.campaign.turn())
     }
 
@@ -64,7 +64,7 @@ struct CampaignEntries {
     rows: RecordLog<TurnRow>,
     turns: RangeInclusive<u64>,
     ready: VecDeque<Entry>,
-    /// How many entries there were so far.
+    /// The number of entries so far.
     seq: u64,
 }
 
@@ -93,7 +93,7 @@ impl RecordStream for CampaignEntries {
     }
 }
 
-/// What a row tells: what the player said, what the narrator called, what came of it, what it said.
+/// Returns the entries of a row: the player's input, tool calls, their results, the narrator's answer.
 fn entries(row: &TurnRow, before: u64) -> Vec<Entry> {
     let tree = &row.row;
     let id = tree.string_at(&["turn_id"]).unwrap_or_default();
@@ -118,7 +118,7 @@ fn entries(row: &TurnRow, before: u64) -> Vec<Entry> {
     let carried = carried_entries(tree);
     if !carried.is_empty() {
         for (at, one) in carried.iter().enumerate() {
-            // The first one has the whole row.
+            // The first entry has the whole row.
             let raw = if at == 0 { tree.clone() } else { carrier_record(one) };
             match said(tree, "user_input") {
                 input if at == 0 && !input.is_empty() => add(&actor, EntryKind::User, input, raw),

@@ -1,9 +1,9 @@
-//! Rows, changes and document of a damaged campaign, brought together again.
+//! Makes the rows, changes and document of a damaged campaign consistent.
 //!
-//! The changes are followed from the whole document that they begin with. What each row says about the characters is
-//! compared on the way; where row and changes disagree, whoever comes next decides. A turn whose row is lost gets one
-//! that says so, a change that is lost or does not fit is replaced by what the rows and the next change tell. In the end
-//! the document wins: a last change leads to it.
+//! The changes are replayed from the base document, and the facts about the characters in each row are compared on the
+//! way; where row and changes disagree, the following record decides. A turn whose row is lost gets one that says so, a
+//! change that is lost or does not apply is replaced by one derived from the rows and the next change. In the end the
+//! document wins: a last change leads to it.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -22,19 +22,19 @@ use everturn_session::repair::numbering::MOST_LOST;
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::JsonTree;
 
-/// All that is written.
+/// The repaired logs and document.
 pub(super) struct RebuiltLogs {
     pub(super) rows: SurvivingRows,
-    /// The lines of the changes, without their ends.
+    /// The lines of the changes, without newlines.
     pub(super) lines: Vec<String>,
     pub(super) document: JsonTree,
-    /// How many turns got rows that say that they are lost.
+    /// The number of lost turns that got filler rows.
     pub(super) lost: usize,
-    /// How many rows were made to say what the state says.
+    /// The number of rows that were changed to match the state.
     pub(super) corrected: usize,
 }
 
-/// Tells the whole story again. `kept` is where the damaged files are kept.
+/// Rebuilds the logs. `kept` is the directory of the originals.
 pub(super) fn rebuild_logs(
     rows: SurvivingRows,
     changes: SurvivingChanges,
@@ -50,7 +50,7 @@ pub(super) fn rebuild_logs(
     let is_hit = changes.aside > 0;
     let spoken = changes.all.iter().map(|noted| noted.change.turn);
     let spoken: BTreeSet<u64> = spoken.chain(rows.by_turn.keys().copied()).collect();
-    // A number that is far beyond all others must not be counted up to.
+    // A number far beyond all others must not be filled up to.
     let turns: Vec<u64> = match missing > MOST_LOST {
         true => spoken.into_iter().filter(|turn| *turn > 0).collect(),
         false => (1..=last).collect(),
@@ -86,7 +86,7 @@ pub(super) fn rebuild_logs(
     Ok(teller.logs)
 }
 
-/// The whole document from which the changes start, and those that follow it.
+/// Returns the base document of the changes, and the changes after it.
 fn beginning(
     changes: SurvivingChanges,
     document: &JsonTree,
@@ -104,7 +104,7 @@ fn beginning(
         }
         return Ok((base, queue));
     }
-    // The document is known, so the changes can be taken back from there; where one is lost, the row before it tells.
+    // The document is known, so the changes can be reverted from there; where one is lost, the row before it is used.
     let first = queue.iter().find(|noted| noted.change.kind.has_row());
     let first = first.map_or(u64::MAX, |noted| noted.change.turn);
     let (mut state, mut rest) = (document.clone(), VecDeque::new());
@@ -139,7 +139,7 @@ fn beginning(
     Ok((NotedChange { change, text }, rest))
 }
 
-/// A line of the log of changes.
+/// Returns a line of the change log.
 fn line(turn: u64, kind: ChangeKind, deltas: &[Delta], is_lost: bool) -> String {
     let line = ChangeRecord::line(turn, kind, deltas);
     let line = line.trim_end();
@@ -149,13 +149,13 @@ fn line(turn: u64, kind: ChangeKind, deltas: &[Delta], is_lost: bool) -> String 
     }
 }
 
-/// Whether two lines say the same.
+/// Returns whether two lines have the same value.
 fn is_same(one: &str, other: &str) -> bool {
     let trees = JsonTree::parse(one).ok().zip(JsonTree::parse(other).ok());
     trees.is_some_and(|(one, other)| one.is_same(&other))
 }
 
-/// Carries deltas out, all or none, and returns them with what taking them back needs.
+/// Applies deltas, all or none, and returns them with their inverse data.
 fn apply(state: &mut JsonTree, deltas: &[Delta]) -> Option<Vec<Delta>> {
     let mut after = state.clone();
     let mut done = Vec::new();
@@ -167,10 +167,10 @@ fn apply(state: &mut JsonTree, deltas: &[Delta]) -> Option<Vec<Delta>> {
 }
 
 struct LogRebuilder<'a> {
-    /// The state so far; nothing before the changes begin.
+    /// The state so far; `None` before the first change.
     state: Option<JsonTree>,
     queue: VecDeque<NotedChange>,
-    /// Whether something was taken out of the log of changes.
+    /// Whether something was removed from the change log.
     is_hit: bool,
     last: u64,
     kept: &'a FilePath,
@@ -180,7 +180,7 @@ struct LogRebuilder<'a> {
 }
 
 impl LogRebuilder<'_> {
-    /// Follows what was changed between turns, before `turn`.
+    /// Applies the changes between turns, before `turn`.
     fn between(&mut self, turn: u64) {
         while self.queue.front().is_some_and(|noted| noted.change.turn < turn) {
             let Some(noted) = self.queue.pop_front() else { return };
@@ -189,7 +189,7 @@ impl LogRebuilder<'_> {
                     self.state = noted.change.deltas.first().and_then(|delta| delta.value.clone());
                     self.logs.lines.push(noted.text);
                 }
-                // A turn that nobody tells of stays as it is; one whose time has passed belongs nowhere.
+                // A turn left at the end stays as it is; one whose turn has already passed is dropped.
                 kind if kind.has_row() && turn == u64::MAX => self.logs.lines.push(noted.text),
                 kind if kind.has_row() => {}
                 _ => {
@@ -199,7 +199,7 @@ impl LogRebuilder<'_> {
         }
     }
 
-    /// Carries a change out, and writes its line; says whether it fits.
+    /// Applies a change, and writes its line. Returns whether it applies.
     fn carry_out(&mut self, noted: &NotedChange) -> bool {
         let Some(state) = &mut self.state else { return false };
         let ChangeRecord { turn, kind, is_lost, .. } = noted.change;
@@ -222,7 +222,7 @@ impl LogRebuilder<'_> {
         if !fits {
             self.lost_change(turn)?;
         } else if !self.is_right(turn)? {
-            // It did something that no row knows of, and is damaged.
+            // Its effect is in no row: the change is damaged.
             self.state = before;
             self.logs.lines.truncate(written);
             self.lost_change(turn)?;
@@ -236,8 +236,8 @@ impl LogRebuilder<'_> {
         self.logs.rows.by_turn.get(&turn).filter(|row| !row.is_lost())
     }
 
-    /// Writes what is known of a change that is lost: by the row of its turn, and by what the next change says was
-    /// there before it.
+    /// Writes what is known of a lost change: from the row of its turn, and from the previous values in the next
+    /// change.
     fn lost_change(&mut self, turn: u64) -> Result<(), CampaignError> {
         let Some(state) = self.state.clone() else { return Ok(()) };
         let mut after = match self.row(turn) {
@@ -261,7 +261,7 @@ impl LogRebuilder<'_> {
         Ok(())
     }
 
-    /// Writes a change that makes the state another one.
+    /// Writes a change that leads to another state.
     fn lead_to(&mut self, after: &JsonTree, turn: u64, kind: ChangeKind) {
         let Some(state) = &mut self.state else { return };
         let deltas = differences(state, after);
@@ -273,8 +273,8 @@ impl LogRebuilder<'_> {
         }
     }
 
-    /// Compares the state with what a row says; whoever comes next decides which of the two is right. If it is the
-    /// row, a change leads there; says whether that is possible.
+    /// Compares the state with a row; the following records decide which of the two is right. If it is the row, a
+    /// change leads there; returns whether that is possible.
     fn is_right(&mut self, turn: u64) -> Result<bool, CampaignError> {
         let Some(state) = self.state.clone() else { return Ok(true) };
         let Some(row) = self.row(turn) else { return Ok(true) };
@@ -291,7 +291,7 @@ impl LogRebuilder<'_> {
         Ok(true)
     }
 
-    /// Makes a row say what the state says.
+    /// Changes a row to match the state.
     fn correct_row(&mut self, turn: u64) {
         let Some(state) = &self.state else { return };
         let Some(row) = self.logs.rows.by_turn.get_mut(&turn) else { return };
@@ -308,7 +308,7 @@ impl LogRebuilder<'_> {
         self.logs.corrected += 1;
     }
 
-    /// Whether what comes after a turn contradicts the state, too.
+    /// Returns whether the records after a turn contradict the state, too.
     fn is_contradicted(&self, state: &JsonTree, turn: u64) -> bool {
         if turn == self.last {
             let row = self.row(turn);
@@ -329,7 +329,7 @@ impl LogRebuilder<'_> {
         next.is_some_and(|next| disagreement(CampaignView::new(&later), &next.tree).is_some())
     }
 
-    /// Makes a row for a turn that has none.
+    /// Adds a row for a turn that has none.
     fn lost_row(&mut self, turn: u64) {
         if self.logs.rows.by_turn.contains_key(&turn) || !self.fills {
             return;
@@ -365,7 +365,7 @@ impl LogRebuilder<'_> {
         self.logs.lost += 1;
     }
 
-    /// The document wins, unless the changes and the last row contradict it together.
+    /// Finishes with the document, unless the changes and the last row both contradict it.
     fn end(&mut self) -> Result<(), CampaignError> {
         let Some(state) = self.state.clone() else { return Ok(()) };
         if let Some(row) = self.row(self.last)
@@ -373,7 +373,7 @@ impl LogRebuilder<'_> {
             && disagreement(CampaignView::new(&state), &row.tree).is_none()
         {
             let document = overlay(self.logs.document.clone(), &row.tree)?;
-            // Somebody whom only the document knows cannot be put right.
+            // A character that only the document has cannot be corrected.
             let is_right = disagreement(CampaignView::new(&document), &row.tree).is_none();
             self.logs.document = if is_right { document } else { state.clone() };
         }

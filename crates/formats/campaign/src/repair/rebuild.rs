@@ -1,4 +1,4 @@
-//! A document that cannot be read, made again from what else there is.
+//! Rebuilds an unreadable document from other files.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::summary::{characters, disagreement};
 use crate::{NewCampaign, new_actor};
 use everturn_value::tree::JsonTree;
 
-/// The document, and what it was made from.
+/// Returns the document, and a description of its source.
 pub(super) fn document(campaign: &Campaign) -> Result<(JsonTree, String), CampaignError> {
     if let Some(known) = known_document(campaign)? {
         return Ok(known);
@@ -32,7 +32,7 @@ pub(super) fn document(campaign: &Campaign) -> Result<(JsonTree, String), Campai
     Ok((state, what))
 }
 
-/// The document by a checkpoint or by the changes, if they lead to it.
+/// Returns the document from a checkpoint or from the changes, if they lead to it.
 pub(super) fn known_document(
     campaign: &Campaign,
 ) -> Result<Option<(JsonTree, String)>, CampaignError> {
@@ -51,13 +51,13 @@ pub(super) fn known_document(
         state = overlay(state, &last.row)?;
         what.push_str(&format!(", with what {} says about the characters", turn_id(last.turn)));
     }
-    // The changes of a branch began under the id of another campaign.
+    // The changes of a branch started under the ID of another campaign.
     let mut draft = CampaignDraft::new(state);
     draft.set(&["id"], campaign.id.as_str())?;
     Ok(Some((draft.into_parts().0, what)))
 }
 
-/// The newest checkpoint from which the changes lead to the end.
+/// Returns the document from the newest checkpoint from which the changes lead to the end.
 fn from_checkpoint(
     campaign: &Campaign,
     changes: &[ChangeRecord],
@@ -77,7 +77,7 @@ fn from_checkpoint(
     Ok(None)
 }
 
-/// The last document that was noted whole, with all changes since then.
+/// Returns the last base document, with all changes since then.
 fn from_base(changes: &[ChangeRecord]) -> Option<(JsonTree, String)> {
     let bases = changes.iter().enumerate().rev();
     for (at, base) in bases.filter(|(_, change)| change.kind == ChangeKind::Base) {
@@ -96,7 +96,7 @@ fn apply_changes(mut state: JsonTree, changes: &[ChangeRecord]) -> Option<JsonTr
     Some(state)
 }
 
-/// The little that the rows alone tell.
+/// Returns an approximation from the rows alone.
 fn from_rows(campaign: &Campaign, last: &JsonTree) -> Result<JsonTree, CampaignError> {
     let party = characters(last);
     let actor = last.string_at(&["state_summary", "active_actor_id"]);
@@ -127,7 +127,7 @@ fn from_rows(campaign: &Campaign, last: &JsonTree) -> Result<JsonTree, CampaignE
     overlay(draft.into_parts().0, last)
 }
 
-/// Every area that a row speaks of.
+/// Returns every area that a row mentions.
 fn areas_of(row: &JsonTree) -> Vec<String> {
     let children =
         |path: &[&str]| row.value_at(path).map(|tree| tree.children()).unwrap_or_default();

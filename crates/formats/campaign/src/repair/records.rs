@@ -1,4 +1,4 @@
-//! What the two logs of a damaged campaign still have, each record under the number that it should have.
+//! The surviving records of the two logs of a damaged campaign, each with its correct number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,15 +15,15 @@ use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::document::JsonStyle;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The records of a log, before anybody looks at what they say.
+/// The records of a log, before they are parsed.
 pub(super) struct LogLines {
     pub(super) file: FilePath,
-    /// What the file holds, if it is there.
+    /// The content of the file, if it exists.
     pub(super) before: Option<Vec<u8>>,
     texts: Vec<String>,
-    /// How its lines end.
+    /// The line terminator.
     pub(super) end: &'static str,
-    /// How many places have something that is no record.
+    /// The number of positions with something other than a record.
     bad: usize,
 }
 
@@ -37,7 +37,7 @@ impl LogLines {
         Ok(LogLines { file, before, texts, end, bad })
     }
 
-    /// The records that are what this log should have, and how many others there are.
+    /// Returns the valid records of this log, and the number of others.
     fn parsed<R: LogRecord>(&self) -> (Vec<(R, String)>, usize) {
         let mut aside = self.bad;
         let mut records = Vec::new();
@@ -53,23 +53,23 @@ impl LogLines {
     }
 }
 
-/// Whether a value is a row or a change.
+/// Returns whether a value is a row or a change.
 fn is_record(tree: &JsonTree) -> bool {
     let place = || RecordPosition { line: None, offset: 0, length: 0 };
     TurnRow::parse(tree.clone(), place()).is_ok()
         || ChangeRecord::parse(tree.clone(), place()).is_ok()
 }
 
-/// A change that is still there.
+/// A surviving change.
 pub(super) struct NotedChange {
     pub(super) change: ChangeRecord,
     pub(super) text: String,
 }
 
-/// The changes in their order, each turn with one at most.
+/// The surviving changes in order, at most one for each turn.
 pub(super) struct SurvivingChanges {
     pub(super) all: Vec<NotedChange>,
-    /// How many places of the log have something else.
+    /// The number of positions in the log with something else.
     pub(super) aside: usize,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn changes(lines: &LogLines, rows: &LogLines) -> SurvivingChanges {
             change.turn = numbers.next().unwrap_or(change.turn);
             last = change.turn;
         } else if let Some(named) = change.named.filter(|named| *named != change.turn) {
-            // It is of the turn before it, unless another program has played since.
+            // It belongs to the turn before it, unless another program has played since.
             let next = numbers.peek().copied().unwrap_or(u64::MAX);
             let fits = |turn: u64| turn >= last && turn < next && known.contains(&turn);
             change.turn = if fits(change.turn) || !fits(named) { change.turn } else { named };
@@ -117,10 +117,10 @@ pub(super) fn changes(lines: &LogLines, rows: &LogLines) -> SurvivingChanges {
     SurvivingChanges { all, aside }
 }
 
-/// A row that is still there, or was made.
+/// A surviving row, or a filler.
 pub(super) struct RecoveredRow {
     pub(super) tree: JsonTree,
-    /// The bytes that it has now, if they stay.
+    /// Its current text, if that is kept.
     text: Option<String>,
 }
 
@@ -133,7 +133,7 @@ impl RecoveredRow {
         self.tree.value_at(&[OWN, "lost"]).is_some()
     }
 
-    /// Gives a part another value.
+    /// Sets a field.
     pub(super) fn set(&mut self, path: &[&str], value: JsonTree) {
         let mut tree = self.tree.clone();
         let done =
@@ -143,7 +143,7 @@ impl RecoveredRow {
         }
     }
 
-    /// Notes that a part of it was damaged.
+    /// Records that a part of it was damaged.
     pub(super) fn mark(&mut self) {
         self.set(&[OWN, "mended"], tree_of(&true));
     }
@@ -153,12 +153,12 @@ impl RecoveredRow {
     }
 }
 
-/// The rows by their turns.
+/// The rows by turn.
 pub(super) struct SurvivingRows {
     pub(super) by_turn: BTreeMap<u64, RecoveredRow>,
-    /// How many places of the log have something that is no row, or a row that is there already.
+    /// The number of positions in the log with something other than a row, or with a duplicate row.
     pub(super) aside: usize,
-    /// How many rows got a part that they lacked, or another row.
+    /// The number of rows that got a missing part, or were merged with another row.
     pub(super) repaired: usize,
 }
 
@@ -197,7 +197,7 @@ pub(super) fn rows(lines: &LogLines, changes: &SurvivingChanges) -> SurvivingRow
     rows
 }
 
-/// Gives a row what it lacks.
+/// Adds missing fields to a row.
 fn fill_missing_fields(row: &mut RecoveredRow) {
     for (part, wanted) in ROW_PARTS {
         if row.tree.value_at(&[part]).is_some_and(|found| found.kind() == *wanted) {

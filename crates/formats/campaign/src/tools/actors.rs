@@ -1,4 +1,4 @@
-//! New characters.
+//! The tool that creates characters.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -7,7 +7,7 @@ use super::{RefusalReason, ToolArgs, ToolContext, ToolFailure, flag, text};
 use crate::document_view::{DEFAULT_HP, FIRST_AREA};
 use crate::{hex, new_actor};
 
-/// `actor_spawn`: a new character, in the party unless the call says otherwise.
+/// `actor_spawn`: creates a character, in the party unless the call says otherwise.
 pub(super) fn spawn(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let character = text(args, "character_id").map(str::trim).filter(|id| !id.is_empty());
     let character = character.ok_or(RefusalReason::InvalidArgs)?;
@@ -38,7 +38,7 @@ pub(super) fn spawn(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Valu
     Ok(json!({"actor_id": id, "position": position, "hp": DEFAULT_HP, "created": true}))
 }
 
-/// An id that nobody has, which follows from the seed.
+/// Returns an unused ID derived from the seed.
 fn free_id(stage: &ToolContext<'_>) -> String {
     let mut count = 0_u64;
     loop {

@@ -1,11 +1,11 @@
-//! Health.
+//! The tool that changes health.
 
 use serde_json::{Value, json};
 
 use super::{RefusalReason, ToolArgs, ToolContext, ToolFailure, text, whole};
 use crate::generation::RuleSet;
 
-/// `hp_delta`: adds to somebody's health. By the second rules it does not fall below 0.
+/// `hp_delta`: adds to a character's health. By the second rules it does not fall below 0.
 pub(super) fn change(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let target = text(args, "target_character_id").ok_or(RefusalReason::InvalidArgs)?;
     let delta = args.get("delta").and_then(whole).ok_or(RefusalReason::InvalidArgs)?;

@@ -1,11 +1,11 @@
-//! What characters carry.
+//! The tool that changes inventories.
 
 use serde_json::{Value, json};
 
 use super::{RefusalReason, ToolArgs, ToolContext, ToolFailure, text, whole};
 use crate::document_view::integer;
 
-/// `inventory_add`: gives somebody some of an item.
+/// `inventory_add`: gives the actor a quantity of an item.
 pub(super) fn add(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let item = text(args, "item_id").map(str::trim).filter(|item| !item.is_empty());
     let item = item.ok_or(RefusalReason::InvalidArgs)?;

@@ -1,4 +1,4 @@
-//! New areas.
+//! The tool that creates areas.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use crate::generation::Generation;
 use crate::twister::MersenneTwister;
 use everturn_value::delta::DeltaError;
 
-/// How many areas may be made at once, and how many are if nobody says.
+/// The maximum number of areas created at once, and the default.
 const MOST_AREAS: i64 = 30;
 const USUAL_AREAS: i64 = 6;
 
-/// `map_generate` by the first rules: one area beside an existing one. Maps with one-way roads grow as they do
-/// by the second rules.
+/// `map_generate` by the first rules: one area next to an existing one. Maps with one-way roads grow as by the second
+/// rules.
 pub(super) fn first(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let view = stage.draft.view();
     if view.generation.has_one_way_roads() {
@@ -38,7 +38,7 @@ pub(super) fn first(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Valu
     Ok(json!({"new_area_id": id}))
 }
 
-/// What a call asks for.
+/// The parameters of a call.
 struct MapOrder {
     parent: Option<String>,
     theme: String,
@@ -78,7 +78,7 @@ impl MapOrder {
         theme.into_iter().chain(self.seed.is_none().then_some("seed_defaulted")).collect()
     }
 
-    /// The document of the area that is number `number` among the new ones, counted from 1.
+    /// Returns the document of the area with this number among the new ones, counted from 1.
     fn area(&self, id: &str, number: u32, generation: Generation) -> Value {
         let is_entry = self.parent.is_some() && number == 1;
         let theme = &self.theme;
@@ -99,11 +99,11 @@ impl MapOrder {
     }
 }
 
-/// An area of a map that is being worked on.
+/// An area of a map that is being changed.
 struct MapArea {
     parent: Option<String>,
     roads: BTreeSet<String>,
-    /// As they stand in the document; nothing, if there are none.
+    /// The roads in the document; `None` if there are none.
     stored: Option<Vec<String>>,
     /// The document of a new area, without its roads.
     new: Option<Value>,
@@ -111,7 +111,7 @@ struct MapArea {
 
 type MapAreas = BTreeMap<String, MapArea>;
 
-/// `map_generate` by the second rules: a chain of areas with some short cuts, which follow from the seed.
+/// `map_generate` by the second rules: a chain of areas with some shortcuts, derived from the seed.
 pub(super) fn generate(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let view = stage.draft.view();
     let order = MapOrder::parse(args, view).ok_or(RefusalReason::InvalidArgs)?;
@@ -161,7 +161,7 @@ pub(super) fn generate(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<V
     }))
 }
 
-/// The map as it is; nothing, if its roads make no sense.
+/// Returns the current map, or `None` if its roads are invalid.
 fn read(view: CampaignView<'_>) -> Option<MapAreas> {
     let mut areas = MapAreas::new();
     for (id, tree) in view.areas() {
@@ -185,7 +185,7 @@ fn join(areas: &mut MapAreas, from: &str, to: &str) {
     }
 }
 
-/// Ids that follow the highest number there is.
+/// Returns IDs after the highest existing number.
 fn free_ids(areas: &MapAreas, size: u32) -> Vec<String> {
     let number = |id: &String| -> Option<u64> {
         let digits = id.strip_prefix("area_")?;
@@ -197,7 +197,7 @@ fn free_ids(areas: &MapAreas, size: u32) -> Vec<String> {
     free.take(usize::try_from(size).unwrap_or_default()).collect()
 }
 
-/// A road from each area to the next one, and some that pass areas over.
+/// Returns a road from each area to the next one, and some shortcuts.
 fn roads_between(ids: &[String], seed: &str) -> BTreeSet<(String, String)> {
     let pair = |from: usize, to: usize| Some((ids.get(from)?.clone(), ids.get(to)?.clone()));
     let mut roads: BTreeSet<_> = (1..ids.len()).filter_map(|to| pair(to - 1, to)).collect();
@@ -217,8 +217,8 @@ fn roads_between(ids: &[String], seed: &str) -> BTreeSet<(String, String)> {
     roads
 }
 
-/// Whether every road leads somewhere, and whoever has the same parent can be reached from each other, if one
-/// could also go back.
+/// Returns whether every road leads to an area, and areas with the same parent are connected if the direction of roads
+/// is ignored.
 fn is_valid(areas: &MapAreas) -> bool {
     let leads = |(id, area): (&String, &MapArea)| {
         area.roads.iter().all(|to| to != id && areas.contains_key(to))
@@ -253,7 +253,7 @@ fn is_connected(areas: &MapAreas, group: &[&String]) -> bool {
     seen.len() == group.len()
 }
 
-/// Puts what is new into the document: areas, roads in their order, and the connections that follow from them.
+/// Writes the changes to the document: areas, sorted roads, and the connections derived from them.
 fn write(stage: &mut ToolContext<'_>, areas: &MapAreas) -> Result<(), DeltaError> {
     for (id, area) in areas {
         let roads: Vec<&String> = area.roads.iter().collect();
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn shortcuts_are_those_of_the_program() {
-        // Taken from maps that the program has made.
+        // Taken from maps made by the upstream program.
         assert_eq!(shortcuts(6, "test-root"), [(1, 5), (2, 5)]);
         assert_eq!(shortcuts(5, "test-child"), [(2, 4)]);
         assert_eq!(shortcuts(3, "x"), []);

@@ -1,11 +1,11 @@
-//! Going from one area to another.
+//! The tools for moving between areas.
 
 use serde_json::{Value, json};
 
 use super::{RefusalReason, ToolArgs, ToolContext, ToolFailure, text};
 use crate::generation::Generation;
 
-/// `move` by the first rules: the call says who goes, from where, and where to.
+/// `move` by the first rules: the call names the actor, the origin and the destination.
 pub(super) fn go_from(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let given = |key: &str| text(args, key).ok_or(RefusalReason::InvalidArgs);
     let (actor, from, to) = (given("actor_id")?, given("from_area_id")?, given("to_area_id")?);
@@ -18,7 +18,7 @@ pub(super) fn go_from(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Va
     Ok(json!({"to_area_id": to}))
 }
 
-/// `move` by the second rules: the call says where to, and must not say from where.
+/// `move` by the second rules: the call names the destination, and must not name the origin.
 pub(super) fn go(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let to = text(args, "to_area_id").ok_or(RefusalReason::InvalidArgs)?;
     let view = stage.draft.view();
@@ -31,7 +31,7 @@ pub(super) fn go(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, 
     Ok(json!({"from_area_id": from, "to_area_id": to}))
 }
 
-/// `move_options`: where one could go.
+/// `move_options`: lists the possible destinations.
 pub(super) fn options(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let view = stage.draft.view();
     let actor = match args.get("actor_id") {

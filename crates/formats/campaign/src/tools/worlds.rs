@@ -1,4 +1,4 @@
-//! Worlds: small files that campaigns share.
+//! The tool that creates worlds: small files that campaigns share.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -8,7 +8,7 @@ use crate::draft::tree_of;
 use everturn_json::names::SessionId;
 use everturn_value::tree::JsonTree;
 
-/// `world_generate`: makes a world if there is none of that name, and binds the campaign to it if asked.
+/// `world_generate`: creates a world if none has this ID, and binds the campaign to it if requested.
 pub(super) fn generate(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
     let given = match args.get("world_id") {
         None | Some(Value::Null) => None,
@@ -62,7 +62,7 @@ pub(super) fn generate(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<V
     }))
 }
 
-/// The document of a new world.
+/// Returns the document of a new world.
 fn new_world(id: &SessionId, seed: Option<&Value>, generator: &str, now: &str) -> JsonTree {
     let source = if seed.is_some() { "args.seed" } else { "world_id_hash" };
     let seed = seed.cloned().unwrap_or_else(|| stable_seed(id.as_str()).into());
@@ -77,7 +77,7 @@ fn new_world(id: &SessionId, seed: Option<&Value>, generator: &str, now: &str) -
     }))
 }
 
-/// The seed of a world that nobody has given one: the first 8 bytes of a checksum of its id, modulo 2³¹.
+/// Returns the default seed of a world: the first 8 bytes of a checksum of its ID, modulo 2³¹.
 fn stable_seed(id: &str) -> u64 {
     let sum = Sha256::digest(id.as_bytes());
     let first = sum.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));

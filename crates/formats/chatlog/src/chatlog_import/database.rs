@@ -1,10 +1,10 @@
-//! The database: opened so that nothing is ever written, and its tables.
+//! The database, opened without ever writing, and its tables.
 //!
-//! A database is read while its program may be running, so SQLite's locks are respected: whoever is writing is not
-//! read. Opening for reading makes no files, with two exceptions. A database in write-ahead mode would get its log and
-//! index made, so such a one is opened as if it never changed, provided that no log waits beside it. And a database whose
-//! program was killed in the middle of a change has a journal beside it, which a reader is expected to roll back into the
-//! file; instead the file is read into memory and rolled back there.
+//! The program may be running while its database is read, so SQLite's locks are respected: a database that is being
+//! written is not read. Opening for reading creates no files, with two exceptions. For a database in WAL mode SQLite
+//! would create the log and its index, so it is opened as immutable, provided that no log is pending beside it. And a
+//! database whose program was killed in the middle of a change has a rollback journal beside it, which a reader is
+//! expected to roll back into the file; instead the file is read into memory and rolled back there.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -21,11 +21,11 @@ use everturn_store::disk::{Disk, DiskFile, FileAccess, RealDisk};
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Where the header says how the database is journaled, and what stands there for write-ahead mode.
+/// The position of the journal mode in the header, and its value for WAL mode.
 const JOURNAL_MODE: std::ops::Range<usize> = 18..20;
 const WRITE_AHEAD: &[u8] = &[2, 2];
 
-/// How long one waits for a program that is writing.
+/// How long to wait for a program that is writing.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Tables whose rows become documents.
@@ -42,10 +42,10 @@ pub(super) const TABLES: &[&str] = &[
     "narrative_markers",
 ];
 
-/// Tables without which there are no chat logs.
+/// The tables that every such database has.
 const NEEDED: [&str; 2] = ["chat_sessions", "chat_messages"];
 
-/// A database that is open.
+/// An open database.
 pub(super) struct ImportDatabase {
     path: PathBuf,
     connection: Connection,
@@ -80,14 +80,14 @@ impl ImportDatabase {
         Ok(database)
     }
 
-    /// Begins to read, and learns what tables there are.
+    /// Starts to read, and loads the list of tables.
     fn load_tables(&mut self) -> Result<(), ImportError> {
         self.tables = self.read_tables().map_err(|error| self.failed(error))?;
         Ok(())
     }
 
     fn read_tables(&self) -> rusqlite::Result<BTreeMap<String, Vec<String>>> {
-        // One transaction for everything, so that all tables are seen at the same moment.
+        // One transaction for everything, so that all tables are read at the same point in time.
         self.connection.execute_batch("BEGIN")?;
         let columns = "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c \
                        WHERE t.type = 'table' ORDER BY t.name, c.cid";
@@ -125,7 +125,7 @@ impl ImportDatabase {
         &self.connection
     }
 
-    /// What SQLite's own check finds, the first few things.
+    /// The first findings of SQLite's own check.
     pub(super) fn damage(&self) -> Vec<String> {
         let check = || -> rusqlite::Result<Vec<String>> {
             let mut statement = self.connection.prepare("PRAGMA quick_check(20)")?;
@@ -135,7 +135,7 @@ impl ImportDatabase {
         check().unwrap_or_else(|error| vec![format!("the check of the database failed: {error}")])
     }
 
-    /// The tables that are not imported, with how many rows they have.
+    /// The tables that are not imported, with their row counts.
     pub(super) fn others(&self) -> Result<Vec<(String, u64)>, ImportError> {
         let mut others = Vec::new();
         for table in self.tables.keys() {
@@ -154,7 +154,7 @@ impl ImportDatabase {
     }
 }
 
-/// Whether an error comes from what the file holds.
+/// Whether an error is caused by the content of the file.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -174,12 +174,12 @@ fn sort(path: &Path, source: rusqlite::Error) -> ImportError {
     }
 }
 
-/// How a database is opened for reading.
+/// The mode in which a database is opened for reading.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OpenMode {
-    /// Others may change it; their locks are respected.
+    /// Other programs may change it; their locks are respected.
     Shared,
-    /// Nobody changes it.
+    /// No program changes it.
     Unchanging,
 }
 
@@ -204,7 +204,7 @@ fn connect(path: &Path, way: OpenMode) -> Result<Connection, ImportError> {
     open().map_err(|error| sort(path, error))
 }
 
-/// The database as it was before the change that its program did not finish.
+/// The database before the change that its program did not finish.
 fn in_memory(files: &DatabaseFiles) -> Result<Connection, ImportError> {
     let damaged = |why: String| ImportError::Journal { journal: files.beside("-journal"), why };
     let journal = files.read("-journal")?;
@@ -249,7 +249,7 @@ impl DatabaseFiles {
         Ok(stat.map(|stat| stat.len))
     }
 
-    /// Fills `buf` from the beginning of a file as far as it goes.
+    /// Fills `buf` from the start of a file, as far as it goes.
     fn fill(&self, suffix: &str, buf: &mut [u8]) -> Result<usize, ImportError> {
         let path = self.file(suffix)?;
         let mut read = || -> std::io::Result<usize> {

@@ -17,18 +17,18 @@ pub(super) struct ReferencedDocuments {
     pub(super) tools: Vec<ImportedDocument>,
 }
 
-/// How the documents of a table look.
+/// The document format of a table.
 struct DocumentTable {
     table: &'static str,
-    /// What the document says it is.
+    /// The declared type of the document.
     kind: &'static str,
-    /// What an id that is missing begins with.
+    /// The prefix of a made-up id.
     prefix: &'static str,
     /// The column with the name.
     title: &'static str,
-    /// The member of the document that is about the thing itself; a bare one is put there.
+    /// The member of the document that holds the body; a bare body is moved there.
     body: &'static str,
-    /// Columns that say what the body should say.
+    /// Columns with values that belong into the body.
     columns: &'static [&'static str],
 }
 

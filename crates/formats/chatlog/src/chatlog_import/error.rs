@@ -1,23 +1,23 @@
-//! Why a database could not be read.
+//! The errors of an import.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use thiserror::Error;
 
-/// Why nothing came out of a database.
+/// Why a database could not be imported.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// It is not there, or cannot be opened.
+    /// It does not exist, or cannot be opened.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system error.
         source: Arc<std::io::Error>,
     },
-    /// It is a file of another kind.
+    /// It is not a database.
     #[error("{} is not an SQLite database: {why}", path.display())]
     NotADatabase {
         /// The file.
@@ -31,13 +31,13 @@ pub enum ImportError {
         /// The file.
         path: PathBuf,
     },
-    /// Changes wait beside the database and cannot be seen without writing.
+    /// A pending log beside the database holds changes that cannot be read without writing.
     #[error("{} has changes that are not in the database yet; open it once with the program it belongs to, or with sqlite3", log.display())]
     Waiting {
-        /// The file that holds them.
+        /// The log file.
         log: PathBuf,
     },
-    /// The file that tells how to undo a half-done change cannot be used.
+    /// The rollback journal of an unfinished change cannot be used.
     #[error("{} is damaged, so that a half-done change cannot be undone: {why}", journal.display())]
     Journal {
         /// The file.
@@ -45,12 +45,12 @@ pub enum ImportError {
         /// What is wrong with it.
         why: String,
     },
-    /// It is damaged so far that nothing can be read.
+    /// It is too damaged to be read.
     #[error("{} is damaged: {source}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error of SQLite.
         source: Arc<rusqlite::Error>,
     },
     /// It belongs to another program.
@@ -66,7 +66,7 @@ pub enum ImportError {
     Database {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error of SQLite.
         source: Arc<rusqlite::Error>,
     },
 }

@@ -1,17 +1,17 @@
-//! Rollback journals of SQLite: the pages of a database as they were before a change.
+//! Rollback journals of SQLite: the pages of a database before a change.
 //!
-//! A journal has one or more parts. Each starts with a header at the beginning of a sector, and has records of a page
-//! number, the page, and a sum over some of its bytes. The first record whose sum is wrong ends the journal, because it
-//! was not written whole before the program was killed, and then its page was not changed either.
+//! A journal has one or more parts. Each starts with a header at a sector boundary, followed by records of a page
+//! number, the page, and a checksum of some of its bytes. The first record with a wrong checksum ends the journal: it
+//! was not completely written before the program was killed, so its page was not changed either.
 
 const MAGIC: &[u8] = &[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
-/// What the header of a part says.
+/// The header of a part.
 struct JournalHeader {
-    /// How many records follow; all that there are if this is the largest number.
+    /// The number of records that follow; `u32::MAX` means all there are.
     records: u32,
     nonce: u32,
-    /// How many pages the database had.
+    /// The number of pages of the database.
     pages: u32,
     sector: usize,
     page_size: usize,
@@ -33,7 +33,7 @@ fn header(journal: &[u8], at: usize) -> Option<JournalHeader> {
     })
 }
 
-/// The database as it was before the change that the journal belongs to.
+/// The database before the change that the journal belongs to.
 pub(super) fn roll_back(mut database: Vec<u8>, journal: &[u8]) -> Result<Vec<u8>, String> {
     let first = header(journal, 0).ok_or("it has no header")?;
     let page_size = first.page_size;
@@ -68,7 +68,7 @@ pub(super) fn roll_back(mut database: Vec<u8>, journal: &[u8]) -> Result<Vec<u8>
     Ok(database)
 }
 
-/// A record whose sum is right: the number of a page from 1, and its content.
+/// A record with a correct checksum: a page number, counted from 1, and its content.
 fn record(journal: &[u8], at: usize, page_size: usize, nonce: u32) -> Option<(u32, &[u8])> {
     let page = number(journal, at)?;
     let content = journal.get(at + 4..at + 4 + page_size)?;
@@ -80,7 +80,7 @@ fn record(journal: &[u8], at: usize, page_size: usize, nonce: u32) -> Option<(u3
     (sum == right && page > 0).then_some((page, content))
 }
 
-/// Puts a page into its place, unless the database was not that long.
+/// Writes a page to its position, unless the database was shorter.
 fn put(database: &mut Vec<u8>, page: u32, content: &[u8], length: usize) {
     let start = (page as usize - 1).saturating_mul(content.len());
     let end = start.saturating_add(content.len());
@@ -99,7 +99,7 @@ fn put(database: &mut Vec<u8>, page: u32, content: &[u8], length: usize) {
 mod tests {
     use super::*;
 
-    /// A journal of one part, about pages of 512 bytes that hold one and the same byte.
+    /// A journal of one part, with pages of 512 equal bytes.
     fn journal(pages: u32, records: u32, content: &[(u32, u8)]) -> Vec<u8> {
         let numbers = [records, 7, pages, 512, 512];
         let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_be_bytes()).collect();

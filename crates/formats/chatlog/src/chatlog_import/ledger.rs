@@ -1,58 +1,60 @@
-//! What became of each row.
+//! The outcome for each row of an import.
+//!
+//! `ImportLedger` collects the outcomes, and [`ImportReport`] is the result.
 
 use std::collections::BTreeMap;
 
 use everturn_value::tree::JsonTree;
 
-/// How many rows of a table were read, and what became of them: `read = kept + repaired + set_aside`.
+/// The number of rows read from a table, and their outcomes: `read = kept + repaired + set_aside`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RowCounts {
     /// Rows that were read.
     pub read: u64,
-    /// Rows that are in a document as they were.
+    /// Rows that are unchanged in a document.
     pub kept: u64,
-    /// Rows that are in a document, with something put right.
+    /// Rows that are in a document after a repair.
     pub repaired: u64,
     /// Rows that are in no document.
     pub set_aside: u64,
 }
 
-/// Something that should be known.
+/// A note about the import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportNote {
     /// The table; empty if it is about the whole database.
     pub table: String,
-    /// The row, by its number in the table.
+    /// The row number in the table.
     pub row: Option<i64>,
-    /// What there is to know.
+    /// The text of the note.
     pub what: String,
 }
 
-/// A row that has no place in a document.
+/// A row that belongs to no document.
 #[derive(Debug, Clone)]
 pub struct RejectedRow {
     /// The table.
     pub table: String,
-    /// The row, by its number in the table.
+    /// The row number in the table.
     pub row: i64,
-    /// Why it has no place.
+    /// The reason.
     pub why: String,
-    /// The row, by the names of its columns.
+    /// The row, by column name.
     pub content: JsonTree,
 }
 
-/// What became of the rows of a database.
+/// The outcomes of all rows of a database.
 #[derive(Debug, Clone, Default)]
 pub struct ImportReport {
     /// The counts, by table.
     pub tables: BTreeMap<String, RowCounts>,
-    /// What should be known.
+    /// The notes.
     pub notes: Vec<ImportNote>,
     /// Rows that are in no document.
     pub set_aside: Vec<RejectedRow>,
-    /// Messages, by id, of which the program had lost the text when it saved them.
+    /// The ids of messages whose text the program had lost when it saved them.
     pub lost: Vec<String>,
-    /// Tables that are not imported, with their number of rows.
+    /// Tables that are not imported, with their row counts.
     pub skipped: Vec<(String, u64)>,
 }
 
@@ -69,7 +71,7 @@ impl ImportReport {
     }
 }
 
-/// A report that is being written.
+/// Builds an [`ImportReport`].
 #[derive(Default)]
 pub(super) struct ImportLedger(ImportReport);
 
@@ -82,7 +84,7 @@ impl ImportLedger {
         self.tally(table).read += 1;
     }
 
-    /// A row has found its place; `repairs` says what had to be put right.
+    /// Counts a row that is in a document; `repairs` lists its repairs.
     pub(super) fn placed(&mut self, table: &str, row: i64, repairs: Vec<String>) {
         let tally = self.tally(table);
         match repairs.is_empty() {

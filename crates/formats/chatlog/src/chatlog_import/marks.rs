@@ -7,10 +7,10 @@ use super::rows::TableRow;
 use super::value::{list, object, text};
 use everturn_value::tree::JsonTree;
 
-/// The kinds of markers that there are.
+/// The kinds of markers.
 const MARKERS: &[&str] = &["chapter", "scene", "event", "decision"];
 
-/// What bookmarks and markers have in common.
+/// The common part of bookmarks and markers.
 struct MarkRow {
     id: String,
     name: String,
@@ -44,7 +44,7 @@ impl MarkRow {
     }
 }
 
-/// A bookmark; `states` are the tool states that belong to each bookmark.
+/// Converts a bookmark; `states` returns the tool states of a bookmark.
 pub(super) fn bookmark(
     mut row: TableRow,
     start: Timestamp,

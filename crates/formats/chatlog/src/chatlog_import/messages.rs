@@ -1,4 +1,4 @@
-//! Messages: content in one of three shapes, histories, and the order in which they were said.
+//! Messages: content in one of three forms, histories, and their order.
 
 use jiff::Timestamp;
 
@@ -8,7 +8,7 @@ use super::value::{flag, list, object, text, with};
 use everturn_value::outline::text_of;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The kinds of messages that there are.
+/// The kinds of messages.
 const TYPES: &[&str] = &["system", "narrator", "protagonist", "npc", "ooc"];
 
 /// A message with its time.
@@ -18,8 +18,8 @@ pub(super) struct ImportedMessage {
     pub(super) message: JsonTree,
 }
 
-/// The messages of a session in the order in which they were said: by time, and within a second, which is as
-/// exact as the program is, by the order in which they were written. `rows` come in the latter.
+/// The messages of a session in order: by time, and within a second, which is the program's precision, in the order in
+/// which they were written, which is the order of `rows`.
 pub(super) fn in_order(
     rows: Vec<TableRow>,
     start: Timestamp,
@@ -78,13 +78,13 @@ fn message(mut row: TableRow, before: Timestamp, ledger: &mut ImportLedger) -> I
     ImportedMessage { id, time, message: object(members) }
 }
 
-/// Whether the program bound an object where a text belongs.
+/// Whether the program stored an object where a text belongs.
 fn is_lost(words: &str) -> bool {
     let parts = words.trim().split(',');
     !words.trim().is_empty() && parts.into_iter().all(|part| part.trim() == "[object Object]")
 }
 
-/// The content as the document has it. The program saved texts, and for narrators also objects with a text.
+/// The content in the form of the document. The program saved texts, and for narrators also objects with a text.
 fn content(words: &str, formatted: Option<&str>) -> JsonTree {
     let held = words.trim_start().starts_with('{').then(|| JsonTree::parse(words).ok()).flatten();
     let held = held
@@ -116,7 +116,7 @@ fn metadata(row: &mut TableRow, ledger: &mut ImportLedger) -> JsonTree {
     with(&own, members)
 }
 
-/// A history of contents, each as the document has it, with its time.
+/// A history of contents in the form of the document, each with its time.
 fn history(row: &mut TableRow, column: &str, ledger: &mut ImportLedger) -> JsonTree {
     let Some(tree) = row.json(column) else { return list(Vec::new()) };
     if tree.kind() != ValueKind::Array {
@@ -144,7 +144,7 @@ fn history(row: &mut TableRow, column: &str, ledger: &mut ImportLedger) -> JsonT
 }
 
 impl TableRow {
-    /// The column that says to which session the row belongs, which its place in a document says too.
+    /// Drops the column with the session id, which the position in a document implies.
     pub(super) fn cells_of_session(&mut self) {
         drop(self.text("session_id"));
     }

@@ -1,4 +1,4 @@
-//! Rows of a table, from which values are taken one after the other; what is left at the end is kept too.
+//! Rows of a table, from which values are taken one by one; the remaining values are kept, too.
 
 use indexmap::IndexMap;
 use jiff::Timestamp;
@@ -13,16 +13,16 @@ use everturn_value::tree::{JsonTree, ValueKind};
 /// One row of a table.
 pub(super) struct TableRow {
     table: &'static str,
-    /// Its number in the table, which tells the order in which rows were written.
+    /// Its number in the table, which gives the order in which rows were written.
     pub(super) number: i64,
     cells: IndexMap<String, Value>,
-    /// Members for what the document has no place for, or has in another shape.
+    /// Members for values that the document has no place for, or has in another form.
     source: Vec<(String, JsonTree)>,
     repairs: Vec<String>,
 }
 
-/// All rows of a table, in the order in which they were written. A table that is not there has none, which is
-/// noted, as is where reading ends because the file is damaged.
+/// All rows of a table, in the order in which they were written. A missing table has none; that is noted, and so is a
+/// read that ends early because the file is damaged.
 pub(super) fn read(
     database: &ImportDatabase,
     table: &'static str,
@@ -86,17 +86,17 @@ impl TableRow {
         self.cells.shift_remove(column).filter(|cell| *cell != Value::Null)
     }
 
-    /// What had to be put right.
+    /// Notes a repair.
     pub(super) fn repaired(&mut self, what: impl Into<String>) {
         self.repairs.push(what.into());
     }
 
-    /// Keeps a value beside the document.
+    /// Keeps a value in the member `source`.
     pub(super) fn keep(&mut self, name: &str, value: JsonTree) {
         self.source.push((name.to_owned(), value));
     }
 
-    /// The text in a column, if there is one; a number is its digits.
+    /// The text in a column, if any; a number becomes its digits.
     pub(super) fn text(&mut self, column: &str) -> Option<String> {
         match self.take(column)? {
             Value::Text(words) => Some(words),
@@ -114,7 +114,7 @@ impl TableRow {
         }
     }
 
-    /// The text in a column that should not be empty; `instead` stands for it if it is.
+    /// The text in a required column; `instead` if it is missing.
     pub(super) fn needed(&mut self, column: &str, instead: &str) -> String {
         self.text(column).unwrap_or_else(|| {
             self.repaired(format!("{column} is missing"));
@@ -122,7 +122,7 @@ impl TableRow {
         })
     }
 
-    /// The id of what is in the row.
+    /// The id in the row, or one made from its number.
     pub(super) fn id(&mut self, prefix: &str) -> String {
         let made = format!("{prefix}-row-{}", self.number);
         match self.text("id").filter(|id| !id.is_empty()) {
@@ -143,7 +143,7 @@ impl TableRow {
         }
     }
 
-    /// The time in a column; `instead` stands for one that makes no sense, which is kept beside.
+    /// The time in a column; `instead` if it is invalid, with the original kept in `source`.
     pub(super) fn time(&mut self, column: &str, instead: Timestamp) -> Timestamp {
         let Some(cell) = self.take(column) else {
             self.repaired(format!("{column} is missing"));
@@ -156,7 +156,7 @@ impl TableRow {
         })
     }
 
-    /// The JSON in a column. What is no JSON is kept beside, as the text it is.
+    /// The JSON in a column. Invalid JSON is kept in `source` as text.
     pub(super) fn json(&mut self, column: &str) -> Option<JsonTree> {
         let words = self.text(column)?;
         match JsonTree::parse(words.as_str()) {
@@ -169,7 +169,7 @@ impl TableRow {
         }
     }
 
-    /// The JSON object in a column; anything else is kept beside.
+    /// The JSON object in a column; anything else is kept in `source`.
     pub(super) fn json_object(&mut self, column: &str) -> Option<JsonTree> {
         let tree = self.json(column)?;
         match tree.kind() {
@@ -183,7 +183,7 @@ impl TableRow {
         }
     }
 
-    /// The row has found its place. What nobody asked for becomes the member `source`.
+    /// Records that the row is in a document. The values that were not taken become the member `source`.
     pub(super) fn placed(mut self, ledger: &mut ImportLedger) -> Option<(&'static str, JsonTree)> {
         let rest = self.cells.into_iter().filter(|(_, cell)| *cell != Value::Null);
         self.source.extend(rest.map(|(name, cell)| (name, of_cell(&cell))));
@@ -191,7 +191,7 @@ impl TableRow {
         (!self.source.is_empty()).then(|| ("source", object(self.source)))
     }
 
-    /// The row has no place in any document.
+    /// Records that the row belongs to no document.
     pub(super) fn set_aside(self, why: impl Into<String>, ledger: &mut ImportLedger) {
         let cells = self.cells.iter().map(|(name, cell)| (name.clone(), of_cell(cell)));
         let content = object(cells.chain(self.source));
@@ -204,7 +204,7 @@ impl TableRow {
         });
     }
 
-    /// The text in a column, which stays there.
+    /// The text in a column, without taking it.
     pub(super) fn peek(&self, column: &str) -> Option<&str> {
         match self.cells.get(column)? {
             Value::Text(words) => Some(words),
@@ -212,7 +212,7 @@ impl TableRow {
         }
     }
 
-    /// The number of the row's table and place, for messages.
+    /// The name of the row's table, for messages.
     pub(super) fn table(&self) -> &'static str {
         self.table
     }

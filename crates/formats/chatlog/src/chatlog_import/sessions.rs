@@ -1,4 +1,4 @@
-//! Sessions: each becomes one chat log, with everything that belongs to it.
+//! Sessions: each becomes one chat log, with all its parts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +16,7 @@ use super::states::{self, ImportedSnapshot};
 use super::value::{flag, list, number, object, text};
 use everturn_value::tree::JsonTree;
 
-/// Rows by the session, or by whatever else, that they belong to.
+/// Rows by the session, or other owner, that they belong to.
 type RowsByOwner = HashMap<String, Vec<TableRow>>;
 
 /// The rows that belong to sessions.
@@ -63,7 +63,7 @@ pub(super) fn read(
     Ok(logs)
 }
 
-/// Rows whose owner is not there, in the order of the table.
+/// Sets aside rows whose owner does not exist, in the order of the table.
 fn set_aside(groups: RowsByOwner, why: &str, ledger: &mut ImportLedger) {
     let mut rows: Vec<(String, TableRow)> = groups
         .into_iter()
@@ -207,7 +207,7 @@ fn session_tool(
     object(members)
 }
 
-/// Tells of references that lead nowhere; they are kept.
+/// Notes dangling references; they are kept.
 fn report_dangling(
     session: &str,
     said: &[ImportedMessage],

@@ -1,4 +1,4 @@
-//! States of tools: one snapshot for each, in the shape of the document, with the program's shape beside it.
+//! States of tools: one snapshot each, in the form of the document, with the program's form beside it.
 
 use std::collections::HashMap;
 
@@ -64,7 +64,7 @@ fn snapshot(
     ImportedSnapshot { id, time, message, snapshot: object(members) }
 }
 
-/// The state as the document has it, and its values by component.
+/// The state in the form of the document, and its values by component.
 fn documented_state(row: &mut TableRow, state: JsonTree) -> (JsonTree, JsonTree) {
     let components = state.value_at(&["components"]).filter(|list| list.kind() == ValueKind::Array);
     if let Some(components) = components {
@@ -83,7 +83,7 @@ fn documented_state(row: &mut TableRow, state: JsonTree) -> (JsonTree, JsonTree)
     (documented, state)
 }
 
-/// The changes as the document has them: a list, each with the value before and after, and its cause.
+/// The changes in the form of the document: a list, each with the value before and after, and its cause.
 fn documented_changes(
     row: &mut TableRow,
     changes: Option<JsonTree>,

@@ -1,4 +1,4 @@
-//! Values of documents that are put together.
+//! Builds the values of documents.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -31,7 +31,7 @@ pub(super) fn object<K: Into<String>>(
     JsonTree::from_members(members.into_iter().map(|(key, value)| (key.into(), value)))
 }
 
-/// An object with some members put in, behind those it has or in the place of their namesakes.
+/// An object with some members added at the end, or replaced where the key exists.
 pub(super) fn with(
     tree: &JsonTree,
     members: impl IntoIterator<Item = (&'static str, JsonTree)>,
@@ -46,7 +46,7 @@ pub(super) fn with(
     object(all)
 }
 
-/// A cell as it is; bytes are written in base64.
+/// A cell as JSON; bytes are encoded in base64.
 pub(super) fn of_cell(cell: &Value) -> JsonTree {
     match cell {
         Value::Null => JsonTree::null(),
@@ -57,7 +57,7 @@ pub(super) fn of_cell(cell: &Value) -> JsonTree {
     }
 }
 
-/// The time that a cell tells: as SQLite writes it, as JavaScript does, or as a number of seconds or milliseconds.
+/// The time in a cell: as SQLite writes it, as JavaScript does, or as a number of seconds or milliseconds.
 pub(super) fn time(cell: &Value) -> Option<Timestamp> {
     match cell {
         Value::Text(words) => {

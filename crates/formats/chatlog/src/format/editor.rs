@@ -1,4 +1,4 @@
-//! A chat log in the hands of its one writer, in the common view.
+//! The editor of a chat log, in the common model.
 
 use jiff::Timestamp;
 
@@ -11,7 +11,7 @@ use everturn_session::format::{SessionEditor, SessionError};
 use everturn_session::model::{AppendOutcome, Mark, NewMark, Revision, SessionRef};
 use everturn_value::tree::JsonTree;
 
-/// How many bytes of a document may be written anew after a single change.
+/// The largest document that may be rewritten after a single change.
 const SOON_WRITTEN: u64 = 1 << 20;
 
 pub(super) struct ChatEditor {
@@ -21,7 +21,7 @@ pub(super) struct ChatEditor {
 impl ChatEditor {
     fn written(&self, changed: ChangeOutcome) -> AppendOutcome {
         let file = self.writer.log().path();
-        // What a change sets off is for whoever plays to act upon.
+        // The caller decides what to do about fired triggers.
         let told = |fired: FiredTrigger| Finding {
             file: file.clone(),
             line: None,
@@ -100,7 +100,7 @@ impl SessionEditor for ChatEditor {
         Ok(mark(self.writer.remove_mark(id, now)?))
     }
 
-    /// A document that is soon written is left complete, for those who know nothing of the journal.
+    /// A small document is folded, for programs that do not know the journal.
     fn release(self: Box<Self>) -> Result<(), SessionError> {
         match self.writer.log().content.len() <= SOON_WRITTEN {
             true => Ok(self.writer.close()?),

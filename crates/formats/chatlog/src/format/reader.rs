@@ -1,4 +1,4 @@
-//! A chat log that is read, in the common view.
+//! The reader of a chat log, in the common model.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -14,14 +14,14 @@ use everturn_session::model::{Entry, Mark, MarkKind, SessionState, StateChange};
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The one part of the state that chat logs have.
+/// The only scope of the state.
 const SCOPE: &str = "tools";
 
 pub(super) struct ChatReader {
     pub(super) log: ChatLog,
 }
 
-/// A mark in the common view; one of a message that is not there has no turn.
+/// A mark in the common model; a mark of a missing message has no turn.
 pub(super) fn mark(mark: ChatMark) -> Mark {
     Mark {
         id: mark.id,
@@ -138,10 +138,10 @@ impl RecordStream for ChatEntries<'_> {
     }
 }
 
-/// Where a snapshot is: its place, that of its message, and where it is in the document.
+/// A snapshot: its place, the place of its message, and its offset in the document.
 type SnapshotLocation = (u64, u64, Option<u64>);
 
-/// Where the snapshots of a range of messages are.
+/// The snapshots of a range of messages.
 fn places(
     log: &ChatLog,
     turns: &RangeInclusive<u64>,

@@ -1,4 +1,6 @@
-//! Whether a journal was folded into a document, as far as the two tell.
+//! Determines whether a journal was folded into a document, as far as the two show it.
+//!
+//! `JournalLines` reads the journal, `StoredList` the document, and `FoldEvidence` compares them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,12 +15,12 @@ use super::ElementRef;
 use everturn_json::checksum::checksum;
 use everturn_value::tree::{JsonTree, canonical_text};
 
-/// What tells an element from others, whatever its spelling.
+/// Identifies an element, regardless of its formatting.
 struct ElementIdentity {
     id: Option<String>,
     /// The checksum of its canonical text.
     sum: u64,
-    /// Its time in milliseconds, the most that some programs keep.
+    /// Its time in milliseconds, the highest precision that some programs keep.
     time: Option<i64>,
 }
 
@@ -30,8 +32,8 @@ impl ElementIdentity {
         ElementIdentity { id, sum, time: time.map(|time| time.as_millisecond()) }
     }
 
-    /// Whether two elements that have the same id are the same one, perhaps edited. Two programs that number their
-    /// messages may both have given the same id to a message of their own; these differ in their times.
+    /// Whether two elements with the same id are the same one, perhaps edited. Two programs that number their messages
+    /// may both have used the same id for different messages; these differ in their times.
     fn is_same(&self, other: &ElementIdentity) -> bool {
         self.sum == other.sum || (self.time.is_some() && self.time == other.time)
     }
@@ -68,14 +70,14 @@ impl StoredList {
         self.elements.len() as u64
     }
 
-    /// The place of the element with an id; of several, the one that is where it was.
+    /// The place of the element with an id; of several, the one at its former place.
     pub(super) fn place_of(&self, id: &str, was: u64) -> Option<u64> {
         let places = self.places.get(id)?;
         places.iter().find(|place| **place == was).or(places.first()).copied()
     }
 
-    /// The place of an element that the journal adds. One without an id is known by its content, and only among those
-    /// after `old`, the elements that the document had before.
+    /// The place of an element that the journal adds. Without an id it is identified by its content, and only among
+    /// those after `old`, the elements that the document had before.
     fn find(&self, added: &ElementIdentity, old: u64, taken: &HashSet<u64>) -> Option<u64> {
         let is_same = |place: &u64| {
             let index = usize::try_from(place.saturating_sub(1)).ok();
@@ -97,20 +99,20 @@ struct JournalAddition {
     identity: ElementIdentity,
 }
 
-/// What the lines of a journal tell about whether it was folded.
+/// The lines of a journal that show whether it was folded.
 #[derive(Default)]
 struct JournalLines {
     additions: Vec<JournalAddition>,
-    /// The messages that were removed, by their places and ids.
+    /// The removed messages, by place and id.
     removed: Vec<(u64, Option<String>)>,
-    /// Documents into which the lines above were folded.
+    /// The documents into which the lines above were folded.
     folds: Vec<(u64, DocumentDigest)>,
     /// The offset of the last line.
     last: u64,
 }
 
 impl JournalLines {
-    /// Reads a journal; returns also the document that it was begun for.
+    /// Reads a journal; also returns the document that it was started for.
     fn read(log: &ChatLog, now: JournalBase) -> Result<(JournalLines, JournalBase), ChatError> {
         let mut lines = JournalLines::default();
         let read = JournalOverlay::read_with(&log.store, &log.files.journal, |op, record| {
@@ -134,7 +136,7 @@ impl JournalLines {
             }
             None
         })?;
-        // A journal that does not say what it was begun for is taken to add where its additions begin.
+        // A journal that does not record its document is assumed to add where its additions start.
         let before = |list: ListKind| {
             let places = lines.additions.iter().filter(|added| added.list == list);
             places.map(|added| added.place - 1).min()
@@ -147,7 +149,7 @@ impl JournalLines {
         Ok((lines, was))
     }
 
-    /// Whether something is added that is not removed again.
+    /// Whether it has an addition that is not removed again.
     fn adds(&self) -> bool {
         let removed: HashSet<u64> = self.removed.iter().map(|(place, _)| *place).collect();
         let stays = |added: &JournalAddition| {
@@ -157,20 +159,20 @@ impl JournalLines {
     }
 }
 
-/// What a journal and a document have in common.
+/// The evidence of a fold: what a journal and a document have in common.
 pub(super) struct FoldEvidence {
     pub(super) messages: StoredList,
     pub(super) snapshots: StoredList,
-    /// The document that the journal was begun for.
+    /// The document that the journal was started for.
     pub(super) was: JournalBase,
-    /// Additions that the document has, and where.
+    /// Additions that the document has, with their places.
     pub(super) present: HashMap<ElementRef, u64>,
-    /// Whether a line of the journal says that it was folded into just this document.
+    /// Whether a line of the journal names exactly this document as folded.
     pub(super) is_exact: bool,
-    /// The offset before which all lines were folded into the document, or into what it was before another program
-    /// changed it.
+    /// The offset before which all lines were folded into the document, or into its former version before another
+    /// program changed it.
     pub(super) folded_to: u64,
-    /// Whether the last line speaks of a fold, and nothing says that it has happened, or that it has not.
+    /// Whether the last line names a fold, and nothing shows whether it has happened.
     pub(super) may_be_folded: bool,
 }
 
@@ -190,7 +192,7 @@ impl FoldEvidence {
         let last = dependencies.compare(&lines);
         dependencies.folded_to = match (exact, last) {
             (Some((offset, _)), _) => *offset,
-            // Only a fold can have put it there, and a fold puts all lines above its own there.
+            // Only a fold can have added it, and a fold adds all lines above its own.
             (None, Some(last)) => {
                 let next = lines.folds.iter().find(|(offset, _)| *offset > last);
                 next.map_or(u64::MAX, |(offset, _)| *offset)
@@ -204,7 +206,7 @@ impl FoldEvidence {
         Ok(dependencies)
     }
 
-    /// Looks for the additions in the document; returns the offset of the last one that is there.
+    /// Searches the additions in the document; returns the offset of the last one found.
     fn compare(&mut self, lines: &JournalLines) -> Option<u64> {
         let of_document = |(place, _): &&(u64, _)| *place <= self.was.messages;
         let removed = lines.removed.iter().filter(of_document).count() as u64;

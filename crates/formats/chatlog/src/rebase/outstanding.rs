@@ -1,21 +1,21 @@
-//! Which deltas have not had their effect yet.
+//! Finds the deltas that have not had their effect yet.
 
 use everturn_value::delta::{Delta, DeltaOp, DeltaPath};
 use everturn_value::tree::JsonTree;
 
-/// Whether two elements of a list are the same one.
+/// Whether two elements of a list are the same.
 fn is_same(one: &JsonTree, other: &JsonTree) -> bool {
     let id = one.string_at(&["id"]);
     one.is_same(other) || (id.is_some() && id == other.string_at(&["id"]))
 }
 
-/// Where an element stands in the array at a path.
+/// The position of an element in the array at a path.
 fn position<S: AsRef<str>>(tree: &JsonTree, array: &[S], element: &JsonTree) -> Option<usize> {
     let children = tree.value_at(array)?.children();
     children.iter().position(|(_, child)| is_same(child, element))
 }
 
-/// The array and the element that a delta removes from it, if it says which.
+/// The array and the element that a delta removes from it, if recorded.
 fn removal(delta: &Delta) -> Option<(&[Box<str>], &JsonTree)> {
     let (array, last) = delta.path.split_last()?;
     let is_index = last.parse::<usize>().is_ok();
@@ -26,7 +26,7 @@ fn removal(delta: &Delta) -> Option<(&[Box<str>], &JsonTree)> {
         .map(|was| (array, was))
 }
 
-/// Whether a tree is as if the delta had been applied to it.
+/// Whether a tree looks as if the delta had been applied to it.
 fn holds(tree: &JsonTree, delta: &Delta) -> bool {
     let path = delta.path.segments();
     match (delta.op, &delta.value) {
@@ -42,7 +42,7 @@ fn holds(tree: &JsonTree, delta: &Delta) -> bool {
     }
 }
 
-/// Whether nothing is left of a delta once a later one is applied.
+/// Whether a later delta leaves no effect of an earlier one.
 fn is_undone(delta: &Delta, later: &Delta) -> bool {
     let (path, over) = (delta.path.segments(), later.path.segments());
     match (later.op, removal(later)) {
@@ -56,9 +56,8 @@ fn is_undone(delta: &Delta, later: &Delta) -> bool {
     }
 }
 
-/// The deltas that are still to be applied to a tree to which all of them may have been applied, and which another
-/// program may have changed since. Elements are not added to an array that has them, and are removed from where they
-/// stand now.
+/// The deltas still to be applied to a tree to which all of them may have been applied, and which another program may
+/// have changed since. Elements are not added to an array that has them, and are removed at their current position.
 pub(super) fn outstanding(tree: &JsonTree, deltas: &[Delta]) -> Vec<Delta> {
     let lasting = deltas
         .iter()
@@ -79,7 +78,7 @@ pub(super) fn outstanding(tree: &JsonTree, deltas: &[Delta]) -> Vec<Delta> {
             let index = at.to_string().into_boxed_str();
             delta.path = DeltaPath::array(array.iter().cloned().chain([index]));
         }
-        // One that cannot be applied is reported by those who apply it to the text.
+        // A delta that cannot be applied is reported when it is applied to the text.
         if delta.apply(&mut state).is_ok() || delta.op != DeltaOp::Delete {
             left.push(delta);
         }

@@ -1,8 +1,11 @@
-//! One part of a tool: what kind of value it has, how it is shown, and what its changes set off.
+//! A component of a tool: the type of its value, how it is shown, and its triggers.
+//!
+//! A [`Component`] has a [`ComponentKind`]; a change of it may fire a `Trigger`, which is reported as a
+//! [`FiredTrigger`].
 
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// What kind of value a component has.
+/// The type of a component's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ComponentKind {
     /// A number.
@@ -17,9 +20,9 @@ pub enum ComponentKind {
     List,
     /// A table.
     Grid,
-    /// Whatever its author likes.
+    /// Any value.
     Custom,
-    /// Another kind, in the words of its definition.
+    /// An unknown type, as named in the definition.
     Other(String),
 }
 
@@ -42,28 +45,28 @@ impl ComponentKind {
     }
 }
 
-/// Something that a change sets off. What is to be done about it is up to whoever plays.
+/// A trigger that a change has fired. The caller decides what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FiredTrigger {
     /// The tool.
     pub tool: String,
     /// The component.
     pub component: String,
-    /// What the definition says should be done.
+    /// The action in the definition.
     pub action: String,
-    /// With what, if it says so.
+    /// The target of the action, if given.
     pub target: Option<String>,
-    /// What it has to say.
+    /// The message of the trigger.
     pub message: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum TriggerCondition {
-    /// Each time.
+    /// On every change.
     Always,
     More,
     Less,
-    /// When the value comes to be in such a relation to a number.
+    /// When the value comes into this relation to a number.
     Reaches(Comparison, String),
 }
 
@@ -162,16 +165,16 @@ impl Trigger {
     }
 }
 
-/// One part of a tool.
+/// A component of a tool.
 #[derive(Debug, Clone)]
 pub struct Component {
     /// Its id.
     pub id: String,
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// What kind of value it has.
+    /// The type of its value.
     pub kind: ComponentKind,
-    /// The value it begins with.
+    /// Its initial value.
     pub default: JsonTree,
     format: Option<String>,
     min: Option<String>,
@@ -179,7 +182,7 @@ pub struct Component {
     triggers: Vec<Trigger>,
 }
 
-/// A value as people read it.
+/// A value in readable form.
 fn plain(value: &JsonTree) -> String {
     value.string_at::<&str>(&[]).unwrap_or_else(|| value.to_line())
 }
@@ -239,7 +242,7 @@ impl Component {
         })
     }
 
-    /// A component that is known by its value alone.
+    /// A component that is known only by its value.
     pub(crate) fn guessed(id: &str, value: &JsonTree) -> Component {
         let kind = match value.kind() {
             ValueKind::Array => ComponentKind::List,
@@ -260,7 +263,7 @@ impl Component {
         }
     }
 
-    /// A value as the definition wants it shown.
+    /// A value in the display format of the definition.
     #[must_use]
     pub fn shown(&self, value: &JsonTree) -> String {
         let format = self.format.as_deref().unwrap_or("{value}");
@@ -271,7 +274,7 @@ impl Component {
             .replace("{value}", &plain(value))
     }
 
-    /// The value that a text stands for. What was a string stays one, as numbers often are.
+    /// Parses a text as a value. A former string stays a string, because numbers are often stored as strings.
     pub(crate) fn value_of(&self, given: &str, before: &JsonTree) -> Result<JsonTree, String> {
         let was_text = before.kind() == ValueKind::String
             || (before.is_null() && self.default.kind() == ValueKind::String);
@@ -310,7 +313,7 @@ impl Component {
         }
     }
 
-    /// The list with another element.
+    /// The list with a new element.
     pub(crate) fn with_element(&self, given: &str, before: &JsonTree) -> Result<JsonTree, String> {
         let list = match before.kind() {
             ValueKind::Array => before.clone(),
@@ -324,7 +327,7 @@ impl Component {
         JsonTree::parse(format!("[{}]", texts.join(","))).map_err(|bad| bad.to_string())
     }
 
-    /// What is odd about a value: that it is off its scale.
+    /// The warning for a value that is out of range.
     pub(crate) fn outside(&self, value: &JsonTree) -> Option<String> {
         let number = number(value).filter(|_| self.kind.is_number())?;
         let bound =
@@ -334,7 +337,7 @@ impl Component {
         (low || high).then(|| format!("{} is off its scale", plain(value)))
     }
 
-    /// What a change sets off.
+    /// The triggers that a change fires.
     pub(crate) fn fires(
         &self,
         tool: &str,

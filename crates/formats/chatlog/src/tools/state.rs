@@ -1,21 +1,21 @@
-//! The state of a tool: what its snapshots say, in either shape.
+//! The state of a tool, from snapshots in either form.
 
 use super::Tool;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// How snapshots are written.
+/// The form of snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SnapshotShape {
     /// `{"components": [{"id", "current_value"}]}`, and changes as an array.
     Documented,
-    /// `{"<component>": value}`, and changes as an object, as the program's database has them.
+    /// `{"<component>": value}`, and changes as an object, as in the program's database.
     Database,
 }
 
-/// The values of a tool's components, in their order.
+/// The values of a tool's components, in order.
 #[derive(Debug, Clone)]
 pub struct ToolState {
-    /// The values by the ids of their components.
+    /// The values by component id.
     pub values: Vec<(String, JsonTree)>,
     pub(crate) shape: SnapshotShape,
 }
@@ -25,7 +25,7 @@ fn quoted(text: &str) -> String {
 }
 
 impl ToolState {
-    /// What a snapshot says; components that it does not have begin as the definition says.
+    /// The state in a snapshot; missing components have their initial values.
     pub(crate) fn of_snapshot(snapshot: &JsonTree, tool: &Tool) -> ToolState {
         let state = snapshot.value_at(&["state"]).unwrap_or_else(JsonTree::null);
         let mut noted = ToolState::parse(&state);
@@ -37,7 +37,7 @@ impl ToolState {
         noted
     }
 
-    /// Reads a state in either shape.
+    /// Parses a state in either form.
     pub(crate) fn parse(state: &JsonTree) -> ToolState {
         let list = state.value_at(&["components"]).filter(|list| list.kind() == ValueKind::Array);
         if let Some(list) = list {
@@ -70,7 +70,7 @@ impl ToolState {
         }
     }
 
-    /// The state as a snapshot has it.
+    /// The state in the form of a snapshot.
     pub(crate) fn to_text(&self) -> String {
         let values = self.values.iter();
         match self.shape {
@@ -116,7 +116,7 @@ impl ComponentChange {
         }
     }
 
-    /// Several changes as a snapshot has them.
+    /// Several changes in the form of a snapshot.
     pub(crate) fn all_to_text(changes: &[ComponentChange], shape: SnapshotShape) -> String {
         let texts: Vec<String> = changes.iter().map(|change| change.to_text(shape)).collect();
         let texts = texts.join(",");
@@ -127,7 +127,7 @@ impl ComponentChange {
     }
 }
 
-/// The changes that a snapshot tells, in either shape.
+/// The changes in a snapshot, in either form.
 pub(crate) fn changes_of(snapshot: &JsonTree) -> Vec<ComponentChange> {
     let Some(changes) = snapshot.value_at(&["changes"]) else { return Vec::new() };
     let value = |entry: &JsonTree, key: &str| entry.value_at(&[key]).unwrap_or_else(JsonTree::null);
@@ -147,7 +147,7 @@ pub(crate) fn changes_of(snapshot: &JsonTree) -> Vec<ComponentChange> {
             .collect(),
         ValueKind::Object => list
             .map(|(component, entry)| {
-                // What was added to a list is told without the list; the state has it.
+                // An addition to a list is recorded without the list; the state has it.
                 let state = snapshot.value_at(&["state"]).unwrap_or_else(JsonTree::null);
                 let now = ToolState::parse(&state).get(&component).cloned();
                 let after = entry.value_at(&["to"]).or(now).unwrap_or_else(JsonTree::null);

@@ -1,4 +1,4 @@
-//! What a chat log says of its exports.
+//! The record of exports in a chat log.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -10,7 +10,7 @@ use everturn_session::model::ExportRecord;
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The key under which it stands.
+/// The key of the record.
 const EXPORT: &str = "export";
 
 fn tree(value: &serde_json::Value) -> JsonTree {
@@ -18,7 +18,7 @@ fn tree(value: &serde_json::Value) -> JsonTree {
 }
 
 impl ChatWriter {
-    /// Notes that the chat log was exported, and how. Whatever else stands there is kept.
+    /// Records that the chat log was exported, and how. Other values in the record are kept.
     pub fn note_export(
         &mut self,
         exported: &ExportRecord,

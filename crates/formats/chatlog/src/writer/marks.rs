@@ -17,45 +17,45 @@ const BOOKMARKS: &str = "bookmarks";
 /// The key of narrative markers.
 const NARRATIVE: &str = "narrative_markers";
 
-/// A place in a chat log that somebody has marked.
+/// A mark in a chat log.
 #[derive(Debug, Clone)]
 pub struct ChatMark {
     /// Its id.
     pub id: String,
     /// `bookmark`, or the type of a narrative marker.
     pub kind: String,
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// What it is about.
+    /// Its description.
     pub description: Option<String>,
-    /// The number of the message, if there is one.
+    /// The number of the message, if that exists.
     pub number: Option<u64>,
-    /// The id of the message, as the mark has it.
+    /// The id of the message, as stored in the mark.
     pub message_id: Option<String>,
-    /// When it was made.
+    /// The creation time.
     pub time: Option<Timestamp>,
     /// The mark as it is stored.
     pub tree: JsonTree,
-    /// Where it stands among those of its list.
+    /// Its list, and its position there.
     list: &'static str,
     at: usize,
 }
 
-/// A mark that is to be made.
+/// A mark to be created.
 #[derive(Debug, Clone, Copy)]
 pub struct NewChatMark<'m> {
     /// `bookmark`, `chapter`, `scene`, `event` or `decision`.
     pub kind: &'m str,
-    /// What people call it.
+    /// Its name.
     pub name: &'m str,
-    /// What it is about.
+    /// Its description.
     pub description: Option<&'m str>,
     /// The number of the message.
     pub number: u64,
 }
 
 impl ChatLog {
-    /// All marks, in the order of their messages; those of messages that are not there come last.
+    /// All marks, in the order of their messages; marks of missing messages come last.
     pub fn marks(&self) -> Result<Vec<ChatMark>, ChatError> {
         let head = self.head();
         let mut marks = Vec::new();
@@ -99,7 +99,7 @@ impl ChatLog {
     }
 }
 
-/// The change that adds to a list of the head, which is made if need be.
+/// The delta that appends to a list of the head, which is created if necessary.
 fn add(log: &ChatLog, list: &str, value: JsonTree) -> Result<Delta, ChatError> {
     match log.head().value_at(&[list]).map(|list| list.kind()) {
         Some(ValueKind::Array) => Ok(Delta::push(DeltaPath::array([list]), value)),
@@ -115,7 +115,7 @@ fn add(log: &ChatLog, list: &str, value: JsonTree) -> Result<Delta, ChatError> {
 }
 
 impl ChatWriter {
-    /// Marks a message. A bookmark notes the snapshots that tell the states of the tools there.
+    /// Marks a message. A bookmark records the snapshots with the states of the tools there.
     pub fn add_mark(
         &mut self,
         new: &NewChatMark<'_>,
@@ -165,7 +165,7 @@ impl ChatWriter {
         Ok(ChangeOutcome { number, id, ..ChangeOutcome::default() })
     }
 
-    /// Takes a mark away; returns what it was.
+    /// Removes a mark; returns it.
     pub fn remove_mark(&mut self, id: &str, now: Timestamp) -> Result<ChatMark, ChatError> {
         let marks = self.log.marks()?;
         let mark = marks.into_iter().find(|mark| mark.id == id);
@@ -186,14 +186,14 @@ impl ChatWriter {
     }
 }
 
-/// The change that takes a mark away.
+/// The delta that removes a mark.
 pub(super) fn remove(mark: &ChatMark) -> Delta {
     let delta = Delta::delete(DeltaPath::array([mark.list.to_owned(), mark.at.to_string()]));
-    // If another program changes the list meanwhile, the mark is known by what it is.
+    // If another program changes the list in the meantime, the mark is identified by its value.
     Delta { previous: Some(mark.tree.clone()), ..delta }
 }
 
-/// The changes that take the marks of a message away, last ones first, and the marks themselves.
+/// The marks of a message, and the deltas that remove them, last ones first.
 pub(super) fn marks_of(
     log: &ChatLog,
     number: u64,
@@ -205,7 +205,7 @@ pub(super) fn marks_of(
     Ok((marks, edits))
 }
 
-/// The change that puts a mark back.
+/// The delta that restores a mark.
 pub(super) fn put_back(log: &ChatLog, kind: &str, tree: JsonTree) -> Result<Delta, ChatError> {
     let list = if kind == "bookmark" { BOOKMARKS } else { NARRATIVE };
     add(log, list, tree)

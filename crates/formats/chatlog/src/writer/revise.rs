@@ -1,4 +1,4 @@
-//! Messages that get another text.
+//! Edits and regenerates messages, and switches between their versions.
 
 use jiff::Timestamp;
 
@@ -15,9 +15,9 @@ use everturn_value::delta::Delta;
 use everturn_value::tree::JsonTree;
 
 impl ChatWriter {
-    /// Gives a message another text. The one it had is kept in its `edit_history`.
+    /// Replaces the text of a message. The old text is kept in its `edit_history`.
     ///
-    /// What a tag in the new text would change is not changed: the tag stays in the text, and is reported.
+    /// Tags in the new text are not applied: they stay in the text, and are reported.
     pub fn edit(
         &mut self,
         number: u64,
@@ -30,9 +30,9 @@ impl ChatWriter {
         self.revise(&message, edits, Vec::new(), findings, now)
     }
 
-    /// Tells a message anew. What it said is kept in its `regeneration_history`.
+    /// Regenerates a message. The old version is kept in its `regeneration_history`.
     ///
-    /// If it is the last one, tools go back to what they were before it, and the tags of the new text are carried out.
+    /// If it is the last message, the tools return to their states before it, and the tags in the new text are applied.
     pub fn regenerate(
         &mut self,
         number: u64,
@@ -61,8 +61,8 @@ impl ChatWriter {
         Ok(changed)
     }
 
-    /// Takes back an earlier telling of a message, counted from 1, oldest first. The present one takes its place in the
-    /// history. If the message is the last one, tools get the states that go with the telling.
+    /// Switches a message to an earlier version, counted from 1, oldest first. The current version takes its place in
+    /// the history. If the message is the last one, the tools get the states that go with the chosen version.
     pub fn choose(
         &mut self,
         number: u64,

@@ -1,4 +1,4 @@
-//! Tools that change by what is told.
+//! Applies the tags of messages to tools.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::JsonTree;
 
-/// A message after its tags were carried out, with what came of them.
+/// A message after its tags were applied, with their results.
 pub(super) struct AppliedTags {
     pub(super) message: JsonTree,
     pub(super) snapshots: Vec<JournalOp>,
@@ -25,7 +25,7 @@ pub(super) struct AppliedTags {
     pub(super) findings: Vec<Finding>,
 }
 
-/// Tools while they change.
+/// Tools while they are being changed.
 struct ToolUpdates {
     tools: Vec<Tool>,
     states: HashMap<String, ToolState>,
@@ -33,7 +33,7 @@ struct ToolUpdates {
 }
 
 impl ToolUpdates {
-    /// The tool that has a component, as the tag says or as the first one that knows it.
+    /// The tool that has a component: the one named in the tag, or the first that has it.
     fn tool_with(&self, tag: &ToolTag) -> Result<&Tool, String> {
         let has = |tool: &&Tool| {
             let noted = self.states.get(&tool.id).is_some_and(|state| state.get(&tag.id).is_some());
@@ -71,7 +71,7 @@ impl ToolUpdates {
 }
 
 impl ToolUpdates {
-    /// Brings tools to other states.
+    /// Sets the states of tools.
     fn set_states(
         &mut self,
         to: &dyn Fn(&Tool) -> Result<Option<ToolState>, ChatError>,
@@ -125,8 +125,8 @@ impl ChatWriter {
         }
     }
 
-    /// Carries out the tags of a narrator's message that is to stand at a place. If it is told anew, tools first go
-    /// back to what they were after the message before it.
+    /// Applies the tags of a narrator's message for a place. If the message is regenerated, the tools are first reset
+    /// to their states after the message before it.
     pub(super) fn apply_tags(
         &self,
         message: JsonTree,
@@ -183,7 +183,7 @@ impl ChatWriter {
         Ok(told)
     }
 
-    /// The snapshots that note what has changed.
+    /// The snapshots that record the changes.
     fn snapshots(
         &self,
         bench: &ToolUpdates,
@@ -216,7 +216,7 @@ impl ChatWriter {
         Ok(ops)
     }
 
-    /// The snapshots that bring tools from what they are after the last message to other states.
+    /// The snapshots that take tools from their states after the last message to other states.
     pub(super) fn set_tool_states(
         &self,
         to: &dyn Fn(&Tool) -> Result<Option<ToolState>, ChatError>,
@@ -229,7 +229,7 @@ impl ChatWriter {
         self.snapshots(&bench, message.0, message.1, at)
     }
 
-    /// Changes a component of a tool, as a tag would, and notes it with the last message.
+    /// Changes a component of a tool, as a tag would, and records it with the last message.
     pub fn update_tool(
         &mut self,
         tag: &ToolTag,
@@ -259,7 +259,7 @@ impl ChatWriter {
 }
 
 impl ToolTag {
-    /// A change that no text asks for.
+    /// A change that does not come from a text.
     #[must_use]
     pub fn new(action: TagAction, component: &str, value: &str, reason: Option<&str>) -> ToolTag {
         let reason = reason.map(str::to_owned);

@@ -1,8 +1,8 @@
-//! Messages thrown away, and taken back.
+//! Deletes messages to the trash, and restores them.
 //!
 //! A message goes to `.everturn/trash/messages/<document>/<stamp>-<number>.json`, with its marks and the ids of the
 //! snapshots that it had caused. These stay in the chat log and belong to the message before it, so that the states of
-//! the tools after every other message are what they were.
+//! the tools after every other message do not change.
 
 use jiff::Timestamp;
 
@@ -22,12 +22,12 @@ use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::document::JsonStyle;
 use everturn_value::tree::JsonTree;
 
-/// A message that was thrown away.
+/// A deleted message.
 #[derive(Debug, Clone)]
 pub struct DiscardedMessage {
-    /// The name under which it can be had back.
+    /// Its name, with which it can be restored.
     pub name: String,
-    /// The number that it had.
+    /// Its former number.
     pub number: u64,
     /// The message.
     pub message: JsonTree,
@@ -36,7 +36,7 @@ pub struct DiscardedMessage {
 }
 
 impl ChatLog {
-    /// The messages of this chat log that were thrown away, oldest first.
+    /// The deleted messages of this chat log, oldest first.
     pub fn discarded_messages(&self) -> Result<Vec<DiscardedMessage>, ChatError> {
         let listing = match self.store.list(&self.files.trash) {
             Ok(listing) => listing,
@@ -79,7 +79,7 @@ fn free_file(log: &ChatLog, number: u64, now: Timestamp) -> Result<(String, File
 }
 
 impl ChatWriter {
-    /// The snapshots that belong to the message at a place: where they are, and their ids.
+    /// The snapshots that belong to the message at a place: their places, and their ids.
     fn snapshots_of(&self, place: u64) -> Result<Vec<(u64, Option<String>)>, ChatError> {
         let (log, overlay) = (&self.log, &self.log.overlay);
         let mut found = Vec::new();
@@ -99,7 +99,7 @@ impl ChatWriter {
         Ok(found)
     }
 
-    /// The changes that give snapshots to another message.
+    /// The changes that move snapshots to another message.
     fn give_snapshots(
         &self,
         snapshots: &[(u64, Option<String>)],
@@ -117,7 +117,7 @@ impl ChatWriter {
         snapshots.iter().map(edit).collect()
     }
 
-    /// Throws a message away, with its marks.
+    /// Moves a message to the trash, with its marks.
     pub fn delete(&mut self, number: u64, now: Timestamp) -> Result<DiscardedMessage, ChatError> {
         let message = self.log.message(number)?;
         let (marks, edits) = marks_of(&self.log, number)?;
@@ -159,7 +159,7 @@ impl ChatWriter {
         Ok(DiscardedMessage { name, number, message: message.tree, file, tree })
     }
 
-    /// Takes back a message that was thrown away, to the number that it had or to the end, with its marks.
+    /// Restores a deleted message, at its former number or at the end, with its marks.
     pub fn restore(&mut self, name: &str, now: Timestamp) -> Result<ChangeOutcome, ChatError> {
         self.fold()?;
         let kept = self.log.discarded_messages()?.into_iter().find(|kept| kept.name == name);
@@ -178,7 +178,7 @@ impl ChatWriter {
             let place = self.log.places_of(ListKind::Snapshots, &snapshot)?.first().copied();
             places.extend(place.map(|place| (place, Some(snapshot))));
         }
-        // The places are those of the document as it is; nothing is written before all of it is.
+        // The places are those of the current document; nothing is written before everything is planned.
         for op in self.give_snapshots(&places, (number, Some(&id))) {
             self.log.overlay.note(op, 0..0, None);
         }

@@ -1,4 +1,4 @@
-//! Files that are locked, cut off, half-written, or no databases at all.
+//! Files that are locked, truncated, half-written, or not databases at all.
 
 use everturn_chatlog::chatlog_import::ImportError;
 use rusqlite::Connection;
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::{BASE, Made, SCHEMA, at, read};
 
-/// A database with so many messages that they take many pages.
+/// A database with enough messages to fill many pages.
 fn long() -> Made {
     let made = Made::of(&[SCHEMA, BASE]);
     made.connection()

@@ -1,4 +1,4 @@
-//! Databases of the program, made by hand, and what comes out of them.
+//! Hand-made databases of the program, and their imports.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "databases are made and compared as files")]
@@ -15,7 +15,7 @@ use everturn_value::tree::JsonTree;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// The tables as the program makes them.
+/// The tables as the program creates them.
 const SCHEMA: &str = "
     create table characters (id text primary key, name text not null,
         role text not null check (role in ('protagonist', 'npc', 'antagonist')), series text not null,
@@ -63,7 +63,7 @@ const SCHEMA: &str = "
     create table settings (key text primary key, value text not null, category text not null);
     create table api_keys (service text primary key, encrypted_key blob not null);";
 
-/// What every session needs.
+/// The rows that every session needs.
 const BASE: &str = r#"
     insert into characters values ('char-1', 'Subaru', 'protagonist', 'Re:Zero', '{"version":"1.0","type":"character",
         "metadata":{"id":"char-1","created":"2023-05-01T00:00:00.000Z","series":"Re:Zero"},
@@ -84,7 +84,7 @@ struct Made {
 }
 
 impl Made {
-    /// A database of these statements.
+    /// A database made by these statements.
     fn of(statements: &[&str]) -> Made {
         let made = Made { dir: TempDir::new().unwrap() };
         let connection = made.connection();
@@ -107,7 +107,7 @@ impl Made {
     }
 }
 
-/// Reads a database, and sees to it that nothing changes beside it and that all rows are accounted for.
+/// Reads a database, and checks that no file beside it changes and that all rows are accounted for.
 fn read(dir: &Path) -> Result<DatabaseImport, ImportError> {
     let before = files(dir);
     let import = chatlog_import::read(dir, &Name::parse("database.sqlite").unwrap());

@@ -1,8 +1,8 @@
-//! Rows that the program should not have written, or that others have changed.
+//! Rows that the program should not have written, or that other programs have changed.
 
 use crate::{BASE, Made, SCHEMA, at, has_note};
 
-/// A database whose messages table promises nothing.
+/// A database whose messages table has no constraints.
 fn loose(statements: &str) -> Made {
     let schema = SCHEMA.replace("not null", "").replace("check (type in", "check (1 or type in");
     let schema = schema.replace("check (role in", "check (1 or role in");
@@ -57,7 +57,7 @@ fn rows_that_belong_nowhere_are_set_aside() {
     assert_eq!(import.report.total().set_aside, 4);
 }
 
-/// What stands in the chat log after a statement, and what is told about it.
+/// Checks a value in the chat log after a statement, and the note about it.
 #[track_caller]
 fn check(statement: &str, path: &[&str], expect: &str, note: &str) {
     let import = loose(statement).read().unwrap();

@@ -1,4 +1,4 @@
-//! What is right in a database, in documents.
+//! Imports of intact databases.
 
 use everturn_chatlog::chatlog_import::RowCounts;
 use everturn_prompt::card::CharacterCard;

@@ -1,4 +1,4 @@
-//! Tables of layers and what becomes of them.
+//! Tables of configuration layers and their results.
 
 use serde_json::{Value, json};
 
@@ -142,7 +142,7 @@ fn a_change_touches_nothing_else() {
         change(None, "model.fast", json!(true)).unwrap(),
         "{\n  \"version\": 1,\n  \"model\": {\n    \"fast\": true\n  }\n}\n"
     );
-    // A file without a version is refused by the program when it reads it; a change adds it.
+    // The program refuses a file without a version; a change adds one.
     let added = change(Some(b"{\"a\": 1}"), "tui.theme", json!("dark")).unwrap();
     assert!(added.contains("\"version\": 1") && added.contains("\"a\": 1"), "{added}");
     assert!(change(Some(b"{\"version\": 2}"), "tui.theme", json!("dark")).is_err());

@@ -1,4 +1,4 @@
-//! A session in the hands of its one writer, in the common view.
+//! The editor of a session, in the common model.
 
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-//! A session that is read, in the common view.
+//! The reader of a session, in the common model.
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;
@@ -17,13 +17,13 @@ use everturn_session::model::carried::{carried_entries, restore_entry};
 use everturn_session::model::{Entry, EntryKind, SessionState, StateChange};
 use everturn_value::tree::JsonTree;
 
-/// The one part of the state that a session has: what the program keeps about it.
+/// The only scope of the state: the program's metadata of the session.
 const SCOPE: &str = "meta";
 
 pub(super) struct CodeliaReader {
     home: CodeliaHome,
     session: Session,
-    /// How many messages there are, once somebody has asked: the whole log is read for it.
+    /// The message count, computed on first use because it reads the whole log.
     tally: OnceCell<MessageCount>,
     findings: Vec<Finding>,
 }
@@ -100,7 +100,7 @@ struct CodeliaEntries {
     source: MessageSource,
     turns: RangeInclusive<u64>,
     ready: VecDeque<Entry>,
-    /// How many entries there were so far.
+    /// The number of entries returned so far.
     seq: u64,
 }
 
@@ -137,10 +137,10 @@ impl RecordStream for CodeliaEntries {
     }
 }
 
-/// What a message tells: what was said, then what was called.
+/// The entries of a message: first its text, then its tool calls.
 fn entries(stored: &StoredMessage, before: u64) -> Vec<Entry> {
     let message = &stored.message;
-    // Several fields are asked for, and the text may be long: it is gone through once.
+    // Several fields are read, and the text may be long: it is parsed once.
     let fields = message.clone().into_expanded();
     let named = |key: &str| fields.string_at(&[key]).filter(|name| !name.is_empty());
     let role = role(&fields);
@@ -178,7 +178,7 @@ fn entries(stored: &StoredMessage, before: u64) -> Vec<Entry> {
         add(kind, said, message.clone());
     }
     for (at, call) in calls.into_iter().enumerate() {
-        // A message that says nothing is still shown whole, with its first call.
+        // A message without text is still shown whole, with its first call.
         let raw = if at == 0 && is_silent { message.clone() } else { call.raw };
         add(EntryKind::ToolCall, format!("{} {}", call.name, call.arguments), raw);
     }

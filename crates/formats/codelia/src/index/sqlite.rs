@@ -1,4 +1,4 @@
-//! The index as the program keeps it: a table in SQLite. The one place that speaks SQL.
+//! The index as the program keeps it: a table in SQLite. Only this module contains SQL.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,10 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionB
 
 use super::{IndexError, IndexRow, RowChange, SessionIndex};
 
-/// How long one waits for another process that is writing.
+/// How long to wait for another process that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The table as the program makes it; the last column came later.
+/// The table as the program creates it; the last column was added later.
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS session_state (
   session_id TEXT PRIMARY KEY,
@@ -30,7 +30,7 @@ CREATE INDEX IF NOT EXISTS idx_session_state_updated_at ON session_state(updated
 
 const WORKSPACE: &str = "workspace_root";
 
-/// Columns that are not ours stay as they are.
+/// Unknown columns stay as they are.
 const UPSERT: &str = "
 INSERT INTO session_state (session_id, updated_at, run_id, invoke_seq, schema_version, meta_json,
   message_count, last_user_message, workspace_root)
@@ -41,7 +41,7 @@ ON CONFLICT(session_id) DO UPDATE SET updated_at = ?2, run_id = ?3, invoke_seq =
 /// The index in a database file.
 pub struct SqliteIndex {
     connection: Mutex<Connection>,
-    /// Whether rows say in which workspace they were made.
+    /// Whether the table has the workspace column.
     has_workspace: bool,
 }
 
@@ -55,7 +55,7 @@ fn failed(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> IndexError {
 }
 
 impl SqliteIndex {
-    /// Opens the database for writing; it is made if there is none, and gets the columns that it lacks.
+    /// Opens the database for writing; creates it if missing, and adds missing columns.
     pub fn open(file: &Path) -> Result<SqliteIndex, IndexError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -83,7 +83,7 @@ impl SqliteIndex {
         Ok(SqliteIndex { connection: Mutex::new(connection), has_workspace: true })
     }
 
-    /// Opens a database that is there, and never changes it.
+    /// Opens an existing database, and never changes it.
     pub fn open_read_only(file: &Path) -> Result<SqliteIndex, IndexError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -113,7 +113,7 @@ fn has_workspace(connection: &Connection) -> rusqlite::Result<bool> {
     names.try_fold(false, |found, name| Ok(found || name? == WORKSPACE))
 }
 
-/// A column of whatever type, as text.
+/// A column of any type, as text.
 fn text(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(column)? {
         ValueRef::Null => None,
@@ -194,7 +194,7 @@ impl SessionIndex for SqliteIndex {
     }
 
     fn vacuum(&self) -> Result<(), IndexError> {
-        // All rows are written to new pages, and the log of the database is emptied.
+        // All rows are written to new pages, and the log of the database is truncated.
         let sql = "PRAGMA secure_delete = ON; VACUUM; PRAGMA wal_checkpoint(TRUNCATE);";
         self.locked().execute_batch(sql).map_err(failed("clear"))
     }
@@ -204,7 +204,7 @@ impl SessionIndex for SqliteIndex {
 mod tests {
     use super::*;
 
-    /// The table as it was before sessions had a workspace, with a column of somebody else.
+    /// The table before sessions had a workspace, with a column of another program.
     const OLD: &str = "
         PRAGMA journal_mode = wal;
         CREATE TABLE session_state (session_id TEXT PRIMARY KEY, updated_at TEXT NOT NULL, run_id TEXT,

@@ -1,16 +1,16 @@
-//! Utterances that stand twice: once for the model, once for whoever looks on.
+//! Utterances that are recorded twice: once for the model, once for the display.
 
 use std::collections::HashMap;
 
 use crate::record::TextHash;
 use everturn_session::model::EntryKind;
 
-/// What is said, by who says it: the same for both copies of an utterance.
+/// The key of an utterance, made from its kind and its text: the same for both copies.
 fn utterance_key(kind: &EntryKind, text: &str) -> TextHash {
     TextHash::of(&format!("{kind} {}", text.trim()))
 }
 
-/// The ways in which an utterance may be repeated: as a whole, and, if it has several texts, text by text.
+/// The keys under which an utterance may be repeated: as a whole and, if it has several texts, text by text.
 pub(super) struct UtteranceKeys {
     wholes: Vec<TextHash>,
     singles: Vec<TextHash>,
@@ -29,12 +29,12 @@ impl UtteranceKeys {
     }
 }
 
-/// Utterances of which only one copy was seen so far, by the numbers of their records.
+/// Utterances of which only one copy has been seen so far, by the numbers of their records.
 #[derive(Default)]
 pub(super) struct UtteranceCopies {
     events: HashMap<TextHash, Vec<u32>>,
     items: HashMap<TextHash, Vec<u32>>,
-    /// The ways in which those items may still be repeated that have several.
+    /// The keys under which items with several keys may still be repeated.
     open: HashMap<u32, UtteranceKeys>,
 }
 
@@ -43,7 +43,7 @@ fn take(waiting: &mut HashMap<TextHash, Vec<u32>>, key: TextHash) -> Option<u32>
 }
 
 impl UtteranceCopies {
-    /// Takes note of an event. Returns whether it says what an item has said.
+    /// Adds an event. Returns whether it repeats an item.
     pub(super) fn event(&mut self, said: &UtteranceKeys, number: u32) -> bool {
         for &key in &said.wholes {
             if let Some(item) = take(&mut self.items, key) {
@@ -57,7 +57,7 @@ impl UtteranceCopies {
         false
     }
 
-    /// Takes note of an item. Returns the events that have said what it says.
+    /// Adds an item. Returns the events that it repeats.
     pub(super) fn item(&mut self, said: UtteranceKeys, number: u32) -> Vec<u32> {
         if let Some(event) = said.wholes.iter().find_map(|key| take(&mut self.events, *key)) {
             return vec![event];
@@ -79,7 +79,7 @@ impl UtteranceCopies {
         events
     }
 
-    /// An item was repeated as a whole, or text by text, and is not repeated in the other way.
+    /// Notes that an item was repeated as a whole or text by text, which excludes the other.
     fn narrow(&mut self, item: u32, by: TextHash) {
         let Some(open) = self.open.get_mut(&item) else { return };
         let is_whole = open.wholes.contains(&by);

@@ -1,7 +1,7 @@
-//! The database of goose, read so that nothing is ever written beside it.
+//! The database of goose, read without ever writing beside it.
 //!
-//! In write-ahead mode SQLite makes files beside a database even for readers. So a database that has no log waiting is
-//! opened as if it never changed; of one that has, file and log are read into memory and put together there.
+//! In WAL mode SQLite creates files beside a database even for readers. So a database without a pending log is opened
+//! as immutable; a database with one is read into memory together with its log, and merged there.
 
 mod wal;
 
@@ -20,15 +20,15 @@ use everturn_value::tree::JsonTree;
 
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// The most that is put together in memory.
+/// The largest database that is merged in memory.
 const MOST_IN_MEMORY: u64 = 512 << 20;
 
-/// Whether bytes begin like a database.
+/// Whether bytes start like a SQLite database.
 pub(super) fn is_sqlite(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
 
-/// Whether the first bytes of a database show the tables of goose already.
+/// Whether the first bytes of a database already contain the tables of goose.
 pub(super) fn shows_tables(head: &[u8]) -> bool {
     let has = |word: &[u8]| head.windows(word.len()).any(|found| found == word);
     has(b"content_json") && has(b"working_dir")
@@ -114,7 +114,7 @@ impl GooseDatabase {
         queries.iter().all(|query| self.connection.prepare(query).is_ok())
     }
 
-    /// The ids of all sessions, also of those that only messages know.
+    /// The ids of all sessions, including those that only occur in messages.
     pub(super) fn ids(&self) -> Result<Vec<String>, SessionError> {
         let query =
             "SELECT id FROM sessions UNION SELECT DISTINCT session_id FROM messages ORDER BY 1";
@@ -126,16 +126,16 @@ impl GooseDatabase {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// The number of the row of a session.
+    /// The row number of a session.
     pub(super) fn session_row(&self, id: &str) -> Result<Option<u64>, SessionError> {
         let query = "SELECT rowid FROM sessions WHERE id = ?1";
         let row = self.connection.query_row(query, [id], |row| row.get::<_, i64>(0)).optional();
         Ok(row.map_err(|error| self.failed(&error))?.map(i64::cast_unsigned))
     }
 
-    /// The numbers of the rows of a session's messages, in their order.
+    /// The row numbers of a session's messages, in order.
     pub(super) fn message_rows(&self, id: &str) -> Result<Vec<u64>, SessionError> {
-        // Some versions count seconds, some milliseconds, and a session may have been written by both.
+        // Some versions store seconds, some milliseconds, and a session may have been written by both.
         let query = "SELECT rowid FROM messages WHERE session_id = ?1 ORDER BY \
                      CASE WHEN created_timestamp > 10000000000 THEN created_timestamp \
                      ELSE created_timestamp * 1000 END, id";
@@ -153,12 +153,12 @@ impl GooseDatabase {
         self.object("SELECT * FROM sessions WHERE rowid = ?1", row)
     }
 
-    /// The row of a message, as an object. Content that is no JSON is damage.
+    /// The row of a message, as an object. Content that is not JSON is damage.
     pub(super) fn message(&self, row: u64) -> Result<JsonTree, SessionError> {
         self.object("SELECT * FROM messages WHERE rowid = ?1", row)
     }
 
-    /// A row with its columns; those of JSON are called without saying so, and are JSON.
+    /// A row as an object of its columns. JSON columns are parsed, and their names lose the suffix `_json`.
     fn object(&self, query: &str, row: u64) -> Result<JsonTree, SessionError> {
         let read = || -> rusqlite::Result<Vec<(String, Value)>> {
             let mut statement = self.connection.prepare_cached(query)?;

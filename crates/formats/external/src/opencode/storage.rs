@@ -12,19 +12,19 @@ use everturn_store::disk::FileKind;
 use everturn_store::{Store, StoreError};
 use everturn_value::tree::JsonTree;
 
-/// Whether the last part of a path is this name.
+/// Whether the last component of a path is this name.
 fn is_called(path: &FilePath, name: &str) -> bool {
     path.name().is_some_and(|own| own.as_str() == name)
 }
 
-/// The directory that holds `session`, `message` and `part`, if a file is that of a session in one.
+/// The directory that holds `session`, `message` and `part`, if the file is a session in one.
 pub(super) fn storage_of(path: &FilePath) -> Option<FilePath> {
     let sessions = path.parent()?.parent()?;
     sessions.parent().filter(|_| is_called(&sessions, "session"))
 }
 
-/// The same for what is left of a session whose file is lost: the directory of its messages, or that of the parts of a
-/// message.
+/// The same for the remains of a session whose file is lost: the directory of its messages, or that of a message's
+/// parts.
 pub(super) fn storage_of_lost(path: &FilePath, kind: &str) -> Option<FilePath> {
     let above = path.parent()?;
     above.parent().filter(|_| is_called(&above, kind) && !path.as_str().ends_with(".json"))
@@ -36,7 +36,7 @@ pub(super) fn any_storage_of(path: &FilePath) -> Option<FilePath> {
     storage_of(path).or_else(lost)
 }
 
-/// The JSON files of a directory, by name. A directory that is not there has none.
+/// The JSON files of a directory, by name. A missing directory has none.
 pub(super) fn files(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, SessionError> {
     let listing = match store.list(dir) {
         Ok(listing) => listing,
@@ -49,7 +49,7 @@ pub(super) fn files(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePa
     Ok(files.map(|entry| dir.join(&entry.name)).collect())
 }
 
-/// The directories of a directory.
+/// The subdirectories of a directory.
 fn dirs(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<FilePath>, SessionError> {
     match store.list(dir) {
         Ok(listing) => {
@@ -85,13 +85,13 @@ pub(super) fn document(
     })
 }
 
-/// The last part of a path.
+/// The last component of a path.
 fn name_of(path: &FilePath) -> String {
     path.name().map(|name| name.as_str().to_owned()).unwrap_or_default()
 }
 
-/// What is left of sessions that have no file: the directories of their messages, and those of parts of messages that no
-/// session has. Every directory is listed once, however many sessions there are.
+/// The remains of sessions without a file: directories of their messages, and directories of parts whose message no
+/// session has. Every directory is listed once, regardless of the number of sessions.
 pub(super) fn orphaned_sessions(
     store: &Arc<dyn Store>,
     there: &[SessionRef],

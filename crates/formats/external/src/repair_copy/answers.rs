@@ -1,4 +1,6 @@
-//! How each program would have noted that a tool was interrupted, and what else is its own about mending.
+//! The repair rules of each program, and how it would have recorded an interrupted tool.
+//!
+//! `RepairRules` are the rules of a program, and `AnswerPlacement` says where missing tool results go.
 
 use serde_json::{Map, Value, json};
 
@@ -13,28 +15,28 @@ pub(super) type RecordMembers = Map<String, Value>;
 /// A member of a record, and its new value.
 pub(super) type MemberEdit = (&'static str, String);
 
-/// How the files of a program are mended.
+/// The rules for repairing the files of a program.
 pub(crate) struct RepairRules {
     /// The key of a record's id.
     pub(super) id: Option<&'static str>,
-    /// The keys that may name the record that it follows, the first of which counts.
+    /// The keys that may name its parent; the first one present counts.
     pub(super) parents: &'static [&'static str],
-    /// Whether the program leaves out the last newline.
+    /// Whether the program omits the last newline.
     pub(super) ends_open: bool,
-    /// The message of which a record is a part.
+    /// The message that a record is part of.
     pub(super) message: fn(&JsonTree) -> Option<String>,
     pub(super) answer: AnswerPlacement,
-    /// A member that the program has spoiled, and what it should be.
+    /// A member that the program has corrupted, with the value it should have.
     pub(super) restored: fn(&JsonTree) -> Option<MemberEdit>,
 }
 
-/// How calls are answered that nobody has answered.
+/// How missing tool results are added.
 pub(super) enum AnswerPlacement {
-    /// The program knows no calls.
+    /// The program has no tool calls.
     Never,
-    /// By records behind the one that called, which get ids and parents if they need them.
+    /// By records after the calling one, which get ids and parents if they need them.
     Behind(fn(&JsonTree, &[String]) -> Vec<RecordMembers>),
-    /// By another value of a member of the one that called.
+    /// By a new value for a member of the calling record.
     Within(fn(&JsonTree, &[String]) -> Option<MemberEdit>),
 }
 
@@ -74,7 +76,7 @@ pub(crate) const PI: RepairRules = RepairRules {
 pub(crate) const GOOSE: RepairRules =
     RepairRules { answer: AnswerPlacement::Behind(goose), ..PLAIN };
 
-/// Members of a record, as they are.
+/// The given members of a record, unchanged.
 fn members(record: &JsonTree, keys: &[&str]) -> RecordMembers {
     let member = |key: &&str| {
         let value = record.value_at(&[key])?.to_value().ok()?;
@@ -103,7 +105,7 @@ fn claude(record: &JsonTree, calls: &[String]) -> Vec<RecordMembers> {
     vec![answer]
 }
 
-/// A message that was taken apart into its characters.
+/// Restores a message that was split into its characters.
 fn claude_message(record: &JsonTree) -> Option<MemberEdit> {
     let message =
         record.value_at(&["message"]).filter(|message| message.value_at(&["content"]).is_none())?;

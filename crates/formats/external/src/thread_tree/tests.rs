@@ -1,10 +1,10 @@
-//! Lines made of records by hand, and of records at random.
+//! Lines of hand-written and of random records.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// A record: `p` asks, `m` says, `l` links, `s` talks aside, `a` stands aside, `d` is apart; then its parent.
+/// A record: `p` prompt, `m` message, `l` link, `s` side, `a` aside, `d` apart; then its parent.
 fn nodes(text: &str) -> Vec<ThreadNode> {
     let node = |(order, word): (u32, &str)| {
         let (kind, parent) = word.split_at(1);
@@ -54,7 +54,7 @@ fn a_repeated_prompt_starts_a_branch_and_the_newest_is_the_main_line() {
         None,
         &["Main -: 0/1 1/1 4/2 5/2", "Branch 0.1: 2/2 3/2"],
     );
-    // Whoever goes on from the older way makes it the newer one.
+    // Continuing the older branch makes it the newer one.
     check(
         "p m0 p1 m2 p1 m4 p3",
         ForkPolicy::PromptsOnly,
@@ -65,14 +65,14 @@ fn a_repeated_prompt_starts_a_branch_and_the_newest_is_the_main_line() {
 
 #[test]
 fn what_nobody_asked_for_stays_in_the_line() {
-    // Three calls side by side, each followed by its answer.
+    // Three parallel calls, each followed by its result.
     check(
         "p m0 m1 m2 m1 m2 m3 p6",
         ForkPolicy::PromptsOnly,
         None,
         &["Main -: 0/1 1/1 2/1 3/1 4/1 5/1 6/1 7/2"],
     );
-    // A hook beside the reply, from which the talk goes on.
+    // A hook beside the reply, from which the conversation continues.
     check("p m0 l0 p2 m3", ForkPolicy::PromptsOnly, None, &["Main -: 0/1 1/1 2/1 3/2 4/2"]);
     check(
         "p m0 l0 p2 m3",
@@ -80,7 +80,7 @@ fn what_nobody_asked_for_stays_in_the_line() {
         None,
         &["Main -: 0/1 2/1 3/2 4/2", "Branch 0.0: 1/2"],
     );
-    // Something at the very start that hangs on nothing.
+    // A record at the very start that has no parent and no children.
     check("l p m1", ForkPolicy::PromptsOnly, None, &["Main -: 0/1 1/1 2/1"]);
 }
 
@@ -193,7 +193,7 @@ proptest! {
                 prop_assert!(from < number && at < linearized.lines[from].own.len());
             }
         }
-        // The newest message that is no helper's is where the main line ends, or close to its end.
+        // The main line ends at the newest message that is not a helper's, or close to it.
         let newest = nodes.iter().enumerate().rev().find(|(_, node)| {
             node.is_message && !node.is_side && node.placement == Placement::Chained
         });

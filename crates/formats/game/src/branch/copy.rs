@@ -1,4 +1,4 @@
-//! A session copied into the staging place, up to one of its turns.
+//! Copies a session into the staging directory, up to a turn.
 
 use super::truncation::{KeptPart, Truncation, is_derived};
 use crate::error::GameError;
@@ -16,7 +16,7 @@ pub(super) struct SessionFile {
     pub(super) len: u64,
 }
 
-/// All files of a session but the indexes, which are made anew when they are needed.
+/// Returns all files of a session except the indexes, which are rebuilt when they are needed.
 pub(super) fn files_of(session: &Session) -> Result<Vec<SessionFile>, GameError> {
     let indexes = join_names(&session.dir, &["indexes"]);
     let mut waiting = vec![session.dir.clone()];
@@ -48,7 +48,7 @@ pub(super) fn files_of(session: &Session) -> Result<Vec<SessionFile>, GameError>
     Ok(files)
 }
 
-/// A file that is copied: from where, to where, how much of it.
+/// A file copy: source, destination and length.
 pub(super) struct FileCopy {
     pub(super) from: FilePath,
     pub(super) to: FilePath,
@@ -56,8 +56,8 @@ pub(super) struct FileCopy {
     pub(super) content: SplitMode,
 }
 
-/// What is copied to `dir` of a session that ends with an earlier turn, but for what `last`, the steps of
-/// the last commit, write there anyway.
+/// Plans the copies to `dir` of a session that ends with an earlier turn. Files that `last`, the steps of the last
+/// commit, write anyway are left out.
 pub(super) fn plan(
     session: &Session,
     cut: &Truncation,

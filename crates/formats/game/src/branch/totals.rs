@@ -1,4 +1,4 @@
-//! What the metadata say about a session, counted again from its logs.
+//! The statistics in the metadata of a session, recounted from its logs.
 
 use crate::changes::ChangeRecord;
 use crate::error::GameError;
@@ -11,7 +11,7 @@ use crate::turn::TurnRecord;
 use crate::writer::turns::LONGEST_PAUSE;
 use everturn_value::tree::JsonTree;
 
-/// The sums over the turns of a session, up to one of them.
+/// The totals over the turns of a session, up to a turn.
 #[derive(Debug, Default)]
 pub(crate) struct TurnTotals {
     turns: u64,
@@ -28,8 +28,8 @@ pub(crate) struct TurnTotals {
 }
 
 impl TurnTotals {
-    /// Counts the turns up to `last`, of which `snapshot` has the last snapshot. Memory does not grow with
-    /// their number.
+    /// Counts the turns up to `last`; `snapshot` is the turn of the last snapshot. Memory does not grow with their
+    /// number.
     pub(crate) fn count(
         session: &Session,
         last: u64,
@@ -77,7 +77,7 @@ impl TurnTotals {
         }
     }
 
-    /// Writes how many events there are, with those of a line that is added.
+    /// Writes the statistics, including those of a line that is being added.
     pub(crate) fn note_events(&self, meta: &mut GameMeta, line: &JsonTree) {
         let more = line.len_at(&["events"]).unwrap_or(0) as u64;
         meta.put(&["stats", "totalTurns"], &(self.turns + 1));
@@ -86,7 +86,7 @@ impl TurnTotals {
         meta.put(&["stats", "conflictsResolved"], &self.conflicts);
     }
 
-    /// Writes the sums into the metadata of a session that stands at `turn`, with this state.
+    /// Writes the totals into the metadata of a session that is at `turn`, with this state.
     pub(crate) fn note(&self, meta: &mut GameMeta, turn: u64, state: &GameState) {
         meta.put(&["current", "turnId"], &turn);
         meta.put(&["current", "sceneId"], &self.scene);

@@ -1,4 +1,4 @@
-//! Where the files of a session end if it ends with an earlier turn.
+//! Where the files of a session end if it is truncated to an earlier turn.
 
 use crate::changes::ChangeRecord;
 use crate::dialect::Dialect;
@@ -11,36 +11,36 @@ use everturn_json::names::FilePath;
 use everturn_store::StoreError;
 use everturn_value::tree::{JsonTree, TextSlice};
 
-/// What is left of a file.
+/// The part of a file that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeptPart {
     All,
-    /// So many bytes, and a newline if the last of them is none.
+    /// This many bytes, plus a newline if they do not end with one.
     Start(u64),
     Nothing,
 }
 
-/// A file of a log, and what is left of it.
+/// A log file and the part of it that is kept.
 #[derive(Debug, Clone)]
 pub(crate) struct LogTruncation {
     pub(crate) log: LogKind,
     pub(crate) path: FilePath,
     pub(crate) left: KeptPart,
-    /// The name in its directory that what is left has.
+    /// The file name that the kept part gets.
     pub(crate) name: LogFile,
 }
 
-/// A session that ends with an earlier turn, or with its last.
+/// A session truncated to a turn, which may be its last.
 #[derive(Debug)]
 pub(crate) struct Truncation {
     pub(crate) turn: u64,
     pub(crate) logs: Vec<LogTruncation>,
-    /// The last snapshot that stays.
+    /// The last snapshot that is kept.
     pub(crate) snapshot: Option<SnapshotFile>,
 }
 
 impl Truncation {
-    /// Finds out where everything ends; nothing is changed.
+    /// Finds where each file ends. Changes nothing.
     pub(crate) fn find(session: &Session, turn: u64) -> Result<Truncation, GameError> {
         let first = session.first_turn()?;
         if turn < first || turn > session.turn {
@@ -58,7 +58,7 @@ impl Truncation {
         Ok(Truncation { turn, logs, snapshot })
     }
 
-    /// The first turn of the file of turns that is being written, or will be.
+    /// Returns the first turn of the current turn log file, which may not exist yet.
     pub(crate) fn current_turns(&self) -> u64 {
         let mut left = self.logs.iter().filter(|end| end.left != KeptPart::Nothing);
         let last = left.rfind(|end| end.log == LogKind::Turns).map(|end| end.name);
@@ -69,7 +69,7 @@ impl Truncation {
         }
     }
 
-    /// Whether a file that lies in the session's directory is left, if it is none of a log.
+    /// Returns whether a file in the session's directory that is not a log file is kept.
     pub(crate) fn keeps(&self, session: &Session, path: &FilePath) -> Result<bool, GameError> {
         let (Some(parent), Some(name)) = (path.parent(), path.name()) else { return Ok(true) };
         let snapshots = SnapshotFile::dir(&session.dir);
@@ -83,14 +83,14 @@ impl Truncation {
     }
 }
 
-/// Whether a file follows from the logs and is written anew.
+/// Returns whether a file is derived from the logs and rewritten.
 pub(crate) fn is_derived(session: &Session, path: &FilePath) -> bool {
     let documents =
         [DocumentFile::Meta, DocumentFile::World, DocumentFile::Player, DocumentFile::Npcs];
     documents.iter().any(|document| *path == document.in_dir(&session.dir))
 }
 
-/// The turn with which a scene began, if its file tells.
+/// Returns the first turn of a scene, if its file has it.
 fn scene_start(session: &Session, path: &FilePath) -> Result<Option<u64>, GameError> {
     let bytes = session.store.read(path, 0..u64::MAX)?;
     let scene = String::from_utf8(bytes).ok().and_then(|text| JsonTree::parse(text).ok());
@@ -98,7 +98,7 @@ fn scene_start(session: &Session, path: &FilePath) -> Result<Option<u64>, GameEr
     Ok(start.and_then(|start| start.parse().ok()))
 }
 
-/// Where each file of a log ends.
+/// Returns where each file of a log ends.
 fn log_ends<R: HasTurn>(
     session: &Session,
     log: LogKind,
@@ -130,7 +130,7 @@ fn log_ends<R: HasTurn>(
     Ok(ends)
 }
 
-/// Where the last line of a file ends that is about a turn up to `turn`.
+/// Returns where the last line for a turn up to `turn` ends.
 fn last_byte<R: HasTurn>(
     session: &Session,
     path: &FilePath,
@@ -160,7 +160,7 @@ fn last_byte<R: HasTurn>(
     })
 }
 
-/// The end of the line, if nothing but its end follows.
+/// Returns the offset after the line terminator at `end`, or `end` if there is none.
 fn line_end(session: &Session, path: &FilePath, end: u64) -> Result<u64, StoreError> {
     let next = session.store.read(path, end..end + 2)?;
     Ok(match next.as_slice() {

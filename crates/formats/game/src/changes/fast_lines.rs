@@ -1,8 +1,7 @@
-//! Lines of changes that are applied as they stand.
+//! A fast path for applying change lines without parsing them completely: [`ChangeLine`].
 //!
-//! Going from turn to turn takes most of its time for lines that Everturn has written itself, one like the
-//! other. These are read in one pass that keeps nothing but the places of their parts; any other line is
-//! read by [`ChangeRecord::parse`].
+//! Replay spends most of its time on lines that Everturn has written itself, which all have the same form. These are
+//! read in one pass that keeps only the positions of their parts; any other line is read by [`ChangeRecord::parse`].
 
 mod scanner;
 
@@ -15,7 +14,7 @@ use everturn_value::delta::{ArrayPositions, DeltaApplication, DeltaError, DeltaO
 use everturn_value::tree::{JsonTree, TextSlice, TreeNode};
 use scanner::LineScanner;
 
-/// A line of changes that can be applied.
+/// A change line that can be applied.
 #[derive(Debug, Clone)]
 pub(crate) struct ChangeLine {
     turn: u64,
@@ -26,16 +25,16 @@ pub(crate) struct ChangeLine {
 
 #[derive(Debug, Clone)]
 enum LineContent {
-    /// The parts of a line that is written as ours are.
+    /// The parts of a line in the form that Everturn writes.
     Quick(Scope, Vec<DeltaSpan>),
     Full(Box<ChangeRecord>),
 }
 
-/// One delta of a line: where in the line its parts stand.
+/// One delta of a line: the positions of its parts in the line.
 #[derive(Debug, Clone)]
 struct DeltaSpan {
     op: DeltaOp,
-    /// Written with dots, without its quotes.
+    /// Dotted path, without its quotes.
     path: Range<usize>,
     value: Option<Range<usize>>,
     previous: Option<Range<usize>>,
@@ -44,7 +43,7 @@ struct DeltaSpan {
 }
 
 impl ChangeLine {
-    /// Reads a line in either form.
+    /// Parses a line in either dialect.
     pub(crate) fn parse(slice: &TextSlice) -> Result<ChangeLine, String> {
         let (turn, time, content) = match parse_fast(slice.as_str()) {
             Some((turn, time, scope, parts)) => {
@@ -58,12 +57,12 @@ impl ChangeLine {
         Ok(ChangeLine { turn, time, slice: slice.clone(), content })
     }
 
-    /// When it was made, in milliseconds.
+    /// Returns the time of the change in milliseconds.
     pub(crate) fn time(&self) -> Option<i64> {
         self.time
     }
 
-    /// How many deltas it has.
+    /// Returns the number of deltas.
     pub(crate) fn deltas(&self) -> usize {
         match &self.content {
             LineContent::Quick(_, parts) => parts.len(),
@@ -71,7 +70,7 @@ impl ChangeLine {
         }
     }
 
-    /// What it says.
+    /// Returns the parsed record.
     pub(crate) fn change(&self) -> Result<ChangeRecord, String> {
         match &self.content {
             LineContent::Quick(..) => ChangeRecord::parse(&self.slice),
@@ -102,14 +101,14 @@ impl ChangeLine {
         Ok(())
     }
 
-    /// Takes back the first deltas, of which these are the notes.
+    /// Reverts the first deltas, using the inverse data recorded when they were applied.
     fn revert(&self, tree: &mut JsonTree, done: Vec<InverseData>) {
-        // What was read once can be read again.
+        // The line has been parsed before, so this cannot fail.
         let Ok(mut change) = ChangeRecord::parse(&self.slice) else { return };
         let done: Vec<_> = change.group.deltas.iter_mut().zip(done).collect();
         for (delta, notes) in done.into_iter().rev() {
             delta.record_inverse(notes);
-            // What was just applied can be taken back: the notes are fresh.
+            // A delta that was just applied can be reverted: its inverse data is current.
             drop(delta.inverse().and_then(|back| back.apply(tree)));
         }
     }
@@ -128,7 +127,7 @@ impl DeltaSpan {
         let part = |span: &Range<usize>| {
             JsonTree(TreeNode::Text(slice.subslice(line.get(span.clone()).unwrap_or_default())))
         };
-        // Only where several elements come back, they may have been spelled each in its own way.
+        // Only needed where several elements are restored, which may each have their own spelling.
         let previous = self.previous.as_ref().filter(|_| self.op == DeltaOp::Push).map(part);
         let doing = DeltaApplication {
             op: self.op,
@@ -148,7 +147,7 @@ impl HasTurn for ChangeLine {
     }
 }
 
-/// The turn, the time, the scope and the deltas of a line, if it is written as ours are.
+/// Returns the turn, time, scope and deltas of a line in the form that Everturn writes.
 fn parse_fast(line: &str) -> Option<(u64, i64, Scope, Vec<DeltaSpan>)> {
     let mut walk = LineScanner::new(line);
     walk.pass("{\"deltaId\":")?;

@@ -1,4 +1,4 @@
-//! Changes in the form of the program: what is stored is read as it was, and can be taken back.
+//! Changes in the upstream dialect: they are read back as stored, and can be reverted.
 
 use super::*;
 use crate::state::GameState;
@@ -7,7 +7,7 @@ fn tree(text: &str) -> JsonTree {
     JsonTree::parse(text).unwrap()
 }
 
-/// A change of the player in the form of the program: applied, stored, read again.
+/// A change of the player in the upstream dialect: applied, stored, read again.
 fn stored(delta: Delta, state: &mut GameState) -> Option<Vec<ChangeRecord>> {
     let mut group = DeltaGroup { scope: Scope::Player, deltas: vec![delta] };
     state.apply(&mut group).ok()?;
@@ -23,7 +23,7 @@ fn stored(delta: Delta, state: &mut GameState) -> Option<Vec<ChangeRecord>> {
     )
 }
 
-/// What is read leads from the state before to the same state, and back.
+/// The changes that were read lead from the state before to the same state, and back.
 #[track_caller]
 fn check(before: &str, delta: &Delta) {
     let state = GameState { player: tree(before), ..GameState::empty() };

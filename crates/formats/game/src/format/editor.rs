@@ -1,4 +1,4 @@
-//! A game session in the hands of its one writer, in the common view.
+//! The editor of a game session in the common model.
 
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-//! What may become of a game session as a whole, in the common view.
+//! Forks, rewinds, transitions, marks and the trash of game sessions in the common model.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use everturn_session::model::{
 };
 use everturn_store::{Durability, Step, Store};
 
-/// How many ids are tried for a fork that got none.
+/// How many IDs are tried for a fork without a given ID.
 const TRIES: u64 = 10_000;
 
 fn place(status: GameStatus, id: &SessionId) -> SessionRef {
@@ -50,7 +50,7 @@ pub(super) fn fork_session(
     Ok(ForkOutcome { session: place(status, &new), turn: done.turn, findings: done.findings })
 }
 
-/// An id for a fork that no session has.
+/// Returns an unused ID for a fork.
 fn free_id(store: &Arc<dyn Store>, id: &SessionId) -> Result<SessionId, SessionError> {
     for number in 1..TRIES {
         let new = SessionId::parse(&format!("{id}-fork-{number}"))?;

@@ -1,4 +1,4 @@
-//! A game session that is read, in the common view.
+//! The reader of a game session in the common model.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -35,7 +35,7 @@ impl SessionReader for GameReader {
         &self,
         turns: RangeInclusive<u64>,
     ) -> Result<Box<dyn RecordStream<Item = Entry> + '_>, SessionError> {
-        // Numbers of turns may have started again in sessions of the other form: only counting tells.
+        // Turn numbers may restart in upstream sessions, so entries have to be counted.
         let counted = self.session.dialect() == Dialect::Upstream;
         let read = if counted { 0..=u64::MAX } else { turns.clone() };
         let log = LogStream::new(&self.session, read, Session::turns)?;
@@ -72,16 +72,16 @@ impl SessionReader for GameReader {
     }
 }
 
-/// How often a log is looked for again whose files get other names meanwhile.
+/// How often a log is reopened when its files are renamed while it is read.
 const TRIES: usize = 5;
 
-/// The lines of a log about some turns. When a writer gives a file another name before it is read, reading goes
-/// on where it was.
+/// The lines of a log for a range of turns. If a writer renames a file before it is read, reading resumes at the same
+/// position.
 struct LogStream<'s, R> {
     session: &'s Session,
     rows: LogRows<R>,
     open: fn(&Session, u64, u64) -> Result<LogRows<R>, GameError>,
-    /// The turn after the last one that was read.
+    /// The turn after the last one read.
     next: u64,
     last: u64,
     tries: usize,
@@ -127,7 +127,7 @@ where
 struct GameEntries<'s> {
     log: LogStream<'s, TurnRecord>,
     turns: RangeInclusive<u64>,
-    /// How many there were so far, if they must be counted.
+    /// The number of entries so far, if they must be counted.
     counted: Option<u64>,
 }
 
@@ -158,7 +158,7 @@ impl RecordStream for GameEntries<'_> {
     }
 }
 
-/// A turn as an entry.
+/// Converts a turn to an entry.
 fn entry(turn: TurnRecord, seq: u64) -> Entry {
     let first = turn.events().first().map(|event| event.id.clone());
     Entry {
@@ -184,7 +184,7 @@ fn kind(actor: &str) -> EntryKind {
 
 struct GameChanges<'s> {
     log: LogStream<'s, changes::ChangeRecord>,
-    /// Those of a line that were not handed out yet.
+    /// Changes of the current line that have not been returned yet.
     ready: VecDeque<StateChange>,
 }
 

@@ -1,7 +1,7 @@
-//! How often each of several things came, in the order in which they first came.
+//! Counts how often each key occurs, in order of first occurrence.
 //!
-//! Kinds of events are made up by whoever tells the story, so there may be any number of them. Those that come when
-//! the budget is used up are counted together.
+//! Event types are free text, so there may be any number of them. Keys that first occur when the budget is used up are
+//! counted together.
 
 use indexmap::IndexMap;
 
@@ -12,11 +12,11 @@ use super::thinned_list::{AROUND, NUMBER};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BoundedCounter {
     counts: IndexMap<String, u64>,
-    /// The most bytes that the lines of `counts` can take.
+    /// The maximum size of the lines of `counts` in bytes.
     weight: usize,
     /// The budget.
     most: usize,
-    /// How often anything else came.
+    /// The count of all other keys.
     omitted: u64,
 }
 
@@ -47,7 +47,7 @@ impl BoundedCounter {
         self.counts.values().fold(self.omitted, |sum, &count| sum.saturating_add(count))
     }
 
-    /// Writes the counts, and beside them that of the things not listed.
+    /// Writes the counts, and next to them the count of omitted keys.
     pub(super) fn write(&self, page: &mut IndexText, key: &str) {
         page.object(key, self.counts.iter().map(|(key, count)| (key.clone(), count)));
         if self.omitted > 0 {
@@ -55,7 +55,7 @@ impl BoundedCounter {
         }
     }
 
-    /// Reads what `write` wrote.
+    /// Reads the output of `write`.
     pub(super) fn read(
         fields: &IndexFields,
         key: &str,

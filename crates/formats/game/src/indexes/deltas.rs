@@ -1,4 +1,4 @@
-//! `delta-index.json`: which file has the deltas of which turns, the snapshots, and counts of single deltas.
+//! `delta-index.json`: the turns of each delta log file, the snapshots, and counts of deltas.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ const MOST_SNAPSHOTS: usize = 200_000;
 /// The budget of `byScope`, and that of `byOperation`, in bytes.
 const MOST_COUNTS: usize = 30_000;
 
-/// The directory that snapshots are in.
+/// The directory of snapshots.
 const SNAPSHOTS: &str = "snapshots/";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ struct DeltaFile {
 struct SnapshotListing {
     id: String,
     turn: u64,
-    /// The name inside the directory.
+    /// The name in the directory.
     file: String,
 }
 
@@ -119,7 +119,7 @@ impl DeltaIndex {
         Ok(deltas)
     }
 
-    /// How many files and snapshots are listed.
+    /// Returns how many files and snapshots are listed.
     #[cfg(test)]
     pub(super) fn listed(&self) -> [usize; 2] {
         [self.files.entries().len(), self.snapshots.entries().len()]

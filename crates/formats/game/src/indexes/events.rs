@@ -1,4 +1,4 @@
-//! `event-index.json`: how many events of which kind, and the significant ones.
+//! `event-index.json`: the number of events of each type, and the significant events.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ const MOST_KINDS: usize = 60_000;
 /// The budget of `significant`, in bytes.
 const MOST_SIGNIFICANT: usize = 300_000;
 
-/// The most bytes of a summary: a line that a person reads at a glance.
+/// The maximum size of a summary in bytes: one readable line.
 const MOST_SUMMARY: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl EventIndex {
         Ok(EventIndex { by_kind, significant })
     }
 
-    /// How many events are listed.
+    /// Returns how many events are listed.
     #[cfg(test)]
     pub(super) fn listed(&self) -> usize {
         self.significant.entries().len()

@@ -1,4 +1,4 @@
-//! `scene-index.json`: the scenes, with their turns and places.
+//! `scene-index.json`: the scenes, with their turns and locations.
 
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ impl SceneIndex {
         }
     }
 
-    /// Ends the newest scene that goes on.
+    /// Ends the newest open scene.
     pub(super) fn end_newest(&mut self, turn: u64) {
         if let Some(scene) = self.scenes.find(|scene| scene.last.is_none()) {
             scene.last = Some(turn.max(scene.first));
@@ -63,7 +63,7 @@ impl SceneIndex {
         Ok(SceneIndex { scenes })
     }
 
-    /// How many scenes are listed.
+    /// Returns how many scenes are listed.
     #[cfg(test)]
     pub(super) fn listed(&self) -> usize {
         self.scenes.entries().len()

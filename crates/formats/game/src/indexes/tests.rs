@@ -1,4 +1,4 @@
-//! The four indexes together: their texts, their sizes, their way back, and texts that are none.
+//! The four indexes together: texts, sizes, round trips, and invalid texts.
 
 mod histories;
 mod hostile;
@@ -8,12 +8,12 @@ use super::*;
 
 const SESSION: &str = "7f3b9c62-1d58-4e0a-9b57-c2a4d1e8f036";
 
-/// What the four files would hold.
+/// The contents of the four files.
 fn files(indexes: &Indexes) -> [String; 4] {
     indexes.texts().map(|(_, text)| text)
 }
 
-/// The texts, read again.
+/// The indexes after a round trip.
 fn reread(indexes: &Indexes) -> Indexes {
     let read = Indexes::parse(SESSION, &files(indexes)).unwrap();
     assert_eq!(&read, indexes);
@@ -25,7 +25,7 @@ fn event<'a>(id: &'a str, kind: &'a str, summary: &'a str) -> EventFacts<'a> {
     EventFacts { id, kind, summary, significant: !summary.is_empty() }
 }
 
-/// A session of 120 turns with all that an index lists.
+/// A session of 120 turns with everything that an index lists.
 fn small() -> Indexes {
     let mut indexes = Indexes::new(SESSION);
     indexes.start_scene("scene-001", "social", 1, "loc-harbour");

@@ -1,4 +1,4 @@
-//! Texts of indexes: laid out for people, read without trust.
+//! The texts of indexes: [`IndexText`] writes them readably, [`IndexFields`] reads them without trusting them.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use super::{IndexError, IndexKind, MOST_READ};
 use everturn_json::json;
 
-/// The most bytes that an id, a name or a kind takes between its quotes; file systems allow no longer names.
+/// The maximum size of an ID, name or kind between its quotes; file systems allow no longer names.
 pub(super) const MOST_NAME: usize = 255;
 
-/// What stands at the end of a text that was cut.
+/// The last character of a truncated text.
 const CUT: char = '…';
 
-/// A JSON object with one field per line, and one line per entry of a field that holds many.
+/// A JSON object with one field per line, and one line per entry of a collection.
 pub(super) struct IndexText {
     out: String,
 }
@@ -30,7 +30,7 @@ impl IndexText {
         self.out.push_str(": ");
     }
 
-    /// A field that is written on one line: a number, or what is JSON already.
+    /// Writes a field on one line: a number, or a value that is already JSON.
     pub(super) fn plain(&mut self, key: &str, value: impl Display) {
         self.key(key);
         self.out.push_str(&value.to_string());
@@ -40,12 +40,12 @@ impl IndexText {
         self.plain(key, quote(value));
     }
 
-    /// An array of entries that are JSON already.
+    /// Writes an array of entries that are already JSON.
     pub(super) fn list(&mut self, key: &str, entries: impl Iterator<Item = String>) {
         self.entries(key, ['[', ']'], entries);
     }
 
-    /// An object of members whose values are JSON already.
+    /// Writes an object whose values are already JSON.
     pub(super) fn object<V: Display>(
         &mut self,
         key: &str,
@@ -77,13 +77,13 @@ impl IndexText {
     }
 }
 
-/// `text` as a JSON string.
+/// Returns `text` as a JSON string.
 pub(super) fn quote(text: &str) -> String {
-    // Strings can always be written.
+    // Serializing a string cannot fail.
     serde_json::to_string(text).unwrap_or_default()
 }
 
-/// How many bytes a character takes in a JSON string.
+/// Returns the size of a character in a JSON string, in bytes.
 fn written(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -92,12 +92,12 @@ fn written(character: char) -> usize {
     }
 }
 
-/// How many bytes `text` takes between the quotes of a JSON string.
+/// Returns the size of `text` between the quotes of a JSON string, in bytes.
 pub(super) fn width(text: &str) -> usize {
     text.chars().map(written).sum()
 }
 
-/// `text`, cut so that it takes at most `most` bytes between its quotes.
+/// Truncates `text` to at most `most` bytes between its quotes.
 pub(super) fn clip(text: &str, most: usize) -> Cow<'_, str> {
     let mut used = 0;
     let mut end = 0;
@@ -115,18 +115,18 @@ pub(super) fn clip(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// The string under a key of an entry, if it is one that [`clip`] would leave as it is.
+/// Returns the string under a key of an entry, if [`clip`] would not change it.
 pub(super) fn string(entry: &Value, key: &str, most: usize) -> Option<String> {
     let text = entry.get(key)?.as_str()?;
     (width(text) <= most).then(|| text.to_owned())
 }
 
-/// The number under a key of an entry.
+/// Returns the number under a key of an entry.
 pub(super) fn number(entry: &Value, key: &str) -> Option<u64> {
     entry.get(key)?.as_u64()
 }
 
-/// The two numbers under a key of an entry, in order.
+/// Returns the two numbers under a key of an entry, if they are in order.
 pub(super) fn range(entry: &Value, key: &str) -> Option<(u64, u64)> {
     match entry.get(key)?.as_array()?.as_slice() {
         [first, last] => Some((first.as_u64()?, last.as_u64()?)).filter(|(a, b)| a <= b),
@@ -134,7 +134,7 @@ pub(super) fn range(entry: &Value, key: &str) -> Option<(u64, u64)> {
     }
 }
 
-/// The fields of an index that was read.
+/// The fields of an index that is read.
 #[derive(Debug)]
 pub(super) struct IndexFields {
     index: IndexKind,
@@ -142,7 +142,7 @@ pub(super) struct IndexFields {
 }
 
 impl IndexFields {
-    /// Reads the text of an index of `session`.
+    /// Parses the text of an index of `session`.
     pub(super) fn open(
         index: IndexKind,
         session: &str,
@@ -176,7 +176,7 @@ impl IndexFields {
         self.index
     }
 
-    /// The error that `field` is not what it should be.
+    /// Returns the error for an invalid `field`.
     pub(super) fn bad(&self, field: impl Into<String>) -> IndexError {
         IndexError::Field { index: self.index, field: field.into() }
     }
@@ -201,7 +201,7 @@ impl IndexFields {
         self.get(key, Value::as_u64)
     }
 
-    /// A number that is left out where it is 0.
+    /// Returns a number that is left out if it is 0.
     pub(super) fn number_or_zero(&self, key: &str) -> Result<u64, IndexError> {
         if self.has(key) { self.number(key) } else { Ok(0) }
     }

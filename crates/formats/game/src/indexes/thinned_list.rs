@@ -1,38 +1,38 @@
 //! A list with a budget: when it grows too long, the older entries are thinned evenly.
 //!
-//! Each entry has a weight: the most bytes that its line can ever take. When the weights pass the budget, the
-//! newest third of it stays whole, and the rest is thinned until a third of the budget holds it: of every `step`
-//! entries that were added, the first is kept; where that is still too much, `step` doubles. So another third of
-//! the budget must be added before it happens again, and what adding costs does not depend on the length.
+//! Each entry has a weight: the maximum size of its line in bytes. When the weights exceed the budget, the newest third
+//! of it stays complete, and the rest is thinned until it fits into a third of the budget: of every `step` entries
+//! added, the first is kept; if that is still too much, `step` doubles. Another third of the budget must be added
+//! before it happens again, so the cost of adding an entry does not depend on the length.
 //!
-//! Two fields beside a list say what happened to it: how many entries were left out, and how many of those listed,
-//! from the start, were thinned, with which step, and how far the last step got. That is all there is to know, so
-//! a list that is read again goes on as if it had never been written.
+//! Two fields next to a list record its thinning: how many entries were omitted, and how many of the listed ones, from
+//! the start, were thinned, with which step, and how far the last step got. This is the complete state, so a list that
+//! is read again continues as if it had never been written.
 
 use serde_json::Value;
 
 use super::IndexError;
 use super::text::{self, IndexFields, IndexText};
 
-/// More than a list that fits into memory can need.
+/// The maximum step, larger than any list that fits into memory can need.
 const MOST_STEP: usize = 1 << 20;
 
-/// What can stand in a list.
+/// An entry of a list.
 pub(super) trait ListEntry: Sized {
-    /// The entry as JSON.
+    /// Returns the entry as JSON.
     fn line(&self) -> String;
 
-    /// Reads what `line` wrote.
+    /// Reads the output of `line`.
     fn read(entry: &Value) -> Option<Self>;
 
-    /// The most bytes that the entry takes in a text, whatever changes in it after it was added.
+    /// Returns the maximum size of the entry in a text, whatever changes in it later.
     fn weight(&self) -> usize;
 }
 
-/// The most bytes that a number takes.
+/// The maximum size of a number in bytes.
 pub(super) const NUMBER: usize = 20;
 
-/// The bytes around an entry: the indent before it, the comma and the end of the line after it.
+/// The bytes around an entry: the indent before it, the comma and the newline after it.
 pub(super) const AROUND: usize = 6;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,13 +42,13 @@ pub(super) struct ThinnedList<T> {
     weight: usize,
     /// The budget.
     most: usize,
-    /// How many entries, from the start, are what thinning left.
+    /// How many entries, from the start, have been thinned.
     older: usize,
-    /// How many entries each of those stands for, unless some were taken out.
+    /// How many entries each thinned entry stands for, unless some were removed.
     step: usize,
-    /// How many entries the last of those stands for so far.
+    /// How many entries the last thinned entry stands for so far.
     passed: usize,
-    /// How many entries are not listed.
+    /// The number of entries that are not listed.
     omitted: u64,
 }
 
@@ -73,17 +73,17 @@ impl<T: ListEntry> ThinnedList<T> {
         }
     }
 
-    /// The newest entry.
+    /// Returns the newest entry.
     pub(super) fn newest(&mut self) -> Option<&mut T> {
         self.entries.last_mut()
     }
 
-    /// The newest entry of this description.
+    /// Returns the newest entry that matches.
     pub(super) fn find(&mut self, is_it: impl Fn(&T) -> bool) -> Option<&mut T> {
         self.entries.iter_mut().rev().find(|entry| is_it(entry))
     }
 
-    /// Takes out the newest entry of this description; if there is none, it was one of those left out.
+    /// Removes the newest entry that matches; if there is none, it was one of the omitted entries.
     pub(super) fn remove(&mut self, is_it: impl Fn(&T) -> bool) {
         match self.entries.iter().rposition(is_it) {
             Some(at) => {
@@ -94,7 +94,7 @@ impl<T: ListEntry> ThinnedList<T> {
         }
     }
 
-    /// How many entries there are, listed or not.
+    /// Returns the number of entries, listed or not.
     pub(super) fn total(&self) -> u64 {
         self.omitted.saturating_add(self.entries.len() as u64)
     }
@@ -123,7 +123,7 @@ impl<T: ListEntry> ThinnedList<T> {
         self.omitted = self.omitted.saturating_add((before - self.entries.len()) as u64);
     }
 
-    /// Drops every second entry; each of the others then stands for itself and the one after it.
+    /// Drops every second entry; each remaining one then stands for itself and the one after it.
     fn double_step(&mut self) {
         if self.entries.len().is_multiple_of(2) {
             self.passed += self.step;
@@ -137,7 +137,7 @@ impl<T: ListEntry> ThinnedList<T> {
         self.passed = self.passed.min(self.step);
     }
 
-    /// How many of the newest entries weigh no more than `most` together; one at least.
+    /// Returns how many of the newest entries weigh no more than `most` together; at least one.
     fn newest_within(&self, most: usize) -> usize {
         let mut weight = 0;
         let fitting = self.entries.iter().rev().take_while(|entry| {
@@ -147,7 +147,7 @@ impl<T: ListEntry> ThinnedList<T> {
         fitting.count().max(1)
     }
 
-    /// Writes the list, and beside it what is left out.
+    /// Writes the list, and next to it how much was omitted.
     pub(super) fn write(&self, page: &mut IndexText, key: &str) {
         page.list(key, self.entries.iter().map(T::line));
         if self.step > 1 {
@@ -159,7 +159,7 @@ impl<T: ListEntry> ThinnedList<T> {
         }
     }
 
-    /// Reads what `write` wrote.
+    /// Reads the output of `write`.
     pub(super) fn read(
         fields: &IndexFields,
         key: &str,
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// An entry that counts how often somebody looks at it.
+    /// An entry that counts how often it is visited.
     struct NumberedEntry {
         number: u64,
         weight: usize,

@@ -1,4 +1,4 @@
-//! `turn-index.json`: which file has which turns, and where some of them are.
+//! `turn-index.json`: the turns of each file, and the offsets of some of them.
 
 use serde_json::Value;
 
@@ -9,20 +9,20 @@ use super::{IndexError, TurnFacts};
 /// The budget of `files`, in bytes.
 const MOST_FILES: usize = 200_000;
 
-/// The most places that are kept.
+/// The maximum number of offsets.
 const MOST_OFFSETS: usize = 1000;
 
-/// The place of each turn that is a multiple of this is kept, while there are not too many.
+/// The initial step: the offsets of turns that are multiples of it are kept.
 const FIRST_STEP: u64 = 50;
 
-/// The most bytes of a file's name; the names of the layout are shorter, whatever the numbers in them.
+/// The maximum length of a file name; the names of the format are shorter, whatever the numbers in them.
 pub(super) const MOST_FILE_NAME: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TurnIndex {
     total: u64,
     files: ThinnedList<TurnFile>,
-    /// Places of the first turn, of multiples of `step`, and of the last turn.
+    /// Offsets of the first turn, of multiples of `step`, and of the last turn.
     offsets: Vec<TurnOffset>,
     step: u64,
 }
@@ -139,7 +139,7 @@ impl TurnIndex {
         Ok(TurnIndex { total: fields.number("totalTurns")?, files, offsets, step })
     }
 
-    /// How many files and places are listed.
+    /// Returns how many files and offsets are listed.
     #[cfg(test)]
     pub(super) fn listed(&self) -> [usize; 2] {
         [self.files.entries().len(), self.offsets.len()]

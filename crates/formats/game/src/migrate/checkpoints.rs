@@ -1,4 +1,4 @@
-//! Checkpoints, which become snapshots if they have a state of their own.
+//! Converts legacy checkpoints with a state of their own to snapshots.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use everturn_value::tree::{JsonTree, ValueKind};
 /// All checkpoints.
 #[derive(Debug, Default)]
 pub(super) struct LegacyCheckpoints {
-    /// How many there were.
+    /// The number of checkpoints.
     pub(super) count: u64,
     /// The states by turn.
     pub(super) by_turn: BTreeMap<u64, GameState>,
     pub(super) reasons: BTreeMap<u64, String>,
-    /// What the snapshots have no place for, or what is none.
+    /// Data without a place in snapshots, and entries that are not checkpoints.
     kept: Vec<JsonTree>,
     pub(super) notes: Vec<MigrationNote>,
 }
@@ -103,12 +103,12 @@ impl LegacyCheckpoints {
         self.by_turn.last_key_value().map(|(_, state)| state.clone())
     }
 
-    /// How many became snapshots.
+    /// Returns how many checkpoints became snapshots.
     pub(super) fn used(&self) -> u64 {
         self.by_turn.len() as u64
     }
 
-    /// The state at the end is that of the state files, whatever a checkpoint of the same turn has.
+    /// Drops a checkpoint of the last turn that differs from the state files, which take precedence.
     pub(super) fn drop_last_state(&mut self, last: u64, end: &GameState) {
         let differs = self.by_turn.get(&last).is_some_and(|state| !state.is_same(end));
         if differs && let Some(state) = self.by_turn.remove(&last) {

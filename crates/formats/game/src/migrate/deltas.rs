@@ -1,4 +1,4 @@
-//! Changes that frames carry, in the shapes that are known.
+//! Converts the changes in legacy frames, in the known forms.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use everturn_json::names::SessionId;
 use everturn_value::delta::{Delta, DeltaPath, PathNotation};
 use everturn_value::tree::{JsonTree, TextSlice};
 
-/// Changes as a value.
+/// Returns a group of changes as a JSON value.
 pub(super) fn tree_of(group: &DeltaGroup) -> JsonTree {
     let deltas: Vec<String> = group.deltas.iter().map(Delta::to_line).collect();
     let text = format!("{{\"scope\":\"{}\",\"deltas\":[{}]}}", group.scope, deltas.join(","));
     JsonTree::parse(text).unwrap_or_else(|_| JsonTree::null())
 }
 
-/// Whether nothing of these changes is lost when they are written as those of today.
+/// Returns whether these changes can be written in the current form without loss.
 pub(super) fn are_plain(list: &JsonTree, events: &HashMap<String, String>) -> bool {
     const DELTA: [&str; 4] = ["op", "path", "value", "previousValue"];
     const OWN: [&str; 7] =
@@ -35,7 +35,7 @@ pub(super) fn are_plain(list: &JsonTree, events: &HashMap<String, String>) -> bo
     })
 }
 
-/// Reads a list of changes; nothing if one of them has a shape that is not known.
+/// Reads a list of changes. Returns `None` if one of them has an unknown form.
 pub(super) fn read(
     list: &JsonTree,
     id: &SessionId,
@@ -57,14 +57,14 @@ pub(super) fn read(
 fn group(element: &JsonTree, turn: u64) -> Option<DeltaGroup> {
     let has = |key: &str| element.value_at(&[key]).is_some();
     if has("deltas") || has("operation") {
-        // The shapes that logs have today, but for the turn.
+        // The forms of current logs, except for the turn.
         let mut text = format!("{{\"turnId\":{turn}");
         for (key, value) in element.children().into_iter().filter(|(key, _)| key != "turnId") {
             text.push_str(&format!(",{}:{}", serde_json::to_string(&key).ok()?, value.to_line()));
         }
         text.push('}');
         let change = ChangeRecord::parse(&TextSlice::from_text(&text)).ok()?;
-        // Sessions of this form have no file for characters.
+        // Sessions of this dialect have no file for NPCs.
         return (change.group.scope != Scope::Npcs).then_some(change.group);
     }
     if !has("op") || !has("path") {
@@ -78,7 +78,7 @@ fn group(element: &JsonTree, turn: u64) -> Option<DeltaGroup> {
             Some(DeltaGroup { scope, deltas: vec![delta] })
         }
         None => {
-            // Otherwise the first segment may say it.
+            // Otherwise the first path segment may name the scope.
             let first = delta.path.segments().first().and_then(|first| scope(first));
             Some(match first {
                 Some(scope) => {

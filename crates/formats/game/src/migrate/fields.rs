@@ -1,4 +1,4 @@
-//! The fields of an old document, taken out one by one, so that what nobody takes can be kept.
+//! The fields of a legacy document, taken one by one, so that unused ones can be kept.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::paths::GameStatus;
 use everturn_json::names::SessionId;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The fields of an object that nobody has taken yet.
+/// The fields of an object that have not been taken yet.
 #[derive(Debug, Clone)]
 pub(super) struct LegacyFields {
-    /// Where the object is in the document.
+    /// The path of the object in the document.
     path: String,
     left: Vec<(String, JsonTree)>,
-    /// What is kept although it was taken, with the reason.
+    /// Fields that are kept although they were taken.
     kept: Vec<(String, JsonTree)>,
     pub(super) notes: Vec<MigrationNote>,
 }
@@ -32,7 +32,7 @@ impl LegacyFields {
         self.left.iter().any(|(key, _)| keys.contains(&key.as_str()))
     }
 
-    /// Takes the first of these fields whose value will do.
+    /// Takes the first of these fields whose value is acceptable.
     pub(super) fn take(
         &mut self,
         keys: &[&str],
@@ -58,14 +58,14 @@ impl LegacyFields {
         Some((key, text(&value)?))
     }
 
-    /// A number that counts something.
+    /// Takes a non-negative integer.
     pub(super) fn take_number(&mut self, keys: &[&str]) -> Option<(String, u64)> {
         let number = |value: &JsonTree| value.to_line().parse::<u64>().ok();
         let (key, value) = self.take(keys, |value| number(value).is_some())?;
         Some((key, number(&value)?))
     }
 
-    /// A time, in milliseconds or as text.
+    /// Takes a time, in milliseconds or as text.
     pub(super) fn take_time(&mut self, keys: &[&str]) -> Option<(String, Timestamp)> {
         let (key, value) = self.take(keys, |value| time(value).is_some())?;
         Some((key, time(&value)?))
@@ -75,7 +75,7 @@ impl LegacyFields {
         self.left.push((key.to_owned(), value));
     }
 
-    /// Keeps a value that was understood, because not all of it could be used.
+    /// Keeps a value that was understood but could not be used completely.
     pub(super) fn keep_as(&mut self, key: &str, value: JsonTree, why: &str) {
         self.note(key, why);
         self.kept.push((key.to_owned(), value));
@@ -87,7 +87,7 @@ impl LegacyFields {
         self.notes.push(MigrationNote { path, why: why.to_owned() });
     }
 
-    /// Everything that was not used, as an object, or nothing.
+    /// Returns all unused fields as an object, if there are any.
     pub(super) fn rest(&mut self, why: &str) -> Option<JsonTree> {
         for (key, value) in std::mem::take(&mut self.left) {
             self.keep_as(&key, value, why);
@@ -117,12 +117,12 @@ fn time(value: &JsonTree) -> Option<Timestamp> {
     }
 }
 
-/// The names under which the player may stand.
+/// The possible names of the player's field.
 pub(super) const PLAYER: &[&str] = &["playerState", "player", "character"];
 pub(super) const WORLD: &[&str] = &["worldState", "world"];
 pub(super) const SCENE: &[&str] = &["activeScene", "currentScene", "scene"];
 
-/// Makes a new session of the fields of an old one.
+/// Converts the fields of a legacy session to a [`Migration`].
 pub(super) fn migration(
     id: &SessionId,
     source: String,
@@ -196,7 +196,7 @@ fn is_list(value: &JsonTree) -> bool {
     matches!(value.kind(), ValueKind::Array | ValueKind::Object)
 }
 
-/// The status; one that is not known is kept, and the session can be played.
+/// Returns the status. An unknown one is kept, and the session becomes active.
 fn status(fields: &mut LegacyFields) -> GameStatus {
     let Some((key, word)) = fields.take_string(&["status"]) else { return GameStatus::Active };
     GameStatus::parse(&word).unwrap_or_else(|| {

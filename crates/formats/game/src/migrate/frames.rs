@@ -1,4 +1,4 @@
-//! Frames, which become turns.
+//! Converts legacy frames to turns.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +14,7 @@ use crate::turn::TurnInput;
 use everturn_json::names::SessionId;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// The names under which a frame or a checkpoint may have its number.
+/// The possible names of the number of a frame or checkpoint.
 pub(super) const NUMBER: &[&str] = &[
     "turnId",
     "turn",
@@ -28,13 +28,13 @@ pub(super) const NUMBER: &[&str] = &[
     "id",
 ];
 
-/// A frame as a turn.
+/// A frame converted to a turn.
 #[derive(Debug, Clone)]
 pub(super) struct LegacyTurn {
     pub(super) number: u64,
     pub(super) time: i64,
     pub(super) input: TurnInput,
-    /// The ids of its events.
+    /// The IDs of its events.
     pub(super) events: Vec<String>,
     pub(super) changes: Vec<ChangeRecord>,
 }
@@ -43,7 +43,7 @@ pub(super) struct LegacyTurn {
 #[derive(Debug, Default)]
 pub(super) struct LegacyFrames {
     pub(super) turns: Vec<LegacyTurn>,
-    /// The turn that each number of a frame became.
+    /// The turn for each frame number.
     numbers: HashMap<u64, u64>,
     pub(super) notes: Vec<MigrationNote>,
 }
@@ -96,7 +96,7 @@ impl LegacyFrames {
         all
     }
 
-    /// The turn of a frame, by the number that the frame had.
+    /// Returns the turn for a frame number.
     pub(super) fn turn(&self, number: u64) -> Option<u64> {
         let first = self.turns.first().map_or(1, |turn| turn.number);
         self.numbers
@@ -113,7 +113,7 @@ impl LegacyFrames {
         self.turns.last().map_or(0, |turn| turn.number)
     }
 
-    /// Applies the changes from each known state on; those that do not fit are kept in their turns.
+    /// Applies the changes, starting from each known state. Those that do not apply are kept in their turns.
     pub(super) fn verify(&mut self, known: &BTreeMap<u64, GameState>) {
         let mut state: Option<GameState> = None;
         let mut known = known.iter().peekable();
@@ -145,17 +145,17 @@ impl LegacyFrames {
     }
 }
 
-/// By how much the numbers differ from turns, if they are in order at all.
+/// Returns the offset between frame numbers and turns, if the numbers are in order.
 fn shift(numbers: &[Option<u64>]) -> Option<u64> {
     let all: Option<Vec<u64>> = numbers.iter().copied().collect();
     let all = all?;
     let ordered = all.windows(2).all(|pair| matches!(pair, [a, b] if a < b));
-    // Turns begin with 1.
+    // Turns start at 1.
     (ordered && all.iter().all(|number| *number < u64::MAX))
         .then(|| u64::from(all.first() == Some(&0)))
 }
 
-/// Something that stands where an object was expected, as an object.
+/// Wraps a value in an object where an object was expected.
 fn single(value: &JsonTree) -> JsonTree {
     let key = if value.kind() == ValueKind::String { "text" } else { "value" };
     JsonTree::parse(format!("{{\"{key}\":{}}}", value.to_line()))
@@ -221,7 +221,7 @@ fn turn_of(
     LegacyTurn { number: turn, time, input, events: ids, changes }
 }
 
-/// Who did what, when and where.
+/// Reads the actor, the actions, the scene and the time.
 fn read_action(fields: &mut LegacyFields) -> TurnInput {
     let asked = fields.take_kind(&["playerInput", "input", "command"], ValueKind::String);
     let actor = fields.take_string(&["actor", "speaker", "role"]).map(|(_, actor)| actor);
@@ -242,7 +242,7 @@ fn read_action(fields: &mut LegacyFields) -> TurnInput {
     input
 }
 
-/// What happened: the text of the frame, and its events.
+/// Reads the text of the frame and its events.
 fn read_events(fields: &mut LegacyFields) -> Vec<JsonTree> {
     let texts = ["text", "description", "narration", "narrative", "content", "message", "output"];
     let text = fields.take_string(&texts).map(|(_, text)| text).filter(|text| !text.is_empty());
@@ -254,7 +254,7 @@ fn read_events(fields: &mut LegacyFields) -> Vec<JsonTree> {
     text.into_iter().chain(events).collect()
 }
 
-/// An event, which keeps the id it had under another name.
+/// Converts an event. Its legacy ID is kept under another name.
 fn event_of(event: &JsonTree, new: &str, renamed: &mut HashMap<String, String>) -> JsonTree {
     let object = match event.kind() {
         ValueKind::Object => event.clone(),
@@ -279,7 +279,7 @@ fn event_of(event: &JsonTree, new: &str, renamed: &mut HashMap<String, String>) 
     JsonTree::parse(text).unwrap_or(object)
 }
 
-/// Says what is true of many frames once.
+/// Merges notes that apply to many frames.
 fn merge_notes(notes: &mut Vec<MigrationNote>) {
     let mut seen: Vec<(String, String, u64, String)> = Vec::new();
     for MigrationNote { path, why } in notes.drain(..) {

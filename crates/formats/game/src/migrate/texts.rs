@@ -19,7 +19,7 @@ use everturn_json::names::SessionId;
 
 type FileContents = BTreeMap<String, Vec<u8>>;
 
-/// The state files, and what the metadata say about them.
+/// Adds the state files, and records them in the metadata.
 pub(super) fn states(
     state: &GameState,
     turn: u64,
@@ -33,7 +33,7 @@ pub(super) fn states(
     Ok(())
 }
 
-/// A log that is cut into files as it grows.
+/// A log that is split into files as it grows.
 struct SegmentWriter {
     log: LogKind,
     first: Option<u64>,
@@ -88,7 +88,7 @@ pub(super) fn logs(frames: &LegacyFrames, files: &mut FileContents) {
     }
 }
 
-/// Each snapshot is a beginning of its own: nothing says that the changes are complete.
+/// Adds the snapshots. None follows from another: the recorded changes may be incomplete.
 pub(super) fn snapshots(
     id: &SessionId,
     checkpoints: &LegacyCheckpoints,

@@ -1,7 +1,7 @@
-//! The changes of a damaged log: each of its turn, each once, and leading to every state that is known.
+//! Repairs the change log: assigns each change to its turn, drops duplicates, and makes them lead to every known state.
 //!
-//! A change that does not fit is left out. Where the changes then lead to another state than a good snapshot or the
-//! state files have, these win: a change is added that leads there, at the turn of that state.
+//! A change that does not apply is left out. Where the changes then lead to another state than a good snapshot or the
+//! state files, those win: a change that leads there is added at the turn of that state.
 
 use std::collections::{BTreeMap, HashSet};
 use std::iter::Peekable;
@@ -22,16 +22,16 @@ use everturn_json::names::FilePath;
 use everturn_value::delta::{Delta, DeltaPath, diff};
 use everturn_value::tree::JsonTree;
 
-/// A change that is still there.
+/// A surviving change.
 pub(super) struct NotedChange {
-    /// The turn that it is of.
+    /// The turn it belongs to.
     pub(super) turn: u64,
     pub(super) change: ChangeRecord,
     text: String,
     file: usize,
 }
 
-/// Gives each change its turn: its number, its id and its event tell it. Copies are left out.
+/// Assigns each change to its turn by its turn number, ID and event. Duplicates are left out.
 pub(super) fn assign_change_turns(
     found: Vec<SurvivingRecord<ChangeRecord>>,
     known: &dyn Fn(u64) -> bool,
@@ -62,7 +62,7 @@ pub(super) fn assign_change_turns(
     all
 }
 
-/// Follows the changes from state to state, and returns the lines that they should be.
+/// Replays the changes from state to state, and returns the lines to be written.
 pub(super) fn repair_changes(
     session: &Session,
     facts: &SurveyResult,
@@ -108,26 +108,26 @@ pub(super) fn repair_changes(
     Ok(walk.lines)
 }
 
-/// A state that is known: its turn, and the snapshot that has it; without one, the state files do.
+/// A known state: its turn, and the snapshot that contains it, or `None` for the state files.
 type SnapshotAnchor = (u64, Option<(SnapshotFile, FilePath)>);
 
 struct ChangeReplayer<'a> {
     session: &'a Session,
     facts: &'a SurveyResult,
-    /// Those that were not passed yet.
+    /// The anchors that have not been passed yet.
     anchors: Peekable<IntoIter<SnapshotAnchor>>,
     state: Option<GameState>,
-    /// Changes up to this turn are part of the state.
+    /// Changes up to this turn are included in the state.
     since: u64,
     lines: Vec<PlannedLine>,
-    /// The ids of the changes of this turn.
+    /// The IDs of the changes of this turn.
     ids: HashSet<String>,
     turn: u64,
     time: Option<i64>,
 }
 
 impl ChangeReplayer<'_> {
-    /// Puts the turn, the id and the event of a change right.
+    /// Corrects the turn, ID and event of a change.
     fn name(&mut self, noted: &mut NotedChange, told: &BTreeMap<u64, RecoveredTurn>) {
         let turn = noted.turn;
         let mut set = |key: &str, value: JsonTree| {
@@ -153,7 +153,7 @@ impl ChangeReplayer<'_> {
         }
     }
 
-    /// An id for a change of a turn that no other has.
+    /// Returns an unused ID for a change of a turn.
     fn free_id(&mut self, turn: u64) -> String {
         let name = short(self.session.id.as_str());
         let mut number = 1;
@@ -166,7 +166,7 @@ impl ChangeReplayer<'_> {
         }
     }
 
-    /// Passes the states that are known before the changes of `turn`.
+    /// Passes the known states before the changes of `turn`.
     fn pass(&mut self, turn: u64) -> Result<(), GameError> {
         while let Some((at, snapshot)) = self.anchors.next_if(|(at, _)| *at < turn) {
             let (known, follows) = match snapshot {
@@ -185,7 +185,7 @@ impl ChangeReplayer<'_> {
         Ok(())
     }
 
-    /// The state that the files have.
+    /// Returns the state in the state files.
     fn stored(&self) -> GameState {
         let stored = self.facts.stored.clone();
         GameState {
@@ -196,7 +196,7 @@ impl ChangeReplayer<'_> {
         }
     }
 
-    /// Adds the changes that make the state another one.
+    /// Adds the changes that lead to a known state.
     fn lead_to(&mut self, known: &GameState, turn: u64) {
         let Some(state) = self.state.clone().filter(|state| !state.is_same(known)) else { return };
         if turn != self.turn {

@@ -1,4 +1,4 @@
-//! Logs in which every line is one record again, in the order of the turns, and none is missing.
+//! Repairs the logs: one record per line, in the order of the turns, with no turn missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,29 +16,29 @@ use everturn_session::repair::{RepairAction, intact_records, line_end, one_recor
 use everturn_store::overlay::FileChanges;
 use everturn_store::{StoreError, read_optional};
 
-/// What becomes of the logs.
+/// The repaired logs.
 #[derive(Default)]
 pub(super) struct RepairedLogs {
     pub(super) files: FileChanges,
     pub(super) actions: Vec<RepairAction>,
 }
 
-/// A record as it stands in a log.
+/// A record found in a log.
 pub(super) struct SurvivingRecord<R> {
     pub(super) record: R,
     pub(super) text: String,
-    /// Which of the files has it.
+    /// The index of its file.
     pub(super) file: usize,
 }
 
-/// A line that is to be written: its turn, its text, and the file it comes from.
+/// A line to be written: its turn, its text, and the index of the file it comes from.
 pub(super) struct PlannedLine {
     pub(super) turn: u64,
     pub(super) text: String,
     pub(super) file: Option<usize>,
 }
 
-/// Mends both logs of a session. `kept` is where the damaged files are kept.
+/// Repairs both logs of a session. `kept` is the directory of the originals.
 pub(super) fn repair_logs(
     session: &Session,
     facts: &SurveyResult,
@@ -83,7 +83,7 @@ pub(super) fn repair_logs(
     Ok(repaired)
 }
 
-/// The records of a log that are what they should be.
+/// Reads the valid records of a log.
 fn read<R>(
     session: &Session,
     files: &[(LogFile, FilePath)],
@@ -103,7 +103,7 @@ fn read<R>(
     Ok(found)
 }
 
-/// Whether a file is about a turn, going by its name.
+/// Returns whether a file covers a turn, judged by its name.
 fn covers(file: LogFile, closed: u64, turn: u64) -> bool {
     match (file.first, file.last) {
         (Some(first), Some(last)) => (first..=last).contains(&turn),
@@ -113,7 +113,7 @@ fn covers(file: LogFile, closed: u64, turn: u64) -> bool {
 }
 
 impl RepairedLogs {
-    /// Divides lines among the files of a log. Turns that no file is about get one of their own.
+    /// Distributes lines over the files of a log. Turns that no file covers get a file of their own.
     fn write(
         &mut self,
         session: &Session,
@@ -157,7 +157,7 @@ impl RepairedLogs {
             let before = read_optional(&session.store, &path)?.unwrap_or_default();
             let end = line_end(&before);
             let after: String = lines.iter().flat_map(|line| [line.as_str(), end]).collect();
-            // What stands between records and is none of them is no reason to write a file anew.
+            // Anything harmless between records is no reason to rewrite a file.
             if one_record_per_line(&path, &before)? == after.as_bytes()
                 && is_well_formed(&path, &before)?
             {
@@ -171,7 +171,7 @@ impl RepairedLogs {
         Ok(())
     }
 
-    /// Says which turns are lost.
+    /// Reports the lost turns.
     fn report_lost_turns(&mut self, told: &BTreeMap<u64, RecoveredTurn>) {
         let Some(first) = self.actions.first().map(|action| action.file.clone()) else { return };
         let lost: Vec<u64> =
@@ -190,7 +190,7 @@ impl RepairedLogs {
     }
 }
 
-/// Whether every line of a log is one record.
+/// Returns whether every line of a log is one record.
 fn is_well_formed(path: &FilePath, bytes: &[u8]) -> Result<bool, StoreError> {
     let scan = JsonlScan::new(bytes, path.clone()).largest_text(0).forward();
     for item in scan.map_err(StoreError::io("read", path))? {

@@ -1,4 +1,4 @@
-//! What is to be done, from what was learned about a session.
+//! Plans a repair from the result of a survey.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,26 +12,26 @@ use crate::writer::SNAPSHOT_TURNS;
 use everturn_json::names::{FilePath, SceneId};
 use everturn_session::repair::numbering::MOST_LOST;
 
-/// Logs that are longer than this are not rewritten: they and their copy must fit into one commit.
+/// Larger logs are not rewritten: the log and its copy must fit into one commit.
 pub(super) const LARGEST_LOG: u64 = 256 << 20;
 
-/// What a snapshot is written for.
+/// Why a snapshot is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SnapshotPurpose {
-    /// There is none for too long.
+    /// There is no snapshot for too many turns.
     Stretch,
-    /// It says something about itself that is not so.
+    /// The snapshot has wrong facts about itself.
     Anew,
-    /// It does not follow from the changes before it.
+    /// The snapshot does not follow from the changes before it.
     Beginning,
 }
 
-/// What is to be done.
+/// The planned changes.
 #[derive(Debug, Default)]
 pub(super) struct GameRepairPlan {
-    /// Files that leave the session.
+    /// Files that are moved out of the session.
     pub(super) trash: BTreeSet<FilePath>,
-    /// Turns of which snapshots are written.
+    /// Turns for which snapshots are written.
     pub(super) fresh: BTreeMap<u64, SnapshotPurpose>,
     pub(super) scenes: BTreeSet<String>,
 }
@@ -52,7 +52,7 @@ impl GameRepairPlan {
         Ok(plan)
     }
 
-    /// The same in words, after what was done to the logs.
+    /// Describes the plan, after the actions on the logs.
     pub(super) fn actions(
         &self,
         session: &Session,
@@ -109,7 +109,7 @@ pub(super) fn scene_file(session: &Session, id: &str) -> Option<FilePath> {
     scene_path(&session.dir, &SceneId::parse(id).ok()?).ok()
 }
 
-/// The turns after the last line of the log of which something else is left.
+/// Returns the turns after the last logged one that left traces elsewhere.
 pub(super) fn lost(facts: &SurveyResult) -> Option<(u64, u64)> {
     let logged = facts.recount.last();
     let states = facts.stored.turn.filter(|_| facts.stored.verified).unwrap_or(0);
@@ -119,7 +119,7 @@ pub(super) fn lost(facts: &SurveyResult) -> Option<(u64, u64)> {
     (last >= first && last > 0).then(|| (first.max(last.saturating_sub(MOST_LOST - 1)), last))
 }
 
-/// The turn at which the session begins, if its state can be worked out backwards although no snapshot has it.
+/// Returns the first turn of the session, if its state can be computed backwards although no snapshot has it.
 fn reachable(
     session: &Session,
     facts: &SurveyResult,
@@ -136,7 +136,7 @@ fn reachable(
     moment.findings.is_empty().then_some(start)
 }
 
-/// The snapshots that are to be written.
+/// Returns the snapshots to be written.
 fn fresh(session: &Session, facts: &SurveyResult) -> BTreeMap<u64, SnapshotPurpose> {
     let mut fresh = BTreeMap::new();
     let stored = facts.stored.turn.filter(|_| facts.stored.verified);
@@ -152,7 +152,7 @@ fn fresh(session: &Session, facts: &SurveyResult) -> BTreeMap<u64, SnapshotPurpo
         Some(first) => {
             for (from, to) in &facts.stretches {
                 if first >= *to && facts.good_snapshots.iter().any(|(file, _)| file.turn == *to) {
-                    // Nothing is left from which it could follow.
+                    // Nothing is left that it could follow from.
                     fresh.insert(*to, SnapshotPurpose::Beginning);
                 }
                 let mut turn = (*from).max(first);
@@ -171,7 +171,7 @@ fn fresh(session: &Session, facts: &SurveyResult) -> BTreeMap<u64, SnapshotPurpo
         fresh.insert(stored, SnapshotPurpose::Beginning);
     }
     for turn in &facts.odd_snapshots {
-        // Those that differ are led to by the changes once the logs are mended.
+        // Once the logs are repaired, the changes lead to the snapshots that differ.
         let why = if facts.wrong_logs { SnapshotPurpose::Beginning } else { SnapshotPurpose::Anew };
         fresh.insert(*turn, why);
     }

@@ -1,4 +1,4 @@
-//! States worked out from what is left.
+//! Computes states from the surviving data.
 
 use std::collections::BTreeSet;
 
@@ -11,26 +11,26 @@ use crate::survey::{SurveyResult, SurveyedStates};
 use everturn_json::names::FilePath;
 use everturn_value::tree::JsonTree;
 
-/// A state that is known.
+/// A known state.
 enum StateAnchor {
     Snapshot(FilePath),
-    /// The state files; what they lack is taken from the changes.
+    /// The state files; missing parts are taken from the changes.
     Stored,
 }
 
-/// Who wants to know the states.
+/// Receives states.
 pub(super) trait StateObserver {
-    /// The state after `turn`, one of those that were asked for.
+    /// Receives the state after `turn`, one of the requested turns.
     fn state(&mut self, turn: u64, state: &GameState) -> Result<(), GameError>;
 
-    /// A scene as it is when it ends, or when nothing more comes.
+    /// Receives a scene as it is when it ends, or at the end of the log.
     fn scene(&mut self, scene: &JsonTree) -> Result<(), GameError>;
 }
 
-/// Works out the states of a session, from one that is known to the next; returns the last.
+/// Computes the states of a session, from one known state to the next; returns the last.
 ///
-/// Changes that do not fit are left out. Before the first known state nothing is told. If none is known, the
-/// state files count as far as they can be read, and everything else is what the changes make of nothing.
+/// Changes that do not apply are left out. Before the first known state nothing is reported. If none is known, the
+/// state files are used as far as they can be read, and the rest is built from the changes.
 pub(super) fn replay_states(
     session: &Session,
     facts: &SurveyResult,
@@ -96,7 +96,7 @@ struct StateReplayer<'a> {
 }
 
 impl StateReplayer<'_> {
-    /// Passes what lies before the changes of `turn`.
+    /// Passes the known and the requested states before the changes of `turn`.
     fn pass(&mut self, turn: u64) -> Result<(), GameError> {
         loop {
             let anchor = self.anchors.peek().map(|(at, _)| *at).filter(|at| *at < turn);
@@ -142,7 +142,7 @@ impl StateReplayer<'_> {
         Ok(())
     }
 
-    /// Keeps the state in texts of its own, so that those of the logs can go.
+    /// Copies the state into texts of its own, so that those of the logs can be freed.
     fn detach_state(&mut self) {
         if let Some(state) = &mut self.state {
             state.detach_texts();
@@ -150,7 +150,7 @@ impl StateReplayer<'_> {
     }
 }
 
-/// The id of the snapshot at a turn.
+/// Returns the ID of the snapshot at a turn.
 pub(super) fn snapshot_id(turn: u64) -> String {
     SnapshotFile { turn, is_upstream: false }.id()
 }

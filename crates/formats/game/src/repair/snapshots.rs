@@ -1,4 +1,4 @@
-//! Snapshots that are missing, or must be written anew, and scenes.
+//! Writes missing and incorrect snapshots, and scenes.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub(super) fn repair_snapshots(
     let mut taker = SnapshotPicker { session, facts, plan, keeper, now };
     let known = facts.good_snapshots.iter().map(|(file, _)| file.turn);
     let known = known.chain(facts.stored.turn.filter(|_| facts.stored.verified)).min();
-    // What lies before the first state that is known is worked out backwards.
+    // States before the first known one are computed backwards.
     let (before, wanted): (BTreeSet<u64>, BTreeSet<u64>) =
         wanted.into_iter().partition(|turn| known.is_some_and(|known| *turn < known));
     for turn in before {
@@ -49,7 +49,7 @@ struct SnapshotPicker<'a, 'k> {
 }
 
 impl SnapshotPicker<'_, '_> {
-    /// The snapshot before a turn, of those that will be there.
+    /// Returns the turn of the snapshot before a turn, counting those that will be written.
     fn before(&self, turn: u64) -> Option<u64> {
         let good = self.facts.good_snapshots.iter().map(|(file, _)| file.turn);
         good.chain(self.plan.fresh.keys().copied()).filter(|other| *other < turn).max()

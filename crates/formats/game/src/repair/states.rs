@@ -1,4 +1,4 @@
-//! States and metadata, which follow from everything else.
+//! Recomputes states and metadata, which are derived from everything else.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ pub(super) fn repair_states(
     let file = DocumentFile::Meta.in_dir(&session.dir);
     let is_repeated = facts.repeated.contains(&file);
     if is_repeated && let Ok(value) = meta.tree.to_value() {
-        // The last of the values of a key is the one that counts.
+        // Of repeated keys, the last value counts.
         meta.tree = tree(&value);
     }
     let before = meta.tree.clone();
@@ -65,7 +65,7 @@ impl StateObserver for NullObserver {
     }
 }
 
-/// Writes the state files, and says in the metadata which turn they show.
+/// Writes the state files, and records their turn in the metadata.
 fn states(
     session: &Session,
     facts: &SurveyResult,
@@ -82,7 +82,7 @@ fn states(
         keeper.write(&join_names(&session.dir, &names), bytes)?;
     }
     if session.meta.is_none() {
-        // What the lost metadata said besides, as far as the states tell it.
+        // Other fields of the lost metadata, as far as the states have them.
         let player = |path: &[&str]| state.player.value_at(path).filter(|tree| !tree.is_null());
         for (field, value) in [
             (["player", "name"], player(&["name"])),
@@ -103,7 +103,7 @@ fn states(
     Ok(())
 }
 
-/// Puts into the metadata what was counted.
+/// Writes the counts into the metadata.
 fn counts(
     session: &Session,
     place: &GameLocation,
@@ -140,14 +140,14 @@ fn counts(
     Ok(())
 }
 
-/// Makes sure that fields can be put into a field of the metadata.
+/// Ensures that a field of the metadata is an object.
 fn object_at(meta: &mut GameMeta, key: &str) {
     if meta.tree.value_at(&[key]).is_none_or(|found| found.kind() != ValueKind::Object) {
         meta.put_tree(&[key], JsonTree::object());
     }
 }
 
-/// The states of a session of the program, of which only those that cannot be read are written.
+/// Repairs the states of an upstream session: only unreadable ones are written.
 fn repair_upstream_states(
     session: &Session,
     facts: &SurveyResult,

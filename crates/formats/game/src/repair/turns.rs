@@ -1,4 +1,4 @@
-//! The turns of a damaged log, each under its number, with lines for those that are lost.
+//! Repairs the turn log: each turn under its number, with filler lines for lost turns.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -16,16 +16,16 @@ use everturn_session::repair::numbering::{self, MOST_LOST, NumberClaim};
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::{JsonTree, TextSlice};
 
-/// A turn that is still there, or was made.
+/// A surviving turn, or a filler.
 pub(super) struct RecoveredTurn {
     tree: JsonTree,
-    /// The bytes that it has now, if they stay.
+    /// Its current text, if that is kept.
     text: Option<String>,
     file: Option<usize>,
 }
 
 impl RecoveredTurn {
-    /// Gives a part another value.
+    /// Sets a field.
     fn set(&mut self, path: &[&str], value: &serde_json::Value) {
         let Ok(value) = JsonTree::from_value(value) else { return };
         let mut tree = self.tree.clone();
@@ -41,17 +41,17 @@ impl RecoveredTurn {
         PlannedLine { turn, text, file: self.file }
     }
 
-    /// Whether it is made for a turn that is lost.
+    /// Returns whether it is a filler for a lost turn.
     pub(super) fn is_new_filler(&self) -> bool {
         self.file.is_none()
     }
 
-    /// The turn as it will be read.
+    /// Parses the turn.
     fn turn(&self) -> Option<TurnRecord> {
         TurnRecord::parse(&TextSlice::from_text(self.tree.to_line())).ok()
     }
 
-    /// The ids of its events.
+    /// Returns the IDs of its events.
     pub(super) fn events(&self) -> HashSet<String> {
         let turn = self.turn();
         turn.map(|turn| turn.events().iter().map(|event| event.id.clone()).collect())
@@ -59,7 +59,7 @@ impl RecoveredTurn {
     }
 }
 
-/// The number that the events of a turn tell, if they agree.
+/// Returns the turn number in the IDs of a turn's events, if they agree.
 fn number_by_events(turn: &TurnRecord) -> Option<u64> {
     let events = turn.events();
     let mut turns = events.iter().filter_map(|event| id_parts(&event.id)).map(|(turn, _)| turn);
@@ -67,7 +67,7 @@ fn number_by_events(turn: &TurnRecord) -> Option<u64> {
     turns.all(|turn| turn == first).then_some(first)
 }
 
-/// Gives each turn its number. Copies are left out; another record of the same turn is put into the first.
+/// Assigns each turn its number. Duplicates are left out; another record of the same turn is merged into the first.
 pub(super) fn assign_turn_numbers(
     session: &Session,
     mut found: Vec<SurvivingRecord<TurnRecord>>,
@@ -112,7 +112,7 @@ pub(super) fn assign_turn_numbers(
     all
 }
 
-/// The number before the first turn.
+/// Returns the number before the first turn.
 fn floor(session: &Session, said: &[NumberClaim]) -> u64 {
     let snapshots = session.files().ok();
     let lowest = snapshots.and_then(|files| files.snapshots.first().map(|(file, _)| file.turn));
@@ -121,7 +121,7 @@ fn floor(session: &Session, said: &[NumberClaim]) -> u64 {
     lowest.unwrap_or(0).min(first.unwrap_or(0))
 }
 
-/// Gives events ids of their turn, where they have those of another or of each other.
+/// Gives events new IDs where theirs belong to another turn or are duplicates.
 fn name_events(session: &Session, told: &mut RecoveredTurn, turn: u64) {
     let Some(read) = told.turn() else { return };
     let events = read.events();
@@ -142,7 +142,7 @@ fn name_events(session: &Session, told: &mut RecoveredTurn, turn: u64) {
     }
 }
 
-/// Gives events the ids by which changes know them, if those are as they were made, and the turn has others.
+/// Gives events the IDs that changes refer to, if those have the usual form and the turn has others.
 fn adopt_event_ids(
     session: &Session,
     all: &mut BTreeMap<u64, RecoveredTurn>,
@@ -182,7 +182,7 @@ fn event_id(session: &Session, turn: u64, number: u64) -> String {
     format!("{}-{turn}-{number}", short(session.id.as_str()))
 }
 
-/// Makes lines for turns that are lost, with the events that the changes name.
+/// Adds lines for lost turns, with the events that the changes refer to.
 pub(super) fn fill(
     session: &Session,
     facts: &SurveyResult,
@@ -216,7 +216,7 @@ pub(super) fn fill(
     all
 }
 
-/// A turn in the place of one that is lost.
+/// Returns a filler for a lost turn.
 fn filler(
     session: &Session,
     turn: u64,
@@ -228,7 +228,7 @@ fn filler(
     RecoveredTurn { tree: lost_line(session, turn, &changes, near, kept), text: None, file: None }
 }
 
-/// A line that says that a turn is lost. `near` is a turn that tells when it was, `kept` where the rest of it is.
+/// Returns a line for a lost turn. `near` is a turn with a similar time, `kept` the directory of the originals.
 pub(crate) fn lost_line(
     session: &Session,
     turn: u64,

@@ -1,4 +1,4 @@
-//! The lines of a session's logs, one after the other, each the one that counts.
+//! Iterates over the lines of a session's logs, skipping superseded ones: [`LogRows`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use everturn_json::names::FilePath;
 use everturn_store::Store;
 use everturn_value::tree::TextSlice;
 
-/// Something that belongs to a turn.
+/// A record that belongs to a turn.
 pub(crate) trait HasTurn {
     fn turn_number(&self) -> u64;
 
-    /// What the program has written in place of this, because it cannot take it back, has the same.
+    /// Returns a key that a line shares with its replacements, which the upstream program appends as it cannot undo.
     fn rewrite_key(&self) -> Option<(u64, i64)> {
         None
     }
@@ -39,7 +39,7 @@ impl HasTurn for ChangeRecord {
     }
 }
 
-/// A row, the file that has it, and where it is in there.
+/// A row, its file, and its position in the file.
 pub(crate) type LocatedRecord<R> = (R, Arc<FilePath>, LogLine);
 
 /// The lines of a log, one file after the other.
@@ -51,22 +51,22 @@ pub struct LogRows<R> {
     pub(super) parse: fn(&TextSlice) -> Result<R, String>,
     pub(super) dialect: Dialect,
     pub(super) superseded: SupersededLines,
-    /// What was noticed so far.
+    /// The findings so far.
     pub findings: Vec<Finding>,
 }
 
-/// Which lines of a file take the place of earlier ones in it: what those have in common, and where the last is.
+/// The lines of a file that supersede earlier ones: their common key, and the position of the last.
 #[derive(Default)]
 pub(super) struct SupersededLines(HashMap<(u64, i64), RepeatedLine>);
 
-/// A line that comes again.
+/// A line that is repeated.
 #[derive(Clone, Copy)]
 struct RepeatedLine {
     lines: u64,
     line: u64,
     offset: u64,
     length: u64,
-    /// Whether it was handed out, in the place of the first.
+    /// Whether it was returned, in place of the first.
     told: bool,
 }
 
@@ -75,7 +75,7 @@ struct RepeatedLine {
     reason = "only the rows of a session's logs are read, and they are public"
 )]
 impl<R: HasTurn> LogRows<R> {
-    /// The next line with the file that has it.
+    /// Returns the next line and its file.
     pub(crate) fn next_line(&mut self) -> Option<Result<LocatedRecord<R>, GameError>> {
         loop {
             let Some((file, rows)) = &mut self.rows else {
@@ -123,7 +123,7 @@ impl<R: HasTurn> LogRows<R> {
         Ok(())
     }
 
-    /// The line that counts, in the place of the first of those that come again; nothing in the place of the others.
+    /// Returns the effective line in place of the first of its repetitions, and `None` in place of the others.
     fn last_of(
         &mut self,
         row: R,
@@ -140,7 +140,7 @@ impl<R: HasTurn> LogRows<R> {
         let RepeatedLine { line: number, offset, length, .. } = *again;
         let bytes = self.store.read(file, offset..offset + length)?;
         let slice = TextSlice::from_text(String::from_utf8_lossy(&bytes).into_owned());
-        // It was read before; if somebody has changed it since then, the first line is as good.
+        // It was read before; if another program has changed it since then, the first line is as good.
         Ok(Some(match (self.parse)(&slice) {
             Ok(last) => (last, LogLine { slice, line: number, offset }),
             Err(_) => (row, line),

@@ -1,4 +1,4 @@
-//! The log of changes: applied one after the other, with snapshots and states compared on the way.
+//! Surveys the change log: applies the changes one by one, and compares snapshots and states on the way.
 
 use std::collections::HashSet;
 
@@ -15,14 +15,14 @@ use everturn_json::finding::FindingCode;
 use everturn_json::names::FilePath;
 use everturn_value::tree::JsonTree;
 
-/// A place in the log at which a state is known.
+/// A point in the log at which a state is known.
 enum ReplayCheckpoint {
     Snapshot(SnapshotFile, FilePath),
     /// The state files.
     States,
 }
 
-/// Lines that are reported as one, where the first of them is.
+/// Lines that are reported as one finding, at the position of the first.
 #[derive(Default)]
 struct GroupedFinding {
     first: Option<(LogLine, String)>,
@@ -40,23 +40,23 @@ impl GroupedFinding {
     }
 }
 
-/// What the changes so far have made.
+/// The progress of the replay.
 struct ReplayProgress {
     marks: std::vec::IntoIter<(u64, ReplayCheckpoint)>,
     next: Option<(u64, ReplayCheckpoint)>,
     /// The state, once one is known.
     state: Option<GameState>,
-    /// Changes up to this turn are part of the state.
+    /// Changes up to this turn are included in the state.
     since: u64,
     /// Changes up to this turn could not all be read.
     missed: u64,
-    /// The turn of the line before.
+    /// The turn of the previous line.
     turn: u64,
-    /// The numbers in the ids of that turn.
+    /// The numbers in the IDs of that turn.
     numbers: HashSet<u64>,
-    /// Where the first line of that turn starts.
+    /// The offset of the first line of that turn.
     offset: u64,
-    /// Changes that belong to nothing, and changes that do not fit.
+    /// Changes without a turn or event, and changes that do not apply.
     dangling: GroupedFinding,
     unfit: GroupedFinding,
 }
@@ -136,7 +136,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Reports lines that belong together.
+    /// Reports lines as one finding.
     fn report_group(&mut self, path: &FilePath, code: FindingCode, lines: &mut GroupedFinding) {
         let GroupedFinding { first, more, last } = std::mem::take(lines);
         let Some((line, mut message)) = first else { return };
@@ -146,7 +146,7 @@ impl Survey<'_> {
         self.note_line(path, &line, code, message);
     }
 
-    /// Compares what is known at the turns before `turn`, whose line is in `path`.
+    /// Compares the known states before `turn`, whose line is in `path`.
     fn pass_marks(
         &mut self,
         track: &mut ReplayProgress,
@@ -178,7 +178,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Looks at one line, and applies it.
+    /// Checks a line, and applies it.
     fn change(
         &mut self,
         track: &mut ReplayProgress,
@@ -207,7 +207,7 @@ impl Survey<'_> {
             return;
         };
         if self.session.dialect == Dialect::Upstream {
-            // Its log does not have every change, so that it proves nothing.
+            // An upstream log does not have every change, so it proves nothing.
             return;
         }
         let scene = (change.group.scope == Scope::Scene).then(|| state.scene.clone());
@@ -254,7 +254,7 @@ impl Survey<'_> {
         }
     }
 
-    /// What is missing of the turn and the event of a change.
+    /// Describes what is missing: the turn or the event of a change.
     fn dangling(&self, change: &ChangeRecord) -> Option<String> {
         if self.blind {
             return None;
@@ -273,7 +273,7 @@ impl Survey<'_> {
             .then(|| format!("change {id} belongs to event {event}, which does not exist"))
     }
 
-    /// Compares the state files with what follows from the changes.
+    /// Compares the state files with the replayed state.
     fn compare_states(&mut self, replayed: Option<&GameState>) {
         let stored = self.facts.stored.clone();
         let Some(replayed) = replayed.filter(|_| !self.blind) else { return };
@@ -306,7 +306,7 @@ impl Survey<'_> {
     }
 }
 
-/// Whether a change belongs into another file, going by the name.
+/// Returns whether a change belongs to another file, judged by the file name.
 fn is_outside(file: LogFile, closed: u64, turn: u64) -> bool {
     match (file.first, file.last) {
         (Some(first), Some(last)) => turn < first || turn > last,
@@ -316,7 +316,7 @@ fn is_outside(file: LogFile, closed: u64, turn: u64) -> bool {
 }
 
 impl ReplayProgress {
-    /// Without the changes of a file, nothing is known until the next snapshot after them.
+    /// Records that the changes of a file are missing: no state is known until the next snapshot after them.
     fn miss(&mut self, file: LogFile) {
         self.state = None;
         self.missed = self.missed.max(file.last.unwrap_or(u64::MAX));

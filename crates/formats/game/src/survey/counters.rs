@@ -1,16 +1,16 @@
-//! Numbers that are counted by turn, and ids that were seen, in little memory.
+//! Compact counters: [`TurnCounts`] counts by turn, [`SeenIds`] remembers IDs.
 
 use std::collections::{BTreeMap, HashSet};
 
 use everturn_json::checksum::checksum;
 
-/// How many ids of unusual form are remembered; beyond that they are not compared any more.
+/// How many IDs of unusual form are remembered; further ones are not compared.
 const MOST_IDS: usize = 1 << 20;
 
-/// How far apart turns may be for their numbers to be kept in one piece.
+/// The maximum gap between turns whose numbers are stored in one vector.
 const NEAR: u64 = 64;
 
-/// A number for each turn that was seen. Turns that follow each other cost four bytes each.
+/// A number for each turn seen. Consecutive turns take four bytes each.
 #[derive(Debug, Default)]
 pub(crate) struct TurnCounts(BTreeMap<u64, Vec<u32>>);
 
@@ -25,7 +25,7 @@ impl TurnCounts {
         cells.get(usize::try_from(turn - start).ok()?).copied()
     }
 
-    /// Notes a turn with its number; says whether the turn is new.
+    /// Sets the number of a turn. Returns whether the turn is new.
     pub(crate) fn insert(&mut self, turn: u64, number: u32) -> bool {
         if let Some(cell) = self.cell(turn) {
             *cell = number;
@@ -39,7 +39,7 @@ impl TurnCounts {
         true
     }
 
-    /// Adds to the number of a turn; turns shortly before it count as seen with 0.
+    /// Adds to the number of a turn; skipped turns shortly before it count as seen with 0.
     pub(crate) fn add(&mut self, turn: u64, more: u32) {
         if let Some(cell) = self.cell(turn) {
             *cell = cell.saturating_add(more);
@@ -57,7 +57,7 @@ impl TurnCounts {
         self.0.insert(turn, vec![more]);
     }
 
-    /// The sum over the turns after `from`, up to and with `to`.
+    /// Returns the sum over the turns after `from`, up to and including `to`.
     pub(crate) fn sum(&self, from: u64, to: u64) -> u64 {
         let overlaps =
             self.0.range(..=to).filter(|(start, cells)| *start + cells.len() as u64 > from);
@@ -68,13 +68,13 @@ impl TurnCounts {
             .sum()
     }
 
-    /// How many of the turns after `from`, up to and with `to`, were seen.
+    /// Returns how many turns up to and including `to` were seen.
     pub(crate) fn count(&self, to: u64) -> u64 {
         let seen = |(start, cells): (&u64, &Vec<u32>)| (cells.len() as u64).min(to - start + 1);
         self.0.range(..=to).map(seen).sum()
     }
 
-    /// The highest turn.
+    /// Returns the highest turn.
     pub(crate) fn last(&self) -> Option<u64> {
         self.0
             .iter()
@@ -82,7 +82,7 @@ impl TurnCounts {
             .map(|(start, cells)| start + (cells.len() as u64).saturating_sub(1))
     }
 
-    /// The parts of `first..=last` that were not seen.
+    /// Returns the ranges of `first..=last` that were not seen.
     pub(crate) fn missing(&self, first: u64, last: u64) -> Vec<(u64, u64)> {
         let mut parts = Vec::new();
         let mut next = first;
@@ -104,12 +104,12 @@ impl TurnCounts {
     }
 }
 
-/// Ids of which nothing is known but that they should differ.
+/// A set of IDs, stored as checksums, to detect duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct SeenIds(HashSet<u64>);
 
 impl SeenIds {
-    /// Notes an id; says whether it is new.
+    /// Adds an ID. Returns whether it is new.
     pub(crate) fn insert(&mut self, id: &str) -> bool {
         let sum = checksum(&[id.as_bytes()]);
         if self.0.len() >= MOST_IDS {
@@ -118,13 +118,13 @@ impl SeenIds {
         self.0.insert(sum)
     }
 
-    /// Whether an id may have been seen.
+    /// Returns whether an ID may have been seen.
     pub(crate) fn may_have(&self, id: &str) -> bool {
         self.0.len() >= MOST_IDS || self.0.contains(&checksum(&[id.as_bytes()]))
     }
 }
 
-/// The turn and the number at the end of an id such as `abc123-201-1`.
+/// Returns the turn and the number at the end of an ID such as `abc123-201-1`.
 pub(crate) fn id_parts(id: &str) -> Option<(u64, u64)> {
     let (rest, number) = id.rsplit_once('-')?;
     let (_, turn) = rest.rsplit_once('-')?;

@@ -1,4 +1,4 @@
-//! What else there is in the directory of a session, how large its files are, and where it came from.
+//! Surveys the directory of a session: unknown files, file sizes, duplicates and the parent session.
 
 use super::Survey;
 use super::documents::index_total;
@@ -12,13 +12,13 @@ use everturn_store::disk::FileKind;
 const KB: u64 = 1 << 10;
 const MB: u64 = 1 << 20;
 
-/// How large a file should be, and how large it may be.
+/// The target size of a file, and its maximum size.
 struct FileSizeLimits {
     target: u64,
     most: u64,
 }
 
-/// What the name of a file within a session says about it; nothing if it has no place there.
+/// Returns the size limits for a file of a session, by its name; `None` for an unknown file.
 fn limits(path: &str) -> Option<FileSizeLimits> {
     let limits = |target, most| Some(FileSizeLimits { target, most });
     let documents =
@@ -49,7 +49,7 @@ fn limits(path: &str) -> Option<FileSizeLimits> {
 }
 
 impl Survey<'_> {
-    /// Looks at the names in the session's directory.
+    /// Checks the names in the session's directory.
     pub(super) fn check_directory(&mut self) -> Result<(), GameError> {
         for dir in ["", "turns", "deltas", "snapshots", "snapshots/archived", "scenes", "indexes"] {
             let names: Vec<&str> = dir.split('/').filter(|name| !name.is_empty()).collect();
@@ -101,7 +101,7 @@ impl Survey<'_> {
                     self.size(path, len, &limits, !within.ends_with(".jsonl"));
                 }
             }
-            // A link that leads out is reported by whoever looks at all names.
+            // A link that leads outside is reported by the check of all names.
             FileKind::LinkOutside => {}
             _ => self.note(
                 path,
@@ -123,7 +123,7 @@ impl Survey<'_> {
         }
     }
 
-    /// A log is full when it has reached its target, so that it may be longer by its last lines.
+    /// Checks the size of a log. A log is full when it reaches its target, so it may exceed it by its last lines.
     pub(super) fn log_size(&mut self, path: &FilePath, last_lines: u64) {
         if last_lines > MB {
             let message = format!("lines were added after it had reached {MB} bytes");
@@ -131,11 +131,11 @@ impl Survey<'_> {
         }
     }
 
-    /// Whether the session stands elsewhere, too.
+    /// Checks whether the session exists in another status directory, too.
     fn check_duplicate_session(&mut self) -> Result<(), GameError> {
         let (Some(id), Some(status)) = (&self.place.id, self.place.status) else { return Ok(()) };
         let Ok(id) = SessionId::parse(id) else { return Ok(()) };
-        // Only the one that is found first is used.
+        // Only the first one found is used.
         for other in GameStatus::ALL.into_iter().take_while(|other| *other != status) {
             let place = other.session(&id);
             if self.place.dir == status.session(&id) && self.session.store.stat(&place)?.is_some() {
@@ -148,7 +148,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Whether the session from which this one was made is there.
+    /// Checks whether the session from which this one was made exists.
     fn parent(&mut self) -> Result<(), GameError> {
         let parent = self.meta.and_then(|meta| meta.text(&["lineage", "parent"]));
         let Some(id) = parent.and_then(|parent| SessionId::parse(&parent).ok()) else {

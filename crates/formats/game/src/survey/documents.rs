@@ -1,4 +1,4 @@
-//! Metadata, states and indexes as documents.
+//! Surveys the documents of a session: metadata, states and indexes.
 
 use super::{Survey, SurveyedStates};
 use crate::dialect::Dialect;
@@ -15,10 +15,10 @@ use everturn_store::StoreError;
 use everturn_value::document;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// What reading a document gives.
+/// The result of reading a document.
 pub(super) enum DocumentResult {
     Missing,
-    /// It is there and cannot be used; that was reported.
+    /// It exists but cannot be used; that was reported.
     Bad,
     /// The value, and the checksum of the file.
     Good(JsonTree, String),
@@ -33,7 +33,7 @@ impl Survey<'_> {
         };
         let Some(stat) = stat else { return Ok(DocumentResult::Missing) };
         if stat.len > LARGEST_TEXT {
-            // Whoever looks at files of any kind looks at this one, too.
+            // The generic file check covers this file, too.
             return Ok(DocumentResult::Bad);
         }
         self.begin(path);
@@ -126,7 +126,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// A state, and whether its file is as it was written.
+    /// Reads a state. Returns also whether its file is as it was written.
     fn state(
         &mut self,
         path: &FilePath,
@@ -149,7 +149,7 @@ impl Survey<'_> {
                     );
                 }
                 if self.facts.repeated.contains(path) {
-                    // Which of the values is right follows from the changes.
+                    // The changes decide which of the values is right.
                     self.facts.wrong_states = true;
                     return Ok((None, false));
                 }
@@ -168,7 +168,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Compares the indexes with what was counted.
+    /// Compares the indexes with the counted totals.
     pub(super) fn indexes(&mut self) -> Result<(), GameError> {
         let dir = join_names(&self.session.dir, &["indexes"]);
         let listed = list_dir(&self.session.store, &dir).map_err(GameError::from);
@@ -185,7 +185,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Why an index cannot be used, if so.
+    /// Returns why an index cannot be used, if so.
     fn stale(&mut self, path: &FilePath) -> Result<Option<String>, GameError> {
         let name = path.name().map(|name| name.to_string()).unwrap_or_default();
         let Some(total) = index_total(&name) else { return Ok(None) };
@@ -209,8 +209,8 @@ impl Survey<'_> {
             return Ok(None);
         }
         let number = |field: &str| tree.text_at(&[field]).and_then(|said| said.parse::<u64>().ok());
-        // An index may be older than the session, and says so; one that does not say how old it is
-        // was written with the states.
+        // An index may be older than the session, and then has the turn it covers; without a turn, it was written with
+        // the states.
         let through = number("throughTurn").or(self.facts.stored.turn);
         let (now, then) = self.totals(total, through.unwrap_or(u64::MAX));
         Ok(match number(total) {
@@ -220,7 +220,7 @@ impl Survey<'_> {
         })
     }
 
-    /// Why the places that an index of a log tells are not those of the log, if so.
+    /// Returns why the positions in an index do not match the log, if so.
     fn wrong_places(&self, tree: &JsonTree, total: &str) -> Option<String> {
         let (log, range) = match total {
             "totalTurns" => (LogKind::Turns, "range"),
@@ -247,13 +247,13 @@ impl Survey<'_> {
             let name = place.string_at(&["file"]);
             let named = |path: &FilePath| path.name().map(|own| own.to_string()) == name;
             let file = self.files.turns.iter().find(|(_, path)| named(path));
-            // A file may have got another name since then, and other programs do not tell the byte.
+            // A file may have been renamed since then, and other programs do not store offsets.
             let (Some((_, file)), Some(offset)) = (file, number(&place, &["offset"])) else {
                 continue;
             };
             let from = offset.saturating_sub(1);
             let bytes = self.session.store.read(file, from..offset.saturating_add(LINE_START));
-            // A log that cannot be read was reported when it was read.
+            // An unreadable log was reported when it was read.
             let Ok(bytes) = bytes else { continue };
             let text = String::from_utf8_lossy(&bytes);
             let line = if offset == 0 { Some(&*text) } else { text.strip_prefix('\n') };
@@ -267,7 +267,7 @@ impl Survey<'_> {
         None
     }
 
-    /// A number of things now, and up to an earlier turn.
+    /// Returns a total now, and at an earlier turn.
     fn totals(&self, total: &str, then: u64) -> (u64, u64) {
         let recount = &self.facts.recount;
         match total {
@@ -281,10 +281,10 @@ impl Survey<'_> {
     }
 }
 
-/// How much of a line tells its turn.
+/// How many bytes of a line are read for its turn.
 const LINE_START: u64 = 64;
 
-/// What an index counts.
+/// Returns the field of an index that holds its total.
 pub(super) fn index_total(name: &str) -> Option<&'static str> {
     match name {
         "turn-index.json" => Some("totalTurns"),

@@ -1,4 +1,4 @@
-//! What the metadata should say, by the files.
+//! Compares the metadata with the files.
 
 use super::{GameLocation, Survey, SurveyResult};
 use crate::error::GameError;
@@ -8,10 +8,10 @@ use crate::paths::{DocumentFile, LogFile, LogKind};
 use everturn_json::finding::FindingCode;
 use everturn_value::tree::JsonTree;
 
-/// A field of the metadata, with the value that it should have.
+/// A field of the metadata and its expected value.
 pub(crate) type MetaField = (&'static [&'static str], JsonTree);
 
-/// The fields that follow from the files.
+/// Returns the fields that are derived from the files.
 pub(crate) fn expected(
     place: &GameLocation,
     files: &GameFiles,
@@ -52,7 +52,7 @@ pub(crate) fn expected(
     fields
 }
 
-/// The file to which the next line goes.
+/// Returns the file that the next line goes to.
 fn current_file(files: &GameFiles, log: LogKind, turn: u64) -> String {
     let open = files.log(log).iter().rev().find(|(file, _)| file.last.is_none());
     let file = match open {
@@ -63,7 +63,7 @@ fn current_file(files: &GameFiles, log: LogKind, turn: u64) -> String {
 }
 
 impl Survey<'_> {
-    /// Compares the metadata with what was counted. Fields that are not there are not missed.
+    /// Compares the metadata with the counted totals. Absent fields are not reported.
     pub(super) fn compare_metadata(&mut self) -> Result<(), GameError> {
         let Some(meta) = self.meta else { return Ok(()) };
         let path = DocumentFile::Meta.in_dir(&self.session.dir);

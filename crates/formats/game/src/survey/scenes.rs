@@ -1,4 +1,4 @@
-//! Scenes: their files against the changes, and the turns that name them.
+//! Surveys scenes: compares their files with the changes, and checks the scenes that turns refer to.
 
 use super::Survey;
 use super::documents::DocumentResult;
@@ -19,7 +19,7 @@ impl Survey<'_> {
         scene_path(&self.session.dir, &SceneId::parse(id).ok()?).ok()
     }
 
-    /// A change has made one scene of another; the one before is over if they are not the same.
+    /// Records a change of the scene; the previous one has ended if its ID differs.
     pub(super) fn scene_changed(&mut self, before: &JsonTree, now: &JsonTree, turn: u64) {
         let (was, is) = (id_of(before), id_of(now));
         if let Some(id) = &is {
@@ -30,7 +30,7 @@ impl Survey<'_> {
         }
     }
 
-    /// A snapshot takes the place of what was worked out.
+    /// Records that a snapshot replaces the replayed state.
     pub(super) fn scene_passed(&mut self, before: Option<&GameState>, now: &GameState) {
         if before.is_some_and(|before| id_of(&before.scene) == id_of(&now.scene)) {
             return;
@@ -40,7 +40,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Looks at all scenes that have files, and at those that should have one.
+    /// Checks all scenes that have files, and those that should have one.
     pub(super) fn scene_files(&mut self) -> Result<(), GameError> {
         let dir = join_names(&self.session.dir, &["scenes"]);
         let listed = list_dir(&self.session.store, &dir).map_err(GameError::from);
@@ -72,7 +72,7 @@ impl Survey<'_> {
             let Some(path) = self.scene_file(&id).filter(|path| !there.contains(path)) else {
                 continue;
             };
-            // What began after the states were written has its file with the next ones.
+            // A scene that started after the states were written gets its file with the next ones.
             if begun <= written {
                 self.facts.wrong_scenes.insert(id);
                 self.note(&path, FindingCode::SceneDiffers, "the file of the scene is missing");

@@ -1,4 +1,4 @@
-//! Snapshots: what they say about themselves, and whether they follow from the changes.
+//! Surveys snapshots: the facts they state about themselves, and whether they follow from the changes.
 
 use super::Survey;
 use crate::dialect::Dialect;
@@ -13,11 +13,11 @@ use everturn_json::names::FilePath;
 use everturn_value::delta::diff;
 use everturn_value::tree::JsonTree;
 
-/// How many places that differ are named.
+/// How many differing paths are listed.
 const MOST_PLACES: usize = 5;
 
 impl Survey<'_> {
-    /// Reads a snapshot; nothing if it cannot be used.
+    /// Reads a snapshot. Returns `None` if it cannot be used.
     pub(super) fn snapshot(
         &mut self,
         file: SnapshotFile,
@@ -62,7 +62,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Whether a snapshot counts: one without checksums must be what the changes lead to.
+    /// Returns whether a snapshot is trusted: one without checksums must match the replayed state.
     pub(super) fn is_trusted(
         &mut self,
         path: &FilePath,
@@ -88,7 +88,7 @@ impl Survey<'_> {
         false
     }
 
-    /// Compares a snapshot with what was worked out from the one before it.
+    /// Compares a snapshot with the state replayed from the previous one.
     pub(super) fn compare_snapshot(
         &mut self,
         path: &FilePath,
@@ -100,7 +100,7 @@ impl Survey<'_> {
         for reason in &odd {
             self.note(path, FindingCode::SnapshotFacts, reason);
         }
-        // One that does not claim to follow from another is a beginning of its own.
+        // A snapshot that does not claim to follow from another is independent.
         let differs = match replayed.filter(|_| facts.from.is_some() && !self.blind) {
             Some(replayed) => differences(replayed, &snapshot.state),
             None => Vec::new(),
@@ -157,7 +157,7 @@ impl Survey<'_> {
         wrong
     }
 
-    /// Looks for long stretches of turns without a snapshot that can be used.
+    /// Checks for long ranges of turns without a usable snapshot.
     pub(super) fn check_snapshot_gaps(&mut self) {
         let Some(last) = self.facts.recount.last() else { return };
         let mut turns: Vec<u64> =
@@ -175,7 +175,7 @@ impl Survey<'_> {
                 "the snapshot is missing from which others follow",
             );
         }
-        // One that follows from another, which is gone, is not where the session begins.
+        // A snapshot that follows from a missing one is not the start of the session.
         let start = if first.is_some() && first == self.facts.beginning { first } else { Some(0) };
         let points: Vec<u64> = start.into_iter().chain(turns).chain([last]).collect();
         for pair in points.windows(2) {
@@ -189,7 +189,7 @@ impl Survey<'_> {
     }
 }
 
-/// Where two states differ, in words.
+/// Describes where two states differ.
 pub(super) fn differences(expected: &GameState, found: &GameState) -> Vec<String> {
     if expected.is_same(found) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The log of turns: numbers, names of files, ids of events.
+//! Surveys the turn log: turn numbers, file names, IDs of events.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,33 +14,33 @@ use crate::writer::LONGEST_PAUSE;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 
-/// How many gaps between turns are remembered with their places.
+/// How many gaps between turns are remembered with their positions.
 const MOST_GAPS: usize = 10_000;
 
-/// What the lines before have shown.
+/// Data from the preceding lines.
 #[derive(Default)]
 struct PrecedingLines {
     turn: Option<u64>,
-    /// Turns that were passed over, with the line after them; they may still come.
+    /// Skipped turns, with the line after them; they may still follow.
     gaps: Vec<(u64, u64, Finding)>,
-    /// When each turn was, where numbers may start again.
+    /// The time of each turn, where numbers may restart.
     times: HashMap<u64, Option<i64>>,
 }
 
-/// What the lines of one file have shown.
+/// Data from the lines of one file.
 struct FileSummary {
     path: FilePath,
     file: LogFile,
     first: Option<u64>,
     last: Option<u64>,
-    /// Where the last line starts.
+    /// The offset of the last line.
     last_offset: u64,
     outside: LineCount,
     superseded: LineCount,
     restarted: LineCount,
 }
 
-/// Lines that are reported together, where the first of them is.
+/// Lines that are reported together, at the position of the first.
 #[derive(Default)]
 struct LineCount {
     lines: u64,
@@ -107,7 +107,7 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Something in a log that is no record.
+    /// Reports a part of a log that is not a record.
     pub(super) fn bad_piece(&mut self, finding: Finding) {
         if finding.code != FindingCode::BadRecord {
             self.facts.bad_logs.insert(finding.file.clone());
@@ -115,7 +115,7 @@ impl Survey<'_> {
         self.report(finding);
     }
 
-    /// Two names that are about the same turns.
+    /// Reports files whose names cover the same turns.
     pub(super) fn overlaps(&mut self, log: LogKind) {
         let files = self.files.clone();
         let mut end: Option<(u64, &FilePath)> = None;
@@ -144,7 +144,7 @@ impl Survey<'_> {
         }
     }
 
-    /// The number of a turn, among those before it and against the name of its file.
+    /// Checks the number of a turn against the turns before it and the file name.
     fn number(
         &mut self,
         turn: &TurnRecord,
@@ -191,7 +191,7 @@ impl Survey<'_> {
         before.turn = Some(number);
     }
 
-    /// What is to be said about a file when all of it was read.
+    /// Reports the findings about a file after all of it was read.
     fn end_of_file(&mut self, within: &FileSummary) {
         let path = &within.path;
         let told: [(&LineCount, FindingCode, &str); 3] = [
@@ -227,9 +227,9 @@ impl Survey<'_> {
         self.log_size(path, within.last_offset);
     }
 
-    /// What a repair has noted in a turn.
+    /// Reports the notes that a repair has left in a turn.
     fn repaired(&mut self, turn: &TurnRecord, line: &LogLine, path: &FilePath) {
-        // Looking for fields costs more than looking for their name.
+        // Searching for the name first is cheaper than parsing the fields.
         if !line.slice.as_str().contains(OWN) {
             return;
         }
@@ -249,7 +249,7 @@ impl Survey<'_> {
         }
     }
 
-    /// The ids of a turn's events.
+    /// Checks the IDs of a turn's events.
     fn events(&mut self, turn: &TurnRecord, line: &LogLine, path: &FilePath) {
         let events = turn.events();
         let mut seen = HashSet::new();
@@ -304,7 +304,7 @@ impl Survey<'_> {
             events.iter().filter(|event| event.kind == "conflict_end").count() as u64;
     }
 
-    /// What the metadata have about all turns.
+    /// Adds a turn to the totals.
     fn count(&mut self, turn: &TurnRecord, line: &LogLine, path: &FilePath) {
         let recount = &mut self.facts.recount;
         recount.turns += 1;

@@ -1,4 +1,4 @@
-//! New sessions.
+//! Creates sessions.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use everturn_store::Store;
 use everturn_value::tree::JsonTree;
 
 impl GameWriter {
-    /// Makes a new session, with a snapshot of turn 0 so that every turn can be reached.
+    /// Creates a session with a snapshot of turn 0, so that the state at every turn can be computed.
     pub fn create(
         store: Arc<dyn Store>,
         new: &NewGame,
         now: Timestamp,
     ) -> Result<GameWriter, GameError> {
         let state = new.state()?.unstamped();
-        // The archive of the session must have a name, too.
+        // The ID must also be valid as the name of an archive.
         crate::paths::archive(&new.id)?;
         let writer = lock(&store, &new.id)?;
         if let Some(status) = find(&store, &new.id)? {

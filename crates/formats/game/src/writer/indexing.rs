@@ -1,4 +1,4 @@
-//! The indexes kept up with the turns, or made anew from the logs.
+//! Keeps the indexes up to date with the turns, or rebuilds them from the logs.
 
 use super::GameWriter;
 use super::turns::replace;
@@ -15,20 +15,20 @@ use everturn_store::{Step, StoreError};
 use everturn_value::delta::{Delta, DeltaOp};
 use everturn_value::tree::JsonTree;
 
-/// Where the indexes of a session are.
+/// Returns the path of an index.
 pub(crate) fn index_path(session: &FilePath, kind: IndexKind) -> FilePath {
     join_names(session, &["indexes", kind.file_name()])
 }
 
-/// The name of a file without its directory.
+/// Returns the name of a file without its directory.
 fn name(path: &FilePath) -> String {
     path.name().map(|name| name.to_string()).unwrap_or_default()
 }
 
-/// A turn with its changes, and where its line is.
+/// A turn with its changes and the position of its line.
 pub(crate) struct IndexedTurn<'a> {
     pub(crate) turn: u64,
-    /// The name of the file, the line in it counted from 0, and where that starts.
+    /// The file name, the line number counted from 0, and the offset of the line.
     pub(crate) place: (&'a str, u64, u64),
     pub(crate) events: &'a [Event],
     /// The changes, each with the name of its file.
@@ -36,7 +36,7 @@ pub(crate) struct IndexedTurn<'a> {
     pub(crate) scene: Option<&'a str>,
 }
 
-/// Adds what a turn and its changes have brought; it may begin or end a scene.
+/// Adds a turn and its changes, which may start or end a scene.
 pub(crate) fn add_turn(indexes: &mut Indexes, row: &IndexedTurn<'_>) {
     let facts: Vec<EventFacts<'_>> = row
         .events
@@ -58,7 +58,7 @@ pub(crate) fn add_turn(indexes: &mut Indexes, row: &IndexedTurn<'_>) {
     let scene = row.changes.iter().rev().find_map(|(change, _)| started_scene(change));
     if row.changes.iter().any(|(change, _)| ends_scene(change)) {
         match (scene, row.scene) {
-            // The turn belongs to the scene that it begins, and the one before it is over.
+            // The turn belongs to the scene that it starts; the previous one has ended.
             (Some(_), _) => indexes.end_newest_scene(turn),
             (None, Some(scene)) => indexes.end_scene(scene, turn),
             (None, None) => {}
@@ -73,7 +73,7 @@ pub(crate) fn add_turn(indexes: &mut Indexes, row: &IndexedTurn<'_>) {
     }
 }
 
-/// Whether a change says that the scene is over.
+/// Returns whether a change ends the scene.
 pub(super) fn ends_scene(change: &ChangeRecord) -> bool {
     let ends = |delta: &Delta| {
         let is_status = matches!(delta.path.segments(), [key] if &**key == "status");
@@ -83,7 +83,7 @@ pub(super) fn ends_scene(change: &ChangeRecord) -> bool {
     change.group.scope == Scope::Scene && change.group.deltas.iter().any(ends)
 }
 
-/// Reads the indexes of a session, as far as they go; nothing if they are missing or of no use.
+/// Loads the indexes of a session. Returns `None` if they are missing or unusable.
 pub(crate) fn load(session: &Session) -> Result<Option<Indexes>, StoreError> {
     let mut texts: [Vec<u8>; 4] = Default::default();
     for (kind, text) in IndexKind::ALL.into_iter().zip(&mut texts) {
@@ -96,7 +96,7 @@ pub(crate) fn load(session: &Session) -> Result<Option<Indexes>, StoreError> {
     Ok(Indexes::parse(session.id.as_str(), &texts).ok())
 }
 
-/// Adds what the logs say about the turns after those that are indexed.
+/// Adds the turns after the last indexed one from the logs.
 pub(crate) fn catch_up(session: &Session, indexes: &mut Indexes) -> Result<(), GameError> {
     let first = indexes.through() + 1;
     let mut changes = session.changes(first, session.turn)?;
@@ -122,7 +122,7 @@ pub(crate) fn catch_up(session: &Session, indexes: &mut Indexes) -> Result<(), G
     Ok(())
 }
 
-/// The indexes made anew, from the logs and the names of the snapshots.
+/// Rebuilds the indexes from the logs and the names of the snapshots.
 pub(crate) fn rebuild(session: &Session) -> Result<Indexes, GameError> {
     let mut indexes = Indexes::new(session.id.as_str());
     catch_up(session, &mut indexes)?;
@@ -130,7 +130,7 @@ pub(crate) fn rebuild(session: &Session) -> Result<Indexes, GameError> {
     Ok(indexes)
 }
 
-/// Adds the snapshots after the last one that is listed.
+/// Adds the snapshots after the last listed one.
 fn add_snapshots(
     session: &Session,
     indexes: &mut Indexes,
@@ -144,7 +144,7 @@ fn add_snapshots(
 }
 
 impl GameWriter {
-    /// The indexes up to the last turn, read or made anew if they are not at hand.
+    /// Returns the indexes up to the last turn; loads or rebuilds them if necessary.
     pub(crate) fn indexes(&mut self) -> Result<&mut Indexes, GameError> {
         let indexes = match self.indexes.take() {
             Some(indexes) => indexes,
@@ -153,7 +153,7 @@ impl GameWriter {
         Ok(self.indexes.insert(indexes))
     }
 
-    /// The same, as files.
+    /// Returns the steps that write the indexes.
     pub(crate) fn index_steps(&mut self) -> Result<Vec<Step>, GameError> {
         let texts = self.indexes()?.texts();
         let dir = &self.session.dir;
@@ -163,7 +163,7 @@ impl GameWriter {
     }
 
     fn read_indexes(&self) -> Result<Indexes, GameError> {
-        // Names that have changed since the indexes were written are not worth following.
+        // If files were renamed since the indexes were written, rebuilding is simpler than tracking the names.
         let begun = self.turns.first.max(self.deltas.first);
         match load(&self.session)? {
             Some(mut indexes)
@@ -178,7 +178,7 @@ impl GameWriter {
         }
     }
 
-    /// Takes note of a turn that was stored, if the indexes are at hand.
+    /// Adds a stored turn to the indexes, if they are loaded.
     pub(super) fn index_turn(
         &mut self,
         turn: u64,

@@ -1,8 +1,8 @@
-//! The last turn of a session, when its line is lost and everything else of it is there.
+//! Handles a last turn whose line is lost while all its other data exists.
 //!
-//! A turn is one commit, so a line at the end of the log that is torn was torn later: by a disk, or by another program.
-//! Then its number is not given away again, and its changes stay explained: a line that says so takes its place,
-//! as a repair would put it there.
+//! A turn is one commit, so a torn line at the end of the log was torn later: by a disk, or by another program. Its
+//! number is not reused, and its changes still belong to a turn: a line that says so takes its place, the same one that
+//! a repair would write.
 
 use super::GameWriter;
 use super::turns::replace;
@@ -17,7 +17,7 @@ use everturn_store::{AppendAt, Step, quarantine_dir};
 use everturn_value::tree::JsonTree;
 
 impl GameWriter {
-    /// Puts a line in the place of the last turn. What is left of it is kept by whoever appends.
+    /// Writes a line in place of the last turn. Appending keeps the remains of the old one.
     pub(super) fn restore_lost_line(&mut self) -> Result<(), GameError> {
         let turn = self.session.turn;
         let changes: Vec<ChangeRecord> =
@@ -39,7 +39,7 @@ impl GameWriter {
         if turn >= self.turns.first {
             self.turns.bytes += lines.len() as u64;
         }
-        // Nothing is known of its events, and the indexes may have them.
+        // Its events are unknown, and the indexes may contain them.
         let indexes = join_names(&dir, &["indexes"]);
         let mut steps = vec![Step::Append { file: file.clone(), at: AppendAt::End, lines }];
         if self.session.store.stat(&indexes)?.is_some() {
@@ -59,7 +59,7 @@ impl GameWriter {
         Ok(())
     }
 
-    /// What the metadata tell about the turn.
+    /// Returns the known fields of the turn, from the metadata.
     fn nearby_turn(&self) -> Result<JsonTree, GameError> {
         let (scene, time) = (self.meta.text(&["current", "sceneId"]), self.last_time);
         let text = format!(

@@ -1,4 +1,4 @@
-//! What follows from the turns and is written now and then: states, snapshots, indexes.
+//! Periodically writes data derived from the turns: states, snapshots, indexes.
 
 use jiff::Timestamp;
 
@@ -16,15 +16,15 @@ use crate::turn::Event;
 use everturn_json::names::FilePath;
 use everturn_store::{Step, StoreError};
 
-/// How many turns may pass before the states are written.
+/// The maximum number of turns before the states are written.
 const STATES_EVERY: u64 = 25;
 
-/// How many turns, and how many changes, may come together before a snapshot is taken.
+/// The maximum number of turns and of changes before a snapshot is taken.
 pub(crate) const SNAPSHOT_TURNS: u64 = 100;
 const SNAPSHOT_DELTAS: u64 = 500;
 
 impl GameWriter {
-    /// Does what is due after a turn; says which snapshot was taken.
+    /// Writes what is due after a turn. Returns the ID of the snapshot, if one was taken.
     pub(super) fn write_due(
         &mut self,
         events: &[Event],
@@ -47,7 +47,7 @@ impl GameWriter {
         Ok(None)
     }
 
-    /// Whether a snapshot should be taken now, and why.
+    /// Returns the reason for taking a snapshot now, if there is one.
     fn snapshot_due(&self, events: &[Event], scene_ended: bool) -> Option<SnapshotReason> {
         let happened = |kind: &str| events.iter().any(|event| event.kind == kind);
         let last = self.meta.number(&["deltaStats", "lastSnapshotTurn"]).unwrap_or(0);
@@ -67,8 +67,8 @@ impl GameWriter {
         }
     }
 
-    /// Takes a snapshot of the state after the last turn, and writes the states with it, and the indexes if they
-    /// are due.
+    /// Takes a snapshot of the state after the last turn, together with the state files, and with the indexes if
+    /// requested.
     pub(crate) fn take_snapshot(
         &mut self,
         reason: &SnapshotReason,
@@ -79,7 +79,7 @@ impl GameWriter {
         Ok(file.id())
     }
 
-    /// A snapshot of the state after the last turn, the states, and the metadata that say so.
+    /// Returns the steps for a snapshot after the last turn, the state files and the metadata.
     pub(crate) fn snapshot_steps(
         &mut self,
         reason: &SnapshotReason,
@@ -91,7 +91,7 @@ impl GameWriter {
         let path = file.path(&self.session.dir);
         let last = self.meta.number(&["deltaStats", "lastSnapshotTurn"]);
         let (told, from, deltas) = match self.snapshot_of_turn(file, &path)? {
-            // One that is taken again is still what it was: the end of a scene, the start.
+            // A snapshot that is taken again keeps its reason: the end of a scene, the start.
             Some((snapshot, facts)) => {
                 let from = facts.from.and_then(|id| {
                     let turn = SnapshotFile::parse(&format!("{id}.json"))?.turn;
@@ -119,7 +119,7 @@ impl GameWriter {
             if with_indexes {
                 self.indexes()?;
             }
-            // Those that are not at hand find it among the files when they are.
+            // Indexes that are not loaded pick it up from the files later.
             if let Some(indexes) = &mut self.indexes {
                 if *reason != SnapshotReason::Initial && last == Some(file.turn) {
                     indexes.drop_snapshot(&file.id());
@@ -133,7 +133,7 @@ impl GameWriter {
         Ok((file, steps))
     }
 
-    /// The snapshot of the last turn, if there is one that can be used.
+    /// Returns the snapshot of the last turn, if there is a usable one.
     pub(crate) fn snapshot_of_turn(
         &self,
         file: SnapshotFile,
@@ -146,7 +146,7 @@ impl GameWriter {
         }
     }
 
-    /// Writes the states, unless the files show the last turn already.
+    /// Writes the state files, unless they are up to date.
     pub(super) fn write_states(&mut self, now: Timestamp) -> Result<(), GameError> {
         if self.session.dialect == Dialect::Upstream || self.state_turn == self.session.turn {
             return Ok(());
@@ -154,7 +154,7 @@ impl GameWriter {
         self.commit_plan(|game| Ok(((), game.state_steps(now)?)))
     }
 
-    /// Writes the states and the indexes.
+    /// Writes the state files and the indexes.
     pub(super) fn write_all(&mut self, now: Timestamp) -> Result<(), GameError> {
         if self.session.dialect == Dialect::Upstream {
             return Ok(());
@@ -166,7 +166,7 @@ impl GameWriter {
         })
     }
 
-    /// Commits what `plan` makes; if either fails, the metadata are what they were.
+    /// Commits the steps of `plan`; if either fails, restores the metadata.
     fn commit_plan<T>(
         &mut self,
         plan: impl FnOnce(&mut GameWriter) -> Result<(T, Vec<Step>), GameError>,
@@ -183,13 +183,13 @@ impl GameWriter {
             self.session.invalidate_files();
         } else {
             self.meta = before;
-            // They may hold a snapshot that is not there.
+            // They may contain a snapshot that does not exist.
             self.indexes = None;
         }
         done
     }
 
-    /// The state files of the last turn, and the metadata that say so.
+    /// Returns the steps for the state files of the last turn and the metadata.
     pub(crate) fn state_steps(&mut self, now: Timestamp) -> Result<Vec<Step>, GameError> {
         self.state_files(&self.state.texts(), now)
     }
@@ -203,7 +203,7 @@ impl GameWriter {
     }
 }
 
-/// Writes the files of a state, and lets the metadata say so.
+/// Returns the steps that write the state files, and records them in the metadata.
 pub(crate) fn write_states(
     dir: &FilePath,
     state: &GameState,

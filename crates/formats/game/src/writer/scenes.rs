@@ -1,4 +1,4 @@
-//! What turns say about scenes, made true: a turn that says that a scene begins or ends has the changes for it.
+//! Completes turns that start or end a scene with the changes for it.
 
 use std::borrow::Cow;
 
@@ -15,21 +15,21 @@ use everturn_json::names::SceneId;
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::JsonTree;
 
-/// The id of a scene, if it has one.
+/// Returns the ID of a scene, if it has one.
 pub(super) fn id_of(scene: &JsonTree) -> Option<String> {
     scene.string_at(&["sceneId"])
 }
 
-/// What a turn says of a scene that begins or ends.
+/// The start or end of a scene in a turn.
 struct SceneTransition {
-    /// Its id, if the turn tells it.
+    /// Its ID, if the turn has it.
     id: Option<SceneId>,
-    /// The event that says so, counted from 1.
+    /// The position of the event, counted from 1.
     event: Option<usize>,
     description: String,
 }
 
-/// What the events and state changes of a turn say about a beginning or an end.
+/// Finds the start or end of a scene in the events and state changes of a turn.
 fn scene_transition(input: &TurnInput, kind: &str) -> Result<Option<SceneTransition>, GameError> {
     let is_it = |tree: &&JsonTree| tree.string_at(&["type"]).as_deref() == Some(kind);
     let event = input.events.iter().position(|event| is_it(&event));
@@ -51,7 +51,7 @@ fn scene_transition(input: &TurnInput, kind: &str) -> Result<Option<SceneTransit
     Ok(Some(SceneTransition { id, event: event.map(|at| at + 1), description }))
 }
 
-/// Whether a turn changes a field of the scene, or all of it.
+/// Returns whether a turn changes a field of the scene, or all of it.
 fn changes_scene(input: &TurnInput, key: &str) -> bool {
     let scenes = input.groups.iter().filter(|given| given.group.scope == Scope::Scene);
     let mut deltas = scenes.flat_map(|given| &given.group.deltas);
@@ -67,8 +67,8 @@ fn with_scene_changes(input: TurnInput, event: Option<usize>, deltas: Vec<Delta>
 }
 
 impl GameWriter {
-    /// The turn with the changes that it says were made to the scene, unless it has them itself: of a scene that
-    /// ends, and of one that begins, before which the one that goes on ends.
+    /// Returns the turn with the scene changes that its events imply, unless it has them itself: for a scene that ends,
+    /// and for one that starts, before which the active one ends.
     pub(super) fn with_scenes<'i>(
         &self,
         input: &'i TurnInput,
@@ -116,7 +116,7 @@ impl GameWriter {
         Ok(Cow::Owned(input))
     }
 
-    /// Fails if there is a scene of that name already.
+    /// Fails if a scene with this ID exists.
     pub(super) fn must_be_new(&self, id: &SceneId) -> Result<(), GameError> {
         let is_current = self.scene_id().as_deref() == Some(id.as_str());
         if is_current || self.has_scene(id)? {
@@ -130,7 +130,7 @@ impl GameWriter {
         Ok(self.session.store.stat(&place)?.is_some())
     }
 
-    /// A turn belongs to a scene that there is: the one that goes on, one before it, or one that the turn begins.
+    /// Checks that the scene of a turn exists: the active one, an earlier one, or one that the turn starts.
     pub(super) fn check_scene_of(
         &self,
         input: &TurnInput,

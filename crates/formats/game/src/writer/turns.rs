@@ -1,4 +1,4 @@
-//! One turn: from what is given to one commit.
+//! Stores a turn: validates the input, applies its changes and commits it.
 
 use jiff::Timestamp;
 
@@ -21,35 +21,35 @@ use everturn_value::delta::{Delta, DeltaError, DeltaOp, DeltaPath};
 use everturn_value::document::JsonStyle;
 use everturn_value::tree::{JsonTree, ValueKind};
 
-/// Gaps between turns that count as time played, in milliseconds.
+/// The longest gap between turns that counts as time played, in milliseconds.
 pub(crate) const LONGEST_PAUSE: i64 = 30 * 60 * 1000;
 
-/// Where a turn comes from.
+/// The origin of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnSource {
-    /// Somebody has given it.
+    /// Passed by the caller.
     Given,
-    /// It takes back others, and may bring back a scene.
+    /// Made by an undo; it may restore a scene.
     Undo,
 }
 
-/// A turn that was looked at, and whose changes are applied.
+/// A validated turn whose changes are applied.
 struct TurnDraft {
     turn: u64,
     time: i64,
-    /// The ids of its events.
+    /// The IDs of its events.
     events: Vec<String>,
     changes: Vec<ChangeRecord>,
-    /// The scenes that it leaves, as they are then.
+    /// The scenes that it leaves, in their final form.
     left: Vec<JsonTree>,
-    /// Whether another scene is there than before.
+    /// Whether the scene has changed.
     moved: bool,
 }
 
 impl GameWriter {
-    /// Stores a turn: all of it or, if anything is wrong with it, nothing.
+    /// Stores a turn atomically: an invalid turn changes nothing.
     ///
-    /// A turn that says that a scene begins or ends gets the changes for it, unless it has them itself.
+    /// A turn whose events start or end a scene gets the changes for it, unless it has them itself.
     pub fn append(&mut self, input: &TurnInput, now: Timestamp) -> Result<TurnOutcome, GameError> {
         let input = self.with_scenes(input, now)?;
         self.append_from(TurnSource::Given, &input, now)
@@ -102,7 +102,7 @@ impl GameWriter {
         }
     }
 
-    /// Looks at a turn and applies its changes; if anything is wrong with it, nothing is changed.
+    /// Validates a turn and applies its changes. An invalid turn changes nothing.
     fn draft(
         &mut self,
         source: TurnSource,
@@ -128,7 +128,7 @@ impl GameWriter {
         Ok(TurnDraft { turn, time, events, changes, left, moved })
     }
 
-    /// The ids of the turn's events; ids that were given must be the same.
+    /// Returns the IDs of the turn's events; IDs in the input must match.
     fn event_ids(&self, input: &TurnInput, turn: u64) -> Result<Vec<String>, GameError> {
         let session = self.short_id();
         let mut ids = Vec::new();
@@ -145,7 +145,7 @@ impl GameWriter {
         Ok(ids)
     }
 
-    /// How the session's id appears in the ids of its events and changes.
+    /// Returns the form of the session's ID that is used in the IDs of its events and changes.
     fn short_id(&self) -> String {
         match self.session.dialect {
             Dialect::Spec => short(self.session.id.as_str()).to_owned(),
@@ -153,7 +153,7 @@ impl GameWriter {
         }
     }
 
-    /// The turn's changes, with their ids; ids that were given must be the same.
+    /// Returns the turn's changes with their IDs; IDs in the input must match.
     fn changes(
         &self,
         input: &TurnInput,
@@ -197,7 +197,7 @@ impl GameWriter {
         Ok(changes)
     }
 
-    /// Changes that cannot be made whatever the state is.
+    /// Rejects changes that are invalid in any state.
     fn check_changes(&self, changes: &[ChangeRecord]) -> Result<(), GameError> {
         let groups = changes.iter().map(|change| &change.group);
         let deltas = groups.flat_map(|group| group.deltas.iter().map(|delta| (group.scope, delta)));
@@ -234,8 +234,8 @@ impl GameWriter {
         Ok(())
     }
 
-    /// Where a group belongs in this form: the program keeps its scene inside the world, and in the documented
-    /// form the time at which a file was written is not part of the state.
+    /// Adapts a group to the dialect: upstream sessions keep the scene inside the world, and in the documented dialect
+    /// the time at which a file was written is not part of the state.
     fn placed(&self, group: &DeltaGroup) -> DeltaGroup {
         let place = |delta: &Delta| match (self.session.dialect, group.scope) {
             (Dialect::Upstream, Scope::Scene) => {
@@ -256,7 +256,7 @@ impl GameWriter {
         DeltaGroup { scope, deltas: group.deltas.iter().map(place).collect() }
     }
 
-    /// Applies all changes to the state, or none; returns the scenes that are left, as they are then.
+    /// Applies all changes to the state, or none. Returns the scenes that were left, in their final form.
     fn apply(&mut self, changes: &mut [ChangeRecord]) -> Result<Vec<JsonTree>, GameError> {
         let mut number = 1;
         let mut left = Vec::new();
@@ -277,7 +277,7 @@ impl GameWriter {
         Ok(left)
     }
 
-    /// Whether the scene can be kept, and the turn belongs to one that there is.
+    /// Checks that the scene can be stored, and that the scene of the turn exists.
     fn check_scenes(
         &self,
         source: TurnSource,
@@ -297,7 +297,7 @@ impl GameWriter {
         self.check_scene_of(input, before)
     }
 
-    /// A scene is kept in a file of its own, which its id must name.
+    /// Checks that the scene's ID is usable as a file name: a scene is stored in a file of its own.
     fn check_scene(&self) -> Result<(), GameError> {
         let scene = &self.state.scene;
         if scene.is_null() {
@@ -322,7 +322,7 @@ impl GameWriter {
         Ok(())
     }
 
-    /// Commits the lines of the turn, and what must go with them.
+    /// Commits the lines of the turn, and everything that belongs to the same commit.
     fn store_turn(
         &mut self,
         input: &TurnInput,
@@ -371,7 +371,7 @@ impl GameWriter {
                 ));
             }
             Dialect::Upstream => {
-                // Their metadata are never written; the next turn goes by this.
+                // Upstream metadata are never written; the next turn uses this value.
                 self.meta.put(&["current", "sceneId"], &scene);
                 steps.extend(upstream_files(&self.session.dir, &self.state));
             }
@@ -384,8 +384,8 @@ impl GameWriter {
         Ok((receipt.appended.first().copied().unwrap_or(0), receipt.findings))
     }
 
-    /// The scenes that a turn leaves, and the states. They go with the turn, since nobody could tell later that the
-    /// file of a scene that is over is behind.
+    /// Returns the steps for the scenes that a turn leaves, and for the states. They belong to the commit of the turn:
+    /// later it would not be visible that the file of an ended scene is outdated.
     fn scene_steps(&mut self, draft: &TurnDraft, now: Timestamp) -> Result<Vec<Step>, GameError> {
         let dir = self.session.dir.clone();
         let texts = self.state.texts();
@@ -406,7 +406,7 @@ impl GameWriter {
         Ok(steps)
     }
 
-    /// The file that takes the lines of a turn.
+    /// Returns the file for the lines of a turn.
     fn log_path(&self, log: LogKind, turn: u64, first: u64) -> FilePath {
         let file = match self.session.dialect {
             Dialect::Spec => LogFile::current(log, first),
@@ -418,7 +418,7 @@ impl GameWriter {
         file.path(log, &self.session.dir)
     }
 
-    /// Gives files that are full, with this turn, the names that tell all their turns.
+    /// Renames files that this turn fills, so that their names contain all their turns.
     fn rotate(&mut self, turn: u64, steps: &mut Vec<Step>) {
         let dir = &self.session.dir;
         let next = |tape: &mut LogSegment, log: LogKind, has_lines: bool, steps: &mut Vec<Step>| {
@@ -438,7 +438,7 @@ impl GameWriter {
         next(&mut self.deltas, LogKind::Deltas, has_deltas, steps);
     }
 
-    /// Brings the metadata up to the turn.
+    /// Updates the metadata for the turn.
     fn note_turn(
         &mut self,
         input: &TurnInput,
@@ -487,8 +487,8 @@ impl GameWriter {
         }
     }
 
-    /// The scene after the turn: that of the state. Where the state tells none, it is the last one that a turn
-    /// named, unless the turn has taken the scene away.
+    /// Returns the scene after the turn: that of the state. If the state has none, the last scene that a turn named,
+    /// unless this turn has removed the scene.
     fn scene_after(&self, changes: &[ChangeRecord]) -> Option<String> {
         let whole = |change: &ChangeRecord| {
             let mut paths = change.group.deltas.iter().map(|delta| delta.path.segments());
@@ -506,7 +506,7 @@ impl GameWriter {
     }
 }
 
-/// The states, which the program writes with every turn.
+/// Returns the steps for the state files of an upstream session, which are written with every turn.
 pub(crate) fn upstream_files(dir: &FilePath, state: &GameState) -> Vec<Step> {
     let parts = [
         (DocumentFile::World, Some(&state.world)),
@@ -520,7 +520,7 @@ pub(crate) fn upstream_files(dir: &FilePath, state: &GameState) -> Vec<Step> {
     parts.into_iter().filter_map(step).collect()
 }
 
-/// Whether changes of a scope reach the number of members, or the first levels, of a key.
+/// Returns whether changes of a scope affect the number of members, or the first levels, of a key.
 pub(crate) fn touches(changes: &[ChangeRecord], scope: Scope, key: &str, depth: usize) -> bool {
     let reaches = |delta: &Delta| {
         let segments = delta.path.segments();
@@ -533,7 +533,7 @@ pub(crate) fn touches(changes: &[ChangeRecord], scope: Scope, key: &str, depth: 
         .any(|change| change.group.deltas.iter().any(reaches))
 }
 
-/// A document that is written whole.
+/// Returns the step that writes a whole document.
 pub(crate) fn replace(file: FilePath, bytes: Vec<u8>) -> Step {
     Step::Replace { file, expect: Precondition::Anything, bytes, mode: FileMode::Default }
 }

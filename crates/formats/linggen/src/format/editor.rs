@@ -1,4 +1,4 @@
-//! A session in the hands of its one writer, in the common view.
+//! The editor of a session, in the common model.
 
 use jiff::Timestamp;
 
@@ -15,7 +15,7 @@ pub(super) struct LinggenEditor {
 }
 
 impl LinggenEditor {
-    /// Counts the messages, which every answer tells.
+    /// Counts the messages, because every outcome contains the count.
     pub(super) fn new(writer: LinggenWriter) -> Result<LinggenEditor, SessionError> {
         let turn = writer.turn()?;
         Ok(LinggenEditor { writer, turn })

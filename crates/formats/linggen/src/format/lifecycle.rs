@@ -1,4 +1,4 @@
-//! Sessions that are thrown away, and had back. They may belong to any project, so the trash itself is asked where.
+//! Trash and restore of sessions. They may belong to any project, so the trash itself records where.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(super) fn trash(
     })
 }
 
-/// Where a session of the trash belongs, and where it is now; nothing, if it is of another layout.
+/// The original path of a session in the trash, and its current path; `None` if it belongs to another format.
 fn read_entry(
     store: &Arc<dyn Store>,
     name: &TrashName,
@@ -67,12 +67,12 @@ fn read_entry(
     Ok(None)
 }
 
-/// Where the trash keeps what belongs to a path.
+/// The path in the trash that keeps a path.
 fn trash_path(place: &FilePath, path: &FilePath) -> FilePath {
     everturn_session::repair::original_path(place, path)
 }
 
-/// What sessions are in the trash, oldest first.
+/// The sessions in the trash, oldest first.
 pub(super) fn trashed(store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, LinggenError> {
     let mut found = Vec::new();
     for name in list_trash_names(store)? {
@@ -91,7 +91,7 @@ fn parse(name: &str) -> Result<TrashName, LinggenError> {
     TrashName::parse(name).ok_or_else(unknown)
 }
 
-/// Puts a session back where it belongs.
+/// Restores a session from the trash.
 pub(super) fn restore(store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, LinggenError> {
     let parsed = parse(name)?;
     let missing = || LinggenError::input(format!("there is no session called {name} in the trash"));
@@ -104,13 +104,13 @@ pub(super) fn restore(store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, 
     }
     let back = Step::Rename { from: now_at, to: path.clone() };
     writer.commit(vec![back], Durability::Synced)?;
-    // Only empty directories are left of it, which nobody takes for anything.
+    // Only empty directories are left of it, which are ignored.
     writer.commit(vec![Step::Remove { path: place }], Durability::Buffered)?;
     writer.release()?;
     Ok(SessionRef { id: parsed.id.to_string(), path })
 }
 
-/// Removes for good what somebody has looked at, unless it has changed since.
+/// Removes listed sessions for good, unless they have changed since.
 pub(super) fn purge(
     store: &Arc<dyn Store>,
     looked_at: &[TrashedSession],

@@ -1,4 +1,4 @@
-//! A session that is read, in the common view.
+//! The reader of a session, in the common model.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -18,7 +18,7 @@ use everturn_session::model::carried::{carried_entries, restore_entry};
 use everturn_session::model::{Entry, EntryKind, Mark, SessionState, StateChange};
 use everturn_value::tree::JsonTree;
 
-/// The one part of the state that sessions have: what they say about themselves.
+/// The only scope of the state: the metadata of the session.
 const SCOPE: &str = "session";
 
 pub(super) struct LinggenReader {
@@ -62,7 +62,7 @@ impl SessionReader for LinggenReader {
 
     fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError> {
         let last = self.session.count()?.0;
-        // What a session says about itself is written over, so nobody knows what it said before.
+        // The metadata is overwritten, so its former values are unknown.
         SessionError::require_last_turn(NAME, turn, last)?;
         let values = self.session.meta().map(|meta| Value::Object(meta.values().clone()));
         let tree = values.and_then(|values| JsonTree::from_value(&values).ok());
@@ -76,7 +76,7 @@ struct LinggenEntries {
     file: FilePath,
     turns: RangeInclusive<u64>,
     ready: VecDeque<Entry>,
-    /// How many entries there were so far.
+    /// The number of entries returned so far.
     seq: u64,
     noticed: Vec<Finding>,
 }
@@ -112,7 +112,7 @@ impl RecordStream for LinggenEntries {
     }
 }
 
-/// What a message tells: one entry, or one for each thing that an agent says and does in it.
+/// The entries of a message: one, or one per part of an agent's message.
 fn entries(row: &MessageRow, before: u64) -> Vec<Entry> {
     let turn = row.number.unwrap_or_default();
     let raw = row.tree.clone().unwrap_or_else(JsonTree::null);

@@ -1,9 +1,9 @@
-//! From the text of a plan to what it says, and where.
+//! Parses the text of a plan into its parts and their positions.
 
 use super::{ItemMark, Plan, PlanItem, PlanStatus};
 
-/// Reads a plan. Items are lines such as `- [x] title`, however far they are indented; what follows an item and is
-/// indented by two blanks, or a tab, is its description.
+/// Parses a plan. Items are lines such as `- [x] title`, at any indentation; lines after an item that are indented by
+/// two spaces, or a tab, are its description.
 pub(super) fn parse(text: &str) -> Plan {
     let mut plan = Plan {
         text: text.to_owned(),
@@ -64,14 +64,14 @@ fn header(plan: &mut Plan, line: &str, start: usize) {
     }
 }
 
-/// The mark of an item, its title, and where in the line the mark stands.
+/// The mark of an item, its title, and the position of the mark in the line.
 fn item(line: &str) -> Option<(ItemMark, String, usize)> {
     let trimmed = line.trim();
     let indent = line.len() - line.trim_start().len();
     let rest = trimmed.strip_prefix("- [")?;
     let mark = ItemMark::ALL.into_iter().find(|mark| rest.starts_with(mark.character()))?;
     let title = rest.get(1..)?.strip_prefix(']')?;
-    // An item without words has lost the blank behind its mark.
+    // An item without a title has lost the space after its mark.
     let title = title.strip_prefix(' ').or(title.is_empty().then_some(""))?;
     Some((mark, title.trim().to_owned(), indent + "- [".len()))
 }
@@ -84,7 +84,7 @@ fn describe(item: &mut PlanItem, line: &str, blank: usize) {
     item.description.push_str(&unescape(line));
 }
 
-/// A line of a description that would be read as an item, so that it is not.
+/// Escapes a line of a description that would be read as an item.
 pub(super) fn escape(line: &str) -> String {
     match item(line) {
         Some(_) => line.replacen("- [", "\\- [", 1),

@@ -1,6 +1,6 @@
-//! The name of a plan's file, made from what the plan is called.
+//! The file name of a plan, made from its title.
 
-/// The first five words, in small letters, of the letters and digits of a text.
+/// The first five words of the letters and digits of a text, in lower case.
 ///
 /// ```
 /// use everturn_linggen::slug;
@@ -17,7 +17,7 @@ pub fn slug(text: &str) -> String {
         .collect();
     let words: Vec<&str> = kept.split_whitespace().take(5).collect();
     let mut slug = words.join("-");
-    // A name that a disk does not take would be no name.
+    // A file system would refuse a longer name.
     let room = slug.floor_char_boundary(200);
     slug.truncate(room);
     if slug.is_empty() { "plan".to_owned() } else { slug }

@@ -1,4 +1,4 @@
-//! Projects that were moved: what belongs to the old path goes to the new one, ids and history with it.
+//! Moves projects to another path: everything of the old path goes to the new one, with ids and history.
 
 use std::sync::Arc;
 
@@ -13,27 +13,27 @@ use crate::paths::ProjectPart;
 use everturn_json::names::FilePath;
 use everturn_store::{Durability, FileMode, Step, Store, StoreError};
 
-/// What giving a project another path does, or has done.
+/// The plan, or the result, of a move to another path.
 #[derive(Debug, Clone)]
 pub struct RehomePlan {
-    /// The project as it was.
+    /// The project before the move.
     pub from: Project,
-    /// The path that it gets.
+    /// Its new path.
     pub to: ProjectPath,
-    /// The directory that it gets.
+    /// Its new directory.
     pub dir: FilePath,
-    /// What is moved, and where to.
+    /// The moves, each from and to.
     pub moves: Vec<(FilePath, FilePath)>,
-    /// What stays where it is, because its name is taken there.
+    /// Files that stay where they are, because their names are taken at the target.
     pub stays: Vec<FilePath>,
 }
 
-/// Says what giving a project another path would do, and does nothing.
+/// Plans the move of a project to another path; changes nothing.
 ///
-/// A directory of which nothing says whose it is belongs to `from`, which may then be the same as `to`.
+/// A directory without a named project belongs to `from`, which may then equal `to`.
 ///
-/// If the new path has a project already, because a program was started there since, both become one; what has
-/// the same name in both stays where it is.
+/// If the new path already has a project, because a program was started there since, both are merged; files with the
+/// same name in both stay where they are.
 pub fn plan_rehome(
     store: &Arc<dyn Store>,
     from: &ProjectPath,
@@ -44,7 +44,7 @@ pub fn plan_rehome(
             return Err(LinggenError::input(format!("{from} and {to} are the same path")));
         }
         ProjectLocation::Is(project) => project,
-        // Whoever names the path says whose directory it is.
+        // The caller claims the directory by naming the path.
         ProjectLocation::Unclaimed(dir) => {
             Project { path: Some(from.clone()), ..unnamed_project(dir) }
         }
@@ -75,7 +75,7 @@ pub fn plan_rehome(
     Ok(plan)
 }
 
-/// Plans the moves into a directory that is there.
+/// Plans the moves into an existing directory.
 fn merge(store: &Arc<dyn Store>, plan: &mut RehomePlan) -> Result<(), LinggenError> {
     for part in ProjectPart::DIRS {
         let source = part.of(&plan.from.dir);
@@ -95,7 +95,7 @@ fn merge(store: &Arc<dyn Store>, plan: &mut RehomePlan) -> Result<(), LinggenErr
     Ok(())
 }
 
-/// Gives a project another path, in one commit. Sessions, runs and missions keep their ids.
+/// Moves a project to another path, in one commit. Sessions, runs and missions keep their ids.
 pub fn rehome(
     store: &Arc<dyn Store>,
     from: &ProjectPath,
@@ -122,7 +122,7 @@ pub fn rehome(
     Ok(plan)
 }
 
-/// The steps that say whose directory it is now, and whose it was.
+/// The steps that record the new path of the project, and the former one.
 fn owner_steps(
     store: &Arc<dyn Store>,
     plan: &RehomePlan,

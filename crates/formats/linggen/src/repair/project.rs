@@ -1,4 +1,4 @@
-//! The document that says whose directory that of a project is, made anew from what is known.
+//! Rebuilds the document that names the project of a directory.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use everturn_session::repair::find_value_after;
 use everturn_store::{Store, read_optional};
 use everturn_value::document::{Document, JsonStyle};
 
-/// What mends the document of a project, if it needs that.
+/// The repair of a project's document, if it needs one.
 pub(super) fn repair_project(
     store: &Arc<dyn Store>,
     dir: &FilePath,
@@ -30,7 +30,7 @@ pub(super) fn repair_project(
     let is_good = match read_project(store, dir) {
         Ok(project) => clean && project.path.is_some() && project.is_in_own_dir(),
         Err(LinggenError::Damaged { file: damaged, .. }) if damaged == file => false,
-        // Another document is damaged; this one is not made worse for it.
+        // Another document is damaged; this one is left alone.
         Err(LinggenError::Damaged { .. }) => clean,
         Err(error) => return Err(error),
     };
@@ -44,7 +44,7 @@ pub(super) fn repair_project(
     let Some(path) = owner(store, dir, &bytes)? else {
         let says = fields.get("path").and_then(Value::as_str).map(ProjectPath::parse);
         if clean && says.is_some_and(|path| path.is_ok()) {
-            // It may be right, and the name of the directory wrong: that is for somebody who knows.
+            // The path may be right and the directory name wrong: this cannot be decided automatically.
             return Ok(None);
         }
         let what = "does not say whose directory it is, and is moved away; \
@@ -57,7 +57,7 @@ pub(super) fn repair_project(
     Ok(Some(FileRepair { file, what, bytes: Some(document.into_bytes()) }))
 }
 
-/// Puts what a project's document has into the fields that are left of it.
+/// Fills in the fields of a project's document from its remains.
 fn complete(fields: &mut Map<String, Value>, bytes: &[u8], path: &ProjectPath, now: Timestamp) {
     let known = std::mem::take(fields);
     let left = |key: &str| find_value_after(bytes, key).and_then(|tree| tree.to_value().ok());
@@ -72,7 +72,7 @@ fn complete(fields: &mut Map<String, Value>, bytes: &[u8], path: &ProjectPath, n
     }
 }
 
-/// The path of the project, from whatever still tells it and fits the name of the directory.
+/// The path of the project, from any source that matches the name of the directory.
 fn owner(
     store: &Arc<dyn Store>,
     dir: &FilePath,

@@ -1,4 +1,4 @@
-//! From events of the parser to values, and to the places where they stand.
+//! Converts the events of the parser to values and their positions.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{YamlError, YamlField};
 
-/// How many levels a file may have.
+/// The maximum depth of a file.
 const MOST_LEVELS: usize = 64;
 
 pub(super) struct ParsedYaml {
@@ -16,16 +16,16 @@ pub(super) struct ParsedYaml {
     pub(super) end: Option<usize>,
 }
 
-/// A container whose end has not come yet.
+/// A container that has not ended yet.
 enum OpenContainer {
     List(Vec<Value>),
-    /// The key that waits for its value, if there is one.
+    /// With the key that waits for its value, if any.
     Mapping(Map<String, Value>, Option<String>),
 }
 
 struct YamlReader<'t> {
     text: &'t str,
-    /// Where each character begins, if that is not its number.
+    /// The byte offset of each character; empty if offsets equal character indexes.
     starts: Vec<usize>,
     open: Vec<OpenContainer>,
     anchors: Vec<(usize, Value)>,
@@ -67,7 +67,7 @@ pub(super) fn read(text: &str) -> Result<ParsedYaml, YamlError> {
 }
 
 impl YamlReader<'_> {
-    /// The byte at which a character begins.
+    /// The byte offset of a character.
     fn byte(&self, index: usize) -> usize {
         match self.starts.is_empty() {
             true => index.min(self.text.len()),
@@ -149,7 +149,7 @@ impl YamlReader<'_> {
     /// Adds a value to the innermost container.
     fn value(&mut self, value: Value) -> Result<(), YamlError> {
         match self.open.last_mut() {
-            // An empty document is one empty word for the parser.
+            // For the parser, an empty document is one empty scalar.
             None if value.is_null() => Ok(()),
             None => Err(YamlError::NoMapping),
             Some(OpenContainer::List(values)) => {
@@ -171,7 +171,7 @@ impl YamlReader<'_> {
         }
     }
 
-    /// Notes where something of the outermost mapping stands; `style` is that of a value that can be replaced.
+    /// Notes the position of a key or value of the outermost mapping; `style` is that of a replaceable value.
     fn place(&mut self, span: &Span, style: Option<ScalarStyle>) {
         let [OpenContainer::Mapping(_, waiting)] = self.open.as_slice() else { return };
         let (start, end) = (self.byte(span.start.index()), self.byte(span.end.index()));
@@ -189,7 +189,7 @@ impl YamlReader<'_> {
         }
     }
 
-    /// Where a value stands whose key ends at `after`.
+    /// The position of a value whose key ends at `after`.
     fn value_span(
         &self,
         style: ScalarStyle,
@@ -216,7 +216,7 @@ impl YamlReader<'_> {
         }
     }
 
-    /// The end of a quoted text that begins at `start`.
+    /// The end of a quoted text that starts at `start`.
     fn closing(&self, start: usize) -> usize {
         let text = self.text.get(start..).unwrap_or_default();
         let mut characters = text.char_indices().skip(1).peekable();
@@ -235,7 +235,7 @@ impl YamlReader<'_> {
     }
 }
 
-/// What a word without quotes means.
+/// The value of a plain scalar.
 fn plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
@@ -246,7 +246,7 @@ fn plain(text: &str) -> Value {
     let number = integer(text).map(Number::from).or_else(|| {
         let digits = text.bytes().any(|byte| byte.is_ascii_digit());
         let only = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-        // An integer that 64 bits do not hold stays what it is: its digits.
+        // An integer that does not fit into 64 bits stays a string of digits.
         let whole = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-".contains(&byte));
         if digits && only && !whole { text.parse().ok().and_then(Number::from_f64) } else { None }
     });

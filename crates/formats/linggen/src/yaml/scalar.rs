@@ -1,9 +1,9 @@
-//! Texts as YAML, quoted as the program behind these files quotes them.
+//! Texts as YAML scalars, quoted like the program behind these files quotes them.
 
 /// A text as a value of a mapping that starts at the left margin.
 ///
-/// It stands without quotes where it can. What would be read as something else, or not at all, is put into single
-/// quotes; what has control characters into double ones; what has several lines becomes a block.
+/// It is plain where possible. A text that would be read as something else, or not at all, gets single quotes; a text
+/// with control characters gets double quotes; a text of several lines becomes a block.
 ///
 /// ```
 /// use everturn_linggen::scalar;
@@ -29,13 +29,13 @@ pub fn scalar(text: &str) -> String {
     text.to_owned()
 }
 
-/// Whether nothing but escapes can say the text.
+/// Whether the text can only be written with escapes.
 fn needs_escapes(text: &str) -> bool {
     let unprintable = |character: char| {
         (character.is_control() && character != '\n' && character != '\u{85}')
             || matches!(character, '\u{feff}' | '\u{fffe}' | '\u{ffff}')
     };
-    // White space at the ends of lines would be lost, or be taken for the indent.
+    // White space at the ends of lines would be lost, or be taken for indentation.
     let breaks_after_space = text.split_inclusive(is_break).any(|line| {
         let content = line.trim_end_matches(is_break);
         content.len() < line.len() && content.ends_with(' ')
@@ -55,7 +55,7 @@ fn block(text: &str) -> String {
         1 if !content.is_empty() => "",
         _ => "+",
     };
-    // The indent is found by the first line, unless that one has its own.
+    // The parser takes the indentation from the first line, unless that starts with white space itself.
     let hint = if text.starts_with([' ', '\n']) { "2" } else { "" };
     let mut out = format!("|{hint}{chomping}");
     for line in content.split('\n') {
@@ -101,7 +101,7 @@ fn double_quoted(text: &str) -> String {
     out
 }
 
-/// Whether the text without quotes would be read as nothing, a number or a yes or no, by old readers and new ones.
+/// Whether the plain text would be read as null, a number or a boolean, by old or new parsers.
 fn is_something_else(text: &str) -> bool {
     const WORDS: &[&str] = &["", "~", "null", "y", "n", "yes", "no", "true", "false", "on", "off"];
     let cases = |word: &&str| {

@@ -1,4 +1,4 @@
-//! Files of the overlay: bytes that were written, over those of a base file.
+//! [`OverlayFile`] and [`OverlayInode`]: files of the overlay, written bytes over those of a base file.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +12,7 @@ use super::super::{
 use super::OverlayShared;
 use everturn_json::names::FilePath;
 
-/// In what pieces bytes that are about to be written are compared with those that are there.
+/// The chunk size for comparing bytes to be written with the existing ones.
 const PIECE: usize = 1 << 14;
 
 /// An open file of the base, and the path by which it was opened.
@@ -31,7 +31,7 @@ pub(super) struct OverlayInode {
 }
 
 impl OverlayInode {
-    /// A new, empty file.
+    /// Creates an empty file.
     pub(super) fn new(id: FileId, mode: FilePermissions) -> OverlayInode {
         let mode = match mode {
             FilePermissions::Default => 0o644,
@@ -41,7 +41,7 @@ impl OverlayInode {
         OverlayInode { id, mode, base: None, bytes: Mutex::default() }
     }
 
-    /// A file that is as on the base until it is written.
+    /// Creates a file that is as on the base until it is written.
     pub(super) fn over_base(base: BaseHandle, stat: FileStat) -> OverlayInode {
         let bytes = PatchedBytes { len: stat.len, base_len: stat.len, patches: BTreeMap::new() };
         OverlayInode { id: stat.id, mode: stat.mode, base: Some(base), bytes: Mutex::new(bytes) }
@@ -77,19 +77,19 @@ impl OverlayInode {
     }
 }
 
-/// Part of a buffer that is to be filled from the base.
+/// A part of a buffer that is to be filled from the base.
 struct BaseGap {
     at: usize,
     len: usize,
 }
 
-/// The bytes of a file. Those that are neither in a patch nor of the base are NUL.
+/// The bytes of a file. Those that are neither in a patch nor in the base are NUL.
 #[derive(Default)]
 struct PatchedBytes {
     len: u64,
     /// How many bytes of the base still count; never more than `len`.
     base_len: u64,
-    /// What was written, by offset. Patches do not overlap.
+    /// The written bytes, by offset. Patches do not overlap.
     patches: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -103,7 +103,7 @@ fn length(start: u64, end: u64) -> usize {
 }
 
 impl PatchedBytes {
-    /// Copies what was written into `buf`; returns how many bytes there are, and which of them the base has.
+    /// Copies the written bytes into `buf`; returns the number of bytes read, and the gaps to fill from the base.
     fn read(&self, offset: u64, buf: &mut [u8]) -> (usize, Vec<BaseGap>) {
         let count = buf.len().min(length(offset, self.len));
         let end = offset + count as u64;
@@ -158,7 +158,7 @@ impl PatchedBytes {
         self.len = self.len.max(end);
     }
 
-    /// Makes room for a patch from `start` to `end`; none that begins earlier reaches into it.
+    /// Clears the range from `start` to `end` for a patch; no patch that starts earlier reaches into it.
     fn clear(&mut self, start: u64, end: u64) {
         while let Some(at) = self.patches.range(start..end).next().map(|(at, _)| *at) {
             let patch = self.patches.remove(&at).unwrap_or_default();
@@ -191,7 +191,7 @@ enum FileOrigin {
     Base(BaseFile),
 }
 
-/// A file that was opened on the base, and perhaps written here, through whatever handle.
+/// A file that was opened on the base, and perhaps written here, through any handle.
 struct BaseFile {
     handle: BaseHandle,
     id: OnceLock<FileId>,
@@ -211,7 +211,7 @@ impl BaseFile {
         }
     }
 
-    /// The inode if the file was written.
+    /// Returns the inode, if the file was written.
     fn patched(&self, shared: &OverlayShared) -> io::Result<Option<&OverlayInode>> {
         if let Some(inode) = self.inode.get() {
             return Ok(Some(inode));
@@ -248,7 +248,7 @@ impl OverlayFile {
         }
     }
 
-    /// The inode of the file, or the file of the base if it is as there.
+    /// Returns the inode of the file, or the base file if it is unchanged.
     fn source(&self) -> io::Result<Result<&OverlayInode, &dyn DiskFile>> {
         match &self.origin {
             FileOrigin::New(inode) => Ok(Ok(inode)),
@@ -258,7 +258,7 @@ impl OverlayFile {
         }
     }
 
-    /// The inode that takes what is written to the file.
+    /// Returns the inode that takes writes to the file.
     fn target(&self) -> io::Result<&OverlayInode> {
         match &self.origin {
             FileOrigin::New(inode) => Ok(inode),
@@ -279,8 +279,8 @@ impl OverlayFile {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, "not opened for this kind of access"))
     }
 
-    /// Whether `bytes` stand at `offset` already. Recovery writes much that is there, and an overlay
-    /// that keeps none of it stays empty.
+    /// Returns whether `bytes` are at `offset` already. Recovery rewrites much that exists, and an overlay that keeps
+    /// none of it stays empty.
     fn already_holds(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
         if offset + bytes.len() as u64 > self.stat()?.len {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! The names that differ from those of the base.
+//! [`OverlayNames`]: the names that differ from those of the base.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -8,21 +8,21 @@ use super::super::FileId;
 use super::files::OverlayInode;
 use everturn_json::names::{FilePath, Name};
 
-/// Where a name leads.
+/// The target of a name.
 #[derive(Clone)]
 pub(super) enum NameTarget {
-    /// Nowhere: the name was removed, or lies in a new directory.
+    /// None: the name was removed, or lies in a new directory.
     Absent,
-    /// To this path of the base, if there is something: a file, or a directory with all that is in it.
+    /// This path of the base, if it exists: a file, or a directory with everything in it.
     Base(FilePath),
-    /// To a new directory, in which nothing of the base shows.
+    /// A new directory, which hides everything of the base.
     Dir(FileId),
-    /// To a new file.
+    /// A new file.
     File(Arc<OverlayInode>),
 }
 
-/// A name that is not listed leads where the nearest listed directory above it leads, or else to the same
-/// path of the base. Nothing is listed below a file or a name that was removed.
+/// The changed names. A name that is not listed has the target of its nearest listed ancestor, or else the same path of
+/// the base. Nothing is listed below a file or a removed name.
 #[derive(Default)]
 pub(super) struct OverlayNames(BTreeMap<FilePath, NameTarget>);
 
@@ -35,7 +35,7 @@ impl OverlayNames {
         self.0.keys()
     }
 
-    /// Where `path` leads.
+    /// Returns the target of `path`.
     pub(super) fn locate(&self, path: &FilePath) -> NameTarget {
         match self.0.get(path) {
             Some(place) => place.clone(),
@@ -43,7 +43,7 @@ impl OverlayNames {
         }
     }
 
-    /// Where `path` would lead if it were not listed itself.
+    /// Returns the target that `path` would have if it were not listed itself.
     pub(super) fn inherited_target(&self, path: &FilePath) -> NameTarget {
         if self.0.is_empty() {
             return NameTarget::Base(path.clone());
@@ -60,13 +60,13 @@ impl OverlayNames {
         }
     }
 
-    /// Whether `path` or a directory above it is listed.
+    /// Returns whether `path` or a directory above it is listed.
     pub(super) fn is_touched(&self, path: &FilePath) -> bool {
         !self.0.is_empty()
             && (self.0.contains_key(path) || path.ancestors().any(|dir| self.0.contains_key(&dir)))
     }
 
-    /// The listed names directly in `dir`.
+    /// Returns the listed names directly in `dir`.
     pub(super) fn children(&self, dir: &FilePath) -> impl Iterator<Item = (Name, NameTarget)> {
         let inside = self.listed_below(dir);
         inside.filter(|(path, _)| path.parent().as_ref() == Some(dir)).filter_map(
@@ -77,18 +77,18 @@ impl OverlayNames {
         )
     }
 
-    /// All that is listed below `dir`.
+    /// Returns everything listed below `dir`.
     fn listed_below(&self, dir: &FilePath) -> impl Iterator<Item = (&FilePath, &NameTarget)> {
-        // In the order of the paths, all that begins with the name and `/` stands together.
+        // Paths are sorted, so those that start with the name and `/` are adjacent.
         let start = if dir.is_root() { String::new() } else { format!("{dir}/") };
         let range = self.0.range::<str, _>((Bound::Included(start.as_str()), Bound::Unbounded));
         range.take_while(move |(path, _)| path.as_str().starts_with(&start))
     }
 
-    /// Lets `path` lead to `place`.
+    /// Sets the target of `path`.
     pub(super) fn put(&mut self, path: &FilePath, place: NameTarget) {
         self.0.remove(path);
-        // What is back where it was on the base need not be listed.
+        // A name that is back where it was on the base need not be listed.
         let unchanged = match (&place, self.inherited_target(path)) {
             (NameTarget::Base(base), NameTarget::Base(same)) => *base == same,
             _ => false,
@@ -98,8 +98,8 @@ impl OverlayNames {
         }
     }
 
-    /// Moves `from`, with what is listed below it. `covered` says whether something of the base lies
-    /// under the old name and must not show.
+    /// Moves `from`, with everything listed below it. `covered` is whether the base has something under the old name
+    /// that must be hidden.
     pub(super) fn rename(&mut self, from: &FilePath, to: &FilePath, covered: bool) {
         let place = self.locate(from);
         let inside: Vec<FilePath> = self.listed_below(from).map(|(path, _)| path.clone()).collect();
@@ -116,7 +116,7 @@ impl OverlayNames {
         }
     }
 
-    /// Removes a name, with what is listed below it.
+    /// Removes a name, with everything listed below it.
     pub(super) fn remove(&mut self, path: &FilePath, covered: bool) {
         let inside: Vec<FilePath> = self.listed_below(path).map(|(path, _)| path.clone()).collect();
         for inner in inside {
@@ -128,7 +128,7 @@ impl OverlayNames {
         }
     }
 
-    /// The names by which a path of the base shows.
+    /// Returns the names under which a path of the base is visible.
     pub(super) fn visible_names(&self, base: &FilePath) -> Vec<FilePath> {
         let redirected = self.0.iter().filter_map(|(path, place)| match place {
             NameTarget::Base(from) => base.rebased(from, path),

@@ -8,7 +8,7 @@ use super::names::{FileData, InodeNumber};
 use super::world::{EIO, ENOSPC, FaultKind, LockId, SimWorld};
 use everturn_json::names::FilePath;
 
-/// In what pieces a file takes room on the disk.
+/// The block size for allocating space on the disk.
 const BLOCK: usize = 4096;
 
 #[derive(Debug)]
@@ -23,8 +23,8 @@ impl SimFile {
         SimFile { disk, inode, access }
     }
 
-    /// Checks that the file was opened for this, and that the write goes well; returns how many of
-    /// `len` bytes are to be written at `offset`, or at the end.
+    /// Checks the access mode of the file and the faults; returns how many of `len` bytes are to be written at
+    /// `offset`, or at the end.
     fn begin_write(
         &self,
         world: &mut SimWorld,
@@ -40,7 +40,7 @@ impl SimFile {
             Some(FaultKind::Full) => {
                 let now = self.data(world)?.seen.len();
                 let then = offset.unwrap_or(now) + len;
-                // The last block of a file has room to its end.
+                // The last block of a file has space up to its end.
                 let fits = then.div_ceil(BLOCK) <= now.div_ceil(BLOCK);
                 if fits { Ok(len) } else { Err(io::Error::from_raw_os_error(ENOSPC)) }
             }

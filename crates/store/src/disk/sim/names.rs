@@ -1,4 +1,4 @@
-//! Names and files of the simulated disk, as they are seen and as they would survive.
+//! Names and files of the simulated disk, as they are visible and as they would survive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,7 +15,7 @@ pub(super) enum SimNode {
     Dir,
 }
 
-/// A change to the bytes of a file that was not flushed.
+/// An unflushed change to the bytes of a file.
 #[derive(Debug, Clone)]
 enum PendingWrite {
     At { offset: usize, bytes: Vec<u8> },
@@ -38,7 +38,7 @@ impl PendingWrite {
         }
     }
 
-    /// The part of a write that a crash in its middle leaves.
+    /// Returns the part of a write that a crash in its middle leaves.
     fn first_half(&self) -> PendingWrite {
         match self {
             PendingWrite::SetLen(len) => PendingWrite::SetLen(*len),
@@ -50,20 +50,20 @@ impl PendingWrite {
     }
 }
 
-/// The size of a page of the cache.
+/// The page size of the cache.
 const PAGE: usize = 4096;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct FileData {
     pub(super) seen: Vec<u8>,
     pub(super) mode: u32,
-    /// How often it was written.
+    /// The number of writes.
     pub(super) writes: u64,
     durable: Vec<u8>,
     unflushed: Vec<PendingWrite>,
     /// Cached pages whose background write has failed: writes to them do not reach the disk.
     stuck: BTreeSet<usize>,
-    /// Whether the next flush has to report such a failure.
+    /// Whether the next flush has to report a failed background write.
     error: bool,
 }
 
@@ -82,7 +82,7 @@ impl FileData {
         self.unflushed.push(write);
     }
 
-    /// Carries everything to the disk; returns whether an earlier background write had failed.
+    /// Writes everything to the disk; returns whether an earlier background write had failed.
     pub(super) fn flush(&mut self) -> bool {
         for write in std::mem::take(&mut self.unflushed) {
             let before = self.durable.clone();
@@ -92,7 +92,7 @@ impl FileData {
         std::mem::take(&mut self.error)
     }
 
-    /// Takes back what a write has done to pages that never reach the disk.
+    /// Reverts the effects of a write on pages that never reach the disk.
     fn restore_stuck(&mut self, write: &PendingWrite, before: &[u8]) {
         let PendingWrite::At { offset, bytes } = write else { return };
         for place in *offset..offset + bytes.len() {
@@ -104,7 +104,7 @@ impl FileData {
         }
     }
 
-    /// A background write fails: the pages count as clean, and the disk does not have them.
+    /// Fails a background write: the pages count as clean, and the disk does not have them.
     pub(super) fn fail_writeback(&mut self) {
         for write in std::mem::take(&mut self.unflushed) {
             if let PendingWrite::At { offset, bytes } = &write {
@@ -115,7 +115,7 @@ impl FileData {
         self.durable.resize(self.seen.len(), 0);
     }
 
-    /// Drops clean pages; what is read next comes from the disk.
+    /// Drops clean pages; the next read comes from the disk.
     pub(super) fn drop_cache(&mut self) {
         self.seen.clone_from(&self.durable);
         let mut dirty = BTreeSet::new();
@@ -128,7 +128,7 @@ impl FileData {
         self.stuck.retain(|page| dirty.contains(page));
     }
 
-    /// What a failed flush does: the pages are dropped, and the old content shows again.
+    /// Applies a failed flush: the pages are dropped, and the old content is visible again.
     pub(super) fn lose_unflushed(&mut self) {
         self.unflushed.clear();
         self.seen.clone_from(&self.durable);
@@ -192,7 +192,7 @@ impl FileData {
         }
     }
 
-    /// Puts the middle third of `write` back to what it was before, or to NUL.
+    /// Resets the middle third of `write` to the earlier bytes, or to NUL.
     fn tear(&mut self, write: &PendingWrite, before: &[u8]) {
         let PendingWrite::At { offset, bytes } = write else { return };
         let third = bytes.len() / 3;
@@ -204,7 +204,7 @@ impl FileData {
     }
 }
 
-/// Spreads the bits of a number, so that neighbouring seeds give unlike choices.
+/// Mixes the bits of a number, so that adjacent seeds give different choices.
 pub(super) fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -215,10 +215,10 @@ pub(super) fn mix(value: u64) -> u64 {
 #[derive(Debug, Clone)]
 struct NameChange {
     what: NameChangeKind,
-    /// The directory to flush, by the name that it has now.
+    /// The directory to flush, by its current name.
     dir: Option<FilePath>,
     flushed: bool,
-    /// For a rename, the same for the old name.
+    /// For a rename, the directory of the old name.
     from_dir: Option<FilePath>,
     from_flushed: bool,
 }
@@ -246,7 +246,7 @@ fn has_parent(names: &NameMap, path: &FilePath) -> bool {
 }
 
 impl NameChange {
-    /// The directory that this change made, or gave its name.
+    /// Returns the directory that this change created or renamed.
     fn new_dir(&self) -> Option<&FilePath> {
         match &self.what {
             NameChangeKind::Add { path, node: SimNode::Dir } => Some(path),
@@ -384,7 +384,7 @@ impl SimTree {
                 change.apply(&mut self.durable, false);
             }
         }
-        // What lies in a directory that did not survive cannot be found any more.
+        // The contents of a directory that did not survive are lost.
         let names = std::mem::take(&mut self.durable);
         for (path, node) in names {
             if has_parent(&self.durable, &path) {
@@ -461,8 +461,8 @@ impl SimWorld {
     }
 
     pub(super) fn sync_dir(&mut self, dir: &FilePath) {
-        // A rename is one thing: whoever has made the old name go away for good has made the new one
-        // stay, and the directories in which it lies.
+        // A rename is atomic: if the removal of the old name is durable, so are the new name and the directories that
+        // contain it.
         let mut moved: Vec<FilePath> = Vec::new();
         for change in self.tree.unflushed.iter_mut().rev() {
             change.flushed |= change.dir.as_ref() == Some(dir);

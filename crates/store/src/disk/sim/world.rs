@@ -1,4 +1,4 @@
-//! The state of the simulated disk, and what goes wrong with it.
+//! The state of the simulated disk, and its faults: [`Fault`], [`Survival`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,44 +10,44 @@ use everturn_json::names::FilePath;
 pub(super) type Pid = u32;
 pub(super) type LockId = u64;
 
-/// Something that goes wrong at one operation.
+/// A fault at one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// At which change, counted from 0 since the disk was made; for [`FaultKind::ReadError`], which read.
+    /// The index of the change, counted from 0 since the disk was created; for [`FaultKind::ReadError`], of the read.
     pub at: u64,
-    /// What happens.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// Whether it happens at every later operation too, as on a disk that stays full.
+    /// Whether it also happens at every later operation, as on a disk that stays full.
     pub lasting: bool,
 }
 
-/// What goes wrong.
+/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// The process that asked stops there: this operation and all later ones of every process fail.
+    /// The calling process stops there: this operation and all later ones of every process fail.
     Crash,
-    /// The change fails with this error of the operating system, and nothing is changed.
+    /// The change fails with this OS error, and nothing is changed.
     Error(i32),
-    /// Half of the bytes are written; changes that are no writes fail as on a full disk.
+    /// Half of the bytes are written; changes other than writes fail as on a full disk.
     Short,
-    /// There is no room: what needs more of it fails, and all else goes well.
+    /// The disk is full: operations that need more space fail, and all others succeed.
     Full,
-    /// The flush fails, and what it should have saved is gone; other changes fail with EIO.
+    /// The flush fails, and the data it should have saved is lost; other changes fail with EIO.
     FlushLost,
-    /// The read fails with this error of the operating system.
+    /// The read fails with this OS error.
     ReadError(i32),
 }
 
-/// What a power cut leaves of the changes that were not flushed.
+/// What a power cut leaves of unflushed changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Survival {
-    /// Of the bytes written to files.
+    /// For the bytes written to files.
     pub data: DataSurvival,
-    /// Of names created, renamed and removed.
+    /// For names created, renamed and removed.
     pub names: NameSurvival,
 }
 
-/// What is left of unflushed bytes, for each file by itself.
+/// What remains of unflushed bytes, for each file separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataSurvival {
     /// Nothing.
@@ -56,15 +56,15 @@ pub enum DataSurvival {
     Kept,
     /// The first half of the writes, and half of the next.
     Prefix,
-    /// Everything but a hole inside the last write.
+    /// Everything except a hole inside the last write.
     Hole,
     /// The last write alone: the system writes pages back in any order.
     Last,
-    /// One of the above for each file, by this seed.
+    /// One of the above for each file, chosen by this seed.
     Mixed(u64),
 }
 
-/// What is left of unflushed changes to names; they survive in the order in which they were made.
+/// What remains of unflushed changes to names; they survive in the order in which they were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameSurvival {
     /// Nothing.
@@ -97,9 +97,9 @@ pub(super) struct SimWorld {
     next_lock: LockId,
     living: BTreeSet<Pid>,
     next_pid: Pid,
-    /// Directories that are mount points: nothing is renamed across their borders.
+    /// Directories that are mount points: nothing is renamed across their boundaries.
     pub(super) mount_points: Vec<FilePath>,
-    /// Whether files can have one name only.
+    /// Whether hard links fail.
     pub(super) refuses_links: bool,
     /// How often the disk was mounted: device and inode numbers differ from mount to mount.
     mounts: u64,
@@ -136,7 +136,7 @@ impl SimWorld {
         self.faults.iter().find(applies).map(|fault| fault.kind)
     }
 
-    /// Counts a read, and fails if one is to fail here.
+    /// Counts a read; fails if a fault is due.
     pub(super) fn count_read(&mut self, pid: Pid) -> io::Result<()> {
         self.check_alive(pid)?;
         let fault = self.fault(self.reads, true);
@@ -147,7 +147,7 @@ impl SimWorld {
         }
     }
 
-    /// Counts a change that is no write, and fails if one is to fail here.
+    /// Counts a change other than a write; fails if a fault is due.
     pub(super) fn count_change(&mut self, pid: Pid) -> io::Result<()> {
         match self.count_data_change(pid)? {
             None | Some(FaultKind::Full) => Ok(()),
@@ -156,7 +156,7 @@ impl SimWorld {
         }
     }
 
-    /// The same for a change that needs room on the disk.
+    /// As [`SimWorld::count_change`], for a change that needs space on the disk.
     pub(super) fn count_allocating_change(&mut self, pid: Pid) -> io::Result<()> {
         match self.count_data_change(pid)? {
             None => Ok(()),
@@ -165,7 +165,7 @@ impl SimWorld {
         }
     }
 
-    /// Counts a write or flush of a file; returns the trouble that is to be acted out on its bytes.
+    /// Counts a write or flush of a file; returns the fault to apply to its bytes.
     pub(super) fn count_data_change(&mut self, pid: Pid) -> io::Result<Option<FaultKind>> {
         self.check_alive(pid)?;
         let fault = self.fault(self.changes, false);
@@ -181,7 +181,7 @@ impl SimWorld {
         }
     }
 
-    /// Counts a flush; says whether it is to be done.
+    /// Counts a flush; returns whether it is to be done.
     pub(super) fn count_flush(&mut self, why: Flush) -> bool {
         *self.flushes.entry(why).or_default() += 1;
         self.ignored != Some(why)
@@ -192,7 +192,7 @@ impl SimWorld {
         self.locks.retain(|lock| lock.pid != pid);
     }
 
-    /// Ends all processes as SIGKILL does. What they wrote stays in the page cache, flushed or not.
+    /// Kills all processes as SIGKILL does. What they wrote stays in the page cache, flushed or not.
     pub(super) fn end_processes(&mut self) {
         self.living.clear();
         self.locks.clear();
@@ -227,7 +227,7 @@ impl SimWorld {
     pub(super) fn stat_inode(&self, inode: InodeNumber) -> FileStat {
         let facts = |file: &FileData| (file.seen.len(), file.mode, file.writes);
         let (len, mode, modified) = self.tree.file(inode).map_or((0, 0, 0), facts);
-        // A copy of a disk, and some file systems at every mount, number the same files otherwise.
+        // A copy of a disk, and some file systems at every mount, number the same files differently.
         let id = FileId(1 + self.mounts, inode.wrapping_add(self.mounts << 32), 0);
         FileStat { kind: FileKind::File, len: len as u64, id, mode, modified }
     }
@@ -267,7 +267,7 @@ impl SimWorld {
         Ok(Some(id))
     }
 
-    /// Fails if a name cannot be given to something because a border of a mount lies between.
+    /// Fails if a rename or link would cross the boundary of a mount.
     pub(super) fn check_mount(&self, from: &FilePath, to: &FilePath) -> io::Result<()> {
         let mount = |path: &FilePath| {
             let above = self.mount_points.iter().filter(|point| path.is_within(point));

@@ -1,4 +1,4 @@
-//! Takes back what was done of a batch that cannot be carried out.
+//! Undoes the applied part of a batch that cannot be applied completely.
 
 use std::io;
 
@@ -8,21 +8,21 @@ use crate::store::apply::remove_tree;
 use crate::store::store_core::StoreCore;
 use everturn_json::names::FilePath;
 
-/// How to take back one thing that was done.
+/// The inverse of one applied change.
 pub(in crate::store) enum UndoStep {
-    /// Cut off what was appended, if nothing came after it.
+    /// Cut off appended bytes, if nothing was appended after them.
     Cut { file: FilePath, at: u64, end: u64 },
-    /// Put back what was cut off.
+    /// Restore bytes that were cut off.
     Restore { file: FilePath, copy: FilePath },
     /// Remove a file or directory that was created.
     Remove { path: FilePath },
-    /// Give a file or directory its old name again.
+    /// Rename a file or directory back.
     Rename { from: FilePath, to: FilePath },
-    /// Remove what was copied to a new name; the original is still there.
+    /// Remove the copy under a new name; the original still exists.
     RemoveCopy { path: FilePath },
-    /// Give a file that was replaced its name again; it has kept another one.
+    /// Rename the old file, kept under another name, back into place.
     Old { file: FilePath, kept: FilePath },
-    /// Give a file its old content again, on a disk where it could not be kept itself.
+    /// Restore the old content, on a disk where the old file itself could not be kept.
     Content { file: FilePath, bytes: Vec<u8>, mode: u32 },
 }
 
@@ -37,7 +37,7 @@ impl StoreCore {
                     self.dirs.remove(&path);
                     self.synced_dirs.remove(&path);
                     match self.disk.remove(&path) {
-                        // Another program has put something into a directory that we made.
+                        // Another program has created something in a directory that we created.
                         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
                         other => other.map_err(StoreError::io("remove", &path))?,
                     }
@@ -62,7 +62,7 @@ impl StoreCore {
                     let made = self.disk.create(&temp, FilePermissions::Exact(mode));
                     let staged = made.map_err(StoreError::io("create", &temp))?;
                     append_full(&*staged, &bytes).map_err(StoreError::io("write", &temp))?;
-                    // After a power cut a part of it would pass for a content of another program.
+                    // After a power cut, part of it would look like a content of another program.
                     staged.sync(Flush::UndoFile).map_err(StoreError::io("flush", &temp))?;
                     self.replace(&file, &temp, Some(staged), &mut Vec::new())?;
                 }
@@ -75,11 +75,11 @@ impl StoreCore {
         let tracked = self.open_for_append(path, &mut Vec::new())?;
         let len = tracked.file.stat().map_err(StoreError::io("look at", path))?.len;
         if len != end {
-            // Another program has appended behind it: it can only be completed.
+            // Another program has appended after it: the batch can only be completed.
             return Err(StoreError::Changed { file: path.clone() });
         }
         tracked.file.set_len(at).map_err(StoreError::io("cut", path))?;
-        // The byte before may be anything; the next append looks.
+        // The preceding byte may be anything; the next append checks.
         (tracked.len, tracked.clean, tracked.dirty) = (at, false, true);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What can be said of a batch before anybody looks at the files it changes.
+//! [`ValidatedBatch`]: the checks of a batch that need no file access.
 
 use std::sync::Arc;
 
@@ -9,26 +9,26 @@ use crate::store::staging::StagedFile;
 use crate::store::{AppendAt, CommitReceipt, Step, StoreError};
 use everturn_json::names::{FilePath, PathSet};
 
-/// The most bytes that one batch may carry.
+/// The maximum size of one batch in bytes.
 const MAX_BATCH_BYTES: usize = 1 << 30;
 
-/// A batch in which each file is appended to or replaced, not both.
+/// A batch in which each file is either appended to or replaced.
 #[derive(Default)]
 pub(in crate::store) struct ValidatedBatch {
-    /// Where readers are told while it is applied.
+    /// Where readers are notified while the batch is applied.
     pub(in crate::store) marks: Option<Arc<ChangeMarks>>,
     pub(in crate::store) steps: Vec<Step>,
-    /// For each step what its file was a moment ago, as far as somebody has looked.
+    /// For each step, the recent metadata of its file, if it was read.
     pub(super) stats: Vec<Option<FileStat>>,
-    /// For each step its new content, if that was written beside the log.
+    /// For each step, its new content if that is staged.
     pub(in crate::store) staged: Vec<Option<StagedFile>>,
-    /// How many appends the batch has had.
+    /// The number of appends in the batch.
     appends: usize,
-    /// Appends that were joined with a replacement: which they were, and where they start.
+    /// Appends that were joined with a replacement: their index among the appends, and their offset.
     pub(in crate::store) joined: Vec<(usize, u64)>,
 }
 
-/// Adds the places of appends that were joined with a replacement to those of the others.
+/// Adds the offsets of appends that were joined with a replacement to the offsets of the others.
 pub(in crate::store) fn add_joined_appends(receipt: &mut CommitReceipt, joined: &[(usize, u64)]) {
     for (index, at) in joined {
         receipt.appended.insert((*index).min(receipt.appended.len()), *at);
@@ -36,7 +36,7 @@ pub(in crate::store) fn add_joined_appends(receipt: &mut CommitReceipt, joined: 
 }
 
 impl ValidatedBatch {
-    /// Looks at the files that are appended to. Those who wait for each other to plan can do this before.
+    /// Reads the metadata of the files that are appended to. Threads can do this before they queue for planning.
     pub(in crate::store) fn stat_appended_files(
         &mut self,
         disk: &dyn Disk,
@@ -84,8 +84,8 @@ impl ValidatedBatch {
     }
 }
 
-/// Checks what can be checked without looking at the disk, and joins appends to a file with the
-/// replacement of the same file that precedes them.
+/// Checks what can be checked without disk access, and joins appends to a file with a preceding replacement of the same
+/// file.
 pub(in crate::store) fn validate_batch(steps: Vec<Step>) -> Result<ValidatedBatch, StoreError> {
     let mut validated = ValidatedBatch::default();
     let mut ended = PathSet::default();

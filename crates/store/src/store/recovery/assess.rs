@@ -36,7 +36,7 @@ impl Recovery<'_> {
         }
     }
 
-    /// Whether a file can get the content that the log has for it. One that another program has changed
+    /// Returns whether a file can get the content that the log has for it. A file that another program has changed
     /// cannot.
     fn assess_file(&self, name: &FilePath, file: &FileHistory) -> Result<bool, StoreError> {
         let ContentHistory::Replaced { before, after, .. } = &file.content else { return Ok(true) };

@@ -1,4 +1,4 @@
-//! What the plain files show of a log.
+//! Compares the plain files with the contents of a log.
 
 use super::stat_optional;
 use crate::disk::Disk;
@@ -8,9 +8,9 @@ use crate::store::record::NewContent;
 use crate::store::replay::{LogHistory, PathEnd, is_remnant};
 use everturn_json::names::FilePath;
 
-/// Whether a content is one that our replacements have made or found, or the remnant of one.
+/// Returns whether a content is one that our replacements have written or found, or the remnant of one.
 ///
-/// Of a staged content there are no remnants: it was flushed before it got its name.
+/// A staged content leaves no remnants: it was flushed before it got its name.
 pub(super) fn is_ours(found: &[u8], before: &[Fingerprint], after: &[NewContent]) -> bool {
     let print = Fingerprint::of(found);
     let made = |new: &NewContent| match new {
@@ -21,7 +21,7 @@ pub(super) fn is_ours(found: &[u8], before: &[Fingerprint], after: &[NewContent]
 }
 
 impl LogHistory {
-    /// Where the file that had the name `path` is now; `None` if it is removed in the end.
+    /// Returns where the file that had the name `path` is now; `None` if it is removed in the end.
     pub(super) fn locate(
         &self,
         disk: &dyn Disk,

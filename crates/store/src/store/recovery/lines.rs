@@ -1,4 +1,4 @@
-//! Appended lines: written again where they were, or found where another program has moved them.
+//! Recovers appended lines: rewrites them where they were, or finds where another program has moved them.
 //!
 //! A file that another program has changed is read once, however many lines the log has for it.
 
@@ -16,11 +16,11 @@ use everturn_json::checksum::{Checksum, checksum};
 use everturn_json::jsonl::FileTail;
 use everturn_json::names::FilePath;
 
-/// How much of a file is read at a time.
+/// The number of bytes read at a time.
 const CHUNK: usize = 1 << 20;
 
 impl Recovery<'_> {
-    /// Brings the end of a file to where the log says it is.
+    /// Brings the end of a file to the state in the log.
     pub(super) fn replay_edits(
         &mut self,
         name: &FilePath,
@@ -59,7 +59,7 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// Adds lines at the end that another program has removed.
+    /// Appends lines that another program has removed.
     fn append_lost(
         &mut self,
         path: &FilePath,
@@ -85,21 +85,21 @@ impl Recovery<'_> {
     }
 }
 
-/// The lines of one file: those that have their place, and those that are still to be found.
+/// The lines of one file: those with a known position, and those that are still to be found.
 struct PlacedLines<'a> {
     file: &'a dyn DiskFile,
-    /// Where lines stand that were written or found.
+    /// The positions of lines that were written or found.
     parts: Vec<(u64, Fingerprint)>,
-    /// Lines that are not where they were appended, in order, with that place.
+    /// Lines that are not where they were appended, in order, with that offset.
     lost: VecDeque<(u64, &'a [u8])>,
 }
 
 impl<'a> PlacedLines<'a> {
-    /// Writes lines again where they were appended, if they or a remnant of them stand there.
+    /// Rewrites lines where they were appended, if they or a remnant of them are there.
     fn place(&mut self, at: u64, bytes: &'a [u8]) -> io::Result<()> {
         let found = read_range(self.file, at, at + bytes.len() as u64)?;
         let in_reach = at <= self.file.stat()?.len;
-        // Once lines are lost, an empty place is no proof that these belong there.
+        // Once lines are lost, an empty position is no proof that these belong there.
         let fits = if self.lost.is_empty() { is_remnant(&found, bytes) } else { found == bytes };
         if in_reach && fits {
             return self.write(at, bytes);
@@ -114,7 +114,7 @@ impl<'a> PlacedLines<'a> {
         Ok(())
     }
 
-    /// Finds lost lines that stand whole elsewhere in the file.
+    /// Finds lost lines that are intact elsewhere in the file.
     fn find_moved(&mut self) -> io::Result<()> {
         if self.lost.is_empty() {
             return Ok(());
@@ -148,7 +148,7 @@ impl<'a> PlacedLines<'a> {
         Ok(())
     }
 
-    /// Completes lost lines of which a power cut has left parts behind lines of another program.
+    /// Completes lost lines of which a power cut has left parts after lines of another program.
     fn complete_torn(&mut self) -> io::Result<()> {
         if self.lost.is_empty() {
             return Ok(());
@@ -162,7 +162,7 @@ impl<'a> PlacedLines<'a> {
         })?;
         for start in torn {
             let mut at = start;
-            // The lines after these may be torn in the same way, with nothing to tell where they start.
+            // The lines after these may be torn in the same way, with no sign of where they start.
             while let Some(index) = self.find_torn(at)? {
                 let Some((_, lines)) = self.lost.remove(index) else { break };
                 self.write(at, lines)?;
@@ -172,7 +172,7 @@ impl<'a> PlacedLines<'a> {
         Ok(())
     }
 
-    /// Which lost lines stand at a place, not whole.
+    /// Returns which lost lines are at an offset in part.
     fn find_torn(&self, at: u64) -> io::Result<Option<usize>> {
         for (index, (_, lines)) in self.lost.iter().enumerate() {
             let found = read_range(self.file, at, at + lines.len() as u64)?;
@@ -194,7 +194,7 @@ struct LineSpan {
     is_whole: bool,
 }
 
-/// Goes through the lines of a file, however long they are.
+/// Calls `each` for the lines of a file, however long they are.
 fn for_each_line(
     file: &dyn DiskFile,
     mut each: impl FnMut(&LineSpan) -> io::Result<()>,

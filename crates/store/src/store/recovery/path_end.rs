@@ -1,4 +1,4 @@
-//! Names that end: removals and renames.
+//! Recovers removals and renames.
 
 use super::{Recovery, open_uncached, stat_optional};
 use crate::disk::{FileAccess, FileKind, FileStat, read_all};
@@ -15,7 +15,7 @@ use everturn_json::names::FilePath;
 use super::current_state::is_ours;
 
 impl Recovery<'_> {
-    /// Whether a removal has to wait until all of its commit can be done.
+    /// Returns whether a removal has to wait until its whole commit can be completed.
     pub(super) fn must_wait(&self, ending: &PathEnd) -> bool {
         matches!(ending, PathEnd::Removed { commit, .. } if self.waiting.contains(commit))
     }
@@ -58,7 +58,7 @@ impl Recovery<'_> {
         remove_tree(self.disk, path).map_err(StoreError::io("remove", path))
     }
 
-    /// Puts something that was removed back in its place, if it is still there under its temporary name.
+    /// Restores something that was removed, if it still exists under its temporary name.
     fn bring_back(&mut self, path: &FilePath, held: &RemovedContent) -> Result<(), StoreError> {
         let RemovedContent::Files(sums) = held else { return Ok(()) };
         let dir = known_own_path(&["tmp"]);
@@ -83,7 +83,7 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// Whether what stands at `path` is what was removed there, or a part of it.
+    /// Returns whether the content of `path` is what was removed there, or a part of it.
     pub(super) fn is_removed(
         &self,
         path: &FilePath,
@@ -131,7 +131,7 @@ impl Recovery<'_> {
         }
     }
 
-    /// Whether a file that was replaced before its name ended shows what it was until then.
+    /// Returns whether a file that was replaced before its name ended has one of its earlier contents.
     fn is_outdated(&self, path: &FilePath, stat: FileStat) -> Result<bool, StoreError> {
         let replaced = self.history.files.get(path).filter(|_| stat.kind == FileKind::File);
         let Some(ContentHistory::Replaced { before, after, .. }) =
@@ -144,8 +144,8 @@ impl Recovery<'_> {
         Ok(is_ours(&found, before, after))
     }
 
-    /// Removes the old name of something that has its new one: a power cut has brought it back, or it was
-    /// copied and not removed yet.
+    /// Removes the old name of something that has its new one: a power cut has restored it, or it was copied and not
+    /// removed yet.
     fn drop_old_name(
         &self,
         from: &FilePath,

@@ -1,4 +1,4 @@
-//! Ends of files that were cut off and written anew.
+//! Recovers ends of files that were cut off and rewritten.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::store::quarantine::{fingerprint_range, quarantine_path as quarantine_
 use crate::store::replay::TailEdit;
 use everturn_json::names::FilePath;
 
-/// What the edits append from `at` on without a gap.
+/// Returns the bytes that the edits append from `at` on without a gap.
 pub(super) fn lines_from(at: u64, edits: &[TailEdit]) -> Vec<u8> {
     let mut lines = Vec::new();
     for edit in edits {
@@ -24,7 +24,7 @@ pub(super) fn lines_from(at: u64, edits: &[TailEdit]) -> Vec<u8> {
     lines
 }
 
-/// The bytes that were cut off, from the quarantine; none if they are not there any more.
+/// Returns the bytes that were cut off, from quarantine; empty if they are no longer there.
 pub(super) fn kept_tail(
     disk: &dyn Disk,
     path: &FilePath,
@@ -39,7 +39,7 @@ pub(super) fn kept_tail(
     read_all(&*file).map_err(StoreError::io("read", &copy))
 }
 
-/// Cuts off a tail again, or what a power cut made of it and of our lines that took its place.
+/// Cuts off a tail again, or what a power cut made of it and of the lines that replaced it.
 pub(super) fn cut_tail(
     file: &dyn DiskFile,
     at: u64,
@@ -62,6 +62,6 @@ pub(super) fn cut_tail(
     if len <= at + most {
         return file.set_len(at.min(len));
     }
-    // Another program has gone on behind our lines: they are put right where they are.
+    // Another program has appended after our lines: they are repaired in place.
     write_full(file, at, ours)
 }

@@ -1,4 +1,4 @@
-//! What all disks must do alike.
+//! The behaviour that all disks share.
 
 use std::io::ErrorKind;
 

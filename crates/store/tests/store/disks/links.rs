@@ -1,4 +1,4 @@
-//! What only the real disk has: links, names that are no names here, and a count of flushes.
+//! Features of the real disk only: links, unsupported names, and the count of flushes.
 #![expect(clippy::disallowed_methods, reason = "these checks look at the real disk from outside")]
 
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use super::content;
 use crate::support::path;
 
-/// A root with links of every sort, and a directory outside of it.
+/// A root with links of every kind, and a directory outside of it.
 struct Linked {
     _outside: TempDir,
     secret: std::path::PathBuf,
@@ -41,7 +41,7 @@ fn linked() -> Linked {
 }
 
 impl Linked {
-    /// Asserts that a request was refused as leading out, and that nothing outside has changed.
+    /// Asserts that a request was refused because it leads out, and that nothing outside has changed.
     fn refuses<T>(&self, what: &str, result: std::io::Result<T>) {
         let kind = result.map(|_| ()).map_err(|error| error.kind());
         assert_eq!(kind, Err(ErrorKind::PermissionDenied), "{what}");

@@ -1,4 +1,4 @@
-//! An overlay does what a disk does, and leaves the disk below alone.
+//! An overlay behaves like a disk, and leaves its base unchanged.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -15,23 +15,23 @@ use super::content;
 use crate::model::random::Random;
 use crate::support::path;
 
-/// Seeds of a usual run, and how many operations each.
+/// The number of seeds in a normal run, and of operations for each.
 const SEEDS: u64 = 300;
 const OPERATIONS: usize = 150;
 
-/// Lets `check` run on an overlay over `base`, which must stay as it is.
+/// Runs `check` on an overlay over `base`, which must stay unchanged.
 pub(super) fn unchanged_below(base: &SimDisk, check: impl FnOnce(&OverlayDisk)) {
     let before = (base.changes(), base.contents(), base.dirs());
     check(&OverlayDisk::new(Arc::new(base.clone())));
     assert_eq!((base.changes(), base.contents(), base.dirs()), before);
 }
 
-/// An empty disk below.
+/// Uses an empty base.
 pub(super) fn over_nothing(check: impl FnOnce(&dyn Disk)) {
     unchanged_below(&SimDisk::new(), |disk| check(disk));
 }
 
-/// A disk that has files and directories of the names that the suite uses, all removed in the overlay.
+/// Uses a base with files and directories of the names in the suite, all removed in the overlay.
 pub(super) fn over_removed(check: impl FnOnce(&dyn Disk)) {
     let base = SimDisk::new();
     for file in ["a/b", "a/sub/f", "ab/f", "b", "c", "d", "e/f/g", "f", "x/y", "y", "m/inner/z"] {
@@ -194,13 +194,13 @@ fn other_libraries_get_a_path_to_what_is_as_below() {
         assert_eq!(local(file), None, "{file}");
     }
     assert_eq!(local("d/g"), below("d/g"));
-    // What the disk below refuses to write is refused here too.
+    // A write that the base refuses is refused here too.
     assert_eq!(content(&disk, "link"), b"x");
     let written = disk.open(&path("link"), FileAccess::Write).map(|_| ());
     assert_eq!(written.unwrap_err().kind(), ErrorKind::PermissionDenied);
 }
 
-/// The names that random operations use: few, so that they meet.
+/// The names that random operations use: few, so that they conflict.
 const NAMES: &[&str] =
     &["a", "b", "a/a", "a/b", "b/a", "b/b", "a/a/a", "a/b/a", "b/a/b", "b/b/a", "a/a/b/a"];
 
@@ -216,7 +216,7 @@ struct Run {
     open: Vec<Pair>,
 }
 
-/// What came of an operation; the disks need not agree on how they say that nothing is there.
+/// Maps the result of an operation; the disks need not agree on the error for a missing path.
 fn outcome<T>(result: io::Result<T>) -> Result<T, ErrorKind> {
     result.map_err(|error| match error.kind() {
         ErrorKind::NotADirectory => ErrorKind::NotFound,
@@ -332,7 +332,7 @@ impl Run {
         self.same("stat", over.stat().map(facts), plain.stat().map(facts));
     }
 
-    /// Everything that can be seen is the same.
+    /// Checks that everything visible is the same.
     fn compare(&self) {
         let mut ids = BTreeMap::new();
         for name in NAMES.iter().map(|name| path(name)).chain([FilePath::root()]) {

@@ -1,4 +1,4 @@
-//! The simulated disk keeps what it says it keeps, and breaks what it is asked to break.
+//! The simulated disk keeps what it promises to keep, and breaks what it is asked to break.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn flush_names(disk: &SimDisk, dirs: &[&str]) {
     }
 }
 
-/// A file with four flushed bytes and four writes that are not flushed, open.
+/// Returns an open file with four flushed bytes and four unflushed writes.
 fn written() -> (SimDisk, Box<dyn DiskFile>) {
     let disk = SimDisk::new();
     let file = disk.create(&path("f"), FilePermissions::Default).unwrap();

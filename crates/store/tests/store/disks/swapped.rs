@@ -1,4 +1,4 @@
-//! A directory that another program swaps for a link, again and again, while it is written to.
+//! A directory that another program repeatedly swaps for a link while it is written to.
 #![expect(clippy::disallowed_methods, reason = "these checks look at the real disk from outside")]
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::support::path;
 /// How often every operation is tried. Code that resolves a path twice is caught within a few thousand.
 const ROUNDS: usize = 40_000;
 
-/// The names in a directory, and for it and each of them: length, time of change, number of names.
+/// Returns length, change time and link count of a directory and of each name in it.
 fn facts(dir: &Path) -> BTreeMap<String, (u64, i64, i64, u64)> {
     let fact = |place: &Path| {
         let data = fs::symlink_metadata(place).unwrap();
@@ -29,7 +29,7 @@ fn facts(dir: &Path) -> BTreeMap<String, (u64, i64, i64, u64)> {
     names.chain([(String::new(), fact(dir))]).collect()
 }
 
-/// Fills a directory with what the operations meet.
+/// Fills a directory with the files that the operations use.
 fn furnish(dir: &Path) {
     for file in ["appended", "written", "replaced", "kept", "removed", "moved"] {
         fs::write(dir.join(file), "content").unwrap();
@@ -37,7 +37,7 @@ fn furnish(dir: &Path) {
     fs::create_dir(dir.join("empty")).unwrap();
 }
 
-/// Tries `operate` while the directory `d` is swapped for a link that leads outside, and back.
+/// Runs `operate` while the directory `d` is swapped for a link that leads outside, and back.
 ///
 /// Nothing outside may change; something inside must have.
 fn under_swaps(operate: impl Fn(&RealDisk) -> io::Result<()>) {

@@ -1,5 +1,5 @@
-//! Recovery of commits that cannot be completed as they were written: nothing is destroyed, and what is not
-//! used is kept.
+//! Recovery of commits that cannot be completed as they were written: nothing is destroyed, and unused contents are
+//! kept.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use everturn_store::{Durability, FileStore, Options, Step, StoreError, Writer};
 use super::{LOST, text};
 use crate::support::{append, both, open, owner, path, quarantined, remove, replace, small_log};
 
-/// A batch like the one that folds a journal into its document.
+/// Returns a batch like that of folding a journal into its document.
 fn fold() -> Vec<Step> {
     vec![
         replace("s/doc", "the document with twenty messages"),
@@ -21,7 +21,7 @@ fn fold() -> Vec<Step> {
     ]
 }
 
-/// A disk on which a process was killed after `applied` steps of that batch; its record is flushed.
+/// Returns a disk on which a process was killed after `applied` steps of that batch; its record is flushed.
 fn killed_after(applied: u64, options: &Options) -> SimDisk {
     for at in 0.. {
         let disk = SimDisk::new();
@@ -76,7 +76,7 @@ fn nothing_is_removed_by_a_commit_whose_document_another_program_has_changed() {
             if applied < 2 {
                 assert!(kept.contains(&b"its index".to_vec()), "{kept:?}");
             }
-            // It is decided once, and a power cut does not decide it again.
+            // It is decided once, and a power cut does not change that.
             drop(store);
             disk.power_cut(LOST);
             let again = open(&disk).unwrap();
@@ -92,7 +92,7 @@ fn a_commit_that_nobody_disturbed_is_completed_on_a_copy_of_the_root() {
     for options in both() {
         for applied in 0..=3 {
             let disk = killed_after(applied, &options);
-            // Other device and inode numbers, and everything that was seen.
+            // Other device and inode numbers, with everything visible.
             let copy = SimDisk::new();
             for (file, content) in disk.contents() {
                 copy.put_file(&path("dummy"), b"");
@@ -162,7 +162,7 @@ fn a_recovery_that_is_stopped_keeps_nobody_from_other_sessions() {
     let writer = store.lock_files(&[path("s")]).unwrap();
     writer.commit(vec![append("s/log", "{}\n")], Durability::Buffered).unwrap();
     dying.kill();
-    // A process that recovers the log and is stopped there.
+    // A process that stopped while recovering the log.
     let stopped = disk.process();
     let lock = stopped.lock(&path(".everturn/wal/0001.recovery"), LockMode::Exclusive).unwrap();
     let lock = lock.unwrap();

@@ -11,7 +11,7 @@ use everturn_store::{CommitReceipt, Durability, FileStore, Options, Step, StoreE
 use super::{LOST, survivals, text};
 use crate::support::{append, open, owner, path, quarantined, remove, rename, replace, small_log};
 
-/// A session with one line of ours, in the hands of a writer.
+/// A locked session with one line of ours.
 struct Session {
     disk: SimDisk,
     store: FileStore,
@@ -33,13 +33,13 @@ impl Session {
         self.writer.commit(vec![append("s/log", line)], Durability::Synced).unwrap()
     }
 
-    /// Another program writes at the end of the log.
+    /// Writes at the end of the log as another program.
     fn foreign(&self, bytes: &[u8]) {
         let file = self.disk.process().open(&path("s/log"), FileAccess::Append).unwrap();
         assert_eq!(file.append(bytes).unwrap().written, bytes.len());
     }
 
-    /// After any power cut each of these lines is there, once; returns the whole log for each.
+    /// Checks that after any power cut each of these lines exists once.
     fn check_after_cuts(&self, lines: &[&str]) {
         for survival in survivals() {
             let after = self.disk.fork();
@@ -206,7 +206,7 @@ fn written_lines_survive_another_program_that_replaces_their_file() {
     assert_eq!(text(&disk, "s/other"), "{\"n\":3}\n");
 }
 
-/// Another program saves a file, by a rename or in place, and flushes nothing.
+/// Saves a file as another program, by a rename or in place, without a flush.
 fn save_unflushed(disk: &SimDisk, file: &str, content: &[u8], in_place: bool) {
     let other = disk.process();
     if in_place {
@@ -223,7 +223,7 @@ fn save_unflushed(disk: &SimDisk, file: &str, content: &[u8], in_place: bool) {
     }
 }
 
-/// Commits on top of a save that was not flushed: after a power cut all of it must be there.
+/// Commits on top of an unflushed save: after a power cut all of it must exist.
 fn unflushed_save(in_place: bool, ignored: Option<Flush>) -> Result<(), String> {
     let disk = SimDisk::new();
     disk.put_file(&path("s/state"), b"hp 10");
@@ -267,7 +267,7 @@ fn commits_on_top_of_a_save_that_was_not_flushed_are_kept() {
     }
 }
 
-/// Whether acknowledged commits are lost if what they replace and remove is not flushed first.
+/// Returns whether acknowledged commits are lost if the contents they replace and remove are not flushed first.
 pub(crate) fn notices(why: Flush) -> bool {
     unflushed_save(false, Some(why)).is_err() || unflushed_save(true, Some(why)).is_err()
 }
@@ -299,7 +299,7 @@ fn a_save_that_was_not_flushed_is_found_although_its_directory_was_flushed_befor
     }
     commit(vec![replace("s/state", "1"), replace("s/known", "2")]);
     cut(&["1", "2", "0"]);
-    // What is appended to is settled first, with its directory, and nothing waits to be flushed there.
+    // The append needs a barrier, which flushes the directory too, so nothing there is left to flush.
     commit(vec![append("s/first", "{}\n")]);
     save_unflushed(&disk, "s/journal", b"theirs", false);
     commit(vec![remove("s/journal")]);
@@ -330,7 +330,7 @@ fn a_save_on_top_of_a_commit_costs_one_flush_of_its_directory_for_each_batch() {
     assert_eq!(commit("4"), [0, 0]);
     disk.process().remove(&path("s/0")).unwrap();
     assert_eq!(commit("5"), [0, 1]);
-    // Removing what this process has put there costs as little.
+    // Removing what this process has written costs as little.
     store.checkpoint().unwrap();
     let flushed = |disk: &SimDisk| disk.flushes().get(&Flush::ExistingFile).copied();
     let before = flushed(&disk);
@@ -341,8 +341,8 @@ fn a_save_on_top_of_a_commit_costs_one_flush_of_its_directory_for_each_batch() {
     assert_eq!(flushed(&disk), before.map(|count| count + 1));
 }
 
-/// Another program saves what a commit has replaced or removed, flushes nothing, and recovery keeps it. Then the
-/// power goes.
+/// Saves, as another program and without a flush, what a commit has replaced or removed. Recovery keeps the save; then
+/// the power is cut.
 fn kept_save(ignored: Option<Flush>) -> Result<(), String> {
     let disk = SimDisk::new();
     for file in ["s/state", "s/journal", "s/dir/file", "s/old/file"] {
@@ -387,7 +387,7 @@ fn a_save_that_recovery_keeps_is_flushed_before_the_log_is_recycled() {
     kept_save(None).unwrap();
 }
 
-/// Whether a save that recovery keeps is lost if it is not flushed.
+/// Returns whether a save that recovery keeps is lost if it is not flushed.
 pub(crate) fn notices_kept(why: Flush) -> bool {
     kept_save(Some(why)).is_err()
 }

@@ -1,4 +1,4 @@
-//! T15: a disk that is full, and power that goes.
+//! T15: a full disk, and power cuts.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn turn(number: u64) -> Vec<Step> {
     ]
 }
 
-/// The turns that a disk holds: all from 1 to the one that is returned, each once, in all three files.
+/// Returns the number of turns on a disk: all from 1 to that number, each once, in all three files.
 fn turns(disk: &SimDisk, place: &str) -> u64 {
     let count = text(disk, "s/turns.jsonl").lines().count() as u64;
     let lines: String = (1..=count)
@@ -33,7 +33,7 @@ fn turns(disk: &SimDisk, place: &str) -> u64 {
     count
 }
 
-/// Plays until all turns are there; what fails is tried again, in a store opened again if need be.
+/// Plays until all turns are stored; failed commits are retried, in a reopened store if necessary.
 ///
 /// Returns how many turns were acknowledged before the first failure that stays.
 fn play(disk: &SimDisk, lasting: bool, options: &Options) -> u64 {

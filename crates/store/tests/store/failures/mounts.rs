@@ -1,4 +1,4 @@
-//! Sessions on another mount below the root, where nothing can be renamed across the border.
+//! Sessions on another mount below the root, where nothing can be renamed across the boundary.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn batches() -> Vec<Vec<Step>> {
     ]
 }
 
-/// Runs the batches; returns the files after each one that was acknowledged.
+/// Runs the batches; returns the files after each acknowledged one.
 fn run(disk: &SimDisk, options: everturn_store::Options) -> (Vec<Files>, Result<(), StoreError>) {
     let mut states = vec![data(disk)];
     let outcome = (|| {
@@ -56,7 +56,7 @@ fn everything_works_across_the_border_of_a_mount() {
     }
 }
 
-/// Crashes at every change; says what is wrong with what is found afterwards.
+/// Crashes at every change; returns what is wrong afterwards.
 fn every_crash(ignored: Option<Flush>) -> Result<u64, String> {
     let (whole, _) = run(&mounted(), crate::support::small_log());
     let mut tries = 0;
@@ -86,7 +86,7 @@ fn every_crash(ignored: Option<Flush>) -> Result<u64, String> {
                 after.power_cut(LOST);
                 drop(open(&after).map_err(|error| format!("crash at {at}, again: {error}"))?);
                 let mut found = data(&after);
-                // A copy that was not finished is no session; the next attempt removes it.
+                // An unfinished copy is not a session; the next attempt removes it.
                 found.retain(|file, _| !file.as_str().contains(".everturn-copy"));
                 if !allowed.contains(&Some(&found)) {
                     return Err(format!("crash at {at}: {:#?}", readable(&found)));
@@ -104,7 +104,7 @@ fn a_crash_while_something_is_copied_across_loses_nothing() {
     assert!(tries > 1000, "only {tries}");
 }
 
-/// Whether a copy that is not flushed is lost.
+/// Returns whether an unflushed copy is lost.
 pub(crate) fn notices(why: Flush) -> bool {
     every_crash(Some(why)).is_err()
 }

@@ -10,7 +10,7 @@ use everturn_store::{Durability, FileStore, Options, Step, StoreError, Writer};
 use super::{EACCES, EIO, ENOSPC, LOST};
 use crate::support::{Files, append, both, data, open, path, readable, remove, rename, replace};
 
-/// A disk on which a process has died with much to be replayed, and what it must hold then.
+/// Returns a disk on which a process has died with much to replay, and the expected files.
 fn left(survival: Survival, options: Options) -> (SimDisk, Files) {
     let disk = SimDisk::new();
     disk.put_file(&path("s/torn"), b"{}\n{\"torn");
@@ -32,7 +32,7 @@ fn left(survival: Survival, options: Options) -> (SimDisk, Files) {
     (disk, all)
 }
 
-/// Fails one operation after the other while the store is opened; then it is opened again.
+/// Fails each operation in turn while the store is opened; then reopens it.
 fn every_failure_is_survived(trouble: FaultKind, lasting: bool, options: &Options) -> u64 {
     let mut places = 0;
     for (data_left, names) in [
@@ -55,7 +55,7 @@ fn every_failure_is_survived(trouble: FaultKind, lasting: bool, options: &Option
                     matches!(error, StoreError::Io { .. } | StoreError::UnreadableLog { .. });
                 assert!(told, "{place}: {error:?}");
             }
-            // Where something was in the way, only the scope is closed, and asking for it tries again.
+            // If something was blocked, only the scope is closed, and locking it tries again.
             if let Ok(store) = &opened
                 && store.lock_files(&[path("s")]).is_ok()
             {
@@ -64,7 +64,7 @@ fn every_failure_is_survived(trouble: FaultKind, lasting: bool, options: &Option
             }
             drop(opened);
             disk.clear_faults();
-            // Whatever the failed attempt has written may be lost again.
+            // Writes of the failed attempt may be lost again.
             if ahead % 2 == 0 {
                 disk.power_cut(LOST);
             }
@@ -120,7 +120,7 @@ fn a_lock_that_cannot_replay_the_dead_is_not_given() {
     assert_eq!(super::text(&disk, "s/log"), "1\n2\n");
 }
 
-/// Two sessions in one log, whose owner is gone; something stands where a file of the first one goes.
+/// Two sessions in the log of a dead process; an obstacle is in the place of a file of the first one.
 fn with_obstacle(in_the_way: &str, steps: Vec<Step>) -> SimDisk {
     let disk = SimDisk::new();
     let store = open(&disk).unwrap();
@@ -155,7 +155,7 @@ fn what_cannot_be_replayed_closes_its_scope_and_no_other() {
             writer.commit(vec![append("t/log", "2\n")], Durability::Synced).unwrap();
             disk.power_cut(LOST);
         }
-        // The obstacle goes away, and the scope is open.
+        // The obstacle is removed, and the scope is open.
         let process = disk.process();
         process.remove(&path(in_the_way)).unwrap();
         if let Some(dir) =

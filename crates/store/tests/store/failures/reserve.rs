@@ -1,4 +1,4 @@
-//! A full disk on which the store makes room: what the log gives back is enough to use the trash.
+//! A full disk on which the store frees space: the reserve in the log is enough to use the trash.
 
 use std::io;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use everturn_store::{Durability, FileStore, Options, Step, StoreError, Writer};
 use super::{ENOSPC, LOST, text};
 use crate::support::{append, owner, path, remove, rename, replace};
 
-/// What a directory takes.
+/// The space that a directory takes.
 const BLOCK: u64 = 4096;
 
-/// A disk on which a new directory takes a block, and only what is cut off a file gives room.
+/// A disk on which a new directory takes a block, and only truncating a file frees space.
 #[derive(Clone)]
 struct FullDisk {
     disk: SimDisk,
     room: Arc<AtomicU64>,
-    /// How much must be free for a lock to be taken on a scope, as where a new file needs room.
+    /// The free space required to lock a scope, as where a new file needs space.
     lock_room: Arc<AtomicU64>,
 }
 
@@ -135,12 +135,12 @@ impl DiskFile for FullFile {
     }
 }
 
-/// Opens the store with a log of the usual length.
+/// Opens the store with a log of the default size.
 fn open(disk: impl Disk + 'static) -> FileStore {
     FileStore::open(Arc::new(disk), Options::new(owner())).unwrap()
 }
 
-/// A root with a session, whose log is closed, on a disk that has become full.
+/// Returns a root with a session and a closed log, on a disk that has become full.
 fn full() -> (SimDisk, FullDisk) {
     let disk = SimDisk::new();
     let store = open(disk.process());
@@ -165,7 +165,7 @@ fn on_a_full_disk_a_session_goes_to_the_trash_and_comes_back_and_is_deleted() {
         writer.commit(steps, Durability::Synced).unwrap();
         Box::new(writer).release().unwrap();
         drop(store);
-        // Another program takes what was freed.
+        // Another program uses the freed space.
         full.room.store(0, Ordering::Relaxed);
     };
     let inside = format!("{place}/s");
@@ -235,7 +235,7 @@ fn a_log_that_was_cut_is_as_long_as_before_once_there_is_room() {
 
 const PLACE: &str = ".everturn/trash/20260101T100000Z-s";
 
-/// Moves the session `s` to the trash, back, to the trash again, and deletes it, each in a process of its own.
+/// Moves the session `s` to the trash, back, to the trash again, and deletes it, each in its own process.
 fn use_trash(disk: &SimDisk, full: &FullDisk) {
     let inside = format!("{PLACE}/s");
     let steps = [
@@ -267,7 +267,7 @@ fn on_a_full_disk_the_trash_is_used_beside_a_process_that_has_the_log() {
     other.commit(vec![append("other/log", "{\"n\":2}\n")], Durability::Synced).unwrap();
     drop((other, living));
     assert_eq!(text(&disk, "other/log"), "{\"n\":1}\n{\"n\":2}\n");
-    // The reserve is as long as before once there is room.
+    // The reserve has its old size once there is space.
     let reserve = || disk.stat(&path(".everturn/wal/reserve")).unwrap().unwrap().len;
     assert!(reserve() < 256 << 10);
     let store = open(disk.process());
@@ -276,7 +276,7 @@ fn on_a_full_disk_the_trash_is_used_beside_a_process_that_has_the_log() {
     assert_eq!(reserve(), 256 << 10);
 }
 
-/// A process was killed with commits in the log, before or after they were carried out; then the disk ran full.
+/// Kills a process with commits in the log, before or after they were applied; then the disk is full.
 fn killed(applied: bool) -> (SimDisk, FullDisk) {
     let (disk, full) = full();
     disk.put_file(&path("s/state"), b"old");
@@ -308,7 +308,7 @@ fn on_a_full_disk_the_trash_is_used_after_a_kill() {
 #[test]
 fn on_a_full_disk_recovery_flushes_what_is_in_its_place() {
     let (disk, full) = killed(true);
-    // No room in the log, and no reserve.
+    // No space in the log, and no reserve.
     let log = disk.open(&path(".everturn/wal/0001.log"), FileAccess::Write).unwrap();
     log.set_len(64 << 10).unwrap();
     disk.process().remove(&path(".everturn/wal/reserve")).unwrap();

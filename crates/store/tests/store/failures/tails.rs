@@ -1,4 +1,4 @@
-//! T1, T3: what an append finds at the end of a file.
+//! T1, T3: the end of a file before an append.
 
 use everturn_json::finding::FindingCode;
 use everturn_store::disk::sim::SimDisk;
@@ -55,7 +55,7 @@ fn t01_two_torn_lines_are_both_kept() {
     assert_eq!(quarantined(&disk).concat().len(), 15);
 }
 
-/// Appends to a file with this content; checks what the file holds then, and what was set aside.
+/// Appends to a file with this content; checks the resulting content and the quarantine.
 fn check(content: &[u8], expect: &[u8], aside: &[&[u8]]) {
     let disk = SimDisk::new();
     disk.put_file(&path("s/log"), content);

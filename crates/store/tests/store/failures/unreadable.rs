@@ -1,4 +1,4 @@
-//! T9: a file that cannot be read is not an empty one, and nothing is written over it.
+//! T9: an unreadable file is not an empty one, and nothing is written over it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use everturn_store::{
 use super::{EACCES, EIO, ENOENT};
 use crate::support::{Files, append, data, path, readable, remove, rename, replace, small_log};
 
-/// Commits of every sort that read before they write.
+/// Returns commits of every kind that read before they write.
 fn commits() -> Vec<(&'static str, Vec<Step>)> {
     let known = Step::Replace {
         file: path("s/state.json"),
@@ -45,7 +45,7 @@ fn prepared() -> (SimDisk, FileStore, impl Writer) {
     disk.put_file(&path("s/open.jsonl"), b"{\"turn\":1}");
     let store = FileStore::open(Arc::new(disk.process()), small_log()).unwrap();
     let writer = store.lock_files(&[path("s")]).unwrap();
-    // The log is there, so that only reads of the commit itself follow.
+    // The log exists, so that only reads of the commit itself follow.
     writer.commit(vec![append("s/first", "{}\n")], Durability::Synced).unwrap();
     (disk, store, writer)
 }
@@ -56,7 +56,7 @@ fn after(steps: &[Step]) -> Files {
     data(&disk)
 }
 
-/// Fails one read after the other during a commit; returns how many there were.
+/// Fails each read of a commit in turn; returns the number of reads.
 fn every_read_fails(what: &str, steps: &[Step], code: i32, lasting: bool) -> u64 {
     let done = after(steps);
     for ahead in 0.. {
@@ -74,7 +74,7 @@ fn every_read_fails(what: &str, steps: &[Step], code: i32, lasting: bool) -> u64
         let place = format!("{what}, read {ahead} fails with {code}");
         let Err(error) = outcome else { panic!("{place}: the error was swallowed") };
         if matches!(error, StoreError::Poisoned { .. }) {
-            // Taking it back needs reads too.
+            // The undo needs reads too.
             assert!(lasting, "{place}: {error:?}");
             drop((writer, store));
             drop(crate::support::open(&disk).unwrap());

@@ -1,4 +1,4 @@
-//! T6, T8: several writers of one session, and one that comes again and again.
+//! T6, T8: several writers of one session, and one that is restarted again and again.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn t06_the_second_writer_of_a_session_is_told_to_wait() {
     assert_eq!(first.read(&path("s/log"), 0..9).unwrap(), b"1\n2\n");
 }
 
-/// Asks for the session until it is free; others have it for a moment only.
+/// Retries to lock the session until it is free; others hold it for a moment only.
 fn patient_lock(store: &FileStore) -> Box<dyn Writer> {
     for _ in 0..100_000 {
         match store.lock(&[path("s")]) {

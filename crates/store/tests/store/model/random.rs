@@ -1,4 +1,4 @@
-//! Numbers that look random and depend on nothing but a seed.
+//! Pseudo-random numbers that depend on a seed only.
 
 pub(crate) struct Random(u64);
 
@@ -14,12 +14,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound as u64).unwrap()
     }
 
-    /// True once in `times`.
+    /// Returns true once in `times`.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

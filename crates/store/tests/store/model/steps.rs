@@ -1,4 +1,4 @@
-//! Batches of steps, sensible and not, that often meet each other.
+//! Batches of steps, valid and invalid, that often conflict.
 
 use everturn_json::names::FilePath;
 use everturn_store::disk::sim::{DataSurvival, FaultKind, NameSurvival, Survival};
@@ -10,7 +10,7 @@ use crate::support::{Files, path};
 pub(crate) const SCOPES: &[&str] = &["a", "b", "c/x", "c/y"];
 const NAMES: &[&str] = &["log", "log2", "state", "d", "d/log", "d/state", "d/e/log", "n/log"];
 
-/// Makes batches, each with content that no other has.
+/// Creates batches, each with unique content.
 pub(crate) struct Maker {
     count: u64,
 }

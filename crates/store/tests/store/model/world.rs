@@ -1,4 +1,4 @@
-//! Some processes on one disk, beside a model of what the disk must hold.
+//! Several processes on one disk, beside a model of the expected contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
@@ -21,15 +21,15 @@ pub(crate) struct Process {
     pub(crate) fate: Fate,
 }
 
-/// What the files of one process may be after it is gone.
+/// The possible files of one process after it is dead.
 #[derive(Clone, Default)]
 pub(crate) struct Fate {
     pub(crate) scopes: Vec<FilePath>,
-    /// All files before each commit that was only written, oldest first; a power cut may go back there.
+    /// All files before each buffered commit, oldest first; a power cut may return to any of them.
     pub(crate) earlier: Vec<Files>,
     /// All files after each commit whose outcome is open.
     pub(crate) later: Vec<Files>,
-    /// Whether what was only written may be lost without a power cut, because a flush has lost it.
+    /// Whether buffered commits may be lost without a power cut, because a flush has lost them.
     pub(crate) lost: bool,
 }
 
@@ -52,9 +52,9 @@ pub(crate) struct World {
     pub(crate) disk: SimDisk,
     pub(crate) model: MemoryStore,
     pub(crate) living: Vec<Process>,
-    /// Processes that are gone, whose logs nobody has replayed yet.
+    /// Dead processes whose logs were not replayed yet.
     pub(crate) dead: Vec<Fate>,
-    /// Lines that another program has added, of which the model does not know.
+    /// Lines that another program has added, which the model does not contain.
     pub(crate) foreign: Vec<(FilePath, Vec<u8>)>,
 }
 
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// Starts a process; whatever waits in the logs of dead ones is replayed.
+    /// Starts a process; the logs of dead ones are replayed.
     pub(crate) fn start(&mut self) {
         let disk = self.disk.process();
         let store = FileStore::open(Arc::new(disk.clone()), self.options.clone()).unwrap();
@@ -80,7 +80,7 @@ impl World {
         self.compare(false);
     }
 
-    /// Ends a process without a word.
+    /// Kills a process.
     pub(crate) fn kill(&mut self, index: usize) {
         let process = self.living.remove(index);
         process.disk.kill();
@@ -91,7 +91,7 @@ impl World {
         self.living.iter().flat_map(|process| &process.fate.scopes)
     }
 
-    /// Locks scopes for a process, if they are free as the model sees it.
+    /// Locks scopes for a process, if they are free according to the model.
     pub(crate) fn lock(&mut self, index: usize, scopes: Vec<FilePath>) {
         let meets = |held: &FilePath| {
             scopes.iter().any(|scope| held.is_within(scope) || scope.is_within(held))
@@ -118,7 +118,7 @@ impl World {
         }
     }
 
-    /// Gives a writer back: all that its process has committed is safe then.
+    /// Releases a writer: everything its process has committed is safe then.
     pub(crate) fn free(&mut self, index: usize, writer: usize, release: bool) {
         let process = &mut self.living[index];
         let (scopes, writer) = process.writers.remove(writer);
@@ -131,14 +131,14 @@ impl World {
         process.fate.earlier.clear();
     }
 
-    /// What the model says to a batch, and the files before it.
+    /// Returns the model's outcome of a batch, and the files before it.
     pub(crate) fn expect(&self, scopes: &[FilePath], steps: &[Step]) -> (Files, Outcome) {
         let before = self.model.contents();
         let writer = self.model.lock(scopes).unwrap();
         (before, writer.commit(steps.to_vec(), Durability::Synced))
     }
 
-    /// Takes note of a commit that has succeeded or failed as the model says.
+    /// Records a commit that has succeeded or failed as the model expects.
     pub(crate) fn note(&mut self, index: usize, before: Files, durability: Durability) {
         let fate = &mut self.living[index].fate;
         match durability {
@@ -147,7 +147,7 @@ impl World {
         }
     }
 
-    /// The names of directories and secret files, besides the contents.
+    /// Returns the names of directories and of secret files.
     fn shape(&self) -> (BTreeSet<FilePath>, BTreeSet<FilePath>) {
         let (mut dirs, mut secrets) = (BTreeSet::new(), BTreeSet::new());
         let mut open = vec![FilePath::root()];
@@ -173,9 +173,9 @@ impl World {
         (dirs, data(&self.disk).into_keys().filter(private).collect())
     }
 
-    /// Compares the disk with the model, after somebody has replayed the logs of the dead.
+    /// Compares the disk with the model, after the logs of dead processes were replayed.
     ///
-    /// After a power cut what was only written may be gone. The model then goes on from what was found.
+    /// After a power cut, buffered commits may be lost. The model then continues from what was found.
     pub(crate) fn compare(&mut self, power_cut: bool) {
         let dead = std::mem::take(&mut self.dead);
         let (mut found, model) = (data(&self.disk), self.model.contents());
@@ -196,7 +196,7 @@ impl World {
                 panic!("found {:#?}\nallowed {allowed:#?}", readable(&here));
             }
         }
-        // Whoever lives may have commits that the files do not show yet.
+        // Live processes may have commits that the files do not show yet.
         let known = |file: &FilePath| {
             let hidden =
                 |process: &Process| process.fate.owns(file) && !process.fate.earlier.is_empty();
@@ -211,7 +211,7 @@ impl World {
         if certain && !power_cut && !hidden {
             let ((dirs, secrets), (wanted, wanted_secrets)) = (self.shape_on_disk(), self.shape());
             assert_eq!(secrets, wanted_secrets, "secret files");
-            // Replaying does not make directories in which nothing is left.
+            // Replay does not create directories that end up empty.
             assert!(dirs.is_subset(&wanted), "{dirs:?} {wanted:?}");
             assert!(dirs == wanted || !dead.is_empty(), "{dirs:?} {wanted:?}");
         }
@@ -223,7 +223,7 @@ impl World {
         }
     }
 
-    /// A directory in which nothing is left may be gone after a power cut.
+    /// Removes empty directories from the model that a power cut has removed from the disk.
     fn forget_empty_dirs(&self) {
         let ((found, _), (known, _)) = (self.shape_on_disk(), self.shape());
         let writer = self.model.lock(&[FilePath::root()]).unwrap();
@@ -233,7 +233,7 @@ impl World {
         }
     }
 
-    /// Takes one line of another program out of what was found: it must be there, once and whole.
+    /// Removes one line of another program from what was found: it must exist once and whole.
     fn strip(&self, found: &mut Files, file: &FilePath, line: &[u8]) {
         let content = found.get_mut(file).unwrap_or_else(|| panic!("{file} is gone"));
         let lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
@@ -242,7 +242,7 @@ impl World {
         *content = others.concat();
     }
 
-    /// The files after each of some batches, of which nobody knows whether they have happened.
+    /// Returns the files after each of some batches whose outcome is unknown.
     pub(crate) fn possible(&self, open: &[Vec<Step>]) -> Vec<Files> {
         let copy = MemoryStore::new();
         let writer = copy.lock(&[FilePath::root()]).unwrap();
@@ -258,14 +258,14 @@ impl World {
             commit(vec![Step::Replace { file, expect, bytes, mode }]).unwrap();
         }
         let after = |steps: &Vec<Step>| {
-            // One that the model refuses was refused before its turn to be written came.
+            // A batch that the model refuses was refused before it could be written.
             drop(commit(steps.clone()));
             copy.contents()
         };
         open.iter().map(after).collect()
     }
 
-    /// Makes the model what the disk shows, where processes were that are gone.
+    /// Sets the model to what the disk shows, in the scopes of dead processes.
     fn follow(&mut self, gone: &[Fate]) {
         let (dirs, secrets) = self.shape_on_disk();
         let writer = self.model.lock(&[FilePath::root()]).unwrap();
@@ -297,7 +297,7 @@ impl World {
         }
     }
 
-    /// Makes a living process show all of its commits, and compares everything.
+    /// Makes live processes show all of their commits, and compares everything.
     pub(crate) fn compare_shown(&mut self) {
         for process in &mut self.living {
             process.store.stat(&path("a")).unwrap();
@@ -312,11 +312,11 @@ impl World {
         }
     }
 
-    /// Another program adds a line to a file, durably. Returns whether there was one to add to.
+    /// Adds a line to a file as another program, durably. Returns whether there was a file to add to.
     pub(crate) fn add_foreign(&mut self, file: &FilePath, line: &[u8]) -> bool {
         let (now, model) = (data(&self.disk), self.model.contents());
         let (Some(shown), Some(known)) = (now.get(file), model.get(file)) else { return false };
-        // What is not shown yet may be more lines, but not another file of the same name.
+        // Hidden changes may be more lines, but not another file of the same name.
         if !known.starts_with(shown) || shown.last() != Some(&b'\n') {
             return false;
         }
@@ -353,7 +353,7 @@ fn foreign_append(disk: &SimDisk, file: &FilePath, line: &[u8]) {
     }
 }
 
-/// Asserts that a commit ended as the model says.
+/// Asserts that a commit ended as the model expects.
 pub(crate) fn same(outcome: &Outcome, expected: &Outcome) {
     match (outcome, expected) {
         (Ok(receipt), Ok(wanted)) => {

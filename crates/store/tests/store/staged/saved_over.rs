@@ -9,7 +9,7 @@ use super::{content, open_staging, text};
 use crate::crash::{end, ends};
 use crate::support::{append, open, path, quarantined, rename, replace, staged};
 
-/// Another program gives a file a content of its own.
+/// Replaces the content of a file as another program.
 fn save(disk: &SimDisk, file: &str, in_place: bool) {
     let other = disk.process();
     let theirs = if in_place {
@@ -25,7 +25,7 @@ fn save(disk: &SimDisk, file: &str, in_place: bool) {
     }
 }
 
-/// A process that was killed after it has replaced `s/state` some times, and renamed it.
+/// Returns the disk of a process that was killed after it replaced `s/state` several times, and renamed it.
 fn killed(replacements: usize, renamed: bool) -> (SimDisk, &'static str) {
     let disk = SimDisk::new();
     disk.put_file(&path("s/state"), b"old");
@@ -95,7 +95,7 @@ fn a_recovery_that_is_killed_keeps_the_content_too() {
     let mut kept = 0;
     for point in 0.. {
         let (disk, file) = killed(1, false);
-        // The content has not got its place yet.
+        // The content is not in place yet.
         let beside = staged(&disk).remove(0);
         disk.put_file(&path("s/state"), b"old");
         disk.put_file(&beside, content(1).as_bytes());
@@ -111,7 +111,7 @@ fn a_recovery_that_is_killed_keeps_the_content_too() {
         }
         save(&disk, file, false);
         open(&disk).unwrap();
-        // Once the log is recycled, what the other program saves is a change like any other.
+        // Once the log is recycled, a save of the other program is a change like any other.
         let kept_now = quarantined(&disk) == [content(1).as_bytes()];
         kept += usize::from(kept_now);
         let recycled = staged(&disk).is_empty() && !kept_now;

@@ -1,4 +1,4 @@
-//! Batches with large contents that fail are taken back, whatever happens meanwhile.
+//! Batches with large contents that fail are undone, whatever happens meanwhile.
 
 use everturn_store::disk::sim::{Fault, FaultKind, SimDisk};
 use everturn_store::{Durability, FileStore, FileWriter, Step, StoreError, Writer};
@@ -7,7 +7,7 @@ use super::{ENOSPC, content, open_staging};
 use crate::crash::{end, ends};
 use crate::support::{Files, append, data, open, path, readable, rename, replace, staged};
 
-/// A store with files, and a batch that changes them in every way.
+/// Returns a store with files, for a batch that changes them in every way.
 fn prepared(disk: &SimDisk) -> (FileStore, FileWriter) {
     for file in OLD {
         disk.put_file(&path(file), b"old");
@@ -18,7 +18,7 @@ fn prepared(disk: &SimDisk) -> (FileStore, FileWriter) {
     (store, writer)
 }
 
-/// So many that a power cut can keep the first changes of names, and lose those by which they are undone.
+/// Enough files that a power cut can keep the first changes of names, and lose those that undo them.
 const OLD: [&str; 6] = ["s/a", "s/b", "s/c", "s/d", "s/e", "s/from/state"];
 
 fn every_change() -> Vec<Step> {
@@ -47,8 +47,8 @@ fn a_full_disk_leaves_nothing_beside_the_log() {
                 outcome => {
                     let place = format!("{trouble:?} {ahead} {outcome:?}");
                     assert_eq!(outcome.is_err(), readable(&data(&disk)) == before, "{place}");
-                    // What the batch has staged is needed if it was carried out, as long as the log has it. Where
-                    // a removal itself fails, the next owner of the log does it.
+                    // The staged files of an applied batch are needed as long as the log has the batch. If a removal
+                    // itself fails, the next owner of the log removes the file.
                     let unneeded = outcome.is_err() && !staged(&disk).is_empty();
                     assert!(!unneeded || trouble == FaultKind::Short, "{place}");
                 }
@@ -61,7 +61,7 @@ fn a_full_disk_leaves_nothing_beside_the_log() {
     }
 }
 
-/// Whether a disk shows all of that.
+/// Returns whether a disk shows all of that.
 fn is_changed(found: &Files) -> bool {
     let is = |file: &str, text: &str| found.get(&path(file)) == Some(&text.as_bytes().to_vec());
     OLD.iter().take(5).all(|file| is(file, &content(1)))
@@ -71,7 +71,7 @@ fn is_changed(found: &Files) -> bool {
         && found.len() == 8
 }
 
-/// A batch fails at one change, and the process or the power at a later one, while it is taken back.
+/// Fails a batch at one change, and crashes the process or cuts the power at a later one, during the undo.
 fn crashes_of_undoing(links: bool) -> Result<u64, String> {
     let mut tries = 0;
     for fail in 0.. {

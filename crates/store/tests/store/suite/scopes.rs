@@ -1,4 +1,4 @@
-//! Who may write where.
+//! Which writer may write where.
 
 use everturn_store::{Store, StoreError};
 

@@ -1,4 +1,4 @@
-//! What each kind of step does, and when it is refused.
+//! The effect of each kind of step, and when it is refused.
 
 use everturn_json::finding::FindingCode;
 use everturn_store::disk::FileKind;

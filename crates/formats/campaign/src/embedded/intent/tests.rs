@@ -1,4 +1,4 @@
-//! Inputs, and what they mean.
+//! Inputs and their intents.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a player is told about the game rather than in it.
+//! Answers about the game rather than in it.
 
 use super::super::intent::Intent;
 use super::super::place::{Dweller, ScenePlace};
@@ -9,7 +9,7 @@ use super::{Reply, conversation, listed, look, points, some, things};
 use crate::dialog::DialogType;
 use crate::generation::RuleSet;
 
-/// The rules, or the part of them that is asked for.
+/// Explains the rules, or the requested part of them.
 pub(super) fn rules(object: &[String]) -> Reply {
     let asked = |topic: &&super::super::words::rules::RuleTopic| {
         let is_word = |word: &String| {
@@ -47,7 +47,7 @@ pub(super) fn help(scene: &Scene<'_>) -> Reply {
         .and("You can also ask where you can go, what you carry, how you are, what the goal is, or what happened so far.")
 }
 
-/// How everybody is.
+/// Describes the condition of the party.
 pub(super) fn status(scene: &Scene<'_>) -> Reply {
     Reply::new(DialogType::ResolutionSummary).line(condition(scene))
 }
@@ -85,7 +85,7 @@ pub(super) fn goal(scene: &Scene<'_>) -> Reply {
     reply.and(conversation::hint(scene)).and(scene.prompt())
 }
 
-/// Now and then, a word about the goal.
+/// Occasionally returns a reminder of the goal.
 pub(super) fn nudge(scene: &Scene<'_>) -> Option<String> {
     let is_due = scene.request.turn <= 1 || scene.dice.of("nudge").below(4) == 0;
     if !is_due || things::has_quest(scene) {
@@ -97,7 +97,7 @@ pub(super) fn nudge(scene: &Scene<'_>) -> Option<String> {
     })
 }
 
-/// What happened so far, as far as it is remembered.
+/// Summarizes the story so far, as far as it is remembered.
 pub(super) fn summary(scene: &Scene<'_>) -> Reply {
     let reply = Reply::new(DialogType::ResolutionSummary);
     if scene.past.is_empty() {
@@ -148,7 +148,7 @@ pub(super) fn summary(scene: &Scene<'_>) -> Reply {
     reply.and(conversation::hint(scene))
 }
 
-/// How far the campaign has come, where campaigns say so.
+/// Returns the progress of the campaign, if its rules have milestones.
 fn milestone(scene: &Scene<'_>) -> Option<String> {
     if scene.view.generation.rules() == RuleSet::First {
         return None;

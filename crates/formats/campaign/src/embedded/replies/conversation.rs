@@ -1,4 +1,4 @@
-//! Words with whoever is there.
+//! Conversations with the characters in a place.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn described() -> Reply {
     Reply::new(DialogType::SceneDescription)
 }
 
-/// Talk with somebody.
+/// Talks to a character.
 pub(super) fn with(scene: &Scene<'_>, object: &[String]) -> Reply {
     if let Some(other) = scene.companion(object) {
         let name = scene.called(&other);
@@ -58,7 +58,7 @@ pub(super) fn with(scene: &Scene<'_>, object: &[String]) -> Reply {
     }
 }
 
-/// What is said about the goal.
+/// Returns a hint about the goal.
 pub(super) fn hint(scene: &Scene<'_>) -> String {
     let sought = match scene.goal() {
         Some(goal) => format!("what you are after ({goal})"),
@@ -81,7 +81,7 @@ pub(super) fn hint(scene: &Scene<'_>) -> String {
     format!("Word is that {sought} is to be found {place}.")
 }
 
-/// Asks whoever is here to come along.
+/// Asks the friend in this place to join the party.
 pub(super) fn recruit(scene: &Scene<'_>) -> Reply {
     const MOST: usize = 4;
     let Dweller::Friend(friend) = scene.dweller() else {

@@ -1,4 +1,4 @@
-//! Blows and rest.
+//! Fights and rest.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn resolved() -> Reply {
     Reply::new(DialogType::ResolutionSummary)
 }
 
-/// One exchange of blows with whoever is here.
+/// Exchanges blows with the foe in this place.
 pub(super) fn attack(scene: &Scene<'_>) -> Reply {
     let (foe, blows) = match scene.dweller() {
         Dweller::Foe(foe, blows) => (foe, blows),
@@ -46,7 +46,7 @@ pub(super) fn attack(scene: &Scene<'_>) -> Reply {
         .call("hp_delta", &change(scene.actor(), 1, "a fight that was won"), "the fight is over")
 }
 
-/// How a blow begins: the first time one sees whom it is for.
+/// Returns the start of a blow; the first one introduces the foe.
 fn opening(scene: &Scene<'_>, foe: &Foe, texts: &[&'static str]) -> String {
     let fought = scene.past_here().any(|past| past.intent == Intent::Attack);
     let said = scene.say(texts);
@@ -58,7 +58,7 @@ fn opening(scene: &Scene<'_>, foe: &Foe, texts: &[&'static str]) -> String {
     }
 }
 
-/// What it costs to be hit.
+/// Adds the damage of a hit.
 pub(super) fn hurt(scene: &Scene<'_>, reply: Reply, cost: i64, cause: &str) -> Reply {
     if !scene.may("hp_delta") {
         return reply.and("It hurts, but you have had worse.");
@@ -75,7 +75,7 @@ pub(super) fn hurt(scene: &Scene<'_>, reply: Reply, cost: i64, cause: &str) -> R
     if falls { reply.line(scene.say(FALLEN)) } else { reply }
 }
 
-/// A rest for oneself, or care for somebody else.
+/// Rests, or tends a companion.
 pub(super) fn rest(scene: &Scene<'_>, object: &[String]) -> Reply {
     if let Some(other) = scene.companion(object) {
         return tend(scene, &other);
@@ -107,7 +107,7 @@ fn tend(scene: &Scene<'_>, other: &str) -> Reply {
         return resolved()
             .line(format!("You look {name} over. There is nothing that you could do for them."));
     }
-    // Whoever is down is always brought back up.
+    // A dying character always gets back on their feet.
     let least = if hp < 1 { 1_i64.saturating_sub(hp) } else { 1 };
     let gain = scene.dice.of("tend").roll(3).max(least).min(DEFAULT_HP.saturating_sub(hp));
     let after = hp.saturating_add(gain);
@@ -118,7 +118,7 @@ fn tend(scene: &Scene<'_>, other: &str) -> Reply {
     if state == "dying" { reply.and(format!("{name} is on their feet again.")) } else { reply }
 }
 
-/// What somebody who is dying can do.
+/// Returns the answer for a dying actor who rests.
 pub(super) fn hold_on(scene: &Scene<'_>) -> Option<Reply> {
     let is_listed = scene.view.allowlist().iter().any(|tool| tool == "hp_delta");
     if !is_listed {

@@ -1,4 +1,4 @@
-//! Going somewhere, and where one could go.
+//! Moves, and the exits of a place.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn prompt() -> Reply {
     Reply::new(DialogType::ActionPrompt)
 }
 
-/// Somewhere, if there is a way.
+/// Goes to a target, if there is a way.
 pub(super) fn towards(scene: &Scene<'_>, target: &MoveTarget) -> Reply {
     match target {
         MoveTarget::Back => match scene.before().or(only(scene)) {
@@ -44,7 +44,7 @@ pub(super) fn towards(scene: &Scene<'_>, target: &MoveTarget) -> Reply {
             })
         }
         MoveTarget::Named(words) => {
-            // A place that the words name better, wherever it is, is meant rather than one next to here.
+            // A place that matches the words better takes precedence over an adjacent one, wherever it is.
             let areas = scene.areas_named(words);
             let is_named = |exit: &&Exit| areas.contains(&exit.area);
             let ways: Vec<&Exit> = scene.exits.iter().filter(is_named).collect();
@@ -60,7 +60,7 @@ fn only<'s>(scene: &'s Scene<'_>) -> Option<&'s Exit> {
     }
 }
 
-/// The only way, or the only one to a place that is new.
+/// Returns the only exit, or the only one to an unseen place.
 fn onward<'s>(scene: &'s Scene<'_>) -> Option<&'s Exit> {
     let unseen: Vec<&Exit> =
         scene.exits.iter().filter(|exit| !scene.has_seen(&exit.area)).collect();
@@ -70,7 +70,7 @@ fn onward<'s>(scene: &'s Scene<'_>) -> Option<&'s Exit> {
     }
 }
 
-/// Goes, if one way is meant; asks, if several are.
+/// Goes if there is one match; asks if there are several.
 fn chosen(scene: &Scene<'_>, ways: &[&Exit]) -> Option<Reply> {
     match ways {
         [] => None,
@@ -87,7 +87,7 @@ fn chosen(scene: &Scene<'_>, ways: &[&Exit]) -> Option<Reply> {
     }
 }
 
-/// A place that is not next to here.
+/// Returns the answer for a place that is not adjacent.
 fn far(scene: &Scene<'_>, areas: &[String]) -> Reply {
     if areas.contains(&scene.place.area) {
         return prompt()
@@ -106,7 +106,7 @@ fn far(scene: &Scene<'_>, areas: &[String]) -> Reply {
     }
 }
 
-/// The arguments of a move, by the rules of the campaign.
+/// Returns the arguments of a move, by the rules of the campaign.
 fn move_args(scene: &Scene<'_>, to: &str) -> Value {
     match scene.view.generation.rules() {
         RuleSet::First => json!({
@@ -136,7 +136,7 @@ fn walk(scene: &Scene<'_>, exit: &Exit, openings: &[&'static str]) -> Reply {
     }
 }
 
-/// Which ways there are.
+/// Lists the exits.
 pub(super) fn ways(scene: &Scene<'_>) -> Reply {
     let list: Vec<String> =
         scene.exits.iter().map(|exit| format!("{} ({})", exit.shown(), exit.area)).collect();
@@ -153,11 +153,11 @@ pub(super) fn ways(scene: &Scene<'_>) -> Reply {
     reply.call("move_options", &args, "the player asks where to go")
 }
 
-/// How many ways a place may have before exploring finds no more of them, and how large a map may grow.
+/// The number of exits and areas beyond which exploring finds no new ones.
 const MOST_WAYS: usize = 5;
 const MOST_AREAS: usize = 60;
 
-/// Beyond what is known.
+/// Explores beyond the known map.
 pub(super) fn explore(scene: &Scene<'_>) -> Reply {
     let nothing = || {
         Reply::new(DialogType::ResolutionSummary)

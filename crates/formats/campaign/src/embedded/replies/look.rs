@@ -1,4 +1,4 @@
-//! What is there.
+//! Descriptions of a place and its contents.
 
 use super::super::intent::words;
 use super::super::place::Dweller;
@@ -7,7 +7,7 @@ use super::super::words::phrases::{NO_WAYS, NOT_THERE, STANDING};
 use super::{Reply, advice, listed, some, things};
 use crate::dialog::DialogType;
 
-/// The place, as somebody sees it who looks around.
+/// Describes the place.
 pub(super) fn around(scene: &Scene<'_>) -> Reply {
     let opening = format!("{} {}.", scene.say(STANDING), scene.place.name);
     let reply = Reply::new(DialogType::SceneDescription).line(opening);
@@ -18,7 +18,7 @@ pub(super) fn around(scene: &Scene<'_>) -> Reply {
     }
 }
 
-/// What is to be said of a place after its name.
+/// Adds the description of a place after its name.
 pub(super) fn surroundings(scene: &Scene<'_>, reply: Reply) -> Reply {
     let place = &scene.place;
     let reply = match &place.description {
@@ -49,7 +49,7 @@ pub(super) fn surroundings(scene: &Scene<'_>, reply: Reply) -> Reply {
     reply.line(ways(scene))
 }
 
-/// Who of the party is here.
+/// Describes the party members who are here.
 fn company(scene: &Scene<'_>) -> Option<String> {
     let companions = scene.companions();
     let (up, down): (Vec<String>, Vec<String>) =
@@ -70,7 +70,7 @@ fn company(scene: &Scene<'_>) -> Option<String> {
 
 fn capital(text: &str) -> String {
     let mut rest = text.chars();
-    // An id such as `pc_002` is better left as it is.
+    // An ID such as `pc_002` is not capitalized.
     let word = text.split(' ').next().unwrap_or_default();
     if word.contains('_') {
         return text.to_owned();
@@ -78,7 +78,7 @@ fn capital(text: &str) -> String {
     rest.next().map(|first| first.to_uppercase().chain(rest).collect()).unwrap_or_default()
 }
 
-/// The ways that lead from here.
+/// Describes the exits.
 pub(super) fn ways(scene: &Scene<'_>) -> String {
     const MOST: usize = 6;
     let shown: Vec<String> = scene.exits.iter().take(MOST).map(|exit| exit.shown()).collect();
@@ -91,7 +91,7 @@ pub(super) fn ways(scene: &Scene<'_>) -> String {
     }
 }
 
-/// A closer look at something.
+/// Describes an object.
 pub(super) fn closer(scene: &Scene<'_>, object: &[String]) -> Reply {
     let reply = Reply::new(DialogType::SceneDescription);
     let names = |text: &str| words(text).iter().any(|word| object.contains(word));

@@ -1,4 +1,4 @@
-//! Things: to find, to take, to have.
+//! Items: searching, taking and carrying them.
 
 use serde_json::json;
 
@@ -14,12 +14,12 @@ use crate::dialog::DialogType;
 use crate::document_view::{DEFAULT_HP, integer};
 use everturn_value::tree::JsonTree;
 
-/// The id under which a thing is carried.
+/// Returns the ID under which an item is carried.
 fn item_id(thing: &str) -> String {
     words(thing).join("_").replace('\'', "")
 }
 
-/// The thing that a search of a place brings up, if it is one.
+/// Returns the item that a search of a place finds, if any.
 fn found_in(place: &ScenePlace) -> Option<&'static str> {
     match place.find {
         SearchResult::Thing(thing) | SearchResult::Quest(thing) => Some(thing),
@@ -32,7 +32,7 @@ fn was_searched(scene: &Scene<'_>) -> bool {
     scene.past_here().any(|past| past.intent == Intent::Search && !was_kept_from_it(&past.text))
 }
 
-/// What is said when a thing is taken.
+/// Returns the text for taking an item.
 fn taking(opening: &str, thing: &str) -> String {
     format!("{opening} the {}.", thing.strip_prefix("the ").unwrap_or(thing))
 }
@@ -42,7 +42,7 @@ fn mentions_taking(past: &PastTurn, thing: &str) -> bool {
     matches!(past.intent, Intent::Take(_)) && TAKEN.iter().any(is_so)
 }
 
-/// Whether a thing of this place was taken.
+/// Returns whether an item of this place was taken.
 fn is_taken(scene: &Scene<'_>, thing: &str) -> bool {
     let party = scene.view.party();
     let item = item_id(thing);
@@ -53,12 +53,12 @@ fn is_taken(scene: &Scene<'_>, thing: &str) -> bool {
     was_told || party.iter().any(is_carried)
 }
 
-/// Whether the actor has what the party is looking for.
+/// Returns whether the actor has the object of the quest.
 pub(super) fn has_quest(scene: &Scene<'_>) -> bool {
     carried(scene).iter().any(|thing| item_id(thing) == item_id(&some(scene.quest())))
 }
 
-/// What lies here to be taken, as far as anybody has seen it.
+/// Returns the items that can be taken here, as far as they have been discovered.
 pub(super) fn lying(scene: &Scene<'_>) -> Vec<&'static str> {
     let hidden = found_in(&scene.place).filter(|_| was_searched(scene));
     let all = [hidden, Some(scene.place.item)];
@@ -102,7 +102,7 @@ pub(super) fn search(scene: &Scene<'_>) -> Reply {
     }
 }
 
-/// The end of the search for what the party wants.
+/// Adds the end of the quest.
 fn quest(scene: &Scene<'_>, reply: Reply, thing: &str) -> Reply {
     match scene.goal() {
         Some(goal) => reply
@@ -156,7 +156,7 @@ pub(super) fn take(scene: &Scene<'_>, object: &[String]) -> Reply {
     reply.call("inventory_add", &args, "the player takes it")
 }
 
-/// What the actor carries, as far as it is known.
+/// Returns the items that the actor carries, as far as they are known.
 pub(super) fn carried(scene: &Scene<'_>) -> Vec<String> {
     let path = ["actors", scene.actor(), "inventory"];
     if let Some(inventory) = scene.view.tree.value_at(&path).filter(|_| scene.view.has_actors()) {

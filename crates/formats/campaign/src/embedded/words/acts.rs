@@ -1,6 +1,6 @@
-//! Small things that a player may do, which change nothing.
+//! Small actions of a player that change nothing.
 
-/// A thing to do, and what comes of it.
+/// An action and its outcomes.
 #[derive(Debug, PartialEq)]
 pub(in crate::embedded) struct FreeAction {
     pub(in crate::embedded) words: &'static [&'static str],

@@ -1,22 +1,22 @@
-//! Who may be met.
+//! The characters that a party may meet: [`Friend`] and [`Foe`].
 
-/// Somebody to talk to.
+/// A character to talk to.
 #[derive(Debug, PartialEq)]
 pub(in crate::embedded) struct Friend {
-    /// A word by which players may name them, and the whole.
+    /// The word by which players may refer to them; `name` is the whole name.
     pub(in crate::embedded) word: &'static str,
     pub(in crate::embedded) name: &'static str,
     pub(in crate::embedded) looks: &'static str,
     pub(in crate::embedded) lines: &'static [&'static str],
 }
 
-/// Somebody to fight.
+/// A character to fight.
 #[derive(Debug, PartialEq)]
 pub(in crate::embedded) struct Foe {
     pub(in crate::embedded) word: &'static str,
     pub(in crate::embedded) name: &'static str,
     pub(in crate::embedded) looks: &'static str,
-    /// What it does when it has had enough.
+    /// Its reaction when it is beaten.
     pub(in crate::embedded) leaves: &'static str,
 }
 
@@ -154,7 +154,7 @@ pub(in crate::embedded) const FOES: &[Foe] = &[
     },
 ];
 
-/// What may be looked for while the campaign itself names no goal.
+/// Objects of the quest if the campaign itself has no goal.
 pub(in crate::embedded) const QUESTS: &[&str] = &[
     "the Bell of Low Water",
     "the Seventh Lantern",

@@ -1,10 +1,10 @@
-//! Sentences for what happens, several for each, so that no two turns read the same.
+//! Sentences for events, several for each, so that turns read differently.
 
 macro_rules! phrases {
     ($($name:ident = [$($text:literal),* $(,)?];)*) => {
         $(pub(in crate::embedded) const $name: &[&str] = &[$($text,)*];)*
 
-        /// Every list, for the test that looks at all of them.
+        /// Returns every list, for the test that checks all of them.
         #[cfg(test)]
         pub(in crate::embedded) fn all() -> Vec<&'static [&'static str]> {
             vec![$($name,)*]

@@ -1,30 +1,30 @@
-//! What places are like.
+//! The kinds of places.
 
 /// A kind of place.
 #[derive(Debug)]
 pub(in crate::embedded) struct PlaceKind {
-    /// Words in the name of a place by which it is known to be of this kind.
+    /// Words in the name of a place that indicate this kind.
     pub(in crate::embedded) known_by: &'static [&'static str],
-    /// What such a place is called.
+    /// Nouns for names of places of this kind.
     pub(in crate::embedded) nouns: &'static [&'static str],
     pub(in crate::embedded) sights: &'static [&'static str],
     pub(in crate::embedded) senses: &'static [&'static str],
-    /// What a closer look shows.
+    /// Details that a closer look shows.
     pub(in crate::embedded) details: &'static [&'static str],
-    /// What lies about.
+    /// Items that lie about.
     pub(in crate::embedded) items: &'static [&'static str],
-    /// What a search brings up.
+    /// Items that a search finds.
     pub(in crate::embedded) hidden: &'static [&'static str],
 }
 
-/// First words of the names of places that have none of their own.
+/// First words of the names of places without a name of their own.
 pub(in crate::embedded) const NAMES: &[&str] = &[
     "Heron", "Lantern", "Salt", "Ember", "Hollow", "Thistle", "Amber", "Sunken", "Quiet",
     "Crooked", "Winter", "Copper", "Raven", "Moss", "Bell", "Glass", "Juniper", "Widow's", "Owl",
     "Harvest", "Saffron", "Tallow", "Linden", "Wolf",
 ];
 
-/// What a place is if nothing else is known.
+/// The default kind of place.
 pub(in crate::embedded) const HALL: PlaceKind = PlaceKind {
     known_by: &["hall", "starting", "court", "palace", "castle", "throne"],
     nouns: &["Hall", "Gatehouse", "Longhouse"],

@@ -1,6 +1,6 @@
-//! The rules, as they are explained to a player.
+//! The explanations of the rules for players.
 
-/// What is explained, and by which words it is asked for.
+/// A topic: the words that ask for it, and its explanation.
 pub(in crate::embedded) struct RuleTopic {
     pub(in crate::embedded) words: &'static [&'static str],
     pub(in crate::embedded) text: &'static str,

@@ -1,6 +1,6 @@
-//! A database and the log that waits beside it, put together as SQLite would see them.
+//! Merges a database with the write-ahead log beside it, as SQLite would.
 
-/// What the log begins with; the last bit says in which order the bytes of its sums are.
+/// The magic number of the log; its last bit is the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
 const HEADER: usize = 32;
 const FRAME: usize = 24;
@@ -9,7 +9,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..at + 4)?.first_chunk()?))
 }
 
-/// The sums of a log, which go on from frame to frame.
+/// The checksum of a log, which continues from frame to frame.
 fn sum(bytes: &[u8], big: bool, from: (u32, u32)) -> (u32, u32) {
     let word = |bytes: &[u8]| {
         let bytes = bytes.first_chunk::<4>().copied().unwrap_or_default();
@@ -23,10 +23,10 @@ fn sum(bytes: &[u8], big: bool, from: (u32, u32)) -> (u32, u32) {
     })
 }
 
-/// The size of a page; pages by their numbers, with where they are; how many pages there are in all.
+/// The page size; page numbers with their offsets; the total number of pages.
 type CommittedPages = (usize, Vec<(u32, usize)>, u32);
 
-/// The pages of a log up to the last change that was finished: their numbers and where they are; and how many pages the
+/// The pages of a log up to the last committed transaction, with their offsets, and the number of pages that the
 /// database has then.
 fn committed_pages(log: &[u8]) -> Option<CommittedPages> {
     let magic = number(log, 0).filter(|magic| magic & !1 == MAGIC)?;
@@ -60,7 +60,7 @@ fn committed_pages(log: &[u8]) -> Option<CommittedPages> {
     Some((page, pages, size))
 }
 
-/// The database with what the log has finished. It no longer says that it has a log.
+/// The database with the committed part of the log. Its header no longer refers to a log.
 pub(super) fn apply_wal(mut database: Vec<u8>, log: &[u8]) -> Vec<u8> {
     if let Some((page, pages, size)) =
         committed_pages(log).filter(|(_, pages, _)| !pages.is_empty())

@@ -1,4 +1,4 @@
-//! A text gone through by somebody who knows what should come next.
+//! A scanner for lines whose exact form is expected.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use smallvec::smallvec;
 use everturn_json::json;
 use everturn_value::delta::ArrayPositions;
 
-/// Each step says where something stands, or that something else does.
+/// A scanner over one line. Each method returns the position of what it passed, or `None` if something else follows.
 pub(super) struct LineScanner<'l> {
     line: &'l str,
     at: usize,
@@ -34,13 +34,13 @@ impl<'l> LineScanner<'l> {
         self.at == self.line.len()
     }
 
-    /// Passes exactly this.
+    /// Passes exactly this text.
     #[inline]
     pub(super) fn pass(&mut self, text: &str) -> Option<()> {
         self.rest().as_bytes().starts_with(text.as_bytes()).then(|| self.at += text.len())
     }
 
-    /// Passes a field, if it is there; nothing if it is there and is not what it should be.
+    /// Passes an optional field. Returns `None` if the field is present but malformed.
     #[expect(clippy::option_option, reason = "a field may be absent, and it may be wrong")]
     pub(super) fn field<T>(
         &mut self,
@@ -53,16 +53,16 @@ impl<'l> LineScanner<'l> {
         }
     }
 
-    /// Passes a number without sign, fraction and exponent.
+    /// Passes a number without sign, fraction or exponent.
     pub(super) fn number<N: std::str::FromStr>(&mut self) -> Option<N> {
         let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
         let text = self.rest().get(..digits)?;
         self.at += digits;
-        // JSON has no zeros in front.
+        // JSON does not allow leading zeros.
         text.parse().ok().filter(|_| text == "0" || !text.starts_with('0'))
     }
 
-    /// Passes a list of such numbers that is not empty.
+    /// Passes a non-empty array of such numbers.
     pub(super) fn numbers(&mut self) -> Option<ArrayPositions> {
         self.pass("[")?;
         let mut numbers = smallvec![self.number()?];
@@ -73,7 +73,7 @@ impl<'l> LineScanner<'l> {
         Some(numbers)
     }
 
-    /// Passes a string in which nothing is escaped; says where it stands between its quotes.
+    /// Passes a string without escapes. Returns its position between the quotes.
     pub(super) fn plain(&mut self) -> Option<Range<usize>> {
         self.pass("\"")?;
         let span = self.at..self.at + json::find_string_special(self.rest().as_bytes());

@@ -1,4 +1,4 @@
-//! What the quick reader must not do otherwise than the slow one.
+//! The fast parser must agree with the complete one.
 
 use super::*;
 use everturn_value::tree::JsonTree;
@@ -12,7 +12,7 @@ fn state() -> GameState {
     GameState { world: JsonTree::parse(world).unwrap(), ..GameState::empty() }
 }
 
-/// A line of ours with these deltas.
+/// A line in the form that Everturn writes, with these deltas.
 fn line(deltas: &str) -> String {
     format!(
         r#"{{"deltaId":"delta-one-7-1","turnId":7,"eventId":"one-7-1","timestamp":1767261600000,"scope":"world","deltas":[{deltas}]}}"#
@@ -103,7 +103,7 @@ fn no_line_is_taken_that_is_no_change() {
         let Some(torn) = ours.get(..end) else { continue };
         assert!(ChangeLine::parse(&slice(torn)).is_err(), "{torn}");
     }
-    // Whatever the quick reader takes, the other one takes too, and finds the same turn.
+    // Whatever the fast parser accepts, the complete one accepts too, with the same turn.
     for at in 0..ours.len() {
         for byte in *b"\"\\{}[],:0a\x01" {
             let mut bytes = ours.clone().into_bytes();

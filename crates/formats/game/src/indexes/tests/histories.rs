@@ -1,10 +1,10 @@
-//! Random histories: saved and read in between, renamed on the way, or made anew, the texts are the same.
+//! Random histories: saving and reading in between, renames and rebuilding do not change the texts.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Something that happens in a session.
+/// An event in a session.
 #[derive(Debug, Clone)]
 enum HistoryEvent {
     Turn { turn: u64, file: String, line: u64, offset: u64, events: Vec<(String, String, String)> },
@@ -49,7 +49,7 @@ impl HistoryEvent {
     }
 }
 
-/// Numbers that look random, by seed.
+/// Pseudo-random numbers from a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -107,7 +107,7 @@ fn history(seed: u64, turns: u64, per_file: u64) -> Vec<HistoryEvent> {
     all
 }
 
-/// The same history as somebody sees it who comes later: files have their last names from the start.
+/// The same history as seen by a rebuild: files have their final names from the start.
 fn in_retrospect(history: &[HistoryEvent]) -> Vec<HistoryEvent> {
     let (mut turns, mut deltas) = ((String::new(), String::new()), (String::new(), String::new()));
     let mut all = Vec::new();

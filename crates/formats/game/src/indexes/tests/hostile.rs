@@ -1,4 +1,4 @@
-//! Texts that are no indexes of this session: an error that says what and where, and never a panic.
+//! Texts that are not indexes of this session: they give an error with the cause and the position, never a panic.
 
 use proptest::prelude::*;
 
@@ -146,7 +146,7 @@ fn a_list_beyond_its_budget_is_refused() {
     );
 }
 
-/// Adds what an index that was read must bear, whatever its numbers are.
+/// Adds entries that any index must accept after it was read, whatever its numbers.
 fn goes_on(mut indexes: Indexes) {
     for turn in [indexes.through().saturating_add(1), u64::MAX] {
         let events = [event("e", "walk", "on")];

@@ -1,10 +1,10 @@
-//! How large the texts become, and what adding costs.
+//! The sizes of the texts, and the cost of adding.
 
 use super::*;
 
 const LIMIT: usize = 500_000;
 
-/// How many entries each of the six lists has.
+/// The number of entries of each of the six lists.
 fn listed(indexes: &Indexes) -> [usize; 6] {
     let [turn_files, offsets] = indexes.turns.listed();
     let [delta_files, snapshots] = indexes.deltas.listed();
@@ -89,7 +89,7 @@ fn no_text_passes_its_limit_whatever_the_names_and_numbers_are() {
     let start = u64::MAX - 100_000 * 50;
     for number in 0..100_000_u64 {
         let turn = start + number * 50;
-        // Each name is too long, made of characters that are written with six bytes, and different.
+        // Each name is different, too long, and made of characters that take six bytes when escaped.
         let name: String = format!("{number:-<400}").replace('-', "\u{1}");
         let events = [event(&name, &name, &name)];
         let offset = u64::MAX - number;
@@ -110,7 +110,7 @@ fn no_text_passes_its_limit_whatever_the_names_and_numbers_are() {
 
 #[test]
 fn adding_a_turn_costs_the_same_however_long_the_session_is() {
-    // A list that becomes shorter has been gone through; any other change touches one entry.
+    // A list that becomes shorter was traversed; any other change touches one entry.
     let touched = |turns: u64| {
         let mut indexes = Indexes::new(SESSION);
         let mut touched = 0;
