@@ -1,6 +1,6 @@
 //! T6: two live writers at one session, in real processes, one of which is killed.
 //!
-//! `EVERTURN_APPENDS=10000 cargo test --release -p everturn --test failures t06` tries more often.
+//! `EVERTURN_APPENDS=10000 cargo test --release -p everturn --test suites failures::t06` tries more often.
 #![expect(clippy::disallowed_methods, reason = "children are told what to do by their environment")]
 
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! T7: a session of hundreds of megabytes, with a line of twelve, is resumed in little memory, and slows down no list.
 //!
-//! `EVERTURN_LARGE_MB=5000 cargo test --release -p everturn --test failures t07` makes it larger.
+//! `EVERTURN_LARGE_MB=5000 cargo test --release -p everturn --test suites failures::t07` makes it larger.
 #![expect(clippy::disallowed_methods, reason = "children are told what to do by their environment")]
 
 use std::fs::{self, File};
