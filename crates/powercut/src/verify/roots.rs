@@ -12,8 +12,9 @@ use crate::model::{Model, SessionModel};
 /// The findings of `check` that are allowed before recovery: that there is something to recover.
 pub(super) const WAITING: &[&str] = &["commits-waiting"];
 
-/// The finding of `check` that is allowed where another program saves documents.
-const CHANGED_BY_OTHERS: &str = "changed-by-others";
+/// The findings of `check` that are allowed where another program saves documents: a save was found, and the content
+/// that it superseded is or will be in quarantine.
+const CHANGED_BY_OTHERS: &[&str] = &["changed-by-others", "quarantined"];
 
 /// The finding of `check` that is allowed where a document saved by another program has superseded a commit.
 const STATE_DIFFERS: &str = "state-differs";
@@ -85,7 +86,10 @@ impl<'a> Examination<'a> {
         self.everturn.forget()?;
         let query = expected.values().copied().collect::<Vec<&str>>().join(" OR ");
         let outcome = self.run(root, &["search", "--json", &query], "")?;
-        let found = match outcome.success().and_then(|()| outcome.lines()) {
+        // A session that another program has damaged cannot be searched, and `search` says so.
+        let is_incomplete = outcome.code == Some(4) && self.has_excuse(root)?;
+        let done = if is_incomplete { Ok(()) } else { outcome.success() };
+        let found = match done.and_then(|()| outcome.lines()) {
             Ok(lines) => lines,
             Err(why) => {
                 self.add(Fault::Reader, format!("search in {root}: {why}"));
@@ -149,7 +153,7 @@ impl<'a> Examination<'a> {
         let is_wrong = |finding: &&Value| {
             let code = text(finding, "code");
             let is_allowed = allowed.contains(&code.as_str())
-                || (is_shared && code == CHANGED_BY_OTHERS)
+                || (is_shared && CHANGED_BY_OTHERS.contains(&code.as_str()))
                 || (has_conflict && code == STATE_DIFFERS);
             text(finding, "severity") != "warning" && !is_allowed
         };
