@@ -278,6 +278,12 @@ impl Disk for OverlayDisk {
         Ok(stat.map(|stat| self.shared.patched(stat.id).map_or(stat, |inode| inode.stat())))
     }
 
+    fn stat_with_time(&self, path: &FilePath) -> io::Result<Option<FileStat>> {
+        let NameTarget::Base(path) = self.locate(path) else { return self.stat(path) };
+        let stat = self.base().stat_with_time(&path)?;
+        Ok(stat.map(|stat| self.shared.patched(stat.id).map_or(stat, |inode| inode.stat())))
+    }
+
     fn list(&self, dir: &FilePath) -> io::Result<DirListing> {
         let state = self.shared.read();
         if let NameTarget::Base(path) = state.names.locate(dir)

@@ -41,7 +41,6 @@ mod system {
         .union(StatxFlags::MODE)
         .union(StatxFlags::INO)
         .union(StatxFlags::SIZE)
-        .union(StatxFlags::MTIME)
         .union(StatxFlags::BTIME);
 
     pub(crate) fn of_entry(path: &Path) -> io::Result<FileStat> {
@@ -63,6 +62,14 @@ mod system {
     pub(crate) fn below(dir: &Base, path: &str) -> io::Result<FileStat> {
         let path = if path.is_empty() { "." } else { path };
         Ok(stat_from(&statx(dir, path, AtFlags::SYMLINK_NOFOLLOW, WANTED)?))
+    }
+
+    /// As [`below`], with the modification time.
+    pub(crate) fn below_with_time(dir: &Base, path: &str) -> io::Result<FileStat> {
+        let path = if path.is_empty() { "." } else { path };
+        let wanted = WANTED.union(StatxFlags::MTIME);
+        let data = statx(dir, path, AtFlags::SYMLINK_NOFOLLOW, wanted)?;
+        Ok(FileStat { modified: number(&data.stx_mtime), ..stat_from(&data) })
     }
 
     /// Opens a file for reading in one call, if possible; links must not lead out of `dir`.
@@ -102,12 +109,13 @@ mod system {
             _ => FileKind::Other,
         };
         let device = (u64::from(data.stx_dev_major) << 32) | u64::from(data.stx_dev_minor);
-        let number = |time: &StatxTimestamp| {
-            time.tv_sec.cast_unsigned().rotate_left(32) ^ u64::from(time.tv_nsec)
-        };
         let id = FileId(device, data.stx_ino, number(&data.stx_btime));
-        let modified = number(&data.stx_mtime);
-        FileStat { kind, len: data.stx_size, id, mode: mode & 0o7777, modified }
+        FileStat { kind, len: data.stx_size, id, mode: mode & 0o7777, modified: 0 }
+    }
+
+    /// Returns a time as a number that can be compared with another one.
+    fn number(time: &StatxTimestamp) -> u64 {
+        time.tv_sec.cast_unsigned().rotate_left(32) ^ u64::from(time.tv_nsec)
     }
 }
 
@@ -149,6 +157,10 @@ mod system {
         of_entry(&dir.join(path))
     }
 
+    pub(crate) fn below_with_time(dir: &Base, path: &str) -> io::Result<FileStat> {
+        below(dir, path)
+    }
+
     pub(crate) fn open_below(_: &Base, _: &str) -> Option<File> {
         None
     }
@@ -184,5 +196,6 @@ mod system {
 }
 
 pub(super) use system::{
-    Base, base, below, drop_cache, of_entry, of_file, of_name, open_below, read_more, reserve,
+    Base, base, below, below_with_time, drop_cache, of_entry, of_file, of_name, open_below,
+    read_more, reserve,
 };

@@ -174,6 +174,23 @@ impl RealDisk {
         }
     }
 
+    /// Returns the metadata of `path` as `look` finds it.
+    fn stat_by(
+        &self,
+        path: &FilePath,
+        look: fn(&platform::Base, &str) -> io::Result<FileStat>,
+    ) -> io::Result<Option<FileStat>> {
+        let looked = self.check_ancestors(path).and_then(|()| look(&self.base, path.as_str()));
+        match looked {
+            Ok(stat) if stat.kind == FileKind::Other => {
+                Ok(Some(self.resolve_link(&self.root.join(path.as_str()), stat)?))
+            }
+            Ok(stat) => Ok(Some(stat)),
+            Err(error) if is_absence(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn entry_of(&self, name: Name, found: &fs::DirEntry) -> io::Result<DirEntry> {
         let kind = found.file_type()?;
         let linked = kind.is_symlink();
@@ -284,16 +301,11 @@ impl Disk for RealDisk {
     }
 
     fn stat(&self, path: &FilePath) -> io::Result<Option<FileStat>> {
-        let looked =
-            self.check_ancestors(path).and_then(|()| platform::below(&self.base, path.as_str()));
-        match looked {
-            Ok(stat) if stat.kind == FileKind::Other => {
-                Ok(Some(self.resolve_link(&self.root.join(path.as_str()), stat)?))
-            }
-            Ok(stat) => Ok(Some(stat)),
-            Err(error) if is_absence(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.stat_by(path, platform::below)
+    }
+
+    fn stat_with_time(&self, path: &FilePath) -> io::Result<Option<FileStat>> {
+        self.stat_by(path, platform::below_with_time)
     }
 
     fn list(&self, dir: &FilePath) -> io::Result<DirListing> {

@@ -373,7 +373,7 @@ impl Store for FileStore {
     fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
         let view = self.shared.view()?;
         view.check(path)?;
-        view.disk.stat(path).map_err(StoreError::io("look at", path))
+        view.disk.stat_with_time(path).map_err(StoreError::io("look at", path))
     }
 
     fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {
