@@ -1,7 +1,10 @@
 //! One suite of checks for all disks, and tests of features that only one of them has.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use everturn_store::disk::sim::SimDisk;
-use everturn_store::disk::{Disk, FileAccess, RealDisk};
+use everturn_store::disk::{Disk, FileAccess, FilePermissions, OverlayDisk, RealDisk};
 
 use crate::support::path;
 
@@ -100,4 +103,21 @@ fn content(disk: &dyn Disk, file: &str) -> Vec<u8> {
         done += read;
     }
     bytes
+}
+
+/// Asking for the time makes the next flush of the file slower, so it is not asked for by default.
+#[test]
+fn the_time_of_a_file_is_known_only_if_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let real = Arc::new(RealDisk::open(dir.path()).unwrap());
+    real.create(&path("a"), FilePermissions::Default).unwrap().append(b"kept").unwrap();
+    let overlay = OverlayDisk::new(Arc::<RealDisk>::clone(&real));
+    for disk in [&*real as &dyn Disk, &overlay] {
+        let time = || disk.stat_with_time(&path("a")).unwrap().unwrap().modified;
+        assert_eq!(disk.stat(&path("a")).unwrap().unwrap().modified, 0);
+        let before = time();
+        std::thread::sleep(Duration::from_millis(20));
+        real.open(&path("a"), FileAccess::Write).unwrap().write_at(0, b"lost").unwrap();
+        assert_ne!(time(), before, "a write of equal length");
+    }
 }
