@@ -43,7 +43,7 @@ pub(crate) fn tree(text: &str, what: &str) -> Result<JsonTree, Error> {
     JsonTree::parse(text).map_err(|bad| {
         Error::new(Exit::Request, format!("{what} is not JSON"))
             .caused_by(bad)
-            .hint("mend the JSON at that place and try again")
+            .hint("fix the JSON at that position and try again")
     })
 }
 

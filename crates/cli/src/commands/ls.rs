@@ -98,7 +98,7 @@ impl Args {
             .hint(format!("a session is one of {}", known.join(", "))))
     }
 
-    /// Describes what was looked for and not found.
+    /// Describes a search without results.
     fn sought(&self, layout: Option<&str>) -> String {
         let word = |word: Option<&str>| word.map_or_else(String::new, |word| format!("{word} "));
         let filters = [&self.text, &self.project, &self.since, &self.until];

@@ -17,11 +17,11 @@ use crate::settings;
 
 /// Repair a damaged session and keep the originals
 ///
-/// Moves lines that are no records out of the logs, works out states and metadata anew from snapshots and
+/// Moves lines that are no records out of the logs, recomputes states and metadata from snapshots and
 /// changes, and sets bad snapshots and indexes aside. Turns are never renumbered. All that is changed or
 /// removed is kept below .everturn/trash, and --undo puts it back as it was.
 ///
-/// Files of other programs are never changed. With --into, a mended copy of such a file is written, for the same
+/// Files of other programs are never changed. With --into, a repaired copy of such a file is written, for the same
 /// program to read: every record on a line of its own, behind one that is there, with an answer to every call of a
 /// tool. What is no record goes to a file beside it whose name ends in .quarantine. No file is ever replaced.
 #[derive(Debug, clap::Args)]
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "into")]
     undo: bool,
 
-    /// Where the mended copy goes, if the session is of another program; made if need be
+    /// Where the repaired copy goes, if the session is of another program; made if need be
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
 }
@@ -137,10 +137,10 @@ fn print_copy(
     Output::status(&match (repaired.is_needed(), is_written, aside) {
         (false, ..) => format!("there is nothing to repair, and no copy was made{left}"),
         (true, false, _) => format!("nothing was written{left}"),
-        (true, true, None) => format!("the mended copy is {}{left}", path(&repaired.name)),
+        (true, true, None) => format!("the repaired copy is {}{left}", path(&repaired.name)),
         (true, true, Some(aside)) => {
             let copy = path(&repaired.name);
-            format!("the mended copy is {copy}, what was set aside is in {aside}{left}")
+            format!("the repaired copy is {copy}, what was set aside is in {aside}{left}")
         }
     });
     Ok(())
@@ -179,11 +179,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         (None, true) => {
             let what =
                 format!("session {id} is of another program ({name}), whose files are left alone");
-            let hint = format!("everturn repair {} --into DIR writes a mended copy", args.session);
+            let hint =
+                format!("everturn repair {} --into DIR writes a repaired copy", args.session);
             return Err(Error::new(Exit::Request, what).hint(hint).into());
         }
         (Some(_), false) => {
-            let what = format!("session {id} is mended in its place, and every original is kept");
+            let what = format!("session {id} is repaired in place; every original is kept");
             let hint = "leave out --into, which is for sessions of other programs";
             return Err(Error::new(Exit::Request, what).hint(hint).into());
         }

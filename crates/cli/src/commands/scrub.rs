@@ -22,7 +22,7 @@ use crate::{catalog, confirm, settings};
 ///
 /// In the log, snapshots, checkpoints, archives and indexes of a session, in those of its branches, and in copies
 /// of them in the trash and the quarantine. Checksums are made right again, signatures and everything else stay
-/// byte for byte. The search index is removed, and makes itself anew. The originals are kept below
+/// byte for byte. The search index is removed, and rebuilt by the next search. The originals are kept below
 /// .everturn/trash: --undo puts them back, --purge removes them for good, with what Everturn's own logs remember.
 /// An audit record without the secrets goes to .everturn/audit. Shows what would be done and asks, unless there is
 /// --yes.

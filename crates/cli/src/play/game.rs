@@ -311,7 +311,7 @@ impl PlaySession<'_> {
 }
 
 fn help(page: &mut PlayPage) {
-    page.say(BlockStyle::Plain, "Say what you do, in plain words: look around, go north, talk to somebody, search, take something, rest, explore, attack.");
+    page.say(BlockStyle::Plain, "Say what you do, in plain words: look around, go north, talk to someone, search, take something, rest, explore, attack.");
     page.gap();
     let width = COMMANDS.iter().map(|command| usage(command).len()).max().unwrap_or(0);
     for command in COMMANDS {

@@ -73,10 +73,10 @@ pub(super) fn repair_copy<F: ProgramFormat>(
     let expected = records(&survey) + mender.added - mender.dropped.len();
     let is_known = |finding: &Finding| finding.code == FindingCode::TooLarge;
     if let Some(bad) = after.findings.iter().find(|finding| !is_known(finding)) {
-        return Err(SessionError::damaged(format!("the mended copy would not be whole: {bad}")));
+        return Err(SessionError::damaged(format!("the repaired copy would not be whole: {bad}")));
     }
     if records(&after) != expected {
-        let what = format!("{expected} records would be {} in the mended copy", records(&after));
+        let what = format!("{expected} records would be {} in the repaired copy", records(&after));
         return Err(SessionError::damaged(what));
     }
     let findings = after.findings.into_iter().chain(after.warnings).collect();
