@@ -12,7 +12,7 @@ use super::plan::{ApplyHint, PlannedBatch, StagedReplacement};
 use super::quarantine::{ensure_dir, fingerprint_range};
 use super::record::{LogOp, Record};
 use super::relocate::{RelocateMethod, relocate};
-use super::staging::StagedName;
+use super::staging::{StagedName, remove_all};
 use super::store_core::{GroupCommit, PendingBatch, StoreCore};
 use super::tracked_files::TrackedFile;
 use crate::disk::{Disk, DiskFile, FileAccess, FileId, FilePermissions, FileStat, Flush, is_full};
@@ -105,7 +105,7 @@ impl StoreCore {
         self.undone_paths.merge(failed);
         let noted = self.log_aborts(&aborts);
         if noted.is_ok() {
-            self.remove_unneeded(unneeded);
+            remove_all(&*self.disk, unneeded);
         }
         for (ticket, error) in refused {
             round.complete(ticket, Err(noted.clone().err().unwrap_or(error)));

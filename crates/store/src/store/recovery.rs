@@ -28,7 +28,7 @@ use super::quarantine::{ensure_dir, fingerprint_range, quarantine_bytes, quarant
 use super::record::{NewContent, StagedContent};
 use super::relocate::relocate;
 use super::replay::{ContentHistory, FileHistory, LogHistory};
-use super::staging::{is_intact, place_staged, quarantine_staged, staged_path};
+use super::staging::{intact_source, place_staged, quarantine_staged, staged_path};
 use super::tracked_files::sync_dir;
 use crate::disk::{
     Disk, DiskFile, FileAccess, FileKind, FilePermissions, FileStat, Flush, append_full, read_all,
@@ -370,16 +370,14 @@ impl Recovery<'_> {
         let kept = match new {
             NewContent::Bytes(bytes) => Some(quarantine_bytes(self.disk, place, bytes)?),
             NewContent::Staged(staged) => {
-                let beside = staged_path(self.number, staged.number);
-                if is_intact(self.disk, &beside, staged.fingerprint)? {
+                if let Some(beside) = intact_source(self.disk, self.number, *staged)? {
                     let file = open_uncached(self.disk, &beside, FileAccess::Read)?;
                     Some(
                         quarantine_range(self.disk, place, &*file, 0, staged.fingerprint.len)?
                             .place,
                     )
                 } else {
-                    // The other program has written into the file itself, which was the only one; or the file was
-                    // renamed into place, on a disk without hard links.
+                    // The other program has written into the file itself, and there is no intact copy.
                     None
                 }
             }
@@ -430,13 +428,19 @@ impl Recovery<'_> {
         // Both may be names of one file.
         let in_place =
             shown == Some(staged.fingerprint) && beside == id(stat_optional(self.disk, path)?);
-        if !in_place && is_intact(self.disk, &place, staged.fingerprint)? {
+        let source = if in_place { None } else { intact_source(self.disk, self.number, staged)? };
+        if let Some(source) = source {
+            if source != place {
+                // Unlike the staged file, the copy was never flushed.
+                let copy = open_uncached(self.disk, &source, FileAccess::Read)?;
+                copy.sync(Flush::RecoverFile).map_err(StoreError::io("flush", &source))?;
+            }
             self.make_parents(path)?;
             drop(self.disk.remove(&self.temp));
             let made = ensure_dir(self.disk, &known_own_path(&["tmp"]), &mut Vec::new());
             // It keeps its staged name until the log is recycled, if possible.
             let temp = made.is_ok().then_some(&self.temp);
-            return place_staged(self.disk, &place, temp, path).map(drop);
+            return place_staged(self.disk, &source, temp, path).map(drop);
         }
         if shown != Some(staged.fingerprint) {
             return Err(StoreError::Lost { path: path.clone(), staged: place });

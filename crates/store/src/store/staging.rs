@@ -6,6 +6,10 @@
 //! own over the target before the log is recovered. [`KeptFiles`] tracks these names. Where the file system has no hard
 //! links, the staged file itself is renamed.
 //!
+//! Another program may also write into the target itself, which changes both names of the file. Against that a copy is
+//! written beside the log before the content is placed. The copy is not flushed: it is needed after the death of a
+//! process, which leaves the page cache as it is. It is removed with the staged file, mostly before it reaches the disk.
+//!
 //! A staged file is removed if it was never recorded, once an abort of its record is safe, once a later record for the
 //! same name is, or when the log is recycled.
 
@@ -18,7 +22,7 @@ use super::apply::UndoStep;
 use super::fingerprint::Fingerprint;
 use super::log::{LogNumber, known_own_path};
 use super::plan::{ApplyHint, PlannedBatch, replacement_permissions};
-use super::quarantine::{fingerprint_range, quarantine_range};
+use super::quarantine::{copy_range, fingerprint_range, quarantine_range};
 use super::record::{LogOp, NewContent, StagedContent};
 use super::relocate::{RelocateMethod, relocate};
 use super::store_core::StoreCore;
@@ -27,6 +31,7 @@ use crate::disk::{Disk, DiskFile, FileAccess, FileKind, FilePermissions, Flush, 
 use everturn_json::names::FilePath;
 
 const SUFFIX: &str = ".staged";
+const COPY_SUFFIX: &str = ".copy";
 
 /// The maximum number of files that are written before they are flushed together.
 const MAX_OPEN: usize = 16;
@@ -34,6 +39,18 @@ const MAX_OPEN: usize = 16;
 /// Returns the path of a content staged for a log.
 pub(super) fn staged_path(log: LogNumber, number: u64) -> FilePath {
     known_own_path(&["wal", &format!("{}{number}{SUFFIX}", log.temp_prefix())])
+}
+
+/// Returns the path of the copy of a content staged for a log.
+fn copy_path(log: LogNumber, number: u64) -> FilePath {
+    known_own_path(&["wal", &format!("{}{number}{COPY_SUFFIX}", log.temp_prefix())])
+}
+
+/// Returns the path of the copy that belongs to a staged file.
+fn copy_of(staged: &FilePath) -> Option<FilePath> {
+    let name = staged.name()?;
+    let stem = name.as_str().strip_suffix(SUFFIX)?;
+    Some(known_own_path(&["wal", &format!("{stem}{COPY_SUFFIX}")]))
 }
 
 /// Returns whether the new content of a step is to be staged.
@@ -255,11 +272,30 @@ impl KeptFiles {
     }
 }
 
-/// Removes staged files that no record needs any more.
-fn remove_all(disk: &dyn Disk, unneeded: Vec<FilePath>) {
+/// Removes staged files that no record needs any more, with their copies.
+pub(super) fn remove_all(disk: &dyn Disk, unneeded: Vec<FilePath>) {
     for path in unneeded {
         // A leftover is removed when the log changes owners.
         drop(disk.remove(&path));
+        if let Some(copy) = copy_of(&path) {
+            drop(disk.remove(&copy));
+        }
+    }
+}
+
+/// Writes the copy of a staged file. Without it the content is as safe as its two links make it.
+fn write_copy(disk: &dyn Disk, staged: &FilePath) {
+    let Some(copy) = copy_of(staged) else { return };
+    // An earlier recovery may have left half of one.
+    drop(disk.remove(&copy));
+    let write = || -> io::Result<()> {
+        let file = disk.open(staged, FileAccess::Read)?;
+        let stat = file.stat()?;
+        let made = disk.create(&copy, FilePermissions::Exact(stat.mode))?;
+        copy_range(&*file, 0, stat.len, &*made)
+    };
+    if write().is_err() {
+        drop(disk.remove(&copy));
     }
 }
 
@@ -277,6 +313,7 @@ pub(super) fn place_staged(
     temp: Option<&FilePath>,
     path: &FilePath,
 ) -> Result<StagedName, StoreError> {
+    write_copy(disk, staged);
     if let Some(temp) = temp
         && disk.link(staged, temp).is_ok()
     {
@@ -290,12 +327,22 @@ pub(super) fn place_staged(
     Ok(if relocated.is_copied() { StagedName::Kept } else { StagedName::Gone })
 }
 
-/// Returns whether a staged file exists and has the expected content.
-pub(super) fn is_intact(
+/// Returns the file beside the log that has a staged content: the staged file, or its copy.
+pub(super) fn intact_source(
     disk: &dyn Disk,
-    path: &FilePath,
-    print: Fingerprint,
-) -> Result<bool, StoreError> {
+    log: LogNumber,
+    staged: StagedContent,
+) -> Result<Option<FilePath>, StoreError> {
+    for path in [staged_path(log, staged.number), copy_path(log, staged.number)] {
+        if is_intact(disk, &path, staged.fingerprint)? {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns whether a staged file exists and has the expected content.
+fn is_intact(disk: &dyn Disk, path: &FilePath, print: Fingerprint) -> Result<bool, StoreError> {
     let found = disk.stat(path).map_err(StoreError::io("look at", path))?;
     if found.is_none_or(|stat| stat.kind != FileKind::File || stat.len != print.len) {
         return Ok(false);
@@ -309,7 +356,8 @@ pub(super) fn is_intact(
 fn all_staged(disk: &dyn Disk, log: LogNumber) -> Result<Vec<FilePath>, StoreError> {
     let (dir, prefix) = (known_own_path(&["wal"]), log.temp_prefix());
     let listing = disk.list(&dir).map_err(StoreError::io("list", &dir))?;
-    let is_ours = |name: &str| name.starts_with(&prefix) && name.ends_with(SUFFIX);
+    let is_staged = |name: &str| name.ends_with(SUFFIX) || name.ends_with(COPY_SUFFIX);
+    let is_ours = |name: &str| name.starts_with(&prefix) && is_staged(name);
     let ours = listing.entries.iter().filter(|entry| is_ours(entry.name.as_str()));
     Ok(ours.map(|entry| dir.join(&entry.name)).collect())
 }

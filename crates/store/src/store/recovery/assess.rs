@@ -7,7 +7,7 @@ use crate::store::StoreError;
 use crate::store::fingerprint::Fingerprint;
 use crate::store::record::NewContent;
 use crate::store::replay::{ContentHistory, FileHistory, PathEnd};
-use crate::store::staging::{is_intact, staged_path};
+use crate::store::staging::{intact_source, staged_path};
 use everturn_json::names::FilePath;
 
 impl Recovery<'_> {
@@ -52,12 +52,12 @@ impl Recovery<'_> {
             return Ok(false);
         }
         if let Some(NewContent::Staged(staged)) = after.last() {
-            let beside = staged_path(self.number, staged.number);
             let print = found.as_deref().map(Fingerprint::of);
             if print != Some(staged.fingerprint)
-                && !is_intact(self.disk, &beside, staged.fingerprint)?
+                && intact_source(self.disk, self.number, *staged)?.is_none()
             {
-                return Err(StoreError::Lost { path: place, staged: beside });
+                let staged = staged_path(self.number, staged.number);
+                return Err(StoreError::Lost { path: place, staged });
             }
         }
         Ok(true)

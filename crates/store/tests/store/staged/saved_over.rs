@@ -45,32 +45,33 @@ fn killed(replacements: usize, renamed: bool) -> (SimDisk, &'static str) {
 #[test]
 fn an_acknowledged_content_goes_to_the_quarantine() {
     for (replacements, renamed) in [(1, false), (3, false), (2, true)] {
-        let (disk, file) = killed(replacements, renamed);
-        save(&disk, file, false);
-        let store = open(&disk).unwrap();
-        assert_eq!(text(&disk, file), "by another program");
-        assert_eq!(quarantined(&disk), [content(replacements).as_bytes()]);
-        let findings = store.take_findings();
-        assert_eq!(
-            findings.iter().map(|found| found.code).collect::<Vec<_>>(),
-            [FindingCode::ChangedByOthers]
-        );
-        assert!(findings[0].message.contains(".everturn/quarantine/"), "{findings:?}");
-        drop(store);
-        assert_eq!(staged(&disk), []);
+        for in_place in [false, true] {
+            let (disk, file) = killed(replacements, renamed);
+            save(&disk, file, in_place);
+            let store = open(&disk).unwrap();
+            assert_eq!(text(&disk, file), "by another program");
+            assert_eq!(quarantined(&disk), [content(replacements).as_bytes()]);
+            let findings = store.take_findings();
+            assert_eq!(
+                findings.iter().map(|found| found.code).collect::<Vec<_>>(),
+                [FindingCode::ChangedByOthers]
+            );
+            assert!(findings[0].message.contains(".everturn/quarantine/"), "{findings:?}");
+            drop(store);
+            assert_eq!(staged(&disk), []);
+        }
     }
 }
 
 #[test]
-fn a_save_into_the_file_itself_leaves_nothing_to_keep_and_is_reported() {
-    let (disk, file) = killed(2, false);
-    save(&disk, file, true);
-    let store = open(&disk).unwrap();
-    assert_eq!(text(&disk, file), "by another program");
+fn the_old_content_written_into_the_file_itself_is_replaced_again() {
+    let (disk, file) = killed(1, false);
+    let other = disk.process().open(&path(file), FileAccess::Append).unwrap();
+    other.set_len(0).unwrap();
+    other.append(b"old").unwrap();
+    open(&disk).unwrap();
+    assert_eq!(text(&disk, file), content(1));
     assert_eq!(quarantined(&disk), [] as [Vec<u8>; 0]);
-    let findings = store.take_findings();
-    assert_eq!(findings.len(), 1);
-    assert!(!findings[0].message.contains("quarantine"), "{findings:?}");
 }
 
 #[test]
