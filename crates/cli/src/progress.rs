@@ -1,7 +1,8 @@
 //! [`Progress`]: a progress line on stderr, redrawn in place, if stderr is a terminal.
 
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use everturn::store::RecoveryProgress;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -18,32 +19,62 @@ const SOON: Duration = Duration::from_millis(300);
 /// The progress line for the recovery of a dead process's commits, shown if it takes a while.
 #[derive(Clone)]
 pub(crate) struct Recovery {
-    begun: Instant,
-    line: Arc<OnceLock<Progress>>,
+    state: Arc<Mutex<RecoveryState>>,
+}
+
+#[derive(Default)]
+enum RecoveryState {
+    #[default]
+    NotBegun,
+    /// It has begun, and the line appears if it takes long enough.
+    Begun,
+    Shown(Progress),
+    Finished,
 }
 
 impl Recovery {
     pub(crate) fn new() -> Recovery {
-        Recovery { begun: Instant::now(), line: Arc::default() }
+        Recovery { state: Arc::default() }
     }
 
     /// Returns the progress callback for the store.
     pub(crate) fn progress(&self) -> RecoveryProgress {
-        let Recovery { begun, line } = self.clone();
+        let recovery = self.clone();
         RecoveryProgress::new(move |done, total| {
-            if begun.elapsed() >= SOON {
-                let line =
-                    line.get_or_init(|| Progress::new("recovering commits of a process that died"));
-                line.files(done, total);
+            let mut state = recovery.lock();
+            match &*state {
+                RecoveryState::NotBegun => {
+                    *state = RecoveryState::Begun;
+                    let later = recovery.clone();
+                    thread::spawn(move || {
+                        thread::sleep(SOON);
+                        later.show();
+                    });
+                }
+                RecoveryState::Shown(line) => line.files(done, total),
+                RecoveryState::Begun | RecoveryState::Finished => {}
             }
         })
     }
 
+    fn show(&self) {
+        let mut state = self.lock();
+        if matches!(*state, RecoveryState::Begun) {
+            let line = Progress::new("recovering commits of a process that died");
+            *state = RecoveryState::Shown(line);
+        }
+    }
+
     /// Removes the line.
     pub(crate) fn finish(&self) {
-        if let Some(line) = self.line.get() {
+        let state = std::mem::replace(&mut *self.lock(), RecoveryState::Finished);
+        if let RecoveryState::Shown(line) = state {
             line.finish();
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, RecoveryState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,7 +128,9 @@ impl Progress {
     pub(crate) fn files(&self, done: usize, total: usize) {
         if self.is_shown() {
             self.bar.set_position(done as u64);
-            self.bar.set_message(format!("of {total} files"));
+            if total > 0 {
+                self.bar.set_message(format!("of {total} files"));
+            }
         }
     }
 

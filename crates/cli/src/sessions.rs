@@ -181,16 +181,16 @@ impl OpenRoot {
         let disk = Arc::new(RealDisk::open(path).map_err(failed)?);
         let recovery = progress::Recovery::new();
         let progress = recovery.progress();
-        let files = match access {
-            RootAccess::Read => FileStore::open_read_only_with(disk, progress)?,
+        let opened = match access {
+            RootAccess::Read => FileStore::open_read_only_with(disk, progress),
             RootAccess::Write => {
                 let findings = recovered::findings();
                 let options = Options::new(settings::lock_owner());
-                FileStore::open(disk, Options { progress, findings, ..options })?
+                FileStore::open(disk, Options { progress, findings, ..options })
             }
         };
         recovery.finish();
-        Ok(OpenRoot { path: path.to_owned(), files: Arc::new(files), access })
+        Ok(OpenRoot { path: path.to_owned(), files: Arc::new(opened?), access })
     }
 
     /// Opens a root for writing; creates it if necessary.

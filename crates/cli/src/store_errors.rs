@@ -1,5 +1,6 @@
 //! Converts store errors to errors for the user, with their exit codes.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use everturn::store::{FileStore, Options, StoreError};
 
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::{recovered, settings};
+use crate::{progress, recovered, settings};
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Error {
@@ -23,7 +24,8 @@ impl From<StoreError> for Error {
                 (Exit::Damaged, Some(next))
             }
             StoreError::UnreadableLog { .. } => {
-                let next = "run everturn check as the user who owns that log, or give yourself access to it";
+                let next =
+                    "a command that writes recovers the log: run one as the user who owns it";
                 (Exit::Damaged, Some(next))
             }
             StoreError::Poisoned { .. } => {
@@ -34,6 +36,7 @@ impl From<StoreError> for Error {
             StoreError::Moved { .. } | StoreError::Changed { .. } | StoreError::Overtaken => {
                 (Exit::Request, Some("read the file again and repeat the change"))
             }
+            StoreError::Io { source, .. } => (Exit::Request, io_hint(source.kind())),
             _ => (Exit::Request, None),
         };
         let error = Error::new(exit, "the store refused").caused_by(error);
@@ -41,6 +44,24 @@ impl From<StoreError> for Error {
             Some(hint) => error.hint(hint),
             None => error,
         }
+    }
+}
+
+/// Returns what the user can do about an error of the disk.
+fn io_hint(kind: io::ErrorKind) -> Option<&'static str> {
+    match kind {
+        io::ErrorKind::PermissionDenied => Some("run the command as the owner of the files"),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Some("free some space; everturn trash and everturn purge work on a full disk")
+        }
+        io::ErrorKind::ReadOnlyFilesystem => Some("the file system is mounted read-only"),
+        io::ErrorKind::ResourceBusy => {
+            Some("a mount point cannot be moved or removed: unmount it first")
+        }
+        io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => {
+            Some("something else has the name of a file; move it away")
+        }
+        _ => None,
     }
 }
 
@@ -90,7 +111,10 @@ pub(crate) fn open_store(root: &Path) -> Result<FileStore, Error> {
     };
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::create(root).map_err(failed)?);
     let findings = recovered::findings();
-    let options = Options { findings, ..Options::new(settings::lock_owner()) };
+    let recovery = progress::Recovery::new();
+    let progress = recovery.progress();
+    let options = Options { findings, progress, ..Options::new(settings::lock_owner()) };
     let opened = FileStore::open(disk, options);
+    recovery.finish();
     opened.map_err(|error| Error::from(error).at(&root.display().to_string()))
 }

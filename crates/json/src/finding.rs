@@ -71,6 +71,8 @@ codes! {
     LinkOutside = "link-outside",
     /// A file or directory that could not be read.
     Unreadable = "unreadable",
+    /// A session that another process is writing, so that no consistent view of it could be read.
+    Busy = "busy",
     /// Something blocks the replay of a commit that is only in the log of a dead process.
     CannotReplay = "cannot-replay",
     /// A write-ahead log that cannot be read.

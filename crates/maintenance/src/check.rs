@@ -157,7 +157,9 @@ impl FileChecker<'_> {
         };
         let moved_before = std::mem::take(&mut self.moved);
         let is_session = self.session(dir);
-        self.entries(dir, listing);
+        if !self.done.contains(dir) {
+            self.entries(dir, listing);
+        }
         if is_session && !self.moved {
             self.done.insert(dir.clone());
         }
@@ -205,12 +207,12 @@ impl FileChecker<'_> {
             return false;
         }
         #[cfg(feature = "campaign")]
-        if let Ok(Some(id)) = campaign::is_campaign_dir(&self.store, dir) {
+        if let Some(id) = campaign::is_campaign_dir(&self.store, dir) {
             self.campaign(&id, dir);
             return true;
         }
         #[cfg(feature = "agents")]
-        if linggen::is_session_dir(&self.store, dir).is_ok_and(|is| is) {
+        if linggen::is_session_dir(&self.store, dir) {
             self.linggen(dir);
             return true;
         }
@@ -254,10 +256,20 @@ impl FileChecker<'_> {
         }
     }
 
-    /// A snapshot of some paths, if one can be taken.
+    /// Returns a snapshot of some paths. If none can be taken, this is reported for `path`.
     fn snapshot(&mut self, path: &FilePath, paths: &[FilePath]) -> Option<Arc<dyn Store>> {
-        let taken = snapshot(&self.store, paths);
-        taken.inspect_err(|error| self.report_unreadable(path, error)).ok()
+        match snapshot(&self.store, paths) {
+            Ok(taken) => return Some(taken),
+            Err(error @ StoreError::Busy { .. }) => self.report_busy(path, &error),
+            Err(error) => self.report_unreadable(path, &error),
+        }
+        None
+    }
+
+    /// Reports a path that another process is writing. It is not looked at again: each attempt takes seconds.
+    fn report_busy(&mut self, path: &FilePath, error: &StoreError) {
+        self.done.insert(path.clone());
+        self.report_problem(path, FindingCode::Busy, error.to_string());
     }
 
     #[cfg(feature = "campaign")]
@@ -369,8 +381,15 @@ impl FileChecker<'_> {
         if !chatlog::is_document(&self.store, path).is_ok_and(|is| is) {
             return false;
         }
-        // If it cannot be read as a chat log, it is checked as a document, which reports the reason.
-        let Ok((findings, records)) = chatlog::check_log(&self.store, path) else { return false };
+        let (findings, records) = match chatlog::check_log(&self.store, path) {
+            Ok(checked) => checked,
+            Err(chatlog::ChatError::Store(error @ StoreError::Busy { .. })) => {
+                self.report_busy(path, &error);
+                return true;
+            }
+            // It is checked as a document, which reports the reason.
+            Err(_) => return false,
+        };
         self.checked.records += records;
         findings.into_iter().for_each(|finding| self.report(finding));
         true

@@ -193,6 +193,11 @@ fn remedies(codes: &BTreeSet<FindingCode>) -> String {
     format!("what `everturn repair` does about it in a session:{}", remedies.collect::<String>())
 }
 
+/// Returns whether a finding is no damage: another process is writing, or it is only a warning.
+fn is_about_writers(code: FindingCode) -> bool {
+    code == FindingCode::Busy || code.severity() == Severity::Warning
+}
+
 fn summary(checked: CheckStats) -> String {
     let count = |number: u64, one: &str| count_noun(number, one, &format!("{one}s"));
     let CheckStats { files, records, findings, warnings } = checked;
@@ -293,5 +298,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             Output::status(&remedies(&codes));
         }
     }
-    Ok(if checked.findings > 0 { Exit::Findings } else { Exit::Success })
+    Ok(match checked.findings {
+        0 => Exit::Success,
+        _ if codes.iter().all(|code| is_about_writers(*code)) => Exit::Busy,
+        _ => Exit::Findings,
+    })
 }

@@ -106,3 +106,129 @@ fn a_log_that_cannot_be_read_ends_with_4() {
         names_the_log(words, &run(command, ""));
     }
 }
+
+#[test]
+fn a_log_that_another_user_has_closed_blocks_no_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    fs::set_permissions(root, Permissions::from_mode(0o777)).unwrap();
+    let is_root = fs::metadata(root).unwrap().uid() == 0;
+    if !is_root {
+        // Only root can run commands as another user.
+        return;
+    }
+    let as_user = |user: u32, words: &[&str]| {
+        let mut command = command(root);
+        command.args(words).args(["--root", "."]).uid(user).gid(user);
+        run(command, "")
+    };
+    assert_eq!(as_user(65534, &["new", "game", "--id", "mine"]).status.code(), Some(0));
+    let wal = root.join(".everturn/wal");
+    for mode in [0o644, 0o600] {
+        // The log and the lock of another user, who has closed the log.
+        fs::write(wal.join("0002.log"), "").unwrap();
+        fs::write(wal.join("0002.lock"), "").unwrap();
+        fs::set_permissions(wal.join("0002.log"), Permissions::from_mode(0o600)).unwrap();
+        fs::set_permissions(wal.join("0002.lock"), Permissions::from_mode(mode)).unwrap();
+        for words in [&["pause", "mine"][..], &["resume", "mine"], &["ls"]] {
+            let ended = as_user(65534, words);
+            assert_eq!(ended.status.code(), Some(0), "{words:?}: {ended:?}");
+        }
+        // If it was not closed, its commits are unknown.
+        fs::write(wal.join("0002.lock"), "pid 1\n").unwrap();
+        for words in [&["pause", "mine"][..], &["ls"]] {
+            let ended = as_user(65534, words);
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert_eq!(ended.status.code(), Some(4), "{words:?}: {said}");
+            assert!(said.contains("0002.log"), "{said}");
+        }
+        fs::remove_file(wal.join("0002.lock")).unwrap();
+    }
+}
+
+#[test]
+fn a_check_beside_a_writer_that_stands_still_ends_with_5() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    for (format, id) in [("game", "s1"), ("game", "s2")] {
+        let mut new = command(root);
+        new.args(["new", format, "--id", id, "--root", "."]);
+        assert!(run(new, "").status.success());
+    }
+    let session = find_dir(&root.join("sessions"), "s1").unwrap();
+    let scope = session.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+    let mut writer = command(root);
+    writer.args(["commit", "--root", ".", &scope]);
+    let mut child = writer.stdin(Stdio::piped()).spawn().unwrap();
+    let batch =
+        format!("{{\"steps\":[{{\"replace\":{{\"file\":\"{scope}/a.json\",\"text\":\"1\"}}}}]}}\n");
+    child.stdin.as_mut().unwrap().write_all(batch.as_bytes()).unwrap();
+    let mut answer = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut answer).unwrap();
+    // The counter of the writer's lock is odd while it applies a commit.
+    let locks = fs::read_dir(root.join(".everturn/locks")).unwrap().flatten();
+    let marked = locks.map(|entry| entry.path()).find_map(|path| {
+        let text = fs::read_to_string(&path).ok()?;
+        let (owner, mark) = text.split_once('\n')?;
+        let odd = format!("{:016x}{}", 3, mark.get(16..)?);
+        (!mark.starts_with(&"0".repeat(16))).then(|| (path, format!("{owner}\n{odd}")))
+    });
+    let (lock, text) = marked.unwrap();
+    fs::write(lock, text).unwrap();
+    for words in [&["check", "s1"][..], &["check", "."], &["show", "s1"]] {
+        let mut command = command(root);
+        command.args(words).args(["--root", "."]);
+        let output = run(command, "");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{words:?}: {stdout}{stderr}");
+        let pid = format!("pid {}", child.id());
+        assert!(stdout.contains(&pid) || stderr.contains(&pid), "{words:?}: {stdout}{stderr}");
+        assert!(stdout.lines().count() <= 1, "{words:?}: {stdout}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn one_blocked_session_does_not_hide_the_others() {
+    let documents = [
+        ("campaign", "c1", "c2", "campaigns/c1", "campaign.json"),
+        ("linggen", "s1", "s2", "sessions/s1", "session.yaml"),
+        ("chatlog", "s1", "s2", "chats", "s1.json"),
+    ];
+    for (format, blocked, other, scope, document) in documents {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let run_in = |words: &[&str]| {
+            let mut command = command(root);
+            command.args(words).args(["--root", "."]);
+            run(command, "")
+        };
+        for id in [blocked, other] {
+            let made = run_in(&["new", format, "--id", id]);
+            assert!(made.status.success(), "{made:?}");
+        }
+        let mut writer = command(root);
+        writer.args(["commit", "--root", ".", scope]);
+        let mut child = writer.stdin(Stdio::piped()).spawn().unwrap();
+        let file = format!("{scope}/{document}");
+        let text = serde_json::Value::from(fs::read_to_string(root.join(&file)).unwrap() + "\n");
+        let batch =
+            format!("{{\"steps\":[{{\"replace\":{{\"file\":\"{file}\",\"text\":{text}}}}}]}}\n");
+        child.stdin.as_mut().unwrap().write_all(batch.as_bytes()).unwrap();
+        let mut answer = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut answer).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        fs::remove_file(root.join(&file)).unwrap();
+        fs::create_dir(root.join(&file)).unwrap();
+        fs::write(root.join(&file).join("x"), "x").unwrap();
+        let listed = run_in(&["ls", "--json"]);
+        let lines = String::from_utf8_lossy(&listed.stdout);
+        assert!(lines.contains(&format!("\"id\":\"{other}\"")), "{format}: {listed:?}");
+        assert_eq!(run_in(&["show", other]).status.code(), Some(0), "{format}");
+        assert_eq!(run_in(&["pause", other]).status.code().unwrap() & 4, 0, "{format}");
+        names_the_log(&[format, "show"], &run_in(&["show", blocked]));
+    }
+}

@@ -43,18 +43,17 @@ pub struct Lineage {
 
 /// Returns the IDs of all campaigns of a store, in the order of their numbers, including damaged ones.
 pub fn list(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, CampaignError> {
-    let mut ids = Vec::new();
-    for id in all_ids(store)? {
-        let dir = campaign_dir(&id);
-        for file in [CampaignFile::Campaign, CampaignFile::Log] {
-            if store.stat(&file.in_dir(&dir))?.is_some() {
-                ids.push(id);
-                break;
-            }
-        }
-    }
+    let mut ids = all_ids(store)?;
+    ids.retain(|id| has_files(store, &campaign_dir(id)));
     ids.sort_by_cached_key(|id| (campaign_number(id.as_str()).unwrap_or(u64::MAX), id.to_string()));
     Ok(ids)
+}
+
+/// Returns whether a directory has the files of a campaign. If that cannot be known, it does: opening it returns the
+/// reason, and other campaigns can be read.
+fn has_files(store: &Arc<dyn Store>, dir: &FilePath) -> bool {
+    let has = |file: CampaignFile| !matches!(store.stat(&file.in_dir(dir)), Ok(None));
+    has(CampaignFile::Campaign) || has(CampaignFile::Log)
 }
 
 /// Returns every directory that is, or could be, a campaign's.
@@ -68,21 +67,12 @@ pub(crate) fn all_ids(store: &Arc<dyn Store>) -> Result<Vec<SessionId>, Campaign
 }
 
 /// Returns the ID of the campaign in a directory, if there is one: its parent directory is called `campaigns`.
-pub fn is_campaign_dir(
-    store: &Arc<dyn Store>,
-    dir: &FilePath,
-) -> Result<Option<SessionId>, StoreError> {
+pub fn is_campaign_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Option<SessionId> {
     let above = dir.parent().and_then(|above| above.name());
-    if above != campaigns_dir().name() {
-        return Ok(None);
+    if above != campaigns_dir().name() || !has_files(store, dir) {
+        return None;
     }
-    let id = dir.name().and_then(|name| SessionId::parse(name.as_str()).ok());
-    for file in [CampaignFile::Campaign, CampaignFile::Log] {
-        if store.stat(&file.in_dir(dir))?.is_some() {
-            return Ok(id);
-        }
-    }
-    Ok(None)
+    dir.name().and_then(|name| SessionId::parse(name.as_str()).ok())
 }
 
 impl Campaign {

@@ -30,7 +30,7 @@ use everturn_session::model::{
 };
 use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
-use everturn_store::Store;
+use everturn_store::{Store, StoreError};
 use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The format of Codelia's sessions.
@@ -360,11 +360,10 @@ pub(super) fn parse_messages(text: &str) -> Result<Vec<JsonTree>, SessionError> 
 
 /// The finding for an error that ends the reading of one part of a session.
 pub(super) fn unreadable(file: &FilePath, error: &CodeliaError) -> Finding {
-    Finding {
-        file: file.clone(),
-        line: None,
-        offset: None,
-        code: FindingCode::Unreadable,
-        message: format!("cannot be read: {}", error_chain(error)),
-    }
+    let code = match error {
+        CodeliaError::Store(StoreError::Busy { .. }) => FindingCode::Busy,
+        _ => FindingCode::Unreadable,
+    };
+    let message = format!("cannot be read: {}", error_chain(error));
+    Finding { file: file.clone(), line: None, offset: None, code, message }
 }

@@ -70,7 +70,7 @@ pub fn sessions(
                 findings.push(about(&session, FindingCode::BadName, message));
                 continue;
             };
-            if session_time(place.id.as_str()).is_some() || is_session(store, &session)? {
+            if session_time(place.id.as_str()).is_some() || is_session(store, &session) {
                 places.push(place);
             }
         }
@@ -78,25 +78,23 @@ pub fn sessions(
     Ok((places, findings))
 }
 
-/// Whether a directory has the files of a session.
-pub(crate) fn is_session(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, LinggenError> {
-    for file in [SessionFile::Messages, SessionFile::Meta] {
-        if store.stat(&file.of(dir))?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+/// Whether a directory has the files of a session. If that cannot be known, it does: opening it returns the reason, and
+/// other sessions can be read.
+pub(crate) fn is_session(store: &Arc<dyn Store>, dir: &FilePath) -> bool {
+    let has = |file: SessionFile| !matches!(store.stat(&file.of(dir)), Ok(None));
+    has(SessionFile::Messages) || has(SessionFile::Meta)
 }
 
 /// Whether a directory is at the path of a session: `projects/{project}/sessions/{id}` or `sessions/{id}`.
-pub fn is_session_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, LinggenError> {
+#[must_use]
+pub fn is_session_dir(store: &Arc<dyn Store>, dir: &FilePath) -> bool {
     let named = |path: Option<&FilePath>, name: &str| {
         path.and_then(FilePath::name).is_some_and(|found| found.as_str() == name)
     };
-    let Some(sessions) = dir.parent() else { return Ok(false) };
-    Ok(named(Some(&sessions), ProjectPart::Sessions.as_str())
+    let Some(sessions) = dir.parent() else { return false };
+    named(Some(&sessions), ProjectPart::Sessions.as_str())
         && SessionLocation::of(dir).is_some()
-        && is_session(store, dir)?)
+        && is_session(store, dir)
 }
 
 /// The origin of a branch.

@@ -47,6 +47,7 @@ impl FindingCode {
             }
             Self::Quarantined => "nothing; read the file in quarantine, then remove it",
             Self::BadLog => "nothing; fixed when the session is next opened for writing",
+            Self::Busy => "nothing; check it again when the other process is done",
             Self::OpenSecret => "nothing; fixed by the next change of the file",
             Self::BadName
             | Self::LinkOutside

@@ -204,22 +204,33 @@ impl RealDisk {
         Ok(DirEntry { name, kind, linked })
     }
 
-    fn lock_with(
-        &self,
-        path: &FilePath,
-        take: impl Fn(&File) -> Result<(), TryLockError>,
-    ) -> io::Result<Option<Box<dyn DiskLock>>> {
+    fn lock_as(&self, path: &FilePath, mode: LockMode) -> io::Result<Option<Box<dyn DiskLock>>> {
         let entry = self.entry(path)?;
         loop {
-            let file = entry.open_or_create().map_err(|error| refuse_lock(&entry, error))?;
+            let (file, denied) = match entry.open_or_create() {
+                Ok(file) => (file, None),
+                // The file of another user. Reading is enough to share the lock, or to see that it is taken.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    match entry.open_to_read() {
+                        Ok(file) => (file, Some(error)),
+                        Err(_) => return Err(error),
+                    }
+                }
+                Err(error) => return Err(refuse_lock(&entry, error)),
+            };
             let opened = platform::of_file(&file)?;
             if opened.kind != FileKind::File {
                 return Err(lock_unsupported());
             }
-            match take(&file) {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(error),
+            let taken = match mode {
+                LockMode::Shared => file.try_lock_shared(),
+                LockMode::Exclusive => file.try_lock(),
+            };
+            match (taken, denied) {
+                (Err(TryLockError::WouldBlock), _) => return Ok(None),
+                (Err(TryLockError::Error(error)), _) => return Err(error),
+                (Ok(()), Some(error)) if mode == LockMode::Exclusive => return Err(error),
+                (Ok(()), _) => {}
             }
             // The previous owner may have removed the file between our open and our lock; then the lock is on a file
             // that no other process will find.
@@ -354,10 +365,7 @@ impl Disk for RealDisk {
     }
 
     fn lock(&self, path: &FilePath, sharing: LockMode) -> io::Result<Option<Box<dyn DiskLock>>> {
-        self.lock_with(path, |file| match sharing {
-            LockMode::Shared => file.try_lock_shared(),
-            LockMode::Exclusive => file.try_lock(),
-        })
+        self.lock_as(path, sharing)
     }
 
     fn is_locked(&self, path: &FilePath) -> io::Result<bool> {

@@ -169,6 +169,12 @@ impl NameInDir<'_> {
         Ok(File::from(opened))
     }
 
+    /// Opens the file of that name for reading.
+    pub(super) fn open_to_read(&self) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        Ok(File::from(open_at(self.dir(), self.name, flags, Bits::empty())?))
+    }
+
     pub(super) fn create_dir(&self) -> io::Result<()> {
         Ok(mkdirat(self.dir(), self.name, USUAL_DIR)?)
     }

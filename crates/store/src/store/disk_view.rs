@@ -149,7 +149,7 @@ pub(super) fn all_blocked(disk: &dyn Disk, number: LogNumber, error: StoreError)
 fn dead_logs(disk: &dyn Disk) -> Result<Vec<LogPosition>, StoreError> {
     let mut logs = Vec::new();
     for number in LogNumber::list_logs(disk)? {
-        if number.has_owner(disk)? {
+        if number.is_closed_by_other_user(disk)? || number.has_owner(disk)? {
             continue;
         }
         let path = number.file();
@@ -157,13 +157,6 @@ fn dead_logs(disk: &dyn Disk) -> Result<Vec<LogPosition>, StoreError> {
             Ok(file) => file,
             // Removed since the directory was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            // The log of another user, who has closed it.
-            Err(error)
-                if error.kind() == io::ErrorKind::PermissionDenied
-                    && !number.was_abandoned(disk)? =>
-            {
-                continue;
-            }
             Err(error) => return Err(StoreError::log("open", &path)(error)),
         };
         let scan = scan_log(&*file).map_err(StoreError::log("read", &path))?;

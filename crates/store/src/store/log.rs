@@ -5,6 +5,7 @@
 //! epochs do not link up and do not count.
 
 use std::io;
+use std::sync::Arc;
 
 use super::record::{HEAD, Record, decode_record};
 use super::{LockOwner, OWN_DIR, StoreError};
@@ -75,8 +76,27 @@ impl LogNumber {
 
     /// Returns whether a live process owns the log. Writes nothing.
     pub(super) fn has_owner(self, disk: &dyn Disk) -> Result<bool, StoreError> {
-        let path = self.lock();
-        disk.is_locked(&path).map_err(StoreError::io("look at", &path))
+        disk.is_locked(&self.lock()).map_err(self.lock_error("look at"))
+    }
+
+    /// Returns whether the log belongs to another user whose process has closed it.
+    ///
+    /// The log itself cannot be read, so only the length of its lock file shows this. That length is not flushed: after
+    /// a power cut, commits may wait in such a log until its owner opens the root again.
+    pub(super) fn is_closed_by_other_user(self, disk: &dyn Disk) -> Result<bool, StoreError> {
+        let opened = disk.open(&self.file(), FileAccess::Read);
+        let is_denied = opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+        Ok(is_denied && !self.was_abandoned(disk)?)
+    }
+
+    /// Wraps an error of the lock file. If another user denies access to it, its log is out of reach, too.
+    fn lock_error(self, doing: &'static str) -> impl FnOnce(io::Error) -> StoreError {
+        move |source| match source.kind() {
+            io::ErrorKind::PermissionDenied => {
+                StoreError::UnreadableLog { log: self.file(), source: Arc::new(source) }
+            }
+            _ => StoreError::io(doing, &self.lock())(source),
+        }
     }
 
     /// Describes the process that recovers or owns the log, according to the lock files.
@@ -119,8 +139,7 @@ impl LogNumber {
         disk: &dyn Disk,
         sharing: LockMode,
     ) -> Result<Option<Box<dyn DiskLock>>, StoreError> {
-        let path = self.lock();
-        disk.lock(&path, sharing).map_err(StoreError::io("lock", &path))
+        disk.lock(&self.lock(), sharing).map_err(self.lock_error("lock"))
     }
 
     /// Returns whether the last owner of the log ended without closing it, according to its lock file.

@@ -78,7 +78,8 @@ pub struct RecoveryProgress(Option<Arc<TellProgress>>);
 type TellProgress = dyn Fn(usize, usize) + Send + Sync;
 
 impl RecoveryProgress {
-    /// Calls `tell` before each recovered file or name, with the number done and the total.
+    /// Calls `tell` when the recovery of a log begins, with zeros, and before each recovered file or name, with the
+    /// number done and the total.
     pub fn new(tell: impl Fn(usize, usize) + Send + Sync + 'static) -> RecoveryProgress {
         RecoveryProgress(Some(Arc::new(tell)))
     }
@@ -127,6 +128,7 @@ pub(super) fn recover(
     number: LogNumber,
     progress: &RecoveryProgress,
 ) -> Result<RecoveryOutcome, StoreError> {
+    progress.tell(0, 0);
     // A record that only the page cache has must not be half applied at a power cut.
     rewrite_and_sync(disk, number)?;
     let history = match read_log(disk, number)? {

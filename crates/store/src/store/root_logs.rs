@@ -29,7 +29,7 @@ impl StoreCore {
         let own_number = self.log.as_ref().map(|log| log.number);
         let mut blocked = Vec::new();
         for number in LogNumber::list_logs(&*self.disk)? {
-            if Some(number) == own_number {
+            if Some(number) == own_number || number.is_closed_by_other_user(&*self.disk)? {
                 continue;
             }
             // Shared, so that readers still see that the owner is dead.
@@ -126,6 +126,7 @@ impl StoreCore {
         let own_number = self.log.as_ref().map(|log| log.number);
         for number in LogNumber::list_logs(&*self.disk)? {
             if Some(number) != own_number
+                && !number.is_closed_by_other_user(&*self.disk)?
                 && read_log(&*self.disk, number)?.is_ok_and(|history| history.touches(scopes))
             {
                 return Ok(Some(number));
@@ -142,6 +143,9 @@ impl StoreCore {
         ensure_dir(&*self.disk, &known_own_path(&["wal"]), &mut Vec::new())?;
         let numbers = LogNumber::list_logs(&*self.disk)?;
         for number in &numbers {
+            if number.is_closed_by_other_user(&*self.disk)? {
+                continue;
+            }
             if let Some(lock) = number.try_take(&*self.disk, LockMode::Exclusive)?
                 && !self.needs_replay(*number)?
             {
