@@ -37,7 +37,7 @@ fn companions(document: &FilePath) -> Result<Vec<FilePath>, NameError> {
 /// Moves a chat log to the trash; returns its name there.
 ///
 /// The journal is folded first. If there is no room for that, or if it would take more than one commit, the journal
-/// goes to the trash beside the document.
+/// goes to the trash beside the document. So it does with a document that cannot be read.
 pub(super) fn trash(
     store: &Arc<dyn Store>,
     path: &FilePath,
@@ -52,8 +52,14 @@ pub(super) fn trash(
     let name = allocate(store, &id, now)?;
     let mut scopes = files.scopes();
     scopes.push(name.trash_path()?);
-    let mut writer = ChatWriter::with(store, &files, store.lock(&scopes)?)?;
-    writer.fold_if_room()?;
+    let writer = match ChatWriter::with(store, &files, store.lock(&scopes)?) {
+        Ok(mut writer) => {
+            writer.fold_if_room()?;
+            writer.writer
+        }
+        Err(ChatError::Damaged { .. }) => store.lock(&scopes)?,
+        Err(error) => return Err(error),
+    };
     let (trashed, away) = move_to_trash(&name, path)?;
     let mut steps = vec![away];
     for file in companions(path)? {
@@ -64,7 +70,7 @@ pub(super) fn trash(
     if store.stat(&files.index)?.is_some() {
         steps.push(Step::Remove { path: files.index });
     }
-    writer.writer.commit(steps, Durability::Synced)?;
+    writer.commit(steps, Durability::Synced)?;
     writer.release()?;
     Ok(trashed.name.to_string())
 }

@@ -2,6 +2,8 @@
 
 use everturn::chatlog::{ChatError, ChatLog, ChatWriter, NewChat, import};
 use everturn::finding::FindingCode;
+use everturn::format::{self, Transition};
+use everturn::model::SessionRef;
 use everturn::store::StoreError;
 
 use crate::chatlog::support::{
@@ -205,4 +207,18 @@ fn resuming_again_and_again_grows_the_document_by_what_is_new_only() {
     let steps: Vec<usize> = sizes.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let (least, most) = (steps.iter().min().unwrap(), steps.iter().max().unwrap());
     assert!(most - least < 20, "{least} to {most}");
+}
+
+/// A document that cannot be read goes to the trash with its journal, and comes back as it was.
+#[test]
+fn a_damaged_document_goes_to_the_trash() {
+    let store = memory();
+    let chatlog = format::find("chatlog").unwrap();
+    put(&store, TALE, "{\"type\":\"chat-log\",");
+    let place = SessionRef { id: "tale".to_owned(), path: path(TALE) };
+    let moved = chatlog.transition(&store, &place, Transition::Trash, at(60), &mut |_| {}).unwrap();
+    let name = moved.trashed.unwrap();
+    assert!(store.stat(&path(TALE)).unwrap().is_none());
+    chatlog.restore(&store, &name).unwrap();
+    assert_eq!(read(&store, TALE), "{\"type\":\"chat-log\",");
 }
