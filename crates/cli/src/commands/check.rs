@@ -23,10 +23,11 @@ use crate::settings;
 
 /// Check sessions and JSON files for damage
 ///
-/// Reads *.jsonl and *.ndjson files line by line and *.json files as documents, in a directory and all
-/// below it. In a game session or a campaign it also looks whether turns, changes, snapshots, states and
-/// metadata fit together. Everything is read to the end, and nothing is changed. What `everturn repair` would do about
-/// it is said at the end. Ends with status 3 if anything is wrong; warnings alone do not count.
+/// Reads *.jsonl and *.ndjson files line by line and *.json files as documents, in a directory and
+/// all directories below it. In a game session or a campaign it also checks that turns, changes,
+/// snapshots, states and metadata are consistent. All files are read to the end, and nothing is
+/// changed. The output ends with the actions that `everturn repair` would take. Exits with status 3
+/// if there are findings; warnings alone do not count.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,8 +35,8 @@ Examples:
   everturn check latest
   everturn check --json sessions | jq -r .file | sort -u")]
 pub(crate) struct Args {
-    /// The file or directory to look at, or a session: its ID or a unique prefix, or `latest`; without it, the
-    /// root
+    /// The file or directory to check, or a session: its ID or a unique prefix, or `latest`;
+    /// default: the root
     path: Option<PathBuf>,
 }
 

@@ -13,14 +13,15 @@ use crate::output::Output;
 
 /// Complete a session
 ///
-/// A last snapshot is taken, and snapshots that are no longer needed are put away within the session:
-/// the last ten, those of scene ends, and one every hundred turns stay. It can be read as before.
+/// Takes a final snapshot and moves the snapshots that are no longer needed to snapshots/archived.
+/// The last ten, those of scene ends, and one every hundred turns are kept. The session can still
+/// be read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn complete session-abc123
   everturn complete session-abc123 --dry-run
 
-The answer with --json:
+Output with --json:
   {"session":"session-abc123","path":"…"}
 
 With --dry-run and --json, of a game:
@@ -31,7 +32,7 @@ pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
     session: String,
 
-    /// Say what would be done, and which snapshots would be put away; change nothing. Games only
+    /// Print the plan, including the snapshots to move, and change nothing; games only
     #[arg(long)]
     dry_run: bool,
 }

@@ -15,8 +15,8 @@ use crate::output::Output;
 
 /// Store, list and remove keys and tokens
 ///
-/// A secret is read from stdin, or asked for on the terminal without showing it. It is kept in a file that only its
-/// owner may read, and what is printed of it is a mask. With `--layout codelia` or
+/// A secret is read from stdin, or from a prompt without echo on the terminal. It is stored in a
+/// file that only its owner can read, and is always printed masked. With `--layout codelia` or
 /// `--layout linggen` these are the secrets of that program, otherwise Everturn's own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum CredentialsCommand {
-    /// Keep a secret, in the place of the one that has its name
+    /// Store a secret, or replace one with the same ID
     #[command(after_help = "\
 Examples:
   everturn credentials set openai < key.txt
@@ -55,10 +55,10 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 struct CredentialArgs {
-    /// Whose it is: a provider, a server, a model
+    /// The owner of the secret: a provider, a server, or a model
     id: String,
 
-    /// What it is for, where a home has secrets of several kinds
+    /// The kind of secret, where a home has several kinds
     #[arg(long = "for", value_name = "KIND", default_value = "provider")]
     purpose: String,
 }

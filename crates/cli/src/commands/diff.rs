@@ -7,10 +7,10 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::sessions::{exit_after, print_findings};
 
-/// Print what changed in the state between two turns
+/// Print the changes of the state between two turns
 ///
-/// The states after both turns are compared, scope by scope: what was changed and changed back is not
-/// listed.
+/// The states after both turns are compared, scope by scope. Changes that were reverted in between
+/// are not listed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn diff latest 0 20

@@ -24,10 +24,11 @@ use crate::{exports, settings};
 
 /// Export a session as text, Markdown, HTML, PDF or JSON
 ///
-/// Works for every layout. The HTML is one file that needs no network and no scripts, and nothing in the text
-/// ever runs. The PDF is typeset like a book. The JSON is a chat log, which everturn import takes. Keys, tokens
-/// and passwords are masked in md, html and pdf. Without -o the export goes to stdout; a file is there whole or
-/// not at all, and one that exists is not replaced without --force.
+/// Works for every format. HTML is a single file that needs no network and no scripts; nothing in
+/// the text is ever executed. PDF is typeset like a book. JSON is a chat log that `everturn import`
+/// can read. Keys, tokens and passwords are masked in md, html and pdf. Without -o, the export is
+/// written to stdout. Files are written atomically, and an existing file is only replaced with
+/// --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn export latest -o story.html
@@ -36,20 +37,20 @@ use crate::{exports, settings};
   everturn export latest -o book.pdf --with thinking,ooc --without tools
   everturn export tale -o page.html --style custom --template mine.html
 
-The answer with --json and -o:
+Output with --json and -o:
   {"session":"tale","format":"html","style":"rich","path":"story.html","turns":40,
    "entries":120,"bytes":51234,"masked":{"database-url":1},"noted":true}
-  on one line; "noted" says whether the session itself tells of the export. A PDF
-  also has "pages", and the characters that are "missing" in its fonts"#)]
+  on one line; "noted" says whether the export is recorded in the session. A PDF
+  also has "pages" and "missing", the characters that its fonts lack"#)]
 pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
-    /// The format: txt, md, html, pdf or json; otherwise the end of FILE says it
+    /// The format: txt, md, html, pdf or json; default: from the extension of FILE
     #[arg(long, value_name = "FORMAT")]
     format: Option<ExportFormat>,
 
-    /// Where it goes, if not to stdout
+    /// The output file; default: stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -57,7 +58,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "output")]
     force: bool,
 
-    /// How much stands around the words: minimal, rich or custom
+    /// The style: minimal, rich or custom
     #[arg(long, value_name = "STYLE", default_value = "rich")]
     style: ExportStyle,
 
@@ -65,23 +66,23 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
 
-    /// Take in: metadata, snapshots, ooc, thinking, tools
+    /// Include: metadata, snapshots, ooc, thinking, tools
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     with: Vec<ExportPart>,
 
-    /// Leave out: metadata, snapshots, ooc, thinking, tools
+    /// Exclude: metadata, snapshots, ooc, thinking, tools
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     without: Vec<ExportPart>,
 
-    /// What one speaker says, and nothing else
+    /// Only export the messages of this speaker
     #[arg(long, value_name = "NAME")]
     speaker: Option<String>,
 
-    /// Which turns: `N`, `A..B` (both included), `A..` or `..B`
+    /// The turns: `N`, `A..B` (both included), `A..` or `..B`
     #[arg(long, value_name = "RANGE", default_value = "..", hide_default_value = true)]
     turns: TurnRange,
 
-    /// Begin at a mark, by its id or name, or at an entry, by its id
+    /// Start at a mark, by its ID or name, or at an entry, by its ID
     #[arg(long, value_name = "MARK", conflicts_with = "turns")]
     from: Option<String>,
 
@@ -89,11 +90,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MARK", conflicts_with = "turns")]
     until: Option<String>,
 
-    /// Another way through the session, by its id
+    /// The branch to export, by its ID; default: the main line
     #[arg(long, value_name = "ID")]
     branch: Option<String>,
 
-    /// The language of the words, such as `de`
+    /// The language of the text, such as `de`
     #[arg(long, value_name = "TAG")]
     language: Option<String>,
 
@@ -101,19 +102,19 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "no_redact")]
     redact: bool,
 
-    /// Leave keys, tokens and passwords as they are
+    /// Do not mask keys, tokens and passwords
     #[arg(long)]
     no_redact: bool,
 
-    /// The size of the pages of a PDF: a5, a4 or letter
+    /// The page size of a PDF: a5, a4 or letter
     #[arg(long, value_name = "SIZE", default_value = "a5", value_parser = paper)]
     paper: PaperSize,
 
-    /// A file or directory of fonts for a PDF, besides those of the program and the system
+    /// A font file or directory for a PDF, in addition to the built-in and system fonts
     #[arg(long, value_name = "PATH")]
     font: Vec<PathBuf>,
 
-    /// Make a PDF without the fonts of the system, so that it is the same everywhere
+    /// Do not use system fonts in a PDF, so that it is the same on every machine
     #[arg(long)]
     no_system_fonts: bool,
 }

@@ -22,14 +22,14 @@ use crate::{games, settings};
 
 /// Import a legacy game, a chat log, or a chat database
 ///
-/// The file has frames, checkpoints, a worldState and a player. Frames become turns, checkpoints become
-/// snapshots, and what has no place in a session of today is kept in its metadata and turns, and listed.
-/// A chat log (a JSON document whose type is "chat-log") is taken over byte for byte, as chats/ID.json.
-/// The SQLite database of the program that plays chat logs becomes one chat log for each of its sessions, with the
-/// characters, lorebooks and support tools that they name.
-/// With --dry-run, files of other programs (see `everturn sources`) are read, too, and nothing is written: every
-/// record that was read is kept, repaired or quarantined, and those are counted.
-/// The file stays as it is. The same file is imported once, however often it is asked for.
+/// A legacy game has frames, checkpoints, a worldState and a player. Frames become turns,
+/// checkpoints become snapshots, and data without a place in a current session is kept in its
+/// metadata and turns, and listed. A chat log (a JSON document whose type is "chat-log") is copied
+/// byte for byte to chats/ID.json. The SQLite database of the program that plays chat logs is
+/// converted to one chat log per session, with the characters, lorebooks and support tools that the
+/// sessions reference. With --dry-run, files of other programs (see `everturn sources`) are read
+/// too, and nothing is written: each record is counted as kept, repaired or quarantined. The file
+/// is not changed. Importing the same file again has no effect.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,14 +39,14 @@ Examples:
   everturn import database.sqlite
   everturn import --dry-run ~/.codex/sessions/2026/01/01/rollout-1.jsonl")]
 pub(crate) struct Args {
-    /// The old session
+    /// The file to import
     file: PathBuf,
 
-    /// What the session shall be called, if not as it says itself
+    /// The ID of the session; default: the ID in the file
     #[arg(long, value_name = "ID")]
     id: Option<String>,
 
-    /// Only say what would be read, and what became of each record
+    /// Report the records that would be imported, and write nothing
     #[arg(long)]
     dry_run: bool,
 }

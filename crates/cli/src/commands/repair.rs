@@ -17,13 +17,14 @@ use crate::settings;
 
 /// Repair a damaged session and keep the originals
 ///
-/// Moves lines that are no records out of the logs, recomputes states and metadata from snapshots and
-/// changes, and sets bad snapshots and indexes aside. Turns are never renumbered. All that is changed or
-/// removed is kept below .everturn/trash, and --undo puts it back as it was.
+/// Moves lines that are not records out of the logs, recomputes states and metadata from snapshots
+/// and changes, and moves bad snapshots and indexes aside. Turns are never renumbered. The
+/// originals of changed and removed data are kept below .everturn/trash, and --undo restores them.
 ///
-/// Files of other programs are never changed. With --into, a repaired copy of such a file is written, for the same
-/// program to read: every record on a line of its own, behind one that is there, with an answer to every call of a
-/// tool. What is no record goes to a file beside it whose name ends in .quarantine. No file is ever replaced.
+/// Files of other programs are never changed. With --into, a repaired copy of such a file is
+/// written that the same program can read: each record is on its own line and has an existing
+/// parent, and each tool call has a result. Data that is not a record is written to a file beside
+/// the copy whose name ends in .quarantine. Existing files are never replaced.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,15 +38,15 @@ pub(crate) struct Args {
     #[arg(value_name = "SESSION")]
     session: String,
 
-    /// Say what would be done, and do nothing
+    /// Print the plan and change nothing
     #[arg(long, conflicts_with = "undo")]
     dry_run: bool,
 
-    /// Take the last repair back
+    /// Undo the last repair
     #[arg(long, conflicts_with = "into")]
     undo: bool,
 
-    /// Where the repaired copy goes, if the session is of another program; made if need be
+    /// The directory for the repaired copy of another program's session; created if necessary
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
 }

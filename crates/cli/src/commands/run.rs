@@ -17,8 +17,8 @@ use crate::sessions::{exit_after, print_findings};
 
 /// List and show the runs of an agent
 ///
-/// A run is one stretch of work of an agent in a session; what its tools answered is kept in a cache, which can be
-/// cleared. Needs `--layout`, because not every home has runs.
+/// A run is one unit of work of an agent in a session. Tool outputs are kept in a cache, which can
+/// be cleared. Requires `--layout`, because not every home has runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn run list --layout codelia
@@ -43,11 +43,11 @@ Examples:
   everturn run list --layout codelia
   everturn run list --session 3f2a --layout codelia --json")]
     List {
-        /// Only those of this session
+        /// Only runs of this session
         #[arg(long, value_name = "ID")]
         session: Option<String>,
 
-        /// No more than so many
+        /// The maximum number of runs
         #[arg(long, value_name = "N", default_value_t = 50)]
         most: usize,
     },
@@ -56,20 +56,20 @@ Examples:
 Examples:
   everturn run show 0b1c --layout codelia")]
     Show {
-        /// The run: its id or the beginning of it
+        /// The run: its ID or a prefix of it
         run: String,
     },
-    /// Say which tool outputs would have to go for the others to fit, and remove them with --yes
+    /// List the tool outputs to remove to meet a size limit, and remove them with --yes
     #[command(after_help = "\
 Examples:
   everturn run evict --most 100000000 --layout codelia
   everturn run evict --most 100000000 --yes --layout codelia")]
     Evict {
-        /// How many bytes may stay
+        /// The maximum number of bytes to keep
         #[arg(long, value_name = "BYTES")]
         most: u64,
 
-        /// Remove them
+        /// Remove the listed outputs
         #[arg(long)]
         yes: bool,
     },

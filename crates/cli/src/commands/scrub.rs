@@ -20,12 +20,12 @@ use crate::{catalog, confirm, settings};
 
 /// Replace secrets in sessions with placeholders
 ///
-/// In the log, snapshots, checkpoints, archives and indexes of a session, in those of its branches, and in copies
-/// of them in the trash and the quarantine. Checksums are made right again, signatures and everything else stay
-/// byte for byte. The search index is removed, and rebuilt by the next search. The originals are kept below
-/// .everturn/trash: --undo puts them back, --purge removes them for good, with what Everturn's own logs remember.
-/// An audit record without the secrets goes to .everturn/audit. Shows what would be done and asks, unless there is
-/// --yes.
+/// Scrubs the log, snapshots, checkpoints, archives and indexes of a session and of its branches,
+/// and copies of them in the trash and the quarantine. Checksums are recomputed; signatures and
+/// everything else stay byte for byte. The search index is removed, and rebuilt by the next search.
+/// The originals are kept below .everturn/trash: --undo restores them; --purge removes them
+/// permanently, also from Everturn's own logs. An audit record without the secrets is written to
+/// .everturn/audit. Prints the plan and asks for confirmation, unless --yes is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn scrub --dry-run session-abc123
@@ -40,23 +40,23 @@ pub(crate) struct Args {
     #[arg(value_name = "SESSION", required_unless_present = "all", conflicts_with = "all")]
     session: Option<String>,
 
-    /// Every session of the root
+    /// Scrub every session of the root
     #[arg(long)]
     all: bool,
 
-    /// Say what would be done, and do nothing
+    /// Print the plan and change nothing
     #[arg(long, conflicts_with_all = ["undo", "purge"])]
     dry_run: bool,
 
-    /// Take the last scrub back
+    /// Undo the last scrub
     #[arg(long, conflicts_with = "purge")]
     undo: bool,
 
-    /// Remove the originals for good, also those of earlier scrubs
+    /// Remove the originals permanently, also those of earlier scrubs
     #[arg(long)]
     purge: bool,
 
-    /// Do it without asking
+    /// Apply without asking for confirmation
     #[arg(long)]
     yes: bool,
 }

@@ -13,8 +13,9 @@ use crate::sources::{self, SourceLocation, SourceOrigin};
 
 /// List, add or remove the folders that are searched for sessions
 ///
-/// Everturn's own root, the homes of agents, and the folders of other programs are found where they
-/// usually are. Folders of other programs are only ever read. With --root, only that root is looked at.
+/// Everturn's own root, the homes of agents, and the folders of other programs are found in their
+/// usual locations. Folders of other programs are never changed. With --root, only that root is
+/// used.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn sources list
@@ -37,20 +38,20 @@ Examples:
   everturn sources list
   everturn sources list --json")]
     List,
-    /// Add a folder, or a file that has sessions in it; --layout says whose it is
+    /// Add a folder or a file with sessions; --layout sets its format
     #[command(after_help = "\
 Examples:
   everturn sources add ~/backup/.claude --layout claude-code
   everturn sources add /srv/tavern/data --name tavern --layout sillytavern")]
     Add {
-        /// The folder
+        /// The path of the folder or file
         path: PathBuf,
 
-        /// What it shall be called; without it, after its layout or its last directory
+        /// The name of the source; default: its format, or its last directory
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
     },
-    /// Take a folder that was added off the list; nothing in it is touched
+    /// Remove an added folder from the list; its files are not changed
     #[command(after_help = "\
 Examples:
   everturn sources remove tavern")]

@@ -10,8 +10,8 @@ use crate::output::Output;
 
 /// Verify a sealed session
 ///
-/// Names every record that was changed, removed, inserted or moved since `everturn seal`. What was appended is
-/// counted. Ends with status 3 if something is not as it was. Nothing is written.
+/// Lists every record that was changed, removed, inserted or moved since `everturn seal`. Appended
+/// records are counted. Exits with status 3 if a sealed record differs. Nothing is written.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn verify session-abc123
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(value_name = "SESSION")]
     session: String,
 
-    /// The head that `everturn seal` printed, as it was kept elsewhere
+    /// The head that `everturn seal` printed, as stored elsewhere
     #[arg(long, value_name = "HEX")]
     head: Option<String>,
 }
