@@ -102,7 +102,7 @@ fn refused(cause: SessionError) -> Error {
     let bad_input = matches!(cause, SessionError::Request { .. });
     let error = Error::from(cause);
     if bad_input {
-        error.hint("everturn append --help shows what a turn looks like")
+        error.hint("everturn append --help describes the fields of a turn")
     } else {
         error
     }

@@ -73,9 +73,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         let id = &found.place.id;
         let began = children(context, &found)?;
         match began.is_empty() {
-            true => Output::status(&format!("session {id} has one line and no branches")),
+            true => Output::status(&format!("session {id} has no branches")),
             false => Output::status(&format!(
-                "session {id} has one line; sessions that began in it: {}",
+                "session {id} has no branches; sessions forked from it: {}",
                 began.join(", ")
             )),
         }

@@ -20,7 +20,7 @@ pub(crate) struct Args {}
 
 pub(super) fn run(_args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     if context.json || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        let what = "browsing needs a terminal, and prints no data";
+        let what = "browse requires a terminal and prints no data";
         return Err(Error::new(Exit::Request, what).hint("everturn ls, everturn search").into());
     }
     browse::run(context)

@@ -191,7 +191,7 @@ impl FindingSink for FindingPrinter<'_> {
 /// Returns what a repair would do about these findings.
 fn remedies(codes: &BTreeSet<FindingCode>) -> String {
     let remedies = codes.iter().map(|code| format!("\n  {code}: {}", code.remedy()));
-    format!("what `everturn repair` does about it in a session:{}", remedies.collect::<String>())
+    format!("actions of `everturn repair` in a session:{}", remedies.collect::<String>())
 }
 
 fn summary(checked: CheckStats) -> String {
@@ -201,7 +201,7 @@ fn summary(checked: CheckStats) -> String {
         return "nothing to check: no *.json, *.jsonl or *.ndjson files here".to_owned();
     }
     let outcome = match (findings, warnings) {
-        (0, 0) => "all is well".to_owned(),
+        (0, 0) => "no findings".to_owned(),
         (0, warnings) => count(warnings, "warning"),
         (findings, 0) => count(findings, "finding"),
         (findings, warnings) => {
@@ -241,7 +241,7 @@ fn check_at(
     }
     printer.progress.finish();
     if ran_out_of_files() {
-        let what = "the check is not complete";
+        let what = "the check is incomplete";
         return Err(Error::new(Exit::Request, what).into());
     }
     Ok(Some((checked, printer.codes)))
@@ -261,7 +261,7 @@ fn check_named(
             return Ok(checked);
         }
     }
-    let what = format!("{} is moved all the time", path.display());
+    let what = format!("{} was moved repeatedly during the check", path.display());
     Err(Error::new(Exit::Busy, what).hint("try again").into())
 }
 

@@ -140,7 +140,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         }
         let steps = read_batch(&line, number)?;
         let refused =
-            |cause| Error::from(cause).saying(format!("line {number} of the input cannot be done"));
+            |cause| Error::from(cause).saying(format!("line {number} of the input failed"));
         let receipt = writer.commit(steps, durability).map_err(refused)?;
         writeln!(context.out, "{}", answer(number, &receipt))?;
         // The output acknowledges a durable commit, so it must not stay in a buffer.

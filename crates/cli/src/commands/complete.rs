@@ -71,18 +71,18 @@ fn preview(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
         writeln!(context.out, "{}", document(&found.place.id, &path, &plan))?;
     } else {
         if let Some(snapshot) = &plan.snapshot {
-            writeln!(context.out, "{snapshot}: is taken")?;
+            writeln!(context.out, "{snapshot}: create")?;
         }
         for (kept, why) in &plan.snapshots.keep {
-            writeln!(context.out, "{}: stays: {}", kept.id(), why.why())?;
+            writeln!(context.out, "{}: keep: {}", kept.id(), why.why())?;
         }
         for retired in &plan.snapshots.retire {
-            writeln!(context.out, "{}: goes to snapshots/archived", retired.id())?;
+            writeln!(context.out, "{}: move to snapshots/archived", retired.id())?;
         }
         writeln!(context.out, "{path}")?;
     }
     context.out.flush()?;
-    Output::status("nothing was changed; the same command without --dry-run does it");
+    Output::status("nothing was changed; re-run without --dry-run to apply");
     found.root.close()?;
     Ok(Exit::Success)
 }

@@ -114,7 +114,7 @@ impl ConfigFlags {
     fn values(&self) -> Result<Vec<(String, Value)>, Error> {
         let pair = |word: &String| match word.split_once('=') {
             Some((key, text)) => Ok((key.to_owned(), value(text))),
-            None => Err(Error::new(Exit::Request, format!("{word:?} is no KEY=VALUE"))),
+            None => Err(Error::new(Exit::Request, format!("{word:?} is not KEY=VALUE"))),
         };
         self.set.iter().map(pair).collect()
     }

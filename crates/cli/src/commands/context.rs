@@ -140,7 +140,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         let mut writer =
             ChatWriter::open(&store, &found.place.path).map_err(|error| failed(&found, error))?;
         let window = JsonTree::from_value(&chosen.selection.context_window()).map_err(|cause| {
-            Error::new(Exit::Internal, "the window is no JSON").caused_by(cause)
+            Error::new(Exit::Internal, "the window is not JSON").caused_by(cause)
         })?;
         let done = writer.set(&["context_window"], window, settings::now());
         done.map_err(|error| failed(&found, error))?;

@@ -80,7 +80,7 @@ fn failed(found: &FoundSession, error: ConvertError) -> Error {
         ConvertError::Layout(error) => {
             let taken = matches!(error, SessionError::Taken { .. });
             let error = found.failed(error);
-            if taken { error.hint("choose another id with --id, or another DEST") } else { error }
+            if taken { error.hint("choose another ID with --id, or another DEST") } else { error }
         }
         ConvertError::Left { path, source } => {
             let error = failed(found, *source);
@@ -91,7 +91,7 @@ fn failed(found: &FoundSession, error: ConvertError) -> Error {
         }
         different @ ConvertError::Different { .. } => {
             Error::new(Exit::Internal, different.to_string())
-                .hint("the old session is as it was; everturn check tells whether it is damaged")
+                .hint("the original is unchanged; everturn check reports whether it is damaged")
         }
         other => Error::new(Exit::Request, other.to_string()),
     }
@@ -126,7 +126,7 @@ fn write_file(
     let disk = RealDisk::create(dest).map_err(cannot)?;
     let is_taken = disk.stat(&plan.place().path).is_ok_and(|there| there.is_some());
     let hint = if is_taken {
-        "choose another id with --id, or another DEST"
+        "choose another ID with --id, or another DEST"
     } else {
         "choose another DEST"
     };

@@ -68,8 +68,8 @@ fn shape(home: &AgentHome, purpose: &str) -> Result<VaultFormat, Error> {
     let found = shapes.iter().find(|(name, _)| *name == purpose).map(|(_, shape)| *shape);
     found.ok_or_else(|| {
         let names: Vec<&str> = shapes.iter().map(|(name, _)| *name).collect();
-        Error::new(Exit::Request, format!("there are no secrets for {purpose:?}"))
-            .hint(format!("there are secrets for {}", names.join(", ")))
+        Error::new(Exit::Request, format!("unknown kind of secret {purpose:?}"))
+            .hint(format!("known kinds: {}", names.join(", ")))
     })
 }
 
@@ -94,7 +94,7 @@ fn list(home: &AgentHome, context: &mut Context) -> Result<(), EarlyExit> {
         if vault.is_readable_by_others().map_err(Error::from)? {
             let file = home.dirs.config_dir.join(shape.file);
             Output::status(&format!(
-                "others may read {}; the next change ends that",
+                "other users can read {}; the next change fixes its permissions",
                 file.display()
             ));
         }
@@ -150,7 +150,7 @@ fn answer(
         return writeln!(context.out, "{line}");
     }
     Output::status(&match shown {
-        Some(shown) => format!("{} is kept as {shown}", named.id),
+        Some(shown) => format!("{} was stored as {shown}", named.id),
         None => format!("{} was removed", named.id),
     });
     Ok(())

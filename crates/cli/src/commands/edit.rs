@@ -68,10 +68,7 @@ pub(super) fn revise(
     report_outcome(context, &found.place.id, &written, "id")?;
     if let (Revision::Delete { .. }, Some(name)) = (&how, &written.id) {
         let back = format!("edit {} --restore {name}", found.place.id);
-        Output::status(&format!(
-            "the message is in the trash; {} takes it back",
-            context.next_command(&back)
-        ));
+        Output::status(&format!("moved to trash; undo with: {}", context.next_command(&back)));
     }
     editor.release().map_err(Error::from)?;
     found.root.close()?;

@@ -124,7 +124,7 @@ fn paper(name: &str) -> Result<PaperSize, String> {
         "a5" => Ok(PaperSize::A5),
         "a4" => Ok(PaperSize::A4),
         "letter" => Ok(PaperSize::Letter),
-        _ => Err(format!("{name:?} is no size; there are a5, a4, letter")),
+        _ => Err(format!("unknown page size {name:?}; known sizes: a5, a4, letter")),
     }
 }
 
@@ -138,8 +138,8 @@ impl Args {
         match (self.format, &self.output) {
             (Some(format), _) => Ok(format),
             (None, Some(file)) => exports::format_of(file),
-            (None, None) => Err(Error::new(Exit::Usage, "which format is wanted?")
-                .hint("name one with --format, or a file with -o")),
+            (None, None) => Err(Error::new(Exit::Usage, "no format given")
+                .hint("choose one with --format, or name a file with -o")),
         }
     }
 
@@ -162,7 +162,7 @@ impl Args {
             let before = resolve_turn(reader, name)?;
             turns.last = Some(before.saturating_sub(1));
             if turns.first.is_some_and(|first| first >= before) {
-                let what = format!("there is nothing between the beginning and {name:?}");
+                let what = format!("there is nothing between the start and {name:?}");
                 return Err(Error::new(Exit::Request, what));
             }
         }
@@ -182,14 +182,14 @@ impl Args {
         let Some(path) = &self.template else {
             return match self.style {
                 ExportStyle::Custom => {
-                    Err(Error::new(Exit::Usage, "the style custom needs a template")
+                    Err(Error::new(Exit::Usage, "the custom style requires a template")
                         .hint("name the file with --template"))
                 }
                 _ => Ok(None),
             };
         };
         if self.style != ExportStyle::Custom {
-            return Err(Error::new(Exit::Usage, "a template is for the style custom")
+            return Err(Error::new(Exit::Usage, "a template requires the custom style")
                 .hint("add --style custom"));
         }
         let text = String::from_utf8(super::import::read(path)?).map_err(|cause| {
@@ -230,7 +230,7 @@ fn note(args: &Args, context: &Context, found: &FoundSession, exported: &ExportR
     match noted() {
         Ok(()) => true,
         Err(error) => {
-            Output::status(&format!("the session does not tell of this export: {error}"));
+            Output::status(&format!("the export was not recorded in the session: {error}"));
             false
         }
     }
@@ -254,7 +254,7 @@ fn mention_missing(report: &ExportReport) {
         named.push(format!("and {} more", report.missing.len() - NAMED));
     }
     Output::status(&format!(
-        "no font has these characters, and a box stands in their places: {}; --font adds one",
+        "no font has these characters, so boxes are printed instead: {}; add a font with --font",
         escape_controls(&named.join(", "))
     ));
 }
@@ -321,8 +321,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         return Err(Error::new(Exit::Usage, "a PDF needs a file").hint("name one with -o").into());
     }
     if context.json && args.file().is_none() {
-        return Err(Error::new(Exit::Usage, "--json needs a file for the export")
-            .hint("name one with -o; the answer goes to stdout")
+        return Err(Error::new(Exit::Usage, "--json requires a file for the export")
+            .hint("name one with -o; the JSON goes to stdout")
             .into());
     }
     let (found, main) = context.read(&args.session)?;

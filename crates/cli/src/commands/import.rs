@@ -58,7 +58,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Error> {
     };
     let real = path.canonicalize().map_err(failed)?;
     let (Some(dir), Some(name)) = (real.parent(), real.file_name()) else {
-        return Err(Error::new(Exit::Request, format!("{} is no file", path.display())));
+        return Err(Error::new(Exit::Request, format!("{} is not a file", path.display())));
     };
     let name = FilePath::parse(&name.to_string_lossy())?;
     let disk = Arc::new(RealDisk::open(dir).map_err(failed)?);
@@ -76,7 +76,7 @@ fn split_path(path: &Path) -> Result<(PathBuf, Name), Error> {
     };
     let real = path.canonicalize().map_err(failed)?;
     let (Some(dir), Some(name)) = (real.parent(), real.file_name()) else {
-        return Err(Error::new(Exit::Request, format!("{} is no file", path.display())));
+        return Err(Error::new(Exit::Request, format!("{} is not a file", path.display())));
     };
     Ok((dir.to_owned(), Name::parse(&name.to_string_lossy())?))
 }
@@ -97,7 +97,7 @@ fn is_database(path: &Path) -> Result<bool, Error> {
 /// Imports chat logs from a database, with the records they refer to.
 fn database(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     if args.id.is_some() {
-        let what = "--id is for a file that is one session; those of a database have ids";
+        let what = "--id is for a file with one session; the sessions of a database have IDs";
         return Err(Error::new(Exit::Request, what).into());
     }
     let (dir, name) = split_path(&args.file)?;
@@ -147,7 +147,7 @@ fn database(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     for log in &archiver.logs {
         Output::status(&match log.new {
             true => format!("session {}", log.id),
-            false => format!("session {} was there before", log.id),
+            false => format!("session {} already exists", log.id),
         });
     }
     Ok(Exit::Success)
@@ -217,8 +217,8 @@ fn import_external(context: &mut Context, sessions: Vec<Candidate>) -> Result<Ex
 
 fn refuse_dry_run(args: &Args) -> Result<(), Error> {
     if args.dry_run {
-        let what = format!("{} is no file of another program that is known", args.file.display());
-        let hint = "--dry-run reads those that everturn sources are for; docs/foreign.md has them";
+        let what = format!("{} is not a file of a known program", args.file.display());
+        let hint = "--dry-run reads files of the programs listed in docs/foreign.md";
         return Err(Error::new(Exit::Request, what).hint(hint));
     }
     Ok(())
@@ -240,8 +240,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         Some((_, layout, _)) => {
             let what = format!("{} is a session of {}", args.file.display(), layout.name());
             let hint = format!(
-                "everturn show {0} reads it where it is; everturn convert {0} --to LAYOUT makes a copy \
-                 that is your own; --dry-run counts its records",
+                "read it with: everturn show {0}; make your own copy with: everturn convert {0} \
+                 --to LAYOUT; count its records with --dry-run",
                 args.file.display()
             );
             return Err(Error::new(Exit::Request, what).hint(hint).into());

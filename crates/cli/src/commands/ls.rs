@@ -94,15 +94,15 @@ impl Args {
             return Ok(());
         }
         let known: Vec<&str> = known.into_iter().collect();
-        Err(Error::new(Exit::Request, format!("there is no status {wanted:?}"))
-            .hint(format!("a session is one of {}", known.join(", "))))
+        Err(Error::new(Exit::Request, format!("unknown status {wanted:?}"))
+            .hint(format!("known statuses: {}", known.join(", "))))
     }
 
     /// Describes a search without results.
     fn sought(&self, layout: Option<&str>) -> String {
         let word = |word: Option<&str>| word.map_or_else(String::new, |word| format!("{word} "));
         let filters = [&self.text, &self.project, &self.since, &self.until];
-        let like = if filters.iter().any(|filter| filter.is_some()) { " like that" } else { "" };
+        let like = if filters.iter().any(|filter| filter.is_some()) { " that match" } else { "" };
         format!("{}{}sessions{like}", word(self.status.as_deref()), word(layout))
     }
 

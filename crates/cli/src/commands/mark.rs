@@ -190,10 +190,10 @@ fn resolve_mark(marks: &[Mark], name: &str) -> Result<String, Error> {
         (Some(mark), None) => Ok(mark.id.clone()),
         (Some(_), Some(_)) => {
             Err(Error::new(Exit::Request, format!("{name:?} is the name of several marks"))
-                .hint("name one by its id; everturn mark list SESSION shows them"))
+                .hint("use its ID; everturn mark list SESSION lists the marks"))
         }
         (None, _) => Err(Error::new(Exit::Request, format!("there is no mark {name:?}"))
-            .hint("everturn mark list SESSION shows them")),
+            .hint("everturn mark list SESSION lists the marks")),
     }
 }
 

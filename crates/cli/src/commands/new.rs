@@ -138,7 +138,7 @@ impl Args {
             let value = JsonTree::from_value(&value).unwrap_or_else(|_| JsonTree::null());
             let set = Delta::set(DeltaPath::array([key]), value);
             set.apply(&mut fields).map_err(|cause| {
-                Error::new(Exit::Internal, "the options make no object").caused_by(cause)
+                Error::new(Exit::Internal, "the options do not form an object").caused_by(cause)
             })?;
         }
         Ok(fields)
@@ -164,8 +164,8 @@ fn id_at(millis: u64) -> String {
 /// Rejects an ID that could never be used to refer to its session.
 pub(super) fn check_session_id(id: &str) -> Result<(), Error> {
     if id == "latest" {
-        let what = "no session can be called latest: that is the one that was changed last";
-        return Err(Error::new(Exit::Request, what).hint("choose another id"));
+        let what = "`latest` is reserved for the most recently changed session";
+        return Err(Error::new(Exit::Request, what).hint("choose another ID"));
     }
     Ok(())
 }
@@ -198,7 +198,7 @@ fn create(
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let unknown = || Error::new(Exit::Internal, format!("no layout {}", args.kind));
+    let unknown = || Error::new(Exit::Internal, format!("unknown format {}", args.kind));
     let layout = format::find(&args.kind).ok_or_else(unknown)?;
     let config = args.config.as_ref().map(|text| input::tree(text, "--config")).transpose()?;
     let fields = args.fields(layout)?;

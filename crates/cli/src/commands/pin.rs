@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         drop(store);
         let id = found.place.id.clone();
         found.root.close()?;
-        let outcome = if is_new { "is pinned" } else { "was pinned already" };
+        let outcome = if is_new { "is pinned" } else { "was already pinned" };
         Output::status(&format!("{id} {outcome}"));
         return Ok(Exit::Success);
     }

@@ -97,7 +97,7 @@ fn print(
     }
     context.out.flush()?;
     for file in stays {
-        Output::status(&format!("{file} stays: there is one of that name already"));
+        Output::status(&format!("{file} is not moved: a file of that name already exists"));
     }
     if dry_run {
         Output::status("nothing was changed");

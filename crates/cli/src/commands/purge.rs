@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     }
     context.out.flush()?;
     if !args.yes {
-        Output::status("nothing was deleted; the same command with --yes deletes it for good");
+        Output::status("nothing was deleted; re-run with --yes to delete permanently");
         return Ok(Exit::Success);
     }
     let root = context.root_to_write()?;

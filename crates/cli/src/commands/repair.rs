@@ -53,17 +53,17 @@ pub(crate) struct Args {
 
 fn status(args: &Args, done: &RepairReport) -> String {
     if args.undo {
-        return "the repair was taken back".to_owned();
+        return "the repair was undone".to_owned();
     }
     let left = done.findings.iter().filter(|finding| finding.code.severity() == Severity::Finding);
     let left = left.count();
     match (&done.originals, left) {
         _ if args.dry_run && !done.actions.is_empty() => "nothing was changed".to_owned(),
-        (None, 0) => "there is nothing to repair".to_owned(),
-        (None, left) => format!("there is nothing that could be repaired; findings: {left}"),
+        (None, 0) => "nothing to repair".to_owned(),
+        (None, left) => format!("nothing can be repaired automatically; findings: {left}"),
         (Some(kept), 0) => format!("repaired; the originals are in {kept}"),
         (Some(kept), left) => {
-            format!("repaired; the originals are in {kept}; findings that stay: {left}")
+            format!("repaired; the originals are in {kept}; remaining findings: {left}")
         }
     }
 }
@@ -133,15 +133,15 @@ fn print_copy(
     context.out.flush()?;
     let left = match repaired.findings.len() {
         0 => String::new(),
-        left => format!("; what stays as it is: {left}"),
+        left => format!("; remaining findings: {left}"),
     };
     Output::status(&match (repaired.is_needed(), is_written, aside) {
-        (false, ..) => format!("there is nothing to repair, and no copy was made{left}"),
+        (false, ..) => format!("nothing to repair; no copy was written{left}"),
         (true, false, _) => format!("nothing was written{left}"),
         (true, true, None) => format!("the repaired copy is {}{left}", path(&repaired.name)),
         (true, true, Some(aside)) => {
             let copy = path(&repaired.name);
-            format!("the repaired copy is {copy}, what was set aside is in {aside}{left}")
+            format!("the repaired copy is {copy}, the quarantined data is in {aside}{left}")
         }
     });
     Ok(())
@@ -179,14 +179,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         (Some(into), true) => return copy(args, context, &found, into),
         (None, true) => {
             let what =
-                format!("session {id} is of another program ({name}), whose files are left alone");
+                format!("session {id} is from another program ({name}); its files are not changed");
             let hint =
-                format!("everturn repair {} --into DIR writes a repaired copy", args.session);
+                format!("write a repaired copy with: everturn repair {} --into DIR", args.session);
             return Err(Error::new(Exit::Request, what).hint(hint).into());
         }
         (Some(_), false) => {
             let what = format!("session {id} is repaired in place; every original is kept");
-            let hint = "leave out --into, which is for sessions of other programs";
+            let hint = "omit --into, which is for sessions of other programs";
             return Err(Error::new(Exit::Request, what).hint(hint).into());
         }
         (None, false) => {}

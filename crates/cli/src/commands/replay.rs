@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
                 gap = "\n";
             }
             if entries.is_empty() {
-                writeln!(context.out, "{gap}[{turn}] only its changes are here:")?;
+                writeln!(context.out, "{gap}[{turn}] changes only:")?;
                 gap = "\n";
             }
             for change in &changes {

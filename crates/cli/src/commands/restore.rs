@@ -32,11 +32,8 @@ pub(super) fn resolve_trashed(context: &Context, name: &str) -> Result<Vec<Strin
     let exact = is_meant(&|trashed| trashed.name == name);
     let found = if exact.is_empty() { is_meant(&|trashed| trashed.id == name) } else { exact };
     if found.is_empty() {
-        return Err(Error::new(
-            Exit::Request,
-            format!("there is nothing called {name:?} in the trash"),
-        )
-        .hint(context.next_command("trash")));
+        return Err(Error::new(Exit::Request, format!("{name:?} is not in the trash"))
+            .hint(context.next_command("trash")));
     }
     Ok(found)
 }

@@ -69,7 +69,7 @@ struct RetentionRules {
 fn policy(rules: &RetentionRules) -> Result<RetentionPolicy, Error> {
     let policy = RetentionPolicy { days: rules.days, count: rules.count, bytes: rules.bytes };
     if policy.is_empty() {
-        let error = Error::new(Exit::Request, "there is no rule by which sessions could go");
+        let error = Error::new(Exit::Request, "no retention rule given");
         return Err(error.hint("give --days N, --count N or --bytes N"));
     }
     Ok(policy)
@@ -94,7 +94,7 @@ fn print(context: &mut Context, plan: &RetentionPlan) -> Result<(), EarlyExit> {
         if context.json {
             writeln!(context.out, "{}", document(choice, None))?;
         } else if choice.goes || choice.candidate.pinned {
-            let word = if choice.goes { "goes" } else { "stays" };
+            let word = if choice.goes { "expired" } else { "kept" };
             let why = choice.why.join("; ");
             writeln!(context.out, "{}: {word}: {why}", choice.candidate.place.id)?;
         }
@@ -144,8 +144,8 @@ fn apply(context: &mut Context, rules: &RetentionRules) -> Result<Exit, EarlyExi
     drop(store);
     root.close()?;
     let moved = applied.len() - stayed;
-    let moved = count_noun(moved as u64, "session is", "sessions are");
-    Output::status(&format!("{moved} in the trash, {stayed} stayed"));
+    let moved = count_noun(moved as u64, "session", "sessions");
+    Output::status(&format!("{moved} moved to the trash, {stayed} kept"));
     Ok(if stayed > 0 { Exit::Request } else { Exit::Success })
 }
 

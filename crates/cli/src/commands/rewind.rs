@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         writeln!(context.out, "{}", answer.close())?;
     } else {
         writeln!(context.out, "{} turn {}", found.place.id, branch.turn)?;
-        Output::status(&format!("all turns as they were are in {}", branch.session.id));
+        Output::status(&format!("the original turns are in {}", branch.session.id));
     }
     context.out.flush()?;
     print_findings(&branch.findings);

@@ -123,7 +123,7 @@ fn show(home: &AgentHome, context: &mut Context, run: &str) -> Result<Exit, Earl
     print_findings(&records.findings);
     if run.outcome.is_none() {
         let last = run.last.unwrap_or_else(|| "nothing".to_owned());
-        Output::status(&format!("the run has no end; its last record is {last}"));
+        Output::status(&format!("the run has no end record; its last record is {last}"));
     }
     Ok(exit_after(&records.findings))
 }
@@ -150,8 +150,8 @@ fn evict(home: &AgentHome, context: &mut Context, most: u64, yes: bool) -> Resul
         outputs.evict(&plan).map_err(Error::from)?;
     }
     let count = plan.files.len();
-    let done = if yes { "were removed" } else { "would be removed; --yes does it" };
-    Output::status(&format!("{} bytes are there; {count} outputs {done}", plan.before));
+    let done = if yes { "were removed" } else { "would be removed; re-run with --yes to apply" };
+    Output::status(&format!("{} bytes are stored; {count} outputs {done}", plan.before));
     drop(outputs);
     store.close().map_err(Error::from)?;
     Ok(())
@@ -168,7 +168,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
                 }
                 RunCommand::Show { run } => linggen::runs::show(context, run),
                 RunCommand::Evict { .. } => {
-                    let what = "Linggen keeps no outputs of tools apart";
+                    let what = "Linggen does not store tool outputs separately";
                     Err(Error::new(Exit::Request, what).into())
                 }
             };
@@ -176,7 +176,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         AgentKind::Everturn => {
             let what = "Everturn's own home has no runs";
             return Err(Error::new(Exit::Request, what)
-                .hint("name a home that has, such as --layout codelia")
+                .hint("choose a home with runs, such as --layout codelia")
                 .into());
         }
     }

@@ -125,7 +125,7 @@ fn summary(swept: ScanStats, counts: &BTreeMap<&'static str, u64>) -> String {
     let ScanStats { files, bytes, secrets, .. } = swept;
     let looked = format!("{files} files, {bytes} bytes");
     match secrets {
-        0 => format!("{looked}: no secrets were found"),
+        0 => format!("{looked}: no secrets found"),
         _ => format!("{looked}: {}", count_by_family(counts)),
     }
 }
@@ -147,7 +147,7 @@ fn files(args: &Args, context: &Context) -> Result<(OpenRoot, Vec<FilePath>, Fil
     for name in others {
         let other = context.find_to_read(name)?;
         if other.root.path != found.root.path {
-            return Err(Error::new(Exit::Request, "the sessions lie in different roots"));
+            return Err(Error::new(Exit::Request, "the sessions are in different roots"));
         }
         all.push((other.layout, other.place));
     }

@@ -130,11 +130,11 @@ fn print(
         writeln!(context.out, "{}: {}", changed.file, count_summary(&changed.counts))?;
     }
     for file in &scrub.derived {
-        writeln!(context.out, "{file}: follows from these, and is made right")?;
+        writeln!(context.out, "{file}: derived data, recomputed")?;
     }
     context.out.flush()?;
     for (file, count) in &scrub.left {
-        Output::status(&format!("{file}: secrets that stay because they are signed: {count}"));
+        Output::status(&format!("{file}: secrets kept because they are signed: {count}"));
     }
     Ok(())
 }
@@ -163,10 +163,10 @@ fn undo(
     root.close()?;
     context.out.flush()?;
     if taken_back == 0 {
-        let what = "there is no scrub that could be taken back";
+        let what = "there is no scrub to undo";
         return Err(Error::new(Exit::Request, what).into());
     }
-    Output::status("the secrets are there again, as they were before");
+    Output::status("the scrub was undone; the secrets are restored");
     Ok(Exit::Success)
 }
 
@@ -183,12 +183,12 @@ fn purge(args: &Args, store: &Arc<dyn Store>, targets: &[SessionTarget]) -> Resu
         bytes += originals.iter().map(|(_, bytes)| bytes).sum::<u64>();
     }
     let which = count_noun(count as u64, "original", "originals");
-    let question = format!("Remove {which} with {bytes} bytes for good?");
-    if !confirm::confirm(args.yes, &question, "the originals stay")? {
+    let question = format!("Remove {which} with {bytes} bytes permanently?");
+    if !confirm::confirm(args.yes, &question, "the originals were kept")? {
         return Ok(());
     }
     scrub::purge_originals(store, &condemned).map_err(failed)?;
-    Output::status(&format!("originals that were removed for good: {count}"));
+    Output::status(&format!("originals removed permanently: {count}"));
     Ok(())
 }
 
@@ -216,7 +216,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         }
     }
     if secrets == 0 {
-        Output::status("no secrets were found that could be replaced");
+        Output::status("no secrets found that can be replaced");
     }
     if args.dry_run {
         return Ok(Exit::Success);

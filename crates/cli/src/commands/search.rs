@@ -92,8 +92,8 @@ impl Args {
         let since = self.since.as_deref().map(|text| date(text, "--since", now)).transpose()?;
         let until = self.until.as_deref().map(|text| date(text, "--until", now)).transpose()?;
         let query = Query::parse(&self.query.join(" "), now).map_err(|error| {
-            Error::new(Exit::Request, format!("the query cannot be understood: {error}"))
-                .hint("everturn search --help says what a query may be")
+            Error::new(Exit::Request, format!("invalid query: {error}"))
+                .hint("everturn search --help describes the query syntax")
         })?;
         Ok(query.within(since.map(|period| period.start), until.map(|period| period.end)))
     }
@@ -243,7 +243,7 @@ fn print(
     }
     if vanished > 0 {
         context.out.flush()?;
-        Output::status(&format!("{vanished} more are no longer there"));
+        Output::status(&format!("{vanished} more no longer exist"));
     }
     Ok(left_out)
 }
@@ -271,7 +271,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let found = catalog.search(sources, &sessions, &query, (args.limit.get(), sort));
     collection.mention_notes();
     if found.similar.is_some() {
-        Output::status("nothing fits exactly; these are words that look like it");
+        Output::status("no exact match; showing similar words");
     }
     let answered = found.similar.as_ref().unwrap_or(&query);
     let mut left_out = print(context, (&collection, &sessions), answered, &found)?;
@@ -280,18 +280,16 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     print_findings(&sessions.findings);
     let is_incomplete = mention_left_out(&left_out, &sessions, &collection);
     if found.more {
-        Output::status(&format!("there are more than {}; --limit shows more", args.limit));
+        Output::status(&format!("results are limited to {}; show more with --limit", args.limit));
     }
     if found.hits.is_empty() && !context.json {
-        Output::status(&format!("nothing was found in {}", collection.place()));
+        Output::status(&format!("no results in {}", collection.place()));
         if let Some(note) = query.not_fields() {
             Output::status(&note);
         }
     }
     if updated.is_busy && !found.is_current {
-        Output::status(
-            "another process is bringing the index up to date: the newest turns may be missing",
-        );
+        Output::status("another process is updating the index: the newest turns may be missing");
         return Ok(Exit::Busy);
     }
     Ok(match (is_incomplete, collection.is_incomplete) {

@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     if let Some(unknown) =
         wanted.iter().find(|key| !all.iter().any(|(setting, _)| setting.key == **key))
     {
-        let what = format!("setting {unknown}: there is no such setting");
+        let what = format!("unknown setting {unknown}");
         return Err(Error::new(Exit::Request, what).hint("everturn settings --help").into());
     }
     let is_wanted = |key: &str| wanted.is_empty() || wanted.contains(&key);

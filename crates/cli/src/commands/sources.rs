@@ -80,7 +80,7 @@ fn list(context: &mut Context) -> Result<Exit, EarlyExit> {
             writeln!(context.out, "{line}")?;
             continue;
         }
-        let missing = if there { "" } else { "  (not there)" };
+        let missing = if there { "" } else { "  (missing)" };
         let line = format!(
             "{:name_width$}  {:11}  {:5}  {path}{missing}",
             source.name,
@@ -113,12 +113,12 @@ fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, E
     }
     let known = context.all_sources()?;
     if known.iter().any(|source| source.name == name) {
-        let what = format!("there is a source {name} already");
+        let what = format!("source {name} already exists");
         return Err(Error::new(Exit::Request, what).hint("choose another with --name NAME").into());
     }
     let source = SourceLocation { name: name.clone(), path, layout, origin: SourceOrigin::Added };
     if let Some(other) = known.iter().find(|known| known.overlaps(&source)) {
-        let what = format!("source {} has {} already", other.name, other.path.display());
+        let what = format!("source {} already contains {}", other.name, other.path.display());
         let why = "its sessions would be listed and counted twice";
         return Err(Error::new(Exit::Request, what)
             .caused_by(why)
@@ -132,14 +132,12 @@ fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, E
 
 fn remove(context: &Context, name: &str) -> Result<Exit, EarlyExit> {
     if sources::change(name, None)? {
-        Output::status(&format!("source {name} is off the list"));
+        Output::status(&format!("source {name} was removed from the list"));
         return Ok(Exit::Success);
     }
     let usual = context.all_sources()?.iter().any(|source| source.name == name);
     let what = match usual {
-        true => {
-            format!("source {name} was not added by anybody: it is there because its folder is")
-        }
+        true => format!("source {name} was not added: it is listed because its folder exists"),
         false => format!("there is no source {name:?}"),
     };
     Err(Error::new(Exit::Request, what).hint("everturn sources list").into())

@@ -48,8 +48,8 @@ fn scopes(state: &SessionState, wanted: Option<&str>) -> Result<JsonObject, Erro
     }
     if let Some(wanted) = wanted.filter(|wanted| state.get(wanted).is_none()) {
         let names: Vec<&str> = state.scopes.iter().map(|(name, _)| name.as_str()).collect();
-        return Err(Error::new(Exit::Request, format!("the state has no scope {wanted:?}"))
-            .hint(format!("the scopes are {}", names.join(", "))));
+        return Err(Error::new(Exit::Request, format!("unknown scope {wanted:?}"))
+            .hint(format!("known scopes: {}", names.join(", "))));
     }
     Ok(object)
 }

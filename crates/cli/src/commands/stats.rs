@@ -125,11 +125,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     context.out.flush()?;
     if told == 0 {
         Output::status(match sessions {
-            1 => "the session does not say what it cost",
-            _ => "no session says what it cost",
+            1 => "the session does not record its usage",
+            _ => "no session records its usage",
         });
     } else if sessions > 1 {
-        Output::status(&format!("{told} of {sessions} sessions say what they cost"));
+        Output::status(&format!("{told} of {sessions} sessions record their usage"));
     }
     Ok(Exit::Success)
 }

@@ -70,12 +70,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let is_other = args.head.as_ref().is_some_and(|head| *head != verdict.head);
     let SealVerdict { sealed, appended, damages, .. } = verdict;
     let outcome = match (is_other, damages.len()) {
-        (true, _) => "the seal is not the one with this head".to_owned(),
+        (true, _) => "the seal does not have this head".to_owned(),
         (false, 0) if sealed == 1 => {
-            format!("1 record is as it was sealed, {appended} came later")
+            format!("1 sealed record is unchanged, {appended} appended since")
         }
-        (false, 0) => format!("{sealed} records are as they were sealed, {appended} came later"),
-        (false, count) => format!("records that are not as they were sealed: {count}"),
+        (false, 0) => format!("{sealed} sealed records are unchanged, {appended} appended since"),
+        (false, count) => format!("records that differ from the seal: {count}"),
     };
     Output::status(&format!("{session}: {outcome}"));
     Ok(if is_other || !damages.is_empty() { Exit::Findings } else { Exit::Success })

@@ -98,7 +98,7 @@ impl NarratorArgs {
             return Ok(self.clone());
         };
         let stored: NarratorArgs = serde_json::from_value(stored.value).map_err(|cause| {
-            wrong("the settings of the narrator make no sense")
+            wrong("invalid narrator settings")
                 .caused_by(cause)
                 .hint("everturn config get narrator")
         })?;
@@ -203,7 +203,7 @@ fn address(base: &str) -> Result<String, Error> {
     let rest = base.strip_prefix("http://").or_else(|| base.strip_prefix("https://"));
     let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
     if host.is_empty() || base.contains(char::is_whitespace) {
-        return Err(wrong("the address of the narrator is no http or https URL")
+        return Err(wrong("the address of the narrator is not an http or https URL")
             .hint("give one such as http://localhost:11434/v1"));
     }
     if host.contains('@') {
