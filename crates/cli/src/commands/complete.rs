@@ -60,7 +60,7 @@ fn document(session: &str, path: &str, plan: &CompletionPlan) -> Value {
 fn preview(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_read(&args.session)?;
     if found.layout.name() != "game" {
-        let (layout, what) = (found.layout.name(), "a plan of what completing does");
+        let (layout, what) = (found.layout.name(), "a dry run of complete");
         return Err(found.failed(SessionError::Unsupported { layout, what }).into());
     }
     let id = SessionId::parse(&found.place.id).map_err(SessionError::from);

@@ -23,10 +23,10 @@ pub(crate) enum NarratorKind {
     Openai,
 }
 
-/// What was said about the narrator, on the command line or in the environment. What was not said may come
-/// from elsewhere: see [`NarratorArgs::or`].
+/// The narrator options from the command line and the environment. Missing values may come from elsewhere: see
+/// [`NarratorArgs::or`].
 ///
-/// Keys are no arguments, because everybody on a machine can see those.
+/// Keys are never passed as arguments, because all users of a machine can see arguments.
 #[derive(Debug, Clone, Default, PartialEq, clap::Args, Deserialize)]
 #[command(next_help_heading = "Narrator")]
 #[serde(default, deny_unknown_fields)]

@@ -120,7 +120,7 @@ impl<'a> Examination<'a> {
         }
         let outcome = self.run(root, &["search", "--json", &future.join(" OR ")], "")?;
         if !outcome.stdout.trim().is_empty() {
-            let text = format!("search in {root} finds items later than the cut: {}", outcome.stdout);
+            let text = format!("search in {root} finds later items: {}", outcome.stdout);
             self.add(Fault::Reader, text);
         }
         Ok(())

@@ -173,7 +173,7 @@ impl Examination<'_> {
             });
         Ok((!is_right).then(|| {
             let id = &model.id;
-            format!("{id}: {expected} are shown, but the state is at turn {turn:?} with {counted:?}")
+            format!("{id}: {expected} are shown, the state is at turn {turn:?} with {counted:?}")
         }))
     }
 
