@@ -120,7 +120,7 @@ impl AgentHome {
             let file = file.display();
             return Err(Error::new(
                 Exit::Request,
-                format!("others can read the secrets in {file}"),
+                format!("other users can read the secrets in {file}"),
             )
             .hint(format!("chmod 600 {file}")));
         }
@@ -179,8 +179,8 @@ impl AgentHome {
     /// Returns the store of sessions and runs for reading.
     pub(crate) fn state_store(&self) -> Result<Arc<dyn Store>, Error> {
         open_if_present(&self.dirs.state_dir)?.ok_or_else(|| {
-            let what = format!("there is nothing at {}", self.dirs.state_dir.display());
-            Error::new(Exit::Request, what).hint("everturn config path says where things are")
+            let what = format!("{} does not exist", self.dirs.state_dir.display());
+            Error::new(Exit::Request, what).hint("everturn config path prints the paths in use")
         })
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn run(words: &[OsString]) -> Exit {
                 && words.iter().skip(1).any(|word| word == "search")
             {
                 Output::status(
-                    "Hint: what begins with a minus sign is quoted in a query: everturn search 'tower -dragon'",
+                    "Hint: quote a query that contains a minus sign: everturn search 'tower -dragon'",
                 );
             }
             exit

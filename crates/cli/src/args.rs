@@ -18,8 +18,8 @@ Examples:
 
 /// Keep, check and repair AI sessions on disk
 ///
-/// Everturn keeps every turn of an AI session or an AI-run game in plain JSON and JSONL files. A turn
-/// is written whole or not at all, also when the program or the machine stops in between.
+/// Everturn stores every turn of an AI session or an AI-run game in plain JSON and JSONL files.
+/// Writes are atomic: after a crash or a power cut, a turn is stored completely or not at all.
 #[derive(Debug, Parser)]
 #[command(
     name = "everturn",
@@ -43,7 +43,7 @@ pub(crate) struct GlobalOptions {
     #[arg(long, global = true, value_name = "DIR", env = "EVERTURN_ROOT", hide_env_values = true)]
     pub(crate) root: Option<PathBuf>,
 
-    /// Look at sessions of this layout only
+    /// Only use sessions of this format
     #[arg(long, global = true, value_name = "NAME", value_parser = all_layouts())]
     pub(crate) layout: Option<String>,
 

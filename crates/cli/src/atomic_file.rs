@@ -34,8 +34,8 @@ fn failed(path: &Path, cause: io::Error) -> Error {
     let exists = cause.kind() == io::ErrorKind::AlreadyExists;
     let shown = path.display();
     match exists {
-        true => Error::new(Exit::Request, format!("{shown} exists already"))
-            .hint("choose a name that is free, or replace the file with --force"),
+        true => Error::new(Exit::Request, format!("{shown} already exists"))
+            .hint("choose another name, or replace the file with --force"),
         false => Error::new(Exit::Request, format!("cannot write {shown}")).caused_by(cause),
     }
 }
@@ -150,7 +150,7 @@ mod tests {
         let path = dir.path().join("story.txt");
         write(&path, "one", ExistingFile::Kept).unwrap();
         let error = write(&path, "two", ExistingFile::Kept).unwrap_err();
-        assert!(error.to_string().contains("exists already"), "{error}");
+        assert!(error.to_string().contains("already exists"), "{error}");
         // Another process was faster.
         let target = AtomicFile::create(&dir.path().join("new.txt"), ExistingFile::Kept).unwrap();
         write(&dir.path().join("new.txt"), "first", ExistingFile::Kept).unwrap();

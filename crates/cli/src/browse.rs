@@ -210,17 +210,17 @@ impl Browser {
 
     fn reader(&mut self, at: usize) -> Result<&dyn SessionReader, String> {
         if !self.readers.contains_key(&at) {
-            let session = self.session(at).ok_or("the session is gone")?;
+            let session = self.session(at).ok_or("the session no longer exists")?;
             let reader = open_session(&self.collection.sources, session)
                 .map_err(|error| error.to_string())?;
             // Only a few sessions stay open; a session is reopened when needed.
             self.readers.clear();
-            self.readers.insert(at, reader.ok_or("the session is gone")?);
+            self.readers.insert(at, reader.ok_or("the session no longer exists")?);
         }
         self.readers
             .get(&at)
             .map(|reader| &**reader)
-            .ok_or_else(|| "the session is gone".to_owned())
+            .ok_or_else(|| "the session no longer exists".to_owned())
     }
 
     /// Reads the data that the model requested.
@@ -286,7 +286,7 @@ impl Browser {
         let mut lines: Vec<PageLine> =
             shown.iter().flat_map(|entry| lines(entry, Some(EXCERPT))).collect();
         if lines.is_empty() {
-            lines.push(PageLine::Note("nothing was said yet".to_owned()));
+            lines.push(PageLine::Note("no messages yet".to_owned()));
         }
         Ok(lines)
     }
@@ -388,7 +388,7 @@ impl Browser {
     /// Exports a session to a new file in the current directory.
     fn export(&mut self, session: usize) -> Result<String, String> {
         let summary = self.session(session).map(|one| one.summary.clone());
-        let summary = summary.ok_or("the session is gone")?;
+        let summary = summary.ok_or("the session no longer exists")?;
         let name = format!("{}.md", summary.session.id.replace(['/', '\\'], "-"));
         let reader = self.reader(session)?;
         let choices = ExportOptions::defaults_for(ExportFormat::Markdown, ExportStyle::Rich);
@@ -410,7 +410,9 @@ impl Browser {
     }
 
     fn replay(&mut self, session: usize, context: &mut Context) -> String {
-        let Some(one) = self.session(session) else { return "the session is gone".to_owned() };
+        let Some(one) = self.session(session) else {
+            return "the session no longer exists".to_owned();
+        };
         let path = self.collection.shown(one);
         let mut play = || -> Result<(), Error> {
             let (found, reader) = context.read(&path)?;

@@ -16,14 +16,14 @@ impl From<CampaignError> for Error {
     fn from(error: CampaignError) -> Error {
         let setting = matches!(error, CampaignError::Setting { .. });
         let error = Error::from(SessionError::from(error));
-        if setting { error.hint("everturn settings --help lists what they may be") } else { error }
+        if setting { error.hint("everturn settings --help lists allowed values") } else { error }
     }
 }
 
 /// Returns the ID of a session that must be a campaign.
 fn campaign_id(found: &FoundSession) -> Result<SessionId, Error> {
     if found.layout.name() != "campaign" {
-        let what = format!("{} is no campaign, but a {}", found.place.id, found.layout.name());
+        let what = format!("{} is not a campaign but a {}", found.place.id, found.layout.name());
         return Err(Error::new(Exit::Request, what).hint("everturn ls --layout campaign"));
     }
     Ok(SessionId::parse(&found.place.id)?)

@@ -53,7 +53,7 @@ pub(crate) fn forget() -> Result<Option<ClearedCatalog>, Error> {
             Some(forgotten) => return Ok(Some(forgotten)),
             None if start.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(20)),
             None => {
-                let what = "another process brings the search index up to date";
+                let what = "another process is updating the search index";
                 return Err(Error::new(Exit::Busy, what).hint("try again when it is done"));
             }
         }
@@ -176,7 +176,7 @@ pub(crate) fn date(
     now: Timestamp,
 ) -> Result<everturn_catalog::DatePeriod, Error> {
     everturn_catalog::parse_period(text, now).ok_or_else(|| {
-        Error::new(Exit::Request, format!("{flag}: {text:?} is no date"))
+        Error::new(Exit::Request, format!("{flag}: {text:?} is not a date"))
             .hint("write 2026-01-03, 2026-01, yesterday, 3d or 2w")
     })
 }

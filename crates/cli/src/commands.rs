@@ -126,7 +126,7 @@ registry! {
         Unpin => unpin,
         Retention => retention,
     }
-    "Look and search" {
+    "View and search" {
         Show => show,
         State => state,
         Search => search,
@@ -159,7 +159,7 @@ registry! {
         Verify => verify,
         Commit => commit,
     }
-    "Agents' homes" {
+    "Agent homes" {
         Linggen => linggen,
         Run => run,
         #[command(hide = true)]
@@ -171,7 +171,7 @@ registry! {
         #[command(hide = true)]
         Permissions => permissions,
     }
-    "Set-up" {
+    "Setup" {
         Config => config,
         Credentials => credentials,
         Completions => completions,

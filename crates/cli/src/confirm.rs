@@ -12,7 +12,7 @@ pub(crate) fn confirm(yes: bool, question: &str, otherwise: &str) -> Result<bool
         return Ok(true);
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        Output::status(&format!("{otherwise}; the same command with --yes does it"));
+        Output::status(&format!("{otherwise}; re-run with --yes to apply"));
         return Ok(false);
     }
     let failed =

@@ -50,9 +50,9 @@ impl Exit {
     /// The description for the help text.
     const fn meaning(self) -> &'static str {
         match self {
-            Exit::Success => "fine",
-            Exit::Request => "the request cannot be met",
-            Exit::Usage => "wrong usage",
+            Exit::Success => "success",
+            Exit::Request => "request failed",
+            Exit::Usage => "usage error",
             Exit::Findings => "a check has findings",
             Exit::Damaged => "stored data is damaged",
             Exit::Busy => "another process is writing to the session",

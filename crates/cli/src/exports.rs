@@ -23,8 +23,8 @@ const NAMES_IN_HINT: usize = 8;
 pub(crate) fn format_of(path: &Path) -> Result<ExportFormat, Error> {
     ExportFormat::from_path(path).ok_or_else(|| {
         let names: Vec<&str> = ExportFormat::ALL.iter().map(|format| format.as_str()).collect();
-        Error::new(Exit::Request, format!("the name {} does not say the format", path.display()))
-            .hint(format!("let it end in one of .{}", names.join(", .")))
+        Error::new(Exit::Request, format!("the name {} does not indicate a format", path.display()))
+            .hint(format!("use one of the extensions .{}", names.join(", .")))
     })
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn failed(error: ExportError, session: impl FnOnce(SessionError) -> E
             let error = Error::new(Exit::Request, error.to_string());
             match names.is_empty() {
                 true => error,
-                false => error.hint(format!("those who speak are {}", names.join(", "))),
+                false => error.hint(format!("known speakers: {}", names.join(", "))),
             }
         }
         ExportError::Stopped => Error::new(Exit::Request, "stopped; nothing was written"),
@@ -95,7 +95,7 @@ fn write_interruptible(
     let line = Progress::new("exporting");
     let done = export.write(format, sink, &mut |how_far| {
         match how_far {
-            HowFar::Looking(_) => line.step("turns looked at"),
+            HowFar::Looking(_) => line.step("turns read"),
             HowFar::Writing { done, total } => line.entries(done, total),
         }
         match wish.ended.load(Ordering::Relaxed) {

@@ -48,10 +48,10 @@ pub(crate) fn transition(
     context.out.flush()?;
     if let Some(name) = &staged.trashed {
         let restore = context.next_command(&format!("restore {name}"));
-        Output::status(&format!("what was there is in the trash; {restore} takes it out again"));
+        Output::status(&format!("moved to trash; undo with: {restore}"));
     }
     if let Some(deferred_error) = &staged.deferred_error {
-        Output::status(&format!("done, but something is left to do: {deferred_error}"));
+        Output::status(&format!("done, but a later step failed: {deferred_error}"));
     }
     found.root.close()?;
     Ok(Exit::Success)

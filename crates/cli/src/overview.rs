@@ -18,18 +18,18 @@ const SHOWN: usize = 5;
 
 /// The next steps for a user without sessions.
 const FIRST_STEPS: &str = "\
-There are no sessions yet. To begin:
-  everturn new game --name Vex     make a session
+There are no sessions yet. To get started:
+  everturn new game --name Vex     create a session
   everturn play                    play a story at the prompt
-  everturn sources add DIR         look at a folder of sessions that are somewhere else
+  everturn sources add DIR         add a folder that contains sessions
   everturn help                    see all commands";
 
 const NEXT_STEPS: &str = "\
 Next:
-  everturn show latest             read the session that was changed last
-  everturn ls                      list all of them
-  everturn search WORDS            find what was said
-  everturn browse                  go through them in the terminal
+  everturn show latest             print the most recently changed session
+  everturn ls                      list all sessions
+  everturn search WORDS            search the text of all sessions
+  everturn browse                  browse all sessions in the terminal
   everturn help                    see all commands";
 
 /// The number of sessions of each format in a source.
@@ -65,7 +65,7 @@ pub(crate) fn run(context: &mut Context) -> Result<Exit, EarlyExit> {
     collection.catalog.complete_summaries(&collection.sources, &mut sessions);
     let terminal = std::io::stdout().is_terminal().then(|| (settings::width(), settings::now()));
     let widths = ColumnWidths::of(&sessions);
-    writeln!(context.out, "\nChanged last:")?;
+    writeln!(context.out, "\nRecently changed:")?;
     for session in &sessions {
         let line = session_line(session, &widths, terminal);
         writeln!(context.out, "  {line}")?;

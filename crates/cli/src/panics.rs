@@ -21,7 +21,7 @@ fn describe(info: &PanicHookInfo<'_>) {
     let message = info.payload_as_str().unwrap_or("panic without a message");
     let place = info.location().map_or_else(String::new, |location| format!(" at {location}"));
     let error = Error::new(Exit::Internal, format!("internal error{place}: {message}"))
-        .hint("this is a fault in everturn; run it again with RUST_BACKTRACE=1 and report it");
+        .hint("this is a bug in everturn; run it again with RUST_BACKTRACE=1 and report it");
     app::print_error(&error);
 
     // Captured only if RUST_BACKTRACE is set.

@@ -90,7 +90,7 @@ pub(crate) fn play(table: PlaySetup<'_>, context: &mut Context) -> Result<Exit, 
     if !context.json {
         let mut page = PlayPage::default();
         page.say(BlockStyle::Plain, "");
-        page.say(BlockStyle::Faint, format!("Saved up to turn {turn}. {again} goes on."));
+        page.say(BlockStyle::Faint, format!("Saved up to turn {turn}. Continue with: {again}"));
         show(&page, &console, context)?;
     }
     let spoiled = failures > 0 && !console.is_terminal();
@@ -143,7 +143,7 @@ fn converse(
                 next = NextStep::Leave;
             }
             ConsoleInput::Interrupted => {
-                page.say(BlockStyle::Faint, "Ctrl-C once more leaves, and so does /quit.");
+                page.say(BlockStyle::Faint, "Press Ctrl-C again or enter /quit to leave.");
             }
             ConsoleInput::Unfit(why) => {
                 game.failures += 1;

@@ -30,7 +30,7 @@ pub(crate) fn report_outcome(
     print_findings(&written.findings);
     if let Some(deferred_error) = &written.deferred_error {
         Output::status(&format!(
-            "the turn is safe, but what follows from it is not written yet: {deferred_error}"
+            "the turn is stored, but derived data is not written yet: {deferred_error}"
         ));
     }
     Ok(())

@@ -335,8 +335,7 @@ impl Context {
         let mut sources = self.all_sources()?;
         sources.retain(|source| source.is_wanted(name));
         if sources.is_empty() {
-            let what =
-                format!("no folder with sessions of {} is known", name.unwrap_or("anything"));
+            let what = format!("no known folder with sessions of {}", name.unwrap_or("anything"));
             return Err(Error::new(Exit::Request, what)
                 .hint("everturn sources add PATH, or name one with --root DIR"));
         }
@@ -351,7 +350,7 @@ impl Context {
         let roots = self.sources_there(access)?;
         if roots.is_empty() {
             return Err(Error::new(Exit::Request, "there are no sessions yet")
-                .hint("everturn new game makes one, and everturn alone says what else to do"));
+                .hint("create one with: everturn new game; everturn alone lists other steps"));
         }
         Ok(roots)
     }
@@ -384,7 +383,7 @@ impl Context {
 /// Adds a source to the configuration, or removes one.
 pub(crate) fn change(name: &str, source: Option<&SourceLocation>) -> Result<bool, Error> {
     let Some(home) = agent_homes::own_home() else {
-        return Err(Error::new(Exit::Request, "there is no home to keep the list of sources in")
+        return Err(Error::new(Exit::Request, "there is no home directory for the list of sources")
             .hint("set HOME"));
     };
     let file = &home.dirs.config_file;

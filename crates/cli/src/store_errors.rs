@@ -20,7 +20,7 @@ impl From<StoreError> for Error {
                 (Exit::Busy, Some("wait until that process is done, or end it, and try again"))
             }
             StoreError::Blocked { .. } => {
-                let next = "remove what is in the way and run the command again; the log keeps the commits until then";
+                let next = "remove the obstacle and run the command again; the log keeps the commits until then";
                 (Exit::Damaged, Some(next))
             }
             StoreError::UnreadableLog { .. } => {
@@ -30,7 +30,7 @@ impl From<StoreError> for Error {
             }
             StoreError::Poisoned { .. } => {
                 let next =
-                    "the outcome is open: look whether the change is there before you repeat it";
+                    "the outcome is unknown: check if the change was made before you repeat it";
                 (Exit::Request, Some(next))
             }
             StoreError::Moved { .. } | StoreError::Changed { .. } | StoreError::Overtaken => {
@@ -39,7 +39,7 @@ impl From<StoreError> for Error {
             StoreError::Io { source, .. } => (Exit::Request, io_hint(source.kind())),
             _ => (Exit::Request, None),
         };
-        let error = Error::new(exit, "the store refused").caused_by(error);
+        let error = Error::new(exit, "store error").caused_by(error);
         match hint {
             Some(hint) => error.hint(hint),
             None => error,
@@ -89,15 +89,15 @@ impl From<SessionError> for Error {
                     ("paused", _) => refused.hint(format!("everturn resume {id}")),
                     ("active", "completed") => refused.hint(format!("everturn complete {id}")),
                     ("completed", _) => {
-                        refused.hint(format!("everturn fork {id} goes on from it in a new session"))
+                        refused.hint(format!("continue in a new session with: everturn fork {id}"))
                     }
                     _ => refused,
                 }
             }
             SessionError::ReadOnly { .. } => Error::new(Exit::Request, error.to_string())
-                .hint("everturn convert SESSION --to LAYOUT makes a copy that is your own"),
+                .hint("make your own copy with: everturn convert SESSION --to LAYOUT"),
             SessionError::Taken { .. } => Error::new(Exit::Request, error.to_string())
-                .hint("choose another id, or none for one that is free"),
+                .hint("choose another ID, or omit it to use a free one"),
             other => Error::new(Exit::Request, other.to_string()),
         }
     }

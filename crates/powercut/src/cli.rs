@@ -22,10 +22,10 @@ use crate::report::{self, Tally};
 use crate::round::Round;
 use crate::saved;
 
-/// Cut the power under real everturn processes on real file systems, and compare with what was acknowledged
+/// Cut the power under running everturn processes on real file systems, and check all acknowledged data
 ///
-/// Needs root, FUSE and loop devices. Ends with status 0 if nothing was lost, 1 if something was, 77 if this
-/// machine cannot run it.
+/// Requires root, FUSE and loop devices. Exits with status 0 if nothing was lost, 1 if something was lost, 77 if this
+/// machine cannot run the test.
 #[derive(Debug, Parser)]
 #[command(name = "everturn-powercut", version)]
 pub(crate) struct Cli {
@@ -33,11 +33,11 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "PATH", default_value = "target/release/everturn")]
     everturn: PathBuf,
 
-    /// How many points to cut at, over all file systems; some images cannot be mounted and do not count
+    /// The number of cuts over all file systems, not counting images that cannot be mounted
     #[arg(long, value_name = "N", default_value = "2050")]
     points: NonZero<usize>,
 
-    /// Decides everything that is left to chance, except when processes run
+    /// The seed of all random choices, except the scheduling of processes
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
@@ -45,15 +45,15 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     fs: Vec<String>,
 
-    /// How long each recording lasts
+    /// The duration of each recording
     #[arg(long, value_name = "SECONDS", default_value_t = 6)]
     seconds: u64,
 
-    /// How many rounds go on at the same time
+    /// The number of rounds to run in parallel
     #[arg(long, value_name = "N", default_value = "3")]
     jobs: NonZero<usize>,
 
-    /// Where recordings of rounds with failures go
+    /// The directory for recordings of rounds with failures
     #[arg(long, value_name = "DIR", default_value = "target/powercut")]
     save: PathBuf,
 
@@ -61,11 +61,11 @@ pub(crate) struct Cli {
     #[arg(long)]
     keep: bool,
 
-    /// Cut a recording that was saved
+    /// Cut a saved recording instead of making new ones
     #[arg(long, value_name = "FILE")]
     recording: Option<PathBuf>,
 
-    /// Cut at one point only; with --recording, the same as when it was saved
+    /// Cut at one point only; with --recording, at the same point as in the original run
     #[arg(long, value_name = "FS:POINT")]
     only: Option<String>,
 }
@@ -224,7 +224,7 @@ impl Cli {
         if !was_saved && (tally.failed > 0 || self.keep) {
             saved::save(&path, system.name, seed, points, recording)?;
             text.push_str(&format!(
-                "    again: everturn-powercut --recording {} --only {}:POINT\n",
+                "    repeat with: everturn-powercut --recording {} --only {}:POINT\n",
                 path.display(),
                 system.name
             ));

@@ -48,7 +48,7 @@ impl Outcome {
     pub(crate) fn lines(&self) -> Result<Vec<Value>, String> {
         let parse = |line: &str| {
             serde_json::from_str(line)
-                .map_err(|error| format!("no JSON ({error}): {}", short(line)))
+                .map_err(|error| format!("not JSON ({error}): {}", short(line)))
         };
         self.stdout.lines().filter(|line| !line.is_empty()).map(parse).collect()
     }
@@ -56,7 +56,7 @@ impl Outcome {
     /// Parses the printed document.
     pub(crate) fn document(&self) -> Result<Value, String> {
         let text = &self.stdout;
-        serde_json::from_str(text).map_err(|error| format!("no JSON ({error}): {}", short(text)))
+        serde_json::from_str(text).map_err(|error| format!("not JSON ({error}): {}", short(text)))
     }
 
     /// Returns an error unless the command succeeded.
@@ -64,7 +64,7 @@ impl Outcome {
         match self.code {
             Some(0) => Ok(()),
             Some(code) => Err(format!("exit {code}: {}", short(&self.stderr))),
-            None => Err(format!("ended by a signal: {}", short(&self.stderr))),
+            None => Err(format!("killed by a signal: {}", short(&self.stderr))),
         }
     }
 }

@@ -18,7 +18,7 @@ const PLACES: &[&str] = &["/dev/shm", "/tmp"];
 pub(crate) fn require(systems: &[&FileSystem]) -> Result<(), PowercutError> {
     let missing = |text: String| Err(PowercutError::Unavailable(text));
     if !rustix::process::geteuid().is_root() {
-        return missing("it must be root, to mount file systems".to_owned());
+        return missing("mounting file systems requires root".to_owned());
     }
     for device in ["/dev/fuse", "/dev/loop-control"] {
         if let Err(error) = File::options().read(true).write(true).open(device) {
@@ -37,7 +37,7 @@ pub(crate) fn require(systems: &[&FileSystem]) -> Result<(), PowercutError> {
             program::run("modprobe", &[system.kind]).ok();
         }
         if !knows(system.kind) {
-            return missing(format!("the kernel has no {}", system.kind));
+            return missing(format!("the kernel does not support {}", system.kind));
         }
     }
     Ok(())
@@ -86,7 +86,7 @@ pub(crate) fn clear_leftovers(log: &mut dyn Write) -> Result<(), PowercutError> 
             if Path::new("/proc").join(process).exists() {
                 continue;
             }
-            writeln!(log, "taking apart what an earlier run left: {}", entry.path().display())
+            writeln!(log, "cleaning up after an earlier run: {}", entry.path().display())
                 .map_err(cannot("write"))?;
             clear(&entry.path())?;
         }

@@ -258,7 +258,7 @@ fn wait(
         let directory =
             std::fs::File::open(stage.top).map_err(cannot("open the mounted directory"))?;
         let room = rustix::fs::fstatvfs(&directory)
-            .map_err(|error| cannot("ask for room")(error.into()))?;
+            .map_err(|error| cannot("query the free space")(error.into()))?;
         if room.f_bavail * room.f_frsize < LEAST_ROOM {
             return Ok(());
         }

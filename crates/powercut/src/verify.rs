@@ -123,7 +123,7 @@ impl<'a> Examination<'a> {
             }
             let is_reported = outcome.stderr.contains(QUARANTINE);
             if self.quarantine(&root).len() > before.len() && !is_reported {
-                let text = format!("recovery of {root} does not say what it puts aside");
+                let text = format!("recovery of {root} does not report the data it quarantines");
                 self.add(Fault::Other, text);
             }
         }

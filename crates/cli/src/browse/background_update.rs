@@ -37,7 +37,7 @@ impl BackgroundUpdate {
             });
             let mut notes = catalog.take_notes();
             if updated.is_busy {
-                notes.push("another process is bringing the index up to date".to_owned());
+                notes.push("another process is updating the index".to_owned());
             }
             notes
         });
@@ -60,7 +60,7 @@ impl BackgroundUpdate {
 
     /// Returns the messages of the finished update.
     pub(super) fn finish(self) -> Vec<String> {
-        let failed = |_| vec!["the index could not be brought up to date".to_owned()];
+        let failed = |_| vec!["the index could not be updated".to_owned()];
         self.thread.join().unwrap_or_else(failed)
     }
 }

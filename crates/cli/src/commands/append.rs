@@ -13,14 +13,14 @@ use crate::{input, settings};
 
 /// Append a turn or a message, read as JSON from stdin
 ///
-/// A turn is stored whole or not at all, and the answer comes when it would survive a power cut. With
-/// --lines each line is a turn, answered as soon as it is safe; the first one that cannot be stored ends
-/// the command, and those before it stay.
+/// A turn is stored completely or not at all, and the result is printed once the turn is durable.
+/// With --lines, each input line is a turn, and its result is printed as soon as it is durable. The
+/// first turn that cannot be stored ends the command; the turns before it are kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn append latest < turn.json
   everturn append session-abc123 --lines --json < turns.jsonl
-  everturn append tale --type narrator < told.txt
+  everturn append tale --type narrator < narration.txt
 
 A turn of a game:
   {"actor":"player",
@@ -29,45 +29,45 @@ A turn of a game:
    "deltas":[{"scope":"player",
               "deltas":[{"op":"set","path":"location.zone","value":"market"}]}]}
   Scopes are world, player and scene; operations are set, delete, push, pull
-  and increment. Besides, "narration" is what there is to read, and "turnId"
-  makes sure that the turn gets this number. An event of type scene_start or
-  scene_end begins or ends a scene. Other fields are kept, also those of deltas.
+  and increment. "narration" is the text for the reader. With "turnId", the
+  append fails unless the turn gets this number. An event of type scene_start or
+  scene_end starts or ends a scene. Other fields are kept, also in deltas.
 
-A message of Codelia:
+A Codelia message:
   {"role":"user","content":"List the files."}
-  or {"messages":[…]} for several that are stored together.
+  or {"messages":[…]} to store several messages in one batch.
 
-A message of Linggen:
+A Linggen message:
   {"content":"Fix the menu","from_id":"user","agent_id":"ling"}
-  Only content is needed; if it is no text, it is kept as JSON. Besides there
-  are to_id, timestamp and is_observation. Other fields are kept.
+  Only content is required; if it is not a string, it is stored as JSON. to_id,
+  timestamp and is_observation are optional. Other fields are kept.
 
 A message of a chat log:
   {"type":"npc","name":"Luna","text":"You came back."}
   or all of its fields: id, timestamp, type, sender, content, metadata. Types are
   system, narrator, protagonist, npc and ooc. In the text of a narrator,
   <tool:update id="…" value="…" reason="…"> and <tool:add …> change tools, and
-  are taken out.
+  are removed from the text.
 
-The answer with --json:
+Output with --json:
   {"session":"session-abc123","turn":7}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
     session: String,
 
-    /// Each line of the input is a turn
+    /// Read one turn per line
     #[arg(long)]
     lines: bool,
 
-    /// How long to wait for another process that is writing to the session
+    /// The time to wait for another process that is writing to the session
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     wait: u16,
 
-    /// The input is the text of a message of this type, such as narrator
+    /// Read the text of a message of this type, such as narrator
     #[arg(long = "type", value_name = "TYPE", conflicts_with = "lines")]
     kind: Option<String>,
 
-    /// Who says it
+    /// The name of the speaker
     #[arg(long, value_name = "NAME", requires = "kind")]
     name: Option<String>,
 }
@@ -102,7 +102,7 @@ fn refused(cause: SessionError) -> Error {
     let bad_input = matches!(cause, SessionError::Request { .. });
     let error = Error::from(cause);
     if bad_input {
-        error.hint("everturn append --help shows what a turn looks like")
+        error.hint("everturn append --help describes the fields of a turn")
     } else {
         error
     }

@@ -9,13 +9,13 @@ use crate::lifecycle::transition;
 
 /// Pack a completed session into an archive
 ///
-/// The archive is read back and compared before the session's directory goes to the trash, from which it
-/// can be restored.
+/// The archive is read back and compared before the session's directory is moved to the trash, from
+/// which it can be restored.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn archive session-abc123
 
-The answer with --json:
+Output with --json:
   {"session":"session-abc123","path":"…","trashed":"…"}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`

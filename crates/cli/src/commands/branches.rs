@@ -12,9 +12,9 @@ use crate::sessions::FoundSession;
 
 /// List the branches of a session
 ///
-/// Some programs let a talk go on from any point of it, so that their sessions are trees. The main
-/// line, which `show` prints, leads to the newest message; everything else is in a branch. Records
-/// that say again what others say are branches of their own, too: nothing is left out.
+/// Some programs can continue a conversation from any message, so their sessions are trees. The
+/// main line, which `show` prints, leads to the newest message; all other records are in branches.
+/// Duplicate records are branches too, so no record is left out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn branches latest
@@ -23,7 +23,7 @@ use crate::sessions::FoundSession;
 
 A branch with --json:
   {"id":"u2","from":1,"turns":2,"updated":"2026-01-01T10:00:00Z","title":"Go left."}
-  on one line; "from" is the last turn that it shares with the main line, or null."#)]
+  on one line; "from" is the last turn shared with the main line, or null."#)]
 pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
@@ -73,9 +73,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         let id = &found.place.id;
         let began = children(context, &found)?;
         match began.is_empty() {
-            true => Output::status(&format!("session {id} has one line and no branches")),
+            true => Output::status(&format!("session {id} has no branches")),
             false => Output::status(&format!(
-                "session {id} has one line; sessions that began in it: {}",
+                "session {id} has no branches; sessions forked from it: {}",
                 began.join(", ")
             )),
         }

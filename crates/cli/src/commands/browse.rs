@@ -9,8 +9,8 @@ use crate::exit::Exit;
 
 /// Browse all sessions: list, preview, search as you type
 ///
-/// Whatever is typed narrows the list, and finds what was said. Enter opens what is selected; keys to replay and to
-/// export it are shown at the bottom. It needs a terminal.
+/// Typing filters the list and searches the text of the sessions. Enter opens the selected item;
+/// the keys for replay and export are shown at the bottom. Requires a terminal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,7 +20,7 @@ pub(crate) struct Args {}
 
 pub(super) fn run(_args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     if context.json || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        let what = "browsing needs a terminal, and prints no data";
+        let what = "browse requires a terminal and prints no data";
         return Err(Error::new(Exit::Request, what).hint("everturn ls, everturn search").into());
     }
     browse::run(context)

@@ -16,8 +16,8 @@ use crate::{input, settings};
 
 /// Run scripted turns, replay answers, or choose the active actor
 ///
-/// What a campaign has in common with other sessions is done by the commands for all of them: show, state,
-/// append, undo, rewind, fork and so on. `everturn settings` changes its settings.
+/// The commands for all sessions also work on campaigns: show, state, append, undo, rewind, fork
+/// and so on. `everturn settings` changes the settings of a campaign.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,27 +36,28 @@ enum CampaignCommand {
     Actor(ActorArgs),
 }
 
-/// Play turns: each line on stdin is what the player says
+/// Play turns: each line on stdin is the input of the player
 ///
-/// The narrator answers, its calls are checked and carried out, and the row is stored. Each line is answered by one
-/// line. A turn that fails leaves no trace, and its line can be sent again.
+/// The narrator answers, its tool calls are checked and executed, and the row is stored. One line
+/// is printed for each input line. A turn that fails changes nothing, and its line can be sent
+/// again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn campaign submit camp_0001 < script.txt
   everturn campaign submit camp_0001 --narrator openai --model llama3.2
 
-The answer:
-  {"ok":true,"row":{…}} with the row as it was stored, or
+Output:
+  {"ok":true,"row":{…}} with the stored row, or
   {"ok":false,"error":"…"}, with "conflict_report" if all answers contradicted the state"#)]
 struct SubmitArgs {
     /// The campaign: its ID, a path, or `latest`
     campaign: String,
 
-    /// Who acts, if it is not the active actor
+    /// The actor of the turns; default: the active actor
     #[arg(long, value_name = "ID")]
     actor: Option<String>,
 
-    /// What the embedded narrator's places and people follow from
+    /// The random seed of the embedded narrator
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
 
@@ -64,10 +65,11 @@ struct SubmitArgs {
     narrator: NarratorArgs,
 }
 
-/// Play turns with answers of a narrator that were recorded
+/// Play turns with recorded answers of a narrator
 ///
-/// Each line on stdin is a turn. It is played by the rules: calls are checked, answers that contradict the
-/// state are refused and the next one is taken, and the row is stored. Each line is answered by one line.
+/// Each line on stdin is a turn. The rules apply: tool calls are checked, an answer that
+/// contradicts the state is rejected and the next one is used, and the row is stored. One line is
+/// printed for each input line.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn campaign replay-outputs camp_0001 < outputs.jsonl
@@ -76,29 +78,29 @@ A line:
   {"user_input":"I go on.","actor_id":"pc_001",
    "outputs":[{"assistant_text":"You walk.","dialog_type":"scene_description",
      "tool_calls":[{"id":"call_001","tool":"move","args":{…}}]}]}
-  One output is used each time the narrator is asked: at most three.
+  Each request to the narrator uses one output; at most three are used.
 
-The answer:
-  {"ok":true,"row":{…}} with the row as it was stored, or
+Output:
+  {"ok":true,"row":{…}} with the stored row, or
   {"ok":false,"error":"…"}, with "conflict_report" if all outputs contradicted the state"#)]
 struct ReplayOutputsArgs {
     /// The campaign: its ID, a path, or `latest`
     campaign: String,
 }
 
-/// Show or choose the active actor
+/// Show or set the active actor
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn campaign actor camp_0001
   everturn campaign actor camp_0001 pc_002
 
-The answer with --json:
+Output with --json:
   {"session":"camp_0001","active_actor_id":"pc_002","party":["pc_001","pc_002"]}"#)]
 struct ActorArgs {
     /// The campaign: its ID, a path, or `latest`
     campaign: String,
 
-    /// Who acts from now on
+    /// The new active actor
     #[arg(value_name = "ID")]
     actor: Option<String>,
 }

@@ -23,10 +23,11 @@ use crate::settings;
 
 /// Check sessions and JSON files for damage
 ///
-/// Reads *.jsonl and *.ndjson files line by line and *.json files as documents, in a directory and all
-/// below it. In a game session or a campaign it also looks whether turns, changes, snapshots, states and
-/// metadata fit together. Everything is read to the end, and nothing is changed. What `everturn repair` would do about
-/// it is said at the end. Ends with status 3 if anything is wrong; warnings alone do not count.
+/// Reads *.jsonl and *.ndjson files line by line and *.json files as documents, in a directory and
+/// all directories below it. In a game session or a campaign it also checks that turns, changes,
+/// snapshots, states and metadata are consistent. All files are read to the end, and nothing is
+/// changed. The output ends with the actions that `everturn repair` would take. Exits with status 3
+/// if there are findings; warnings alone do not count.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,8 +35,8 @@ Examples:
   everturn check latest
   everturn check --json sessions | jq -r .file | sort -u")]
 pub(crate) struct Args {
-    /// The file or directory to look at, or a session: its ID or a unique prefix, or `latest`; without it, the
-    /// root
+    /// The file or directory to check, or a session: its ID or a unique prefix, or `latest`;
+    /// default: the root
     path: Option<PathBuf>,
 }
 
@@ -190,7 +191,7 @@ impl FindingSink for FindingPrinter<'_> {
 /// Returns what a repair would do about these findings.
 fn remedies(codes: &BTreeSet<FindingCode>) -> String {
     let remedies = codes.iter().map(|code| format!("\n  {code}: {}", code.remedy()));
-    format!("what `everturn repair` does about it in a session:{}", remedies.collect::<String>())
+    format!("actions of `everturn repair` in a session:{}", remedies.collect::<String>())
 }
 
 /// Returns whether a finding is no damage: another process is writing, or it is only a warning.
@@ -205,7 +206,7 @@ fn summary(checked: CheckStats) -> String {
         return "nothing to check: no *.json, *.jsonl or *.ndjson files here".to_owned();
     }
     let outcome = match (findings, warnings) {
-        (0, 0) => "all is well".to_owned(),
+        (0, 0) => "no findings".to_owned(),
         (0, warnings) => count(warnings, "warning"),
         (findings, 0) => count(findings, "finding"),
         (findings, warnings) => {
@@ -245,7 +246,7 @@ fn check_at(
     }
     printer.progress.finish();
     if ran_out_of_files() {
-        let what = "the check is not complete";
+        let what = "the check is incomplete";
         return Err(Error::new(Exit::Request, what).into());
     }
     Ok(Some((checked, printer.codes)))
@@ -265,7 +266,7 @@ fn check_named(
             return Ok(checked);
         }
     }
-    let what = format!("{} is moved all the time", path.display());
+    let what = format!("{} was moved repeatedly during the check", path.display());
     Err(Error::new(Exit::Busy, what).hint("try again").into())
 }
 

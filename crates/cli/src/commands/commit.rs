@@ -16,10 +16,10 @@ use crate::store_errors;
 
 /// Change files in atomic batches
 ///
-/// Reads one batch per line and answers each with one line, as soon as the batch would survive a power
-/// cut. While it runs it is the only writer of the scopes. It ends at the end of the input, or at the
-/// first batch that cannot be done; that one has changed nothing, unless the error says that the outcome
-/// is open.
+/// Reads one batch per line and prints one line for each, as soon as the batch is durable. While it
+/// runs, it is the only writer of the scopes. It ends at the end of the input or at the first batch
+/// that fails. A failed batch has changed nothing, unless the error says that the outcome is
+/// unknown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn commit --root game sessions/one < batches.jsonl
@@ -30,18 +30,18 @@ A batch:
     {"replace":{"file":"sessions/one/state.json","text":"{}"}},
     {"rename":{"from":"sessions/one/a","to":"sessions/one/b"}},
     {"remove":{"path":"sessions/one/old.json"}}]}
-  all on one line. Besides, "append" takes "at" (the offset at which the file
-  must end), and "replace" takes "private" (readable by the owner alone) and
+  all on one line. "append" also takes "at" (the offset at which the file must
+  end), and "replace" also takes "private" (readable by the owner only) and
   "new" (the file must not exist).
 
-The answer:
+Output:
   {"line":1,"appended":[0],"findings":[]}"#)]
 pub(crate) struct Args {
-    /// What this process will be the only writer of: directories or files below the root
+    /// The scopes to lock: directories or files below the root
     #[arg(required = true, value_name = "SCOPE")]
     scopes: Vec<String>,
 
-    /// Answer when a batch would survive a crash of the program, without waiting for the disk
+    /// Acknowledge a batch when it survives a crash of the program, without waiting for the disk
     #[arg(long)]
     written: bool,
 }
@@ -140,7 +140,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         }
         let steps = read_batch(&line, number)?;
         let refused =
-            |cause| Error::from(cause).saying(format!("line {number} of the input cannot be done"));
+            |cause| Error::from(cause).saying(format!("line {number} of the input failed"));
         let receipt = writer.commit(steps, durability).map_err(refused)?;
         writeln!(context.out, "{}", answer(number, &receipt))?;
         // The output acknowledges a durable commit, so it must not stay in a buffer.

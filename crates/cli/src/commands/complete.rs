@@ -13,14 +13,15 @@ use crate::output::Output;
 
 /// Complete a session
 ///
-/// A last snapshot is taken, and snapshots that are no longer needed are put away within the session:
-/// the last ten, those of scene ends, and one every hundred turns stay. It can be read as before.
+/// Takes a final snapshot and moves the snapshots that are no longer needed to snapshots/archived.
+/// The last ten, those of scene ends, and one every hundred turns are kept. The session can still
+/// be read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn complete session-abc123
   everturn complete session-abc123 --dry-run
 
-The answer with --json:
+Output with --json:
   {"session":"session-abc123","path":"…"}
 
 With --dry-run and --json, of a game:
@@ -31,7 +32,7 @@ pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
     session: String,
 
-    /// Say what would be done, and which snapshots would be put away; change nothing. Games only
+    /// Print the plan, including the snapshots to move, and change nothing; games only
     #[arg(long)]
     dry_run: bool,
 }
@@ -59,7 +60,7 @@ fn document(session: &str, path: &str, plan: &CompletionPlan) -> Value {
 fn preview(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_read(&args.session)?;
     if found.layout.name() != "game" {
-        let (layout, what) = (found.layout.name(), "a plan of what completing does");
+        let (layout, what) = (found.layout.name(), "a dry run of complete");
         return Err(found.failed(SessionError::Unsupported { layout, what }).into());
     }
     let id = SessionId::parse(&found.place.id).map_err(SessionError::from);
@@ -70,18 +71,18 @@ fn preview(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
         writeln!(context.out, "{}", document(&found.place.id, &path, &plan))?;
     } else {
         if let Some(snapshot) = &plan.snapshot {
-            writeln!(context.out, "{snapshot}: is taken")?;
+            writeln!(context.out, "{snapshot}: create")?;
         }
         for (kept, why) in &plan.snapshots.keep {
-            writeln!(context.out, "{}: stays: {}", kept.id(), why.why())?;
+            writeln!(context.out, "{}: keep: {}", kept.id(), why.why())?;
         }
         for retired in &plan.snapshots.retire {
-            writeln!(context.out, "{}: goes to snapshots/archived", retired.id())?;
+            writeln!(context.out, "{}: move to snapshots/archived", retired.id())?;
         }
         writeln!(context.out, "{path}")?;
     }
     context.out.flush()?;
-    Output::status("nothing was changed; the same command without --dry-run does it");
+    Output::status("nothing was changed; re-run without --dry-run to apply");
     found.root.close()?;
     Ok(Exit::Success)
 }

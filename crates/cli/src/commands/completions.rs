@@ -9,8 +9,8 @@ use crate::exit::Exit;
 
 /// Print the completion script for a shell
 ///
-/// Commands, options and their values are completed, and the ids of the sessions that there are. The script asks this
-/// program for all of them, so it stays right when the program changes.
+/// Completes commands, options, option values and session IDs. The script gets them from this
+/// program, so it stays valid after an update.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn completions fish > ~/.config/fish/completions/everturn.fish

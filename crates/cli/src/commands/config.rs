@@ -18,10 +18,11 @@ use crate::settings;
 
 /// Show or change settings and where they come from
 ///
-/// A flag counts before the environment, that before the project's file, that before the user's, and that before
-/// the defaults. Files are merged field by field, and a change keeps everything else in them as it is. With
-/// `--layout codelia` these are the settings of Codelia, with `--layout linggen` those of Linggen, whose changes are
-/// written to its file of runtime overrides; otherwise Everturn's own. Secrets are masked.
+/// Precedence, highest first: flags, the environment, the project's file, the user's file,
+/// defaults. Files are merged field by field, and a change leaves the rest of a file as it is.
+/// Without `--layout`, these are Everturn's own settings; with `--layout codelia`, those of
+/// Codelia; with `--layout linggen`, those of Linggen, where changes are written to its file of
+/// runtime overrides. Secrets are masked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn config path
@@ -29,7 +30,7 @@ use crate::settings;
   everturn config explain model.reasoning --layout codelia
   everturn config set model.name gpt-5 --layout codelia --scope project
 
-The answers with --json:
+Output with --json:
   get      {"key":"model.name","value":"gpt-5"}
   explain  {"key":"model.name","value":"gpt-5","layers":[
              {"layer":"project","place":".codelia/config.json","value":"gpt-5"}]}
@@ -42,23 +43,23 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum ConfigCommand {
-    /// Print a setting, or all of them
+    /// Print a setting, or all settings
     #[command(after_help = "\
 Examples:
   everturn config get
   everturn config get model.name --layout codelia")]
     Get {
-        /// Such as `model.name`
+        /// The name of the setting, such as `model.name`
         key: Option<String>,
         #[command(flatten)]
         flags: ConfigFlags,
     },
-    /// Print every layer that says something about a setting, the strongest first
+    /// Print every layer that defines a setting, highest precedence first
     #[command(after_help = "\
 Examples:
   everturn config explain model.reasoning --layout codelia")]
     Explain {
-        /// Such as `model.name`
+        /// The name of the setting, such as `model.name`
         key: String,
         #[command(flatten)]
         flags: ConfigFlags,
@@ -69,27 +70,27 @@ Examples:
   everturn config set root /data/sessions
   everturn config set model.name gpt-5 --layout codelia --scope project")]
     Set {
-        /// Such as `model.name`
+        /// The name of the setting, such as `model.name`
         key: String,
-        /// The value as JSON, or a word
+        /// The value: JSON, or a word
         value: String,
-        /// Where it is written; without it, where the setting is already, or where it belongs
+        /// The file to write; default: the file that has the setting, or else the usual file
         #[arg(long, value_name = "SCOPE", value_parser = ["project", "global"])]
         scope: Option<String>,
     },
-    /// Take a setting away, so that the next layer counts
+    /// Remove a setting, so that the next layer applies
     #[command(after_help = "\
 Examples:
   everturn config unset root
   everturn config unset model.name --layout codelia --scope project")]
     Unset {
-        /// Such as `model.name`
+        /// The name of the setting, such as `model.name`
         key: String,
-        /// Where it is taken away; without it, from the strongest file that has it
+        /// The file to change; default: the file of highest precedence that has the setting
         #[arg(long, value_name = "SCOPE", value_parser = ["project", "global"])]
         scope: Option<String>,
     },
-    /// Print where configuration, sessions and caches are
+    /// Print the paths of configuration, sessions and caches
     #[command(after_help = "\
 Examples:
   everturn config path
@@ -99,7 +100,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 struct ConfigFlags {
-    /// A setting as if it were given on the command line of the program
+    /// A setting, as if given on the command line of the program
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
@@ -113,7 +114,7 @@ impl ConfigFlags {
     fn values(&self) -> Result<Vec<(String, Value)>, Error> {
         let pair = |word: &String| match word.split_once('=') {
             Some((key, text)) => Ok((key.to_owned(), value(text))),
-            None => Err(Error::new(Exit::Request, format!("{word:?} is no KEY=VALUE"))),
+            None => Err(Error::new(Exit::Request, format!("{word:?} is not KEY=VALUE"))),
         };
         self.set.iter().map(pair).collect()
     }

@@ -19,12 +19,13 @@ use crate::output::{Output, escape_controls};
 use crate::sessions::{FoundSession, resolve_turn};
 use crate::settings;
 
-/// Select what fits into a model's context window
+/// Select the messages that fit into a model's context window
 ///
-/// Messages, states of tools, character cards and lorebook entries are counted offline, with a real vocabulary, and
-/// taken in the order of the strategy as far as they fit. What is left out is named with the reason. The result is
-/// recorded in the chat log's context_window, unless --dry-run says otherwise. Cards are looked for in characters/
-/// and cards/, lorebooks in lorebooks/, by the ids that the chat log has.
+/// The tokens of messages, tool states, character cards and lorebook entries are counted offline,
+/// with a real vocabulary. Items are included in the order of the strategy as far as they fit;
+/// omitted items are listed with the reason. The result is recorded in the chat log's
+/// context_window, except with --dry-run. Cards are searched in characters/ and cards/, lorebooks
+/// in lorebooks/, by the IDs in the chat log.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn context tale --size 16384
@@ -41,31 +42,31 @@ pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
-    /// How many tokens the window has; without it, as the chat log says, or 16384
+    /// The size of the window in tokens; default: the value in the chat log, or 16384
     #[arg(long, value_name = "N")]
     size: Option<usize>,
 
-    /// Which messages come first: sliding, fixed or adaptive; without it, as the chat log says, or sliding
+    /// The strategy: sliding, fixed or adaptive; default: the value in the chat log, or sliding
     #[arg(long, value_name = "NAME", value_parser = ["sliding", "fixed", "adaptive"])]
     strategy: Option<String>,
 
-    /// How many tokens are kept for the answer
+    /// The number of tokens reserved for the answer
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     reserve: usize,
 
-    /// A message that is always told, by number, id or mark; may be given more than once
+    /// A message that is always included, by number, ID or mark; can be repeated
     #[arg(long, value_name = "MESSAGE")]
     pin: Vec<String>,
 
-    /// A character card to tell of, besides that of the protagonist; JSON or PNG
+    /// A character card, JSON or PNG, in addition to the protagonist's
     #[arg(long, value_name = "FILE")]
     card: Vec<PathBuf>,
 
-    /// A lorebook to look into, besides that of the chat log
+    /// A lorebook, in addition to the chat log's
     #[arg(long, value_name = "FILE")]
     lorebook: Vec<PathBuf>,
 
-    /// Print what the model would be told
+    /// Print the prompt for the model
     #[arg(long)]
     prompt: bool,
 
@@ -139,7 +140,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         let mut writer =
             ChatWriter::open(&store, &found.place.path).map_err(|error| failed(&found, error))?;
         let window = JsonTree::from_value(&chosen.selection.context_window()).map_err(|cause| {
-            Error::new(Exit::Internal, "the window is no JSON").caused_by(cause)
+            Error::new(Exit::Internal, "the window is not JSON").caused_by(cause)
         })?;
         let done = writer.set(&["context_window"], window, settings::now());
         done.map_err(|error| failed(&found, error))?;

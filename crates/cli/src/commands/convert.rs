@@ -23,11 +23,11 @@ use crate::{agent_homes, linggen, settings};
 
 /// Convert a session to another format or program
 ///
-/// The new session is built and compared with the old one before anything is written, written in one piece, read
-/// back and compared again. The old one stays as it is. What became of each entry is told: it was kept; it was changed,
-/// so that other programs see something else; or it was dropped, because there is no place for it. Between layouts of
-/// Everturn nothing is dropped: what a layout has no field for is carried, and comes back when the session is converted
-/// back.
+/// The new session is built and compared with the original before anything is written. It is
+/// written atomically, read back and compared again. The original is not changed. Each entry is
+/// reported as kept; as changed, if other programs see something else; or as dropped, if the target
+/// has no place for it. Between Everturn's own formats nothing is dropped: data without a field in
+/// the target format is carried along, and restored when the session is converted back.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn convert tale --to game
@@ -35,10 +35,10 @@ use crate::{agent_homes, linggen, settings};
   everturn convert latest --to claude-code ~/.claude/projects/-srv-app --project /srv/app
   everturn convert tale --to linggen --dry-run --entries
 
-DEST is the root in which the session is made; of a file for another program (claude-code, codex,
-sillytavern), the directory. Without it, that is the root, or the directory you are in.
+DEST is the root of the new session or, for a file of another program (claude-code, codex,
+sillytavern), its directory. Default: the root, or the current directory for a file.
 
-The answer with --json:
+Output with --json:
   {"session":"tale","layout":"game","path":"…","written":true,"kept":7,"changed":1,"dropped":0,
    "entries":[{"seq":1,"turn":1,"id":"…","fate":"kept","why":[]},…],
    "notes":[{"what":"numbers of turns","fate":"changed","why":"…"}]}"#)]
@@ -46,31 +46,31 @@ pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
-    /// What it shall become
+    /// The target format or program
     #[arg(long, value_name = "LAYOUT", value_parser = PossibleValuesParser::new(TARGETS))]
     to: String,
 
-    /// Where: a root, or a directory for a file of another program
+    /// The destination: a root, or a directory for a file of another program
     #[arg(value_name = "DEST")]
     dest: Option<PathBuf>,
 
-    /// The id of the new session; without one, that of the old one, or one that follows from it
+    /// The ID of the new session; default: the ID of the original, or one derived from it
     #[arg(long, value_name = "ID")]
     id: Option<String>,
 
-    /// The branch to convert; without one, the main line
+    /// The branch to convert; default: the main line
     #[arg(long, value_name = "ID")]
     branch: Option<String>,
 
-    /// The directory that the session works on, where that is asked for
+    /// The project directory of the session, for formats that need one
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
 
-    /// Only say what would become of the session
+    /// Print the report and write nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// Tell of every entry, not only how many there were of each kind
+    /// Report every entry, not only counts
     #[arg(long)]
     entries: bool,
 }
@@ -80,7 +80,7 @@ fn failed(found: &FoundSession, error: ConvertError) -> Error {
         ConvertError::Layout(error) => {
             let taken = matches!(error, SessionError::Taken { .. });
             let error = found.failed(error);
-            if taken { error.hint("choose another id with --id, or another DEST") } else { error }
+            if taken { error.hint("choose another ID with --id, or another DEST") } else { error }
         }
         ConvertError::Left { path, source } => {
             let error = failed(found, *source);
@@ -91,7 +91,7 @@ fn failed(found: &FoundSession, error: ConvertError) -> Error {
         }
         different @ ConvertError::Different { .. } => {
             Error::new(Exit::Internal, different.to_string())
-                .hint("the old session is as it was; everturn check tells whether it is damaged")
+                .hint("the original is unchanged; everturn check reports whether it is damaged")
         }
         other => Error::new(Exit::Request, other.to_string()),
     }
@@ -126,7 +126,7 @@ fn write_file(
     let disk = RealDisk::create(dest).map_err(cannot)?;
     let is_taken = disk.stat(&plan.place().path).is_ok_and(|there| there.is_some());
     let hint = if is_taken {
-        "choose another id with --id, or another DEST"
+        "choose another ID with --id, or another DEST"
     } else {
         "choose another DEST"
     };

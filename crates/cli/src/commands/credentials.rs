@@ -15,8 +15,8 @@ use crate::output::Output;
 
 /// Store, list and remove keys and tokens
 ///
-/// A secret is read from stdin, or asked for on the terminal without showing it. It is kept in a file that only its
-/// owner may read, and what is printed of it is a mask. With `--layout codelia` or
+/// A secret is read from stdin, or from a prompt without echo on the terminal. It is stored in a
+/// file that only its owner can read, and is always printed masked. With `--layout codelia` or
 /// `--layout linggen` these are the secrets of that program, otherwise Everturn's own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum CredentialsCommand {
-    /// Keep a secret, in the place of the one that has its name
+    /// Store a secret, or replace one with the same ID
     #[command(after_help = "\
 Examples:
   everturn credentials set openai < key.txt
@@ -55,10 +55,10 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 struct CredentialArgs {
-    /// Whose it is: a provider, a server, a model
+    /// The owner of the secret: a provider, a server, or a model
     id: String,
 
-    /// What it is for, where a home has secrets of several kinds
+    /// The kind of secret, where a home has several kinds
     #[arg(long = "for", value_name = "KIND", default_value = "provider")]
     purpose: String,
 }
@@ -68,8 +68,8 @@ fn shape(home: &AgentHome, purpose: &str) -> Result<VaultFormat, Error> {
     let found = shapes.iter().find(|(name, _)| *name == purpose).map(|(_, shape)| *shape);
     found.ok_or_else(|| {
         let names: Vec<&str> = shapes.iter().map(|(name, _)| *name).collect();
-        Error::new(Exit::Request, format!("there are no secrets for {purpose:?}"))
-            .hint(format!("there are secrets for {}", names.join(", ")))
+        Error::new(Exit::Request, format!("unknown kind of secret {purpose:?}"))
+            .hint(format!("known kinds: {}", names.join(", ")))
     })
 }
 
@@ -94,7 +94,7 @@ fn list(home: &AgentHome, context: &mut Context) -> Result<(), EarlyExit> {
         if vault.is_readable_by_others().map_err(Error::from)? {
             let file = home.dirs.config_dir.join(shape.file);
             Output::status(&format!(
-                "others may read {}; the next change ends that",
+                "other users can read {}; the next change fixes its permissions",
                 file.display()
             ));
         }
@@ -150,7 +150,7 @@ fn answer(
         return writeln!(context.out, "{line}");
     }
     Output::status(&match shown {
-        Some(shown) => format!("{} is kept as {shown}", named.id),
+        Some(shown) => format!("{} was stored as {shown}", named.id),
         None => format!("{} was removed", named.id),
     });
     Ok(())

@@ -7,10 +7,10 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::sessions::{exit_after, print_findings};
 
-/// Print what changed in the state between two turns
+/// Print the changes of the state between two turns
 ///
-/// The states after both turns are compared, scope by scope: what was changed and changed back is not
-/// listed.
+/// The states after both turns are compared, scope by scope. Changes that were reverted in between
+/// are not listed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn diff latest 0 20
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let (before, after) = (state(args.from)?, state(args.to)?);
     let unknown = |scope: &&String| before.get(scope).is_none() && after.get(scope).is_none();
     if let Some(scope) = args.scope.as_ref().filter(unknown) {
-        return Err(Error::new(Exit::Request, format!("the state has no scope {scope:?}"))
+        return Err(Error::new(Exit::Request, format!("unknown scope {scope:?}"))
             .hint(context.next_command(&format!("state {}", found.place.id)))
             .into());
     }
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     }
     context.out.flush()?;
     if count == 0 && !context.json {
-        Output::status(&format!("nothing differs between turns {} and {}", args.from, args.to));
+        Output::status(&format!("no changes between turns {} and {}", args.from, args.to));
     }
     let findings = [before.findings, after.findings].concat();
     print_findings(&findings);

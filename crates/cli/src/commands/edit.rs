@@ -12,30 +12,30 @@ use crate::{input, settings};
 
 /// Edit, delete or restore a message of a chat log
 ///
-/// The new text is read from stdin, and the old one is kept in the message's history. A message that is thrown
-/// away goes to the trash with its marks, and --restore takes it back.
+/// The new text is read from stdin, and the old text is kept in the message's history. A deleted
+/// message is moved to the trash with its marks; --restore restores it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn edit tale 12 < corrected.txt
   everturn edit tale msg-012 --delete
   everturn edit tale --restore 20260101T100000Z-12
 
-The answer with --json:
+Output with --json:
   {"session":"tale","turn":40,"id":"msg-012"}
-  where turn is the last one; after --delete the id is the name in the trash"#)]
+  where turn is the last turn; after --delete, id is the name in the trash"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
     session: String,
 
-    /// The message: its number, its id, or a mark
+    /// The message: its number, its ID, or a mark
     #[arg(required_unless_present = "restore")]
     message: Option<String>,
 
-    /// Throw the message away
+    /// Move the message to the trash
     #[arg(long, conflicts_with = "restore")]
     delete: bool,
 
-    /// Take a message back that was thrown away
+    /// Restore a deleted message, by its name in the trash
     #[arg(long, value_name = "NAME", conflicts_with = "message")]
     restore: Option<String>,
 }
@@ -68,10 +68,7 @@ pub(super) fn revise(
     report_outcome(context, &found.place.id, &written, "id")?;
     if let (Revision::Delete { .. }, Some(name)) = (&how, &written.id) {
         let back = format!("edit {} --restore {name}", found.place.id);
-        Output::status(&format!(
-            "the message is in the trash; {} takes it back",
-            context.next_command(&back)
-        ));
+        Output::status(&format!("moved to trash; undo with: {}", context.next_command(&back)));
     }
     editor.release().map_err(Error::from)?;
     found.root.close()?;

@@ -24,10 +24,11 @@ use crate::{exports, settings};
 
 /// Export a session as text, Markdown, HTML, PDF or JSON
 ///
-/// Works for every layout. The HTML is one file that needs no network and no scripts, and nothing in the text
-/// ever runs. The PDF is typeset like a book. The JSON is a chat log, which everturn import takes. Keys, tokens
-/// and passwords are masked in md, html and pdf. Without -o the export goes to stdout; a file is there whole or
-/// not at all, and one that exists is not replaced without --force.
+/// Works for every format. HTML is a single file that needs no network and no scripts; nothing in
+/// the text is ever executed. PDF is typeset like a book. JSON is a chat log that `everturn import`
+/// can read. Keys, tokens and passwords are masked in md, html and pdf. Without -o, the export is
+/// written to stdout. Files are written atomically, and an existing file is only replaced with
+/// --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn export latest -o story.html
@@ -36,20 +37,20 @@ use crate::{exports, settings};
   everturn export latest -o book.pdf --with thinking,ooc --without tools
   everturn export tale -o page.html --style custom --template mine.html
 
-The answer with --json and -o:
+Output with --json and -o:
   {"session":"tale","format":"html","style":"rich","path":"story.html","turns":40,
    "entries":120,"bytes":51234,"masked":{"database-url":1},"noted":true}
-  on one line; "noted" says whether the session itself tells of the export. A PDF
-  also has "pages", and the characters that are "missing" in its fonts"#)]
+  on one line; "noted" says whether the export is recorded in the session. A PDF
+  also has "pages" and "missing", the characters that its fonts lack"#)]
 pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
-    /// The format: txt, md, html, pdf or json; otherwise the end of FILE says it
+    /// The format: txt, md, html, pdf or json; default: from the extension of FILE
     #[arg(long, value_name = "FORMAT")]
     format: Option<ExportFormat>,
 
-    /// Where it goes, if not to stdout
+    /// The output file; default: stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -57,7 +58,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "output")]
     force: bool,
 
-    /// How much stands around the words: minimal, rich or custom
+    /// The style: minimal, rich or custom
     #[arg(long, value_name = "STYLE", default_value = "rich")]
     style: ExportStyle,
 
@@ -65,23 +66,23 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
 
-    /// Take in: metadata, snapshots, ooc, thinking, tools
+    /// Include: metadata, snapshots, ooc, thinking, tools
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     with: Vec<ExportPart>,
 
-    /// Leave out: metadata, snapshots, ooc, thinking, tools
+    /// Exclude: metadata, snapshots, ooc, thinking, tools
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     without: Vec<ExportPart>,
 
-    /// What one speaker says, and nothing else
+    /// Only export the messages of this speaker
     #[arg(long, value_name = "NAME")]
     speaker: Option<String>,
 
-    /// Which turns: `N`, `A..B` (both included), `A..` or `..B`
+    /// The turns: `N`, `A..B` (both included), `A..` or `..B`
     #[arg(long, value_name = "RANGE", default_value = "..", hide_default_value = true)]
     turns: TurnRange,
 
-    /// Begin at a mark, by its id or name, or at an entry, by its id
+    /// Start at a mark, by its ID or name, or at an entry, by its ID
     #[arg(long, value_name = "MARK", conflicts_with = "turns")]
     from: Option<String>,
 
@@ -89,11 +90,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MARK", conflicts_with = "turns")]
     until: Option<String>,
 
-    /// Another way through the session, by its id
+    /// The branch to export, by its ID; default: the main line
     #[arg(long, value_name = "ID")]
     branch: Option<String>,
 
-    /// The language of the words, such as `de`
+    /// The language of the text, such as `de`
     #[arg(long, value_name = "TAG")]
     language: Option<String>,
 
@@ -101,19 +102,19 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "no_redact")]
     redact: bool,
 
-    /// Leave keys, tokens and passwords as they are
+    /// Do not mask keys, tokens and passwords
     #[arg(long)]
     no_redact: bool,
 
-    /// The size of the pages of a PDF: a5, a4 or letter
+    /// The page size of a PDF: a5, a4 or letter
     #[arg(long, value_name = "SIZE", default_value = "a5", value_parser = paper)]
     paper: PaperSize,
 
-    /// A file or directory of fonts for a PDF, besides those of the program and the system
+    /// A font file or directory for a PDF, in addition to the built-in and system fonts
     #[arg(long, value_name = "PATH")]
     font: Vec<PathBuf>,
 
-    /// Make a PDF without the fonts of the system, so that it is the same everywhere
+    /// Do not use system fonts in a PDF, so that it is the same on every machine
     #[arg(long)]
     no_system_fonts: bool,
 }
@@ -123,7 +124,7 @@ fn paper(name: &str) -> Result<PaperSize, String> {
         "a5" => Ok(PaperSize::A5),
         "a4" => Ok(PaperSize::A4),
         "letter" => Ok(PaperSize::Letter),
-        _ => Err(format!("{name:?} is no size; there are a5, a4, letter")),
+        _ => Err(format!("unknown page size {name:?}; known sizes: a5, a4, letter")),
     }
 }
 
@@ -137,8 +138,8 @@ impl Args {
         match (self.format, &self.output) {
             (Some(format), _) => Ok(format),
             (None, Some(file)) => exports::format_of(file),
-            (None, None) => Err(Error::new(Exit::Usage, "which format is wanted?")
-                .hint("name one with --format, or a file with -o")),
+            (None, None) => Err(Error::new(Exit::Usage, "no format given")
+                .hint("choose one with --format, or name a file with -o")),
         }
     }
 
@@ -161,7 +162,7 @@ impl Args {
             let before = resolve_turn(reader, name)?;
             turns.last = Some(before.saturating_sub(1));
             if turns.first.is_some_and(|first| first >= before) {
-                let what = format!("there is nothing between the beginning and {name:?}");
+                let what = format!("there is nothing between the start and {name:?}");
                 return Err(Error::new(Exit::Request, what));
             }
         }
@@ -181,14 +182,14 @@ impl Args {
         let Some(path) = &self.template else {
             return match self.style {
                 ExportStyle::Custom => {
-                    Err(Error::new(Exit::Usage, "the style custom needs a template")
+                    Err(Error::new(Exit::Usage, "the custom style requires a template")
                         .hint("name the file with --template"))
                 }
                 _ => Ok(None),
             };
         };
         if self.style != ExportStyle::Custom {
-            return Err(Error::new(Exit::Usage, "a template is for the style custom")
+            return Err(Error::new(Exit::Usage, "a template requires the custom style")
                 .hint("add --style custom"));
         }
         let text = String::from_utf8(super::import::read(path)?).map_err(|cause| {
@@ -229,7 +230,7 @@ fn note(args: &Args, context: &Context, found: &FoundSession, exported: &ExportR
     match noted() {
         Ok(()) => true,
         Err(error) => {
-            Output::status(&format!("the session does not tell of this export: {error}"));
+            Output::status(&format!("the export was not recorded in the session: {error}"));
             false
         }
     }
@@ -253,7 +254,7 @@ fn mention_missing(report: &ExportReport) {
         named.push(format!("and {} more", report.missing.len() - NAMED));
     }
     Output::status(&format!(
-        "no font has these characters, and a box stands in their places: {}; --font adds one",
+        "no font has these characters, so boxes are printed instead: {}; add a font with --font",
         escape_controls(&named.join(", "))
     ));
 }
@@ -320,8 +321,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         return Err(Error::new(Exit::Usage, "a PDF needs a file").hint("name one with -o").into());
     }
     if context.json && args.file().is_none() {
-        return Err(Error::new(Exit::Usage, "--json needs a file for the export")
-            .hint("name one with -o; the answer goes to stdout")
+        return Err(Error::new(Exit::Usage, "--json requires a file for the export")
+            .hint("name one with -o; the JSON goes to stdout")
             .into());
     }
     let (found, main) = context.read(&args.session)?;

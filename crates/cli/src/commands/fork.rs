@@ -12,29 +12,28 @@ use crate::settings;
 
 /// Fork a new session at a turn
 ///
-/// The new session has all turns up to that one, and knows where it comes from. The other one stays as
-/// it is.
+/// The new session has all turns up to that turn and records its parent. The original session is not changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn fork latest
   everturn fork session-abc123 --turn 40 --id what-if
   everturn fork tale --from 'before the gate'
 
-The answer with --json:
+Output with --json:
   {"session":"what-if","turn":40,"parent":"session-abc123","path":"…"}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
     session: String,
 
-    /// The last turn of the new session; without one, it has all of them
+    /// The last turn of the new session; default: the last turn of the original
     #[arg(long, value_name = "N")]
     turn: Option<u64>,
 
-    /// The mark, or the id of the entry, with which the new session ends
+    /// The mark, or the ID of the entry, at which the new session ends
     #[arg(long, value_name = "MARK", conflicts_with = "turn")]
     from: Option<String>,
 
-    /// The id of the new session; without one, it is named after the other
+    /// The ID of the new session; default: derived from the ID of the original
     #[arg(long, value_name = "ID")]
     id: Option<String>,
 }

@@ -22,14 +22,14 @@ use crate::{games, settings};
 
 /// Import a legacy game, a chat log, or a chat database
 ///
-/// The file has frames, checkpoints, a worldState and a player. Frames become turns, checkpoints become
-/// snapshots, and what has no place in a session of today is kept in its metadata and turns, and listed.
-/// A chat log (a JSON document whose type is "chat-log") is taken over byte for byte, as chats/ID.json.
-/// The SQLite database of the program that plays chat logs becomes one chat log for each of its sessions, with the
-/// characters, lorebooks and support tools that they name.
-/// With --dry-run, files of other programs (see `everturn sources`) are read, too, and nothing is written: every
-/// record that was read is kept, repaired or quarantined, and those are counted.
-/// The file stays as it is. The same file is imported once, however often it is asked for.
+/// A legacy game has frames, checkpoints, a worldState and a player. Frames become turns,
+/// checkpoints become snapshots, and data without a place in a current session is kept in its
+/// metadata and turns, and listed. A chat log (a JSON document whose type is "chat-log") is copied
+/// byte for byte to chats/ID.json. The SQLite database of the program that plays chat logs is
+/// converted to one chat log per session, with the characters, lorebooks and support tools that the
+/// sessions reference. With --dry-run, files of other programs (see `everturn sources`) are read
+/// too, and nothing is written: each record is counted as kept, repaired or quarantined. The file
+/// is not changed. Importing the same file again has no effect.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,14 +39,14 @@ Examples:
   everturn import database.sqlite
   everturn import --dry-run ~/.codex/sessions/2026/01/01/rollout-1.jsonl")]
 pub(crate) struct Args {
-    /// The old session
+    /// The file to import
     file: PathBuf,
 
-    /// What the session shall be called, if not as it says itself
+    /// The ID of the session; default: the ID in the file
     #[arg(long, value_name = "ID")]
     id: Option<String>,
 
-    /// Only say what would be read, and what became of each record
+    /// Report the records that would be imported, and write nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -58,7 +58,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Error> {
     };
     let real = path.canonicalize().map_err(failed)?;
     let (Some(dir), Some(name)) = (real.parent(), real.file_name()) else {
-        return Err(Error::new(Exit::Request, format!("{} is no file", path.display())));
+        return Err(Error::new(Exit::Request, format!("{} is not a file", path.display())));
     };
     let name = FilePath::parse(&name.to_string_lossy())?;
     let disk = Arc::new(RealDisk::open(dir).map_err(failed)?);
@@ -76,7 +76,7 @@ fn split_path(path: &Path) -> Result<(PathBuf, Name), Error> {
     };
     let real = path.canonicalize().map_err(failed)?;
     let (Some(dir), Some(name)) = (real.parent(), real.file_name()) else {
-        return Err(Error::new(Exit::Request, format!("{} is no file", path.display())));
+        return Err(Error::new(Exit::Request, format!("{} is not a file", path.display())));
     };
     Ok((dir.to_owned(), Name::parse(&name.to_string_lossy())?))
 }
@@ -97,7 +97,7 @@ fn is_database(path: &Path) -> Result<bool, Error> {
 /// Imports chat logs from a database, with the records they refer to.
 fn database(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     if args.id.is_some() {
-        let what = "--id is for a file that is one session; those of a database have ids";
+        let what = "--id is for a file with one session; the sessions of a database have IDs";
         return Err(Error::new(Exit::Request, what).into());
     }
     let (dir, name) = split_path(&args.file)?;
@@ -147,7 +147,7 @@ fn database(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     for log in &archiver.logs {
         Output::status(&match log.new {
             true => format!("session {}", log.id),
-            false => format!("session {} was there before", log.id),
+            false => format!("session {} already exists", log.id),
         });
     }
     Ok(Exit::Success)
@@ -217,8 +217,8 @@ fn import_external(context: &mut Context, sessions: Vec<Candidate>) -> Result<Ex
 
 fn refuse_dry_run(args: &Args) -> Result<(), Error> {
     if args.dry_run {
-        let what = format!("{} is no file of another program that is known", args.file.display());
-        let hint = "--dry-run reads those that everturn sources are for; docs/foreign.md has them";
+        let what = format!("{} is not a file of a known program", args.file.display());
+        let hint = "--dry-run reads files of the programs listed in docs/foreign.md";
         return Err(Error::new(Exit::Request, what).hint(hint));
     }
     Ok(())
@@ -240,8 +240,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         Some((_, layout, _)) => {
             let what = format!("{} is a session of {}", args.file.display(), layout.name());
             let hint = format!(
-                "everturn show {0} reads it where it is; everturn convert {0} --to LAYOUT makes a copy \
-                 that is your own; --dry-run counts its records",
+                "read it with: everturn show {0}; make your own copy with: everturn convert {0} \
+                 --to LAYOUT; count its records with --dry-run",
                 args.file.display()
             );
             return Err(Error::new(Exit::Request, what).hint(hint).into());

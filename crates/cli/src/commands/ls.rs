@@ -24,8 +24,8 @@ const STATUSES: [&str; 6] = ["active", "paused", "completed", "archived", "helpe
 
 /// List sessions, most recently changed first
 ///
-/// Only the metadata of the sessions are read, and those only if they have changed since the last time. A session
-/// whose metadata are damaged is listed all the same, and what is wrong with it is said on stderr.
+/// Only the metadata of the sessions is read, and only if it has changed since the last run. A
+/// session with damaged metadata is still listed, and the damage is reported on stderr.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +35,7 @@ Examples:
   everturn ls --layout linggen --project site
   everturn ls --json | jq -r 'select(.turns > 100) | .id'")]
 pub(crate) struct Args {
-    /// Only sessions whose titles or ids contain this
+    /// Only sessions whose title or ID contains this text
     #[arg(value_name = "TEXT")]
     text: Option<String>,
 
@@ -43,34 +43,34 @@ pub(crate) struct Args {
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
 
-    /// Only sessions whose project has this in its path
+    /// Only sessions whose project path contains this text
     #[arg(long, value_name = "TEXT")]
     project: Option<String>,
 
-    /// Only sessions that were changed since: a date, or how long ago, such as 2026-01-03 or 3d
+    /// Only sessions changed since this date or age, such as 2026-01-03 or 3d
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
 
-    /// Only sessions that were not changed after this date
+    /// Only sessions not changed after this date
     #[arg(long, value_name = "DATE")]
     until: Option<String>,
 
-    /// What comes first
+    /// The sort order
     #[arg(long, value_name = "ORDER", default_value = "updated")]
     sort: ListOrder,
 
-    /// No more than so many
+    /// The maximum number of sessions
     #[arg(long, value_name = "N")]
     limit: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ListOrder {
-    /// The last one to be changed
+    /// Most recently changed first
     Updated,
-    /// The last one to be made
+    /// Most recently created first
     Created,
-    /// The longest
+    /// Most turns first
     Turns,
     /// By title
     Title,
@@ -94,15 +94,15 @@ impl Args {
             return Ok(());
         }
         let known: Vec<&str> = known.into_iter().collect();
-        Err(Error::new(Exit::Request, format!("there is no status {wanted:?}"))
-            .hint(format!("a session is one of {}", known.join(", "))))
+        Err(Error::new(Exit::Request, format!("unknown status {wanted:?}"))
+            .hint(format!("known statuses: {}", known.join(", "))))
     }
 
     /// Describes a search without results.
     fn sought(&self, layout: Option<&str>) -> String {
         let word = |word: Option<&str>| word.map_or_else(String::new, |word| format!("{word} "));
         let filters = [&self.text, &self.project, &self.since, &self.until];
-        let like = if filters.iter().any(|filter| filter.is_some()) { " like that" } else { "" };
+        let like = if filters.iter().any(|filter| filter.is_some()) { " that match" } else { "" };
         format!("{}{}sessions{like}", word(self.status.as_deref()), word(layout))
     }
 

@@ -12,8 +12,8 @@ use crate::settings;
 
 /// Mark turns, or list marks
 ///
-/// A mark has a name, and may be a bookmark, a chapter, a scene, an event or a decision. Marks are kept with the
-/// session; a fork or a rewind takes those of the turns that it keeps.
+/// A mark has a name and a kind: bookmark, chapter, scene, event, decision, or another word. Marks
+/// are stored with the session. A fork or a rewind keeps the marks of the turns that it keeps.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn mark add latest 'before the gate'
@@ -47,22 +47,22 @@ struct MarkAddArgs {
     /// The session: its ID, a path, or `latest`
     session: String,
 
-    /// What the mark is called
+    /// The name of the mark
     name: String,
 
-    /// What it is there for: bookmark, chapter, scene, event, decision, or another word
+    /// The kind: bookmark, chapter, scene, event, decision, or another word
     #[arg(long, value_name = "KIND", default_value = "bookmark")]
     kind: String,
 
-    /// What else there is to say
+    /// A description
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     description: String,
 
-    /// The turn; without one, the last
+    /// The turn; default: the last turn
     #[arg(long, value_name = "N")]
     turn: Option<u64>,
 
-    /// The id of the entry, as `show --json` prints it
+    /// The ID of the entry, as `show --json` prints it
     #[arg(long, value_name = "ID", conflicts_with = "turn")]
     entry: Option<String>,
 }
@@ -77,7 +77,7 @@ struct MarkListArgs {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
-    /// Marks of this kind only
+    /// Only marks of this kind
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
 }
@@ -92,7 +92,7 @@ struct MarkRemoveArgs {
     /// The session: its ID, a path, or `latest`
     session: String,
 
-    /// The mark: its id, or its name if no other has it
+    /// The mark: its ID, or its name if unique
     mark: String,
 }
 
@@ -190,10 +190,10 @@ fn resolve_mark(marks: &[Mark], name: &str) -> Result<String, Error> {
         (Some(mark), None) => Ok(mark.id.clone()),
         (Some(_), Some(_)) => {
             Err(Error::new(Exit::Request, format!("{name:?} is the name of several marks"))
-                .hint("name one by its id; everturn mark list SESSION shows them"))
+                .hint("use its ID; everturn mark list SESSION lists the marks"))
         }
         (None, _) => Err(Error::new(Exit::Request, format!("there is no mark {name:?}"))
-            .hint("everturn mark list SESSION shows them")),
+            .hint("everturn mark list SESSION lists the marks")),
     }
 }
 

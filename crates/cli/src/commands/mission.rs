@@ -15,7 +15,7 @@ use crate::settings;
 
 /// Set, end or list the missions of a Linggen project
 ///
-/// One mission at most is active. Setting another ends it, and all that there ever were are kept.
+/// At most one mission is active. Setting a mission ends the active one; all past missions are kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn linggen mission set 'Watch production and fix what breaks' --agent ling:60
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     what: MissionCommand,
 
-    /// The directory of the project; without it, the one you are in
+    /// The project directory; default: the current directory
     #[arg(long, global = true, value_name = "DIR")]
     project: Option<PathBuf>,
 }
@@ -41,10 +41,10 @@ enum MissionCommand {
 Examples:
   everturn linggen mission set 'Watch production and fix what breaks' --agent ling:60")]
     Set {
-        /// What is to be done
+        /// The text of the mission
         text: String,
 
-        /// An agent that works on it, with the seconds it waits and what it is told then
+        /// An agent for the mission, with its idle interval in seconds and its idle prompt
         #[arg(long = "agent", value_name = "ID[:SECONDS[:PROMPT]]")]
         agents: Vec<String>,
     },
@@ -53,7 +53,7 @@ Examples:
 Examples:
   everturn linggen mission clear")]
     Clear,
-    /// List the missions, the newest first
+    /// List the missions, newest first
     #[command(after_help = "\
 Examples:
   everturn linggen mission list

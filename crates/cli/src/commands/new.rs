@@ -19,8 +19,8 @@ use crate::{agent_homes, input, linggen, settings};
 
 /// Create a session
 ///
-/// The id is printed. What the session starts with can be given by options or as one JSON object on
-/// stdin; options win. Fields that the layout does not know are kept.
+/// Prints the ID of the session. Initial values are given by options or as one JSON object on
+/// stdin; options take precedence. Fields that the format does not define are kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn new game --name Vex --config '{"theme":"cyberpunk"}'
@@ -35,23 +35,23 @@ The fields of a game:
 
 The fields of a campaign:
   {"party":["pc_001","pc_002"],"actor":"pc_001","world":"world_001","map":"map_001"}
-  all of them optional, and these their defaults; the id is the next camp_NNNN.
+  all of them optional, shown with their defaults; the ID is the next camp_NNNN.
 
-The fields of a session of Linggen:
+The fields of a Linggen session:
   {"project":"/srv/app","title":"…"}
-  without project, it is the directory you are in.
+  the default project is the current directory.
 
-The fields of a session of Codelia:
+The fields of a Codelia session:
   {"meta":{"codelia_workspace_root":"/srv/app"}}
 
 The fields of a chat log:
   any part of the document, such as {"session":{"support_tools":[…]}}, and
   "title" and "series"; --name is the protagonist, --config the settings.
 
-The answer with --json:
+Output with --json:
   {"session":"session-mjv9xds0","turn":0,"layout":"game","path":"…"}"#)]
 pub(crate) struct Args {
-    /// The layout of the session
+    /// The format of the session
     #[arg(value_name = "LAYOUT", value_parser = layouts())]
     kind: String,
 
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(long)]
     stdin: bool,
 
-    /// The id of the session; without it, one is made from the time or the next number
+    /// The ID of the session; default: made from the time, or the next number
     #[arg(long, value_name = "ID")]
     id: Option<String>,
 
@@ -79,7 +79,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     party: Option<Vec<String>>,
 
-    /// Who acts first in a campaign
+    /// The first active actor of a campaign
     #[arg(long, value_name = "ID")]
     actor: Option<String>,
 
@@ -99,7 +99,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     map: Option<String>,
 
-    /// The directory of the project that a session of Linggen belongs to
+    /// The project directory of a Linggen session
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
 }
@@ -138,7 +138,7 @@ impl Args {
             let value = JsonTree::from_value(&value).unwrap_or_else(|_| JsonTree::null());
             let set = Delta::set(DeltaPath::array([key]), value);
             set.apply(&mut fields).map_err(|cause| {
-                Error::new(Exit::Internal, "the options make no object").caused_by(cause)
+                Error::new(Exit::Internal, "the options do not form an object").caused_by(cause)
             })?;
         }
         Ok(fields)
@@ -164,8 +164,8 @@ fn id_at(millis: u64) -> String {
 /// Rejects an ID that could never be used to refer to its session.
 pub(super) fn check_session_id(id: &str) -> Result<(), Error> {
     if id == "latest" {
-        let what = "no session can be called latest: that is the one that was changed last";
-        return Err(Error::new(Exit::Request, what).hint("choose another id"));
+        let what = "`latest` is reserved for the most recently changed session";
+        return Err(Error::new(Exit::Request, what).hint("choose another ID"));
     }
     Ok(())
 }
@@ -198,7 +198,7 @@ fn create(
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let unknown = || Error::new(Exit::Internal, format!("no layout {}", args.kind));
+    let unknown = || Error::new(Exit::Internal, format!("unknown format {}", args.kind));
     let layout = format::find(&args.kind).ok_or_else(unknown)?;
     let config = args.config.as_ref().map(|text| input::tree(text, "--config")).transpose()?;
     let fields = args.fields(layout)?;

@@ -9,12 +9,12 @@ use crate::lifecycle::transition;
 
 /// Pause a session
 ///
-/// It moves from the active sessions to the paused ones. Everything about it can be read as before.
+/// Moves the session from the active to the paused sessions. It can still be read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn pause latest
 
-The answer with --json:
+Output with --json:
   {"session":"session-abc123","path":"…"}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`

@@ -17,27 +17,27 @@ use crate::store_errors;
 
 /// List, allow or revoke tool permissions of a workspace
 ///
-/// They stand in .linggen/permissions.json of the workspace, where Linggen looks for them.
+/// Permissions are stored in .linggen/permissions.json of the workspace, where Linggen reads them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn linggen permissions list
   everturn linggen permissions allow Write Edit
   everturn linggen permissions revoke Write --project ~/site
 
-The answer with --json:
+Output with --json:
   {"tool_allows":["Edit"],"changed":["Write"],"path":"…"}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: PermissionsCommand,
 
-    /// The directory of the workspace; without it, the one you are in
+    /// The workspace directory; default: the current directory
     #[arg(long, global = true, value_name = "DIR")]
     project: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum PermissionsCommand {
-    /// List the tools that are allowed
+    /// List the allowed tools
     #[command(after_help = "\
 Examples:
   everturn linggen permissions list
@@ -48,16 +48,16 @@ Examples:
 Examples:
   everturn linggen permissions allow Write Edit")]
     Allow {
-        /// The tools
+        /// The names of the tools
         #[arg(required = true)]
         tools: Vec<String>,
     },
-    /// Allow tools no longer
+    /// Revoke permissions of tools
     #[command(after_help = "\
 Examples:
   everturn linggen permissions revoke Write --project ~/site")]
     Revoke {
-        /// The tools
+        /// The names of the tools
         #[arg(required = true)]
         tools: Vec<String>,
     },

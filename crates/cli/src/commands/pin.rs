@@ -11,8 +11,8 @@ use crate::settings;
 
 /// Pin a session, or list pinned sessions
 ///
-/// `everturn retention` never moves a session to the trash that is pinned. A pin is kept beside the session, below
-/// .everturn/pins, and survives pausing, completing and archiving.
+/// `everturn retention` never moves a pinned session to the trash. Pins are stored outside the
+/// session, below .everturn/pins, and survive pausing, completing and archiving.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn pin session-abc123
@@ -21,7 +21,7 @@ use crate::settings;
 With --json, one per line:
   {"session":"session-abc123","layout":"game","time":"…"}"#)]
 pub(crate) struct Args {
-    /// The session; without one, the pins are listed
+    /// The session; without it, list the pinned sessions
     session: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         drop(store);
         let id = found.place.id.clone();
         found.root.close()?;
-        let outcome = if is_new { "is pinned" } else { "was pinned already" };
+        let outcome = if is_new { "is pinned" } else { "was already pinned" };
         Output::status(&format!("{id} {outcome}"));
         return Ok(Exit::Success);
     }

@@ -14,8 +14,8 @@ use crate::output::{Output, escape_controls};
 
 /// List, show or change Linggen plans
 ///
-/// A plan is a Markdown file with items that are ticked off. A change touches the mark, the status or the item that
-/// it is about, and nothing else that stands in the file.
+/// A plan is a Markdown file with a checklist. A change edits only the mark, the status or the item
+/// in question; the rest of the file stays as it is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn linggen plan list
@@ -25,7 +25,7 @@ use crate::output::{Output, escape_controls};
   everturn linggen plan new 'Refactor auth module' 'Read the code' 'Write tests'
   everturn linggen plan status refactor-auth-module completed
 
-A line of the list with --json, and the answer of the other commands:
+A line of the list with --json, and the output of the other commands:
   {"name":"refactor-auth-module","summary":"…","status":"approved","origin":"…",
    "items":[{"number":1,"mark":"done","title":"…","description":"…"}]}"#)]
 pub(crate) struct Args {
@@ -41,7 +41,7 @@ Examples:
   everturn linggen plan list
   everturn linggen plan list --json")]
     List,
-    /// Print a plan as it stands in its file
+    /// Print the file of a plan
     #[command(after_help = "\
 Examples:
   everturn linggen plan show refactor-auth-module")]
@@ -49,7 +49,7 @@ Examples:
         /// The name of the plan
         name: String,
     },
-    /// Mark an item
+    /// Set the mark of an item
     #[command(after_help = "\
 Examples:
   everturn linggen plan check refactor-auth-module 2
@@ -61,7 +61,7 @@ Examples:
         /// The number of the item, counted from 1
         item: usize,
 
-        /// How the item stands
+        /// The mark
         #[arg(long = "as", value_name = "MARK", default_value = "done")]
         mark: MarkName,
     },
@@ -73,29 +73,29 @@ Examples:
         /// The name of the plan
         name: String,
 
-        /// What is to be done
+        /// The title of the item
         title: String,
 
-        /// What else there is to say about it
+        /// The description of the item
         #[arg(long, value_name = "TEXT", default_value = "")]
         description: String,
     },
-    /// Make a plan; its name is made from what it is called
+    /// Create a plan; its name is derived from the summary
     #[command(after_help = "\
 Examples:
   everturn linggen plan new 'Refactor auth module' 'Read the code' 'Write tests'")]
     New {
-        /// What it is called
+        /// The summary of the plan
         summary: String,
 
-        /// Its items
+        /// The titles of the items
         items: Vec<String>,
 
-        /// Who made it
+        /// The origin of the plan
         #[arg(long, default_value = "user")]
         origin: String,
     },
-    /// Say how a plan stands: planned, approved, executing or completed
+    /// Set the status of a plan: planned, approved, executing or completed
     #[command(after_help = "\
 Examples:
   everturn linggen plan status refactor-auth-module completed")]
@@ -103,7 +103,7 @@ Examples:
         /// The name of the plan
         name: String,
 
-        /// How it stands
+        /// The new status
         #[arg(value_parser = ["planned", "approved", "executing", "completed"])]
         status: String,
     },

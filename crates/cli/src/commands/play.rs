@@ -19,12 +19,13 @@ use crate::sources::STORAGE;
 
 /// Play a campaign in the terminal
 ///
-/// Without a campaign, the one in the root that was played last goes on (but not what a rewind has left behind), and if
-/// there is none, a new one is made. The root is ./storage, unless one is named. Every turn is saved when its answer is shown. Lines that begin with a slash are
-/// commands; /help lists them.
+/// Without a campaign, continues the campaign in the root that was played last (never a branch that
+/// a rewind left), or creates a new one if there is none. The default root is ./storage. Every turn
+/// is saved by the time its answer is shown. Lines that start with a slash are commands; /help
+/// lists them.
 ///
-/// Without a terminal each line of the input is a turn or a command, and the command ends with 1 if one of them could
-/// not be done.
+/// Without a terminal, each line of the input is a turn or a command, and the exit status is 1 if
+/// one of them fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn play
@@ -33,7 +34,7 @@ use crate::sources::STORAGE;
   everturn play --narrator openai --model llama3.2
   printf '%s\n' 'look around' /map | everturn play
 
-An answer with --json:
+Output with --json:
   {"ok":true,"turn":7,"text":"You stand in the Raven Market. …"}
   for each line of the input"#)]
 pub(crate) struct Args {
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     #[arg(conflicts_with = "new")]
     campaign: Option<String>,
 
-    /// Make a new campaign, even if there is one
+    /// Create a new campaign, even if one exists
     #[arg(long)]
     new: bool,
 
@@ -49,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID,…", value_delimiter = ',', default_value = "Mira,Joss")]
     party: Vec<String>,
 
-    /// What the embedded narrator's places and people follow from; without it, from when the campaign was made
+    /// The random seed of the embedded narrator; default: from the creation time of the campaign
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 

@@ -16,8 +16,8 @@ use crate::settings;
 
 /// List the projects in Linggen's home, or rehome moved ones
 ///
-/// The name of a project's directory is made from its path. Where that makes two projects the same, the second one
-/// gets a number, and both keep what is theirs.
+/// The name of a project's directory is derived from its path. If two projects would get the same
+/// name, the second gets a number, so that their data stays separate.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn linggen project list
@@ -26,7 +26,7 @@ use crate::settings;
 
 A line of the list with --json:
   {"path":"/srv/site","name":"site","opened":"2023-11-14T22:13:20Z","dir":"…","formerly":[]}
-The answer of `project rehome` with --json:
+Output of `project rehome` with --json:
   {"from":"/old/site","to":"/srv/site","dir":"…","dryRun":false,"moves":2,"stays":[]}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -41,19 +41,19 @@ Examples:
   everturn linggen project list
   everturn linggen project list --json")]
     List,
-    /// Give a project another path; sessions, runs and missions go with it
+    /// Change the path of a project and move its sessions, runs and missions
     #[command(after_help = "\
 Examples:
   everturn linggen project rehome --dry-run /old/site ~/site
   everturn linggen project rehome /old/site ~/site")]
     Rehome {
-        /// The path that it had
+        /// The old path
         from: PathBuf,
 
-        /// The path that it has now
+        /// The new path
         to: PathBuf,
 
-        /// Say what would be moved, and do nothing
+        /// Print the moves and change nothing
         #[arg(long)]
         dry_run: bool,
     },
@@ -97,7 +97,7 @@ fn print(
     }
     context.out.flush()?;
     for file in stays {
-        Output::status(&format!("{file} stays: there is one of that name already"));
+        Output::status(&format!("{file} is not moved: a file of that name already exists"));
     }
     if dry_run {
         Output::status("nothing was changed");

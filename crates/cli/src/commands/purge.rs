@@ -9,24 +9,24 @@ use crate::output::Output;
 
 /// Delete sessions from the trash permanently
 ///
-/// Without `--yes` it only shows what would be deleted.
+/// Without `--yes`, only lists the items to delete.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn purge session-abc123
   everturn purge session-abc123 --yes
   everturn purge --all --yes
 
-What is deleted is printed as `everturn trash` prints it."#)]
+Deleted items are printed as in the output of `everturn trash`."#)]
 pub(crate) struct Args {
-    /// Names in the trash, or ids of sessions
+    /// Names in the trash, or session IDs
     #[arg(value_name = "TRASHED", required_unless_present = "all", conflicts_with = "all")]
     names: Vec<String>,
 
-    /// Everything in the trash
+    /// Delete everything in the trash
     #[arg(long)]
     all: bool,
 
-    /// Delete it: this cannot be undone
+    /// Delete the items; this cannot be undone
     #[arg(long)]
     yes: bool,
 }
@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     }
     context.out.flush()?;
     if !args.yes {
-        Output::status("nothing was deleted; the same command with --yes deletes it for good");
+        Output::status("nothing was deleted; re-run with --yes to delete permanently");
         return Ok(Exit::Success);
     }
     let root = context.root_to_write()?;

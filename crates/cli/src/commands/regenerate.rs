@@ -9,23 +9,24 @@ use crate::exit::Exit;
 
 /// Regenerate a message, or switch to another version
 ///
-/// The new text is read from stdin; what the message told before is kept, and --choose takes it back. If the message
-/// is the last one, the tools go back to what they were before it, and what the new text changes is changed.
+/// The new text is read from stdin. Earlier versions are kept, and --choose switches back to one.
+/// If the message is the last one, the tools are reset to their state before it, and the changes in
+/// the new text are applied.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
-  everturn regenerate tale 12 < told-anew.txt
+  everturn regenerate tale 12 < new-version.txt
   everturn regenerate tale msg-012 --choose 1
 
-The answer with --json:
+Output with --json:
   {"session":"tale","turn":12,"id":"msg-012"}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
     session: String,
 
-    /// The message: its number, its id, or a mark
+    /// The message: its number, its ID, or a mark
     message: String,
 
-    /// Take back an earlier telling, counted from 1, oldest first
+    /// Switch to an earlier version, counted from 1, oldest first
     #[arg(long, value_name = "N")]
     choose: Option<u64>,
 }

@@ -17,13 +17,14 @@ use crate::settings;
 
 /// Repair a damaged session and keep the originals
 ///
-/// Moves lines that are no records out of the logs, recomputes states and metadata from snapshots and
-/// changes, and sets bad snapshots and indexes aside. Turns are never renumbered. All that is changed or
-/// removed is kept below .everturn/trash, and --undo puts it back as it was.
+/// Moves lines that are not records out of the logs, recomputes states and metadata from snapshots
+/// and changes, and moves bad snapshots and indexes aside. Turns are never renumbered. The
+/// originals of changed and removed data are kept below .everturn/trash, and --undo restores them.
 ///
-/// Files of other programs are never changed. With --into, a repaired copy of such a file is written, for the same
-/// program to read: every record on a line of its own, behind one that is there, with an answer to every call of a
-/// tool. What is no record goes to a file beside it whose name ends in .quarantine. No file is ever replaced.
+/// Files of other programs are never changed. With --into, a repaired copy of such a file is
+/// written that the same program can read: each record is on its own line and has an existing
+/// parent, and each tool call has a result. Data that is not a record is written to a file beside
+/// the copy whose name ends in .quarantine. Existing files are never replaced.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,32 +38,32 @@ pub(crate) struct Args {
     #[arg(value_name = "SESSION")]
     session: String,
 
-    /// Say what would be done, and do nothing
+    /// Print the plan and change nothing
     #[arg(long, conflicts_with = "undo")]
     dry_run: bool,
 
-    /// Take the last repair back
+    /// Undo the last repair
     #[arg(long, conflicts_with = "into")]
     undo: bool,
 
-    /// Where the repaired copy goes, if the session is of another program; made if need be
+    /// The directory for the repaired copy of another program's session; created if necessary
     #[arg(long, value_name = "DIR")]
     into: Option<PathBuf>,
 }
 
 fn status(args: &Args, done: &RepairReport) -> String {
     if args.undo {
-        return "the repair was taken back".to_owned();
+        return "the repair was undone".to_owned();
     }
     let left = done.findings.iter().filter(|finding| finding.code.severity() == Severity::Finding);
     let left = left.count();
     match (&done.originals, left) {
         _ if args.dry_run && !done.actions.is_empty() => "nothing was changed".to_owned(),
-        (None, 0) => "there is nothing to repair".to_owned(),
-        (None, left) => format!("there is nothing that could be repaired; findings: {left}"),
+        (None, 0) => "nothing to repair".to_owned(),
+        (None, left) => format!("nothing can be repaired automatically; findings: {left}"),
         (Some(kept), 0) => format!("repaired; the originals are in {kept}"),
         (Some(kept), left) => {
-            format!("repaired; the originals are in {kept}; findings that stay: {left}")
+            format!("repaired; the originals are in {kept}; remaining findings: {left}")
         }
     }
 }
@@ -132,15 +133,15 @@ fn print_copy(
     context.out.flush()?;
     let left = match repaired.findings.len() {
         0 => String::new(),
-        left => format!("; what stays as it is: {left}"),
+        left => format!("; remaining findings: {left}"),
     };
     Output::status(&match (repaired.is_needed(), is_written, aside) {
-        (false, ..) => format!("there is nothing to repair, and no copy was made{left}"),
+        (false, ..) => format!("nothing to repair; no copy was written{left}"),
         (true, false, _) => format!("nothing was written{left}"),
         (true, true, None) => format!("the repaired copy is {}{left}", path(&repaired.name)),
         (true, true, Some(aside)) => {
             let copy = path(&repaired.name);
-            format!("the repaired copy is {copy}, what was set aside is in {aside}{left}")
+            format!("the repaired copy is {copy}, the quarantined data is in {aside}{left}")
         }
     });
     Ok(())
@@ -178,14 +179,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         (Some(into), true) => return copy(args, context, &found, into),
         (None, true) => {
             let what =
-                format!("session {id} is of another program ({name}), whose files are left alone");
+                format!("session {id} is from another program ({name}); its files are not changed");
             let hint =
-                format!("everturn repair {} --into DIR writes a repaired copy", args.session);
+                format!("write a repaired copy with: everturn repair {} --into DIR", args.session);
             return Err(Error::new(Exit::Request, what).hint(hint).into());
         }
         (Some(_), false) => {
             let what = format!("session {id} is repaired in place; every original is kept");
-            let hint = "leave out --into, which is for sessions of other programs";
+            let hint = "omit --into, which is for sessions of other programs";
             return Err(Error::new(Exit::Request, what).hint(hint).into());
         }
         (None, false) => {}

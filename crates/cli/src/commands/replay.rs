@@ -17,8 +17,8 @@ use crate::{changes, replay};
 
 /// Step through a session turn by turn
 ///
-/// On a terminal, keys go forth and back, let it play by itself, and change its speed; they are shown at
-/// the bottom. Otherwise the turns are printed one after the other.
+/// On a terminal, keys step forward and back, start automatic playback, and change its speed; they
+/// are shown at the bottom. Otherwise the turns are printed one after another.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn replay latest
@@ -32,15 +32,15 @@ pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
-    /// The turn to start with; without it, the first one
+    /// The turn to start with; default: the first turn
     #[arg(long, value_name = "N")]
     from: Option<u64>,
 
-    /// Play by itself, so many turns per second
+    /// Play automatically at this number of turns per second
     #[arg(long, value_name = "X", value_parser = replay::ReplaySpeed::parse)]
     speed: Option<replay::ReplaySpeed>,
 
-    /// Go along a branch, by its id or the beginning of it; everturn branches lists them
+    /// Follow a branch, by its ID or a prefix of it; `everturn branches` lists them
     #[arg(long, value_name = "ID")]
     branch: Option<String>,
 }
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
                 gap = "\n";
             }
             if entries.is_empty() {
-                writeln!(context.out, "{gap}[{turn}] only its changes are here:")?;
+                writeln!(context.out, "{gap}[{turn}] changes only:")?;
                 gap = "\n";
             }
             for change in &changes {

@@ -8,16 +8,16 @@ use crate::json::JsonObject;
 
 /// Restore a session from the trash
 ///
-/// It is named as `everturn trash` lists it, or by its id if there is only one of that id.
+/// Use the name that `everturn trash` lists, or the session ID if it is unique in the trash.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn restore session-abc123
   everturn restore 20260101T100000Z-session-abc123
 
-The answer with --json:
+Output with --json:
   {"session":"session-abc123","path":"…"}"#)]
 pub(crate) struct Args {
-    /// The name in the trash, or the id of the session
+    /// The name in the trash, or the session ID
     #[arg(value_name = "TRASHED")]
     name: String,
 }
@@ -32,11 +32,8 @@ pub(super) fn resolve_trashed(context: &Context, name: &str) -> Result<Vec<Strin
     let exact = is_meant(&|trashed| trashed.name == name);
     let found = if exact.is_empty() { is_meant(&|trashed| trashed.id == name) } else { exact };
     if found.is_empty() {
-        return Err(Error::new(
-            Exit::Request,
-            format!("there is nothing called {name:?} in the trash"),
-        )
-        .hint(context.next_command("trash")));
+        return Err(Error::new(Exit::Request, format!("{name:?} is not in the trash"))
+            .hint(context.next_command("trash")));
     }
     Ok(found)
 }

@@ -9,12 +9,12 @@ use crate::lifecycle::transition;
 
 /// Resume a paused session
 ///
-/// It goes on exactly where it was.
+/// The session continues exactly where it was paused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn resume session-abc123
 
-The answer with --json:
+Output with --json:
   {"session":"session-abc123","path":"…"}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`

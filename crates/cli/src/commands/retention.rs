@@ -13,10 +13,11 @@ use crate::{confirm, settings};
 
 /// Move expired sessions to the trash
 ///
-/// By when they were last active, how many there are, and how much room they take. When a session was last active
-/// is what its records say, never the times of files. `plan` says why each session would go, and changes nothing;
-/// `apply` moves them to the trash, from which `everturn restore` takes them out. Nothing is deleted: only
-/// `everturn purge` does that. Sessions that are pinned stay, and so do those that do not say when they were active.
+/// Sessions expire by time since their last activity, by number, or by total size. The last
+/// activity is taken from the records of a session, never from file times. `plan` prints why each
+/// session would expire and changes nothing; `apply` moves the expired sessions to the trash, from
+/// which `everturn restore` restores them. Nothing is deleted, except by `everturn purge`. Pinned
+/// sessions and sessions without a known time of activity are kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn retention plan --days 90
@@ -32,13 +33,13 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum RetentionCommand {
-    /// Say which sessions would go, and why
+    /// Print which sessions would expire, and why
     #[command(after_help = "\
 Examples:
   everturn retention plan --days 90
   everturn retention plan --bytes 5000000000 --json")]
     Plan(RetentionRules),
-    /// Move them to the trash
+    /// Move expired sessions to the trash
     #[command(after_help = "\
 Examples:
   everturn retention apply --days 365 --count 500
@@ -48,19 +49,19 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 struct RetentionRules {
-    /// Sessions that were not active for more than so many days go
+    /// Expire sessions that were inactive for more than N days
     #[arg(long, value_name = "N")]
     days: Option<u32>,
 
-    /// Only so many sessions stay, the last active ones
+    /// Keep only the N most recently active sessions
     #[arg(long, value_name = "N")]
     count: Option<usize>,
 
-    /// Only so many bytes stay
+    /// Keep only N bytes of sessions
     #[arg(long, value_name = "N")]
     bytes: Option<u64>,
 
-    /// Do it without asking; for apply
+    /// Apply without asking for confirmation
     #[arg(long)]
     yes: bool,
 }
@@ -68,7 +69,7 @@ struct RetentionRules {
 fn policy(rules: &RetentionRules) -> Result<RetentionPolicy, Error> {
     let policy = RetentionPolicy { days: rules.days, count: rules.count, bytes: rules.bytes };
     if policy.is_empty() {
-        let error = Error::new(Exit::Request, "there is no rule by which sessions could go");
+        let error = Error::new(Exit::Request, "no retention rule given");
         return Err(error.hint("give --days N, --count N or --bytes N"));
     }
     Ok(policy)
@@ -93,7 +94,7 @@ fn print(context: &mut Context, plan: &RetentionPlan) -> Result<(), EarlyExit> {
         if context.json {
             writeln!(context.out, "{}", document(choice, None))?;
         } else if choice.goes || choice.candidate.pinned {
-            let word = if choice.goes { "goes" } else { "stays" };
+            let word = if choice.goes { "expired" } else { "kept" };
             let why = choice.why.join("; ");
             writeln!(context.out, "{}: {word}: {why}", choice.candidate.place.id)?;
         }
@@ -143,8 +144,8 @@ fn apply(context: &mut Context, rules: &RetentionRules) -> Result<Exit, EarlyExi
     drop(store);
     root.close()?;
     let moved = applied.len() - stayed;
-    let moved = count_noun(moved as u64, "session is", "sessions are");
-    Output::status(&format!("{moved} in the trash, {stayed} stayed"));
+    let moved = count_noun(moved as u64, "session", "sessions");
+    Output::status(&format!("{moved} moved to the trash, {stayed} kept"));
     Ok(if stayed > 0 { Exit::Request } else { Exit::Success })
 }
 

@@ -11,19 +11,19 @@ use crate::settings;
 
 /// Rewind a session to an earlier turn
 ///
-/// Text and state go back together. Nothing is lost: the session as it was becomes a branch, a paused
-/// session of its own.
+/// Text and state are rewound together. Nothing is lost: the original is kept as a branch, which is
+/// a separate, paused session.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn rewind session-abc123 40
 
-The answer with --json:
+Output with --json:
   {"session":"session-abc123","turn":40,"branch":"session-abc123-branch-57"}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
     session: String,
 
-    /// The turn that is the last one afterwards
+    /// The turn to rewind to, which becomes the last turn
     turn: u64,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         writeln!(context.out, "{}", answer.close())?;
     } else {
         writeln!(context.out, "{} turn {}", found.place.id, branch.turn)?;
-        Output::status(&format!("all turns as they were are in {}", branch.session.id));
+        Output::status(&format!("the original turns are in {}", branch.session.id));
     }
     context.out.flush()?;
     print_findings(&branch.findings);

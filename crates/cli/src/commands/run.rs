@@ -17,8 +17,8 @@ use crate::sessions::{exit_after, print_findings};
 
 /// List and show the runs of an agent
 ///
-/// A run is one stretch of work of an agent in a session; what its tools answered is kept in a cache, which can be
-/// cleared. Needs `--layout`, because not every home has runs.
+/// A run is one unit of work of an agent in a session. Tool outputs are kept in a cache, which can
+/// be cleared. Requires `--layout`, because not every home has runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn run list --layout codelia
@@ -43,11 +43,11 @@ Examples:
   everturn run list --layout codelia
   everturn run list --session 3f2a --layout codelia --json")]
     List {
-        /// Only those of this session
+        /// Only runs of this session
         #[arg(long, value_name = "ID")]
         session: Option<String>,
 
-        /// No more than so many
+        /// The maximum number of runs
         #[arg(long, value_name = "N", default_value_t = 50)]
         most: usize,
     },
@@ -56,20 +56,20 @@ Examples:
 Examples:
   everturn run show 0b1c --layout codelia")]
     Show {
-        /// The run: its id or the beginning of it
+        /// The run: its ID or a prefix of it
         run: String,
     },
-    /// Say which tool outputs would have to go for the others to fit, and remove them with --yes
+    /// List the tool outputs to remove to meet a size limit, and remove them with --yes
     #[command(after_help = "\
 Examples:
   everturn run evict --most 100000000 --layout codelia
   everturn run evict --most 100000000 --yes --layout codelia")]
     Evict {
-        /// How many bytes may stay
+        /// The maximum number of bytes to keep
         #[arg(long, value_name = "BYTES")]
         most: u64,
 
-        /// Remove them
+        /// Remove the listed outputs
         #[arg(long)]
         yes: bool,
     },
@@ -123,7 +123,7 @@ fn show(home: &AgentHome, context: &mut Context, run: &str) -> Result<Exit, Earl
     print_findings(&records.findings);
     if run.outcome.is_none() {
         let last = run.last.unwrap_or_else(|| "nothing".to_owned());
-        Output::status(&format!("the run has no end; its last record is {last}"));
+        Output::status(&format!("the run has no end record; its last record is {last}"));
     }
     Ok(exit_after(&records.findings))
 }
@@ -150,8 +150,8 @@ fn evict(home: &AgentHome, context: &mut Context, most: u64, yes: bool) -> Resul
         outputs.evict(&plan).map_err(Error::from)?;
     }
     let count = plan.files.len();
-    let done = if yes { "were removed" } else { "would be removed; --yes does it" };
-    Output::status(&format!("{} bytes are there; {count} outputs {done}", plan.before));
+    let done = if yes { "were removed" } else { "would be removed; re-run with --yes to apply" };
+    Output::status(&format!("{} bytes are stored; {count} outputs {done}", plan.before));
     drop(outputs);
     store.close().map_err(Error::from)?;
     Ok(())
@@ -168,7 +168,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
                 }
                 RunCommand::Show { run } => linggen::runs::show(context, run),
                 RunCommand::Evict { .. } => {
-                    let what = "Linggen keeps no outputs of tools apart";
+                    let what = "Linggen does not store tool outputs separately";
                     Err(Error::new(Exit::Request, what).into())
                 }
             };
@@ -176,7 +176,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         AgentKind::Everturn => {
             let what = "Everturn's own home has no runs";
             return Err(Error::new(Exit::Request, what)
-                .hint("name a home that has, such as --layout codelia")
+                .hint("choose a home with runs, such as --layout codelia")
                 .into());
         }
     }

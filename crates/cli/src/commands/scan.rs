@@ -21,10 +21,10 @@ use crate::sessions::OpenRoot;
 
 /// Find keys, tokens and passwords in sessions
 ///
-/// Looks through every file of the sessions named, or of the whole root: logs, snapshots, checkpoints, archives,
-/// indexes, databases, the trash, the quarantine and Everturn's own logs. A secret is never printed; what would
-/// stand in its place is. Files in which keys are kept on purpose are passed over. Ends with status 3 if something
-/// was found.
+/// Searches every file of the given sessions, or of the whole root: logs, snapshots, checkpoints,
+/// archives, indexes, databases, the trash, the quarantine and Everturn's own logs. Secrets are
+/// never printed, only their placeholders. Files that store keys on purpose are skipped. Exits with
+/// status 3 if secrets are found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn scan
@@ -34,7 +34,7 @@ use crate::sessions::OpenRoot;
 With --json, one per line:
   {"session":"…","file":"…","inside":"…","line":12,"offset":3456,"family":"github-token","certainty":"certain","secret":"[secret:github-token:1a2b3c4d]"}"#)]
 pub(crate) struct Args {
-    /// The sessions: ids or the beginnings of ids, paths, or `latest`; without one, the whole root
+    /// The sessions: IDs or unique prefixes, paths, or `latest`; default: the whole root
     #[arg(value_name = "SESSION")]
     sessions: Vec<String>,
 }
@@ -125,7 +125,7 @@ fn summary(swept: ScanStats, counts: &BTreeMap<&'static str, u64>) -> String {
     let ScanStats { files, bytes, secrets, .. } = swept;
     let looked = format!("{files} files, {bytes} bytes");
     match secrets {
-        0 => format!("{looked}: no secrets were found"),
+        0 => format!("{looked}: no secrets found"),
         _ => format!("{looked}: {}", count_by_family(counts)),
     }
 }
@@ -147,7 +147,7 @@ fn files(args: &Args, context: &Context) -> Result<(OpenRoot, Vec<FilePath>, Fil
     for name in others {
         let other = context.find_to_read(name)?;
         if other.root.path != found.root.path {
-            return Err(Error::new(Exit::Request, "the sessions lie in different roots"));
+            return Err(Error::new(Exit::Request, "the sessions are in different roots"));
         }
         all.push((other.layout, other.place));
     }

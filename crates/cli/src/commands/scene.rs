@@ -13,8 +13,7 @@ use crate::{input, settings};
 
 /// Start or end a scene
 ///
-/// The beginning and the end of a scene are turns of their own. A scene that still goes on ends when the
-/// next one begins.
+/// The start and the end of a scene are separate turns. Starting a scene ends the current one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn scene start latest --type social --location 'Temple District'
@@ -30,9 +29,9 @@ The fields of a scene:
 
 The fields of its end:
   {"outcome":"…","events":["…"],"description":"…","ended":{…}}
-  all of them optional; options win.
+  all of them optional; options take precedence.
 
-The answer with --json:
+Output with --json:
   {"session":"session-abc123","turn":7,"scene":"scene-001"}"#)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -41,7 +40,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum SceneCommand {
-    /// Begin a scene
+    /// Start a scene
     #[command(after_help = "\
 Examples:
   everturn scene start latest --type social --location 'Temple District'
@@ -50,19 +49,19 @@ Examples:
         #[command(flatten)]
         common: SceneArgs,
 
-        /// The id of the scene; without it, the next number
+        /// The ID of the scene; default: the next number
         #[arg(long, value_name = "ID")]
         id: Option<String>,
 
-        /// What kind of scene it is: exploration, social, conflict, travel
+        /// The type of the scene: exploration, social, conflict, travel
         #[arg(long = "type", value_name = "TYPE")]
         kind: Option<String>,
 
-        /// The name of the place
+        /// The name of the location
         #[arg(long, value_name = "NAME")]
         location: Option<String>,
     },
-    /// End the scene that goes on
+    /// End the current scene
     #[command(after_help = "\
 Examples:
   everturn scene end latest --outcome 'The monks let you in.'
@@ -71,11 +70,11 @@ Examples:
         #[command(flatten)]
         common: SceneArgs,
 
-        /// How it ends, in a sentence
+        /// The outcome, in one sentence
         #[arg(long, value_name = "TEXT")]
         outcome: Option<String>,
 
-        /// What mattered in it; may be given more than once
+        /// A major event; can be repeated
         #[arg(long = "event", value_name = "TEXT")]
         events: Vec<String>,
     },
@@ -94,7 +93,7 @@ struct SceneArgs {
     #[arg(long)]
     stdin: bool,
 
-    /// What there is to read about it
+    /// The text for the reader
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
 }

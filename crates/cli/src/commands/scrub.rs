@@ -20,12 +20,12 @@ use crate::{catalog, confirm, settings};
 
 /// Replace secrets in sessions with placeholders
 ///
-/// In the log, snapshots, checkpoints, archives and indexes of a session, in those of its branches, and in copies
-/// of them in the trash and the quarantine. Checksums are made right again, signatures and everything else stay
-/// byte for byte. The search index is removed, and rebuilt by the next search. The originals are kept below
-/// .everturn/trash: --undo puts them back, --purge removes them for good, with what Everturn's own logs remember.
-/// An audit record without the secrets goes to .everturn/audit. Shows what would be done and asks, unless there is
-/// --yes.
+/// Scrubs the log, snapshots, checkpoints, archives and indexes of a session and of its branches,
+/// and copies of them in the trash and the quarantine. Checksums are recomputed; signatures and
+/// everything else stay byte for byte. The search index is removed, and rebuilt by the next search.
+/// The originals are kept below .everturn/trash: --undo restores them; --purge removes them
+/// permanently, also from Everturn's own logs. An audit record without the secrets is written to
+/// .everturn/audit. Prints the plan and asks for confirmation, unless --yes is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn scrub --dry-run session-abc123
@@ -40,23 +40,23 @@ pub(crate) struct Args {
     #[arg(value_name = "SESSION", required_unless_present = "all", conflicts_with = "all")]
     session: Option<String>,
 
-    /// Every session of the root
+    /// Scrub every session of the root
     #[arg(long)]
     all: bool,
 
-    /// Say what would be done, and do nothing
+    /// Print the plan and change nothing
     #[arg(long, conflicts_with_all = ["undo", "purge"])]
     dry_run: bool,
 
-    /// Take the last scrub back
+    /// Undo the last scrub
     #[arg(long, conflicts_with = "purge")]
     undo: bool,
 
-    /// Remove the originals for good, also those of earlier scrubs
+    /// Remove the originals permanently, also those of earlier scrubs
     #[arg(long)]
     purge: bool,
 
-    /// Do it without asking
+    /// Apply without asking for confirmation
     #[arg(long)]
     yes: bool,
 }
@@ -130,11 +130,11 @@ fn print(
         writeln!(context.out, "{}: {}", changed.file, count_summary(&changed.counts))?;
     }
     for file in &scrub.derived {
-        writeln!(context.out, "{file}: follows from these, and is made right")?;
+        writeln!(context.out, "{file}: derived data, recomputed")?;
     }
     context.out.flush()?;
     for (file, count) in &scrub.left {
-        Output::status(&format!("{file}: secrets that stay because they are signed: {count}"));
+        Output::status(&format!("{file}: secrets kept because they are signed: {count}"));
     }
     Ok(())
 }
@@ -163,10 +163,10 @@ fn undo(
     root.close()?;
     context.out.flush()?;
     if taken_back == 0 {
-        let what = "there is no scrub that could be taken back";
+        let what = "there is no scrub to undo";
         return Err(Error::new(Exit::Request, what).into());
     }
-    Output::status("the secrets are there again, as they were before");
+    Output::status("the scrub was undone; the secrets are restored");
     Ok(Exit::Success)
 }
 
@@ -183,12 +183,12 @@ fn purge(args: &Args, store: &Arc<dyn Store>, targets: &[SessionTarget]) -> Resu
         bytes += originals.iter().map(|(_, bytes)| bytes).sum::<u64>();
     }
     let which = count_noun(count as u64, "original", "originals");
-    let question = format!("Remove {which} with {bytes} bytes for good?");
-    if !confirm::confirm(args.yes, &question, "the originals stay")? {
+    let question = format!("Remove {which} with {bytes} bytes permanently?");
+    if !confirm::confirm(args.yes, &question, "the originals were kept")? {
         return Ok(());
     }
     scrub::purge_originals(store, &condemned).map_err(failed)?;
-    Output::status(&format!("originals that were removed for good: {count}"));
+    Output::status(&format!("originals removed permanently: {count}"));
     Ok(())
 }
 
@@ -216,7 +216,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         }
     }
     if secrets == 0 {
-        Output::status("no secrets were found that could be replaced");
+        Output::status("no secrets found that can be replaced");
     }
     if args.dry_run {
         return Ok(Exit::Success);

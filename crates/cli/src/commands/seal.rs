@@ -11,10 +11,10 @@ use crate::settings;
 
 /// Seal a session so that later changes are detected
 ///
-/// Keeps a chain of hashes over the records beside the session, below .everturn/seals; the session itself is not
-/// touched. `everturn verify` tells whether a record was changed, removed, inserted or moved since. What is
-/// appended later is fine, and sealed by the next seal. Prints the head of the chain: kept elsewhere, it also
-/// shows that the seal itself is the same.
+/// Stores a hash chain over the records below .everturn/seals; the session itself is not changed.
+/// `everturn verify` reports records that were changed, removed, inserted or moved since. Records
+/// appended later are accepted, and sealed by the next seal. Prints the head of the chain: stored
+/// elsewhere, it also shows that the seal itself was not changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn seal session-abc123

@@ -32,10 +32,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Search the text of all sessions
 ///
-/// All words must be there. An index of all sessions is kept, and brought up to date first; it can be deleted at any
-/// time. What is found is named so that `everturn show` understands it. Sessions that could not be read are named on
-/// stderr, and the command then ends with status 4. If another process has not finished the index after five seconds,
-/// it ends with status 5.
+/// All words must match. The index of all sessions is updated first; it can be deleted at any time.
+/// Results are printed as references for `everturn show`. Sessions that cannot be read are reported
+/// on stderr, and the exit status is then 4. If another process is still updating the index after
+/// five seconds, the exit status is 5.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn search dragon tower
@@ -45,44 +45,44 @@ const PAUSE: Duration = Duration::from_millis(20);
   everturn show "$(everturn search dragon --limit 1 --json | jq -r .ref)"
 
 In a query:
-  word          the word, whatever its case and accents; parts of identifiers too
-  "two words"   one after the other
-  wor*  wrod~   words that begin like this; words with a typo
-  a OR b  -c    one of the two; without the third
+  word          the word, ignoring case and accents; also parts of identifiers
+  "two words"   a phrase
+  wor*  wrod~   words with this prefix; words with a typo
+  a OR b  -c    either word; exclude a word
   speaker: kind: session: layout: project: status: title: since: until:
                 with a value after the colon, such as since:2026-01-03 or since:3d
-Quote a query in which something begins with a minus sign, and write -- before one that begins with it."#)]
+Quote a query that has a word with a leading minus sign, and write -- before a query that starts with one."#)]
 pub(crate) struct Args {
-    /// What to look for
+    /// The query
     #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
 
-    /// Nothing older: a date, or how long ago, such as 2026-01-03 or 3d
+    /// Only entries since this date or age, such as 2026-01-03 or 3d
     #[arg(long, value_name = "DATE")]
     since: Option<String>,
 
-    /// Nothing newer; the date itself counts
+    /// Only entries up to this date, inclusive
     #[arg(long, value_name = "DATE")]
     until: Option<String>,
 
-    /// No more than so many
+    /// The maximum number of results
     #[arg(long, value_name = "N", default_value = "20")]
     limit: NonZeroUsize,
 
-    /// What comes first
+    /// The sort order
     #[arg(long, value_name = "ORDER", default_value = "relevance")]
     sort: HitOrder,
 
-    /// Ask the index as it is, without looking for changes
+    /// Search the index as it is, without updating it
     #[arg(long)]
     no_update: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum HitOrder {
-    /// What fits best
+    /// Best match first
     Relevance,
-    /// What is newest
+    /// Newest first
     Date,
 }
 
@@ -92,8 +92,8 @@ impl Args {
         let since = self.since.as_deref().map(|text| date(text, "--since", now)).transpose()?;
         let until = self.until.as_deref().map(|text| date(text, "--until", now)).transpose()?;
         let query = Query::parse(&self.query.join(" "), now).map_err(|error| {
-            Error::new(Exit::Request, format!("the query cannot be understood: {error}"))
-                .hint("everturn search --help says what a query may be")
+            Error::new(Exit::Request, format!("invalid query: {error}"))
+                .hint("everturn search --help describes the query syntax")
         })?;
         Ok(query.within(since.map(|period| period.start), until.map(|period| period.end)))
     }
@@ -243,7 +243,7 @@ fn print(
     }
     if vanished > 0 {
         context.out.flush()?;
-        Output::status(&format!("{vanished} more are no longer there"));
+        Output::status(&format!("{vanished} more no longer exist"));
     }
     Ok(left_out)
 }
@@ -271,7 +271,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let found = catalog.search(sources, &sessions, &query, (args.limit.get(), sort));
     collection.mention_notes();
     if found.similar.is_some() {
-        Output::status("nothing fits exactly; these are words that look like it");
+        Output::status("no exact match; showing similar words");
     }
     let answered = found.similar.as_ref().unwrap_or(&query);
     let mut left_out = print(context, (&collection, &sessions), answered, &found)?;
@@ -280,18 +280,16 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     print_findings(&sessions.findings);
     let is_incomplete = mention_left_out(&left_out, &sessions, &collection);
     if found.more {
-        Output::status(&format!("there are more than {}; --limit shows more", args.limit));
+        Output::status(&format!("results are limited to {}; show more with --limit", args.limit));
     }
     if found.hits.is_empty() && !context.json {
-        Output::status(&format!("nothing was found in {}", collection.place()));
+        Output::status(&format!("no results in {}", collection.place()));
         if let Some(note) = query.not_fields() {
             Output::status(&note);
         }
     }
     if updated.is_busy && !found.is_current {
-        Output::status(
-            "another process is bringing the index up to date: the newest turns may be missing",
-        );
+        Output::status("another process is updating the index: the newest turns may be missing");
         return Ok(Exit::Busy);
     }
     Ok(match (is_incomplete, collection.is_incomplete) {

@@ -8,8 +8,8 @@ use crate::exit::Exit;
 
 /// Show or change the settings of a campaign
 ///
-/// Without keys, all of them are shown. A change happens whole or not at all, and counts once in the
-/// campaign's settings_revision if it changes anything.
+/// Without keys, all settings are shown. Changes are atomic, and increment the campaign's
+/// settings_revision once if a value changes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn settings camp_0001
@@ -28,7 +28,7 @@ The settings:
   dialog.turn_profile_trace_enabled       true or false
   characters.fact_generation.draft_mode   deterministic or llm
 
-The answer with --json:
+Output with --json:
   {"session":"camp_0001","revision":1,"settings":{"rollback.max_checkpoints":5},"changed":[…]}"#)]
 pub(crate) struct Args {
     /// The campaign: its ID, a path, or `latest`
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     if let Some(unknown) =
         wanted.iter().find(|key| !all.iter().any(|(setting, _)| setting.key == **key))
     {
-        let what = format!("setting {unknown}: there is no such setting");
+        let what = format!("unknown setting {unknown}");
         return Err(Error::new(Exit::Request, what).hint("everturn settings --help").into());
     }
     let is_wanted = |key: &str| wanted.is_empty() || wanted.contains(&key);

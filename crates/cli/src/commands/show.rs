@@ -16,8 +16,8 @@ use crate::turns::TurnRange;
 
 /// Print the entries of a session
 ///
-/// The entries are printed while they are read, so that long sessions need no memory. Lines that are
-/// damaged are left out and named on stderr, and the command then ends with status 4.
+/// Entries are printed as they are read, so long sessions need little memory. Damaged lines are
+/// skipped and reported on stderr, and the exit status is then 4.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn show latest
@@ -34,34 +34,34 @@ An entry with --json:
    "speaker":"player","kind":"user","text":"You walk to the market."}
   on one line; with --raw also "raw", the record as it is stored."#)]
 pub(crate) struct Args {
-    /// The session: its ID or a unique prefix, a path, or `latest`; with `#TURN` after it, that turn alone
+    /// The session: its ID or a unique prefix, a path, or `latest`; append `#TURN` to show only that turn
     session: String,
 
-    /// Which turns: `N`, `A..B` (both included), `A..` or `..B`
+    /// The turns: `N`, `A..B` (both included), `A..` or `..B`
     #[arg(long, value_name = "RANGE", default_value = "..", hide_default_value = true)]
     turns: TurnRange,
 
-    /// Print the marks instead: chapters and scenes with what happens in them
+    /// Print the marks instead of the entries: chapters, and scenes with their events
     #[arg(long, conflicts_with_all = ["turns", "from", "raw"])]
     toc: bool,
 
-    /// Begin at a mark, by its id or name, or at an entry, by its id
+    /// Start at a mark, by its ID or name, or at an entry, by its ID
     #[arg(long, value_name = "MARK", conflicts_with = "turns")]
     from: Option<String>,
 
-    /// Print the stored records themselves
+    /// Print the stored records
     #[arg(long)]
     raw: bool,
 
-    /// Go along a branch, by its id or the beginning of it; everturn branches lists them
+    /// Follow a branch, by its ID or a prefix of it; `everturn branches` lists them
     #[arg(long, value_name = "ID")]
     branch: Option<String>,
 
-    /// Print what programs keep for themselves, too
+    /// Also print internal entries of programs
     #[arg(long)]
     all: bool,
 
-    /// Print how many entries of which kind there are, and what became of the records
+    /// Print the number of entries by kind, and of records by outcome
     #[arg(long, conflicts_with_all = ["turns", "from", "raw", "toc"])]
     stats: bool,
 }

@@ -8,12 +8,12 @@ use crate::settings;
 
 /// Store a snapshot of the current state
 ///
-/// Snapshots are taken by themselves from time to time; one more makes going to this turn faster.
+/// Snapshots are taken automatically from time to time; an additional one makes access to this turn faster.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn snapshot latest
 
-The answer with --json:
+Output with --json:
   {"session":"session-abc123","turn":7,"snapshot":"snapshot-0007"}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`

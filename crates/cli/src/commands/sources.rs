@@ -13,8 +13,9 @@ use crate::sources::{self, SourceLocation, SourceOrigin};
 
 /// List, add or remove the folders that are searched for sessions
 ///
-/// Everturn's own root, the homes of agents, and the folders of other programs are found where they
-/// usually are. Folders of other programs are only ever read. With --root, only that root is looked at.
+/// Everturn's own root, the homes of agents, and the folders of other programs are found in their
+/// usual locations. Folders of other programs are never changed. With --root, only that root is
+/// used.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn sources list
@@ -37,20 +38,20 @@ Examples:
   everturn sources list
   everturn sources list --json")]
     List,
-    /// Add a folder, or a file that has sessions in it; --layout says whose it is
+    /// Add a folder or a file with sessions; --layout sets its format
     #[command(after_help = "\
 Examples:
   everturn sources add ~/backup/.claude --layout claude-code
   everturn sources add /srv/tavern/data --name tavern --layout sillytavern")]
     Add {
-        /// The folder
+        /// The path of the folder or file
         path: PathBuf,
 
-        /// What it shall be called; without it, after its layout or its last directory
+        /// The name of the source; default: its format, or its last directory
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
     },
-    /// Take a folder that was added off the list; nothing in it is touched
+    /// Remove an added folder from the list; its files are not changed
     #[command(after_help = "\
 Examples:
   everturn sources remove tavern")]
@@ -79,7 +80,7 @@ fn list(context: &mut Context) -> Result<Exit, EarlyExit> {
             writeln!(context.out, "{line}")?;
             continue;
         }
-        let missing = if there { "" } else { "  (not there)" };
+        let missing = if there { "" } else { "  (missing)" };
         let line = format!(
             "{:name_width$}  {:11}  {:5}  {path}{missing}",
             source.name,
@@ -112,12 +113,12 @@ fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, E
     }
     let known = context.all_sources()?;
     if known.iter().any(|source| source.name == name) {
-        let what = format!("there is a source {name} already");
+        let what = format!("source {name} already exists");
         return Err(Error::new(Exit::Request, what).hint("choose another with --name NAME").into());
     }
     let source = SourceLocation { name: name.clone(), path, layout, origin: SourceOrigin::Added };
     if let Some(other) = known.iter().find(|known| known.overlaps(&source)) {
-        let what = format!("source {} has {} already", other.name, other.path.display());
+        let what = format!("source {} already contains {}", other.name, other.path.display());
         let why = "its sessions would be listed and counted twice";
         return Err(Error::new(Exit::Request, what)
             .caused_by(why)
@@ -131,14 +132,12 @@ fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, E
 
 fn remove(context: &Context, name: &str) -> Result<Exit, EarlyExit> {
     if sources::change(name, None)? {
-        Output::status(&format!("source {name} is off the list"));
+        Output::status(&format!("source {name} was removed from the list"));
         return Ok(Exit::Success);
     }
     let usual = context.all_sources()?.iter().any(|source| source.name == name);
     let what = match usual {
-        true => {
-            format!("source {name} was not added by anybody: it is there because its folder is")
-        }
+        true => format!("source {name} was not added: it is listed because its folder exists"),
         false => format!("there is no source {name:?}"),
     };
     Err(Error::new(Exit::Request, what).hint("everturn sources list").into())

@@ -19,17 +19,17 @@ use crate::sessions::{exit_after, print_findings, resolve_turn};
   everturn state latest --json | jq .state.world.npcs
   everturn state tale --at msg-012
 
-The answer with --json:
+Output with --json:
   {"session":"session-abc123","turn":200,"state":{"world":{…},"player":{…},"scene":null}}"#)]
 pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,
 
-    /// The turn after which the state is wanted; without it, the last one
+    /// Print the state after this turn; default: the last turn
     #[arg(long, value_name = "N")]
     turn: Option<u64>,
 
-    /// The entry after which the state is wanted: its id, a mark, or the number of a turn
+    /// Print the state after this entry: its ID, a mark, or the number of a turn
     #[arg(long, value_name = "ENTRY", conflicts_with = "turn")]
     at: Option<String>,
 
@@ -48,8 +48,8 @@ fn scopes(state: &SessionState, wanted: Option<&str>) -> Result<JsonObject, Erro
     }
     if let Some(wanted) = wanted.filter(|wanted| state.get(wanted).is_none()) {
         let names: Vec<&str> = state.scopes.iter().map(|(name, _)| name.as_str()).collect();
-        return Err(Error::new(Exit::Request, format!("the state has no scope {wanted:?}"))
-            .hint(format!("the scopes are {}", names.join(", "))));
+        return Err(Error::new(Exit::Request, format!("unknown scope {wanted:?}"))
+            .hint(format!("known scopes: {}", names.join(", "))));
     }
     Ok(object)
 }

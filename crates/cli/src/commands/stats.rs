@@ -12,8 +12,8 @@ use crate::sessions::RootAccess;
 
 /// Count tokens and cost by model
 ///
-/// Each answer of a model counts once, however many lines repeat what it cost. Without a session, all
-/// sessions of all sources are summed. What a session does not tell is not guessed.
+/// Each answer of a model is counted once, even if several lines repeat its usage. Without a
+/// session, all sessions of all sources are counted. Missing usage is not estimated.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn stats latest
@@ -23,7 +23,7 @@ use crate::sessions::RootAccess;
 With --json, one document:
   {"sessions":1,"told":1,"answers":7,"input":12,"output":953,"cache_read":0,"cache_write":0,
    "reasoning":0,"cost":null,"models":[{"model":"…","answers":7,…}]}
-  "told" is how many of the sessions say what they cost."#)]
+  "told" is the number of sessions that record their usage."#)]
 pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: Option<String>,
@@ -125,11 +125,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     context.out.flush()?;
     if told == 0 {
         Output::status(match sessions {
-            1 => "the session does not say what it cost",
-            _ => "no session says what it cost",
+            1 => "the session does not record its usage",
+            _ => "no session records its usage",
         });
     } else if sessions > 1 {
-        Output::status(&format!("{told} of {sessions} sessions say what they cost"));
+        Output::status(&format!("{told} of {sessions} sessions record their usage"));
     }
     Ok(Exit::Success)
 }

@@ -12,17 +12,17 @@ use crate::output::Output;
 
 /// Move a session to the trash, or list the trash
 ///
-/// Nothing is deleted: the session, or its archive, moves to the trash of its root, and `everturn restore`
-/// takes it out again. Only `everturn purge` deletes.
+/// Nothing is deleted: the session or its archive is moved to the trash of its root, and `everturn
+/// restore` restores it. Only `everturn purge` deletes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn trash session-abc123
   everturn trash
 
-What is in the trash with --json, one per line:
+Items in the trash with --json, one per line:
   {"name":"20260101T100000Z-session-abc123","session":"session-abc123","path":"…","time":"…","bytes":1234}"#)]
 pub(crate) struct Args {
-    /// The session to throw away; without one, the trash is listed
+    /// The session to move to the trash; without it, list the trash
     session: Option<String>,
 }
 

@@ -9,12 +9,12 @@ use crate::lifecycle::transition;
 
 /// Unpack an archived session
 ///
-/// The whole archive is checked before anything is written. It goes to the trash afterwards.
+/// The whole archive is checked before anything is written. It is moved to the trash afterwards.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn unarchive session-abc123
 
-The answer with --json:
+Output with --json:
   {"session":"session-abc123","path":"…","trashed":"…"}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`

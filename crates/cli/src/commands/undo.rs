@@ -8,20 +8,20 @@ use crate::settings;
 
 /// Undo the last turns
 ///
-/// A new turn is stored that makes the state what it was before them. The turns stay in the log, and an
-/// undo can be undone.
+/// Stores a new turn that restores the state before them. The turns stay in the log, and an undo
+/// can be undone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn undo latest
   everturn undo session-abc123 3
 
-The answer with --json:
+Output with --json:
   {"session":"session-abc123","turn":8}"#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
     session: String,
 
-    /// How many turns
+    /// The number of turns to undo
     #[arg(default_value_t = 1)]
     turns: u64,
 }

@@ -10,8 +10,8 @@ use crate::output::Output;
 
 /// Verify a sealed session
 ///
-/// Names every record that was changed, removed, inserted or moved since `everturn seal`. What was appended is
-/// counted. Ends with status 3 if something is not as it was. Nothing is written.
+/// Lists every record that was changed, removed, inserted or moved since `everturn seal`. Appended
+/// records are counted. Exits with status 3 if a sealed record differs. Nothing is written.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn verify session-abc123
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(value_name = "SESSION")]
     session: String,
 
-    /// The head that `everturn seal` printed, as it was kept elsewhere
+    /// The head that `everturn seal` printed, as stored elsewhere
     #[arg(long, value_name = "HEX")]
     head: Option<String>,
 }
@@ -70,12 +70,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let is_other = args.head.as_ref().is_some_and(|head| *head != verdict.head);
     let SealVerdict { sealed, appended, damages, .. } = verdict;
     let outcome = match (is_other, damages.len()) {
-        (true, _) => "the seal is not the one with this head".to_owned(),
+        (true, _) => "the seal does not have this head".to_owned(),
         (false, 0) if sealed == 1 => {
-            format!("1 record is as it was sealed, {appended} came later")
+            format!("1 sealed record is unchanged, {appended} appended since")
         }
-        (false, 0) => format!("{sealed} records are as they were sealed, {appended} came later"),
-        (false, count) => format!("records that are not as they were sealed: {count}"),
+        (false, 0) => format!("{sealed} sealed records are unchanged, {appended} appended since"),
+        (false, count) => format!("records that differ from the seal: {count}"),
     };
     Output::status(&format!("{session}: {outcome}"));
     Ok(if is_other || !damages.is_empty() { Exit::Findings } else { Exit::Success })

@@ -17,9 +17,9 @@ fn daemon(root: &OpenRoot) -> Result<DaemonState, Error> {
     let file = read_pid(&root.store(), settings::is_alive)?;
     match &file {
         PidFile::Stale(pid) => {
-            Output::status(&format!("ling.pid says {pid}, but no such process is alive"));
+            Output::status(&format!("ling.pid contains {pid}, but there is no such process"));
         }
-        PidFile::Damaged(text) => Output::status(&format!("ling.pid is no number: {text:?}")),
+        PidFile::Damaged(text) => Output::status(&format!("ling.pid is not a number: {text:?}")),
         PidFile::Missing | PidFile::Alive(_) => {}
     }
     Ok(file.daemon())
@@ -116,7 +116,7 @@ pub(crate) fn show(context: &mut Context, wanted: &str) -> Result<Exit, EarlyExi
     let [(dir, id)] = found.as_slice() else {
         let what = match found.len() {
             0 => format!("there is no run {wanted:?}"),
-            count => format!("{wanted:?} means {count} runs"),
+            count => format!("{wanted:?} matches {count} runs"),
         };
         return Err(Error::new(Exit::Request, what)
             .hint("everturn run list --layout linggen")
@@ -135,10 +135,10 @@ pub(crate) fn show(context: &mut Context, wanted: &str) -> Result<Exit, EarlyExi
     }
     context.out.flush()?;
     for child in child_runs(&store, dir, id).map_err(Error::from)? {
-        Output::status(&format!("it began {} ({})", child.id, status(&child, daemon)));
+        Output::status(&format!("child run {} ({})", child.id, status(&child, daemon)));
     }
     if let Some(why) = run.stale(daemon, settings::now()) {
-        Output::status(&format!("the run is not running any more: {why}"));
+        Output::status(&format!("the run is no longer active: {why}"));
     }
     Ok(Exit::Success)
 }

@@ -20,10 +20,10 @@ pub(super) fn output(content: &str) -> Result<NarratorOutput, NarratorError> {
     }
     let text = content.trim();
     if text.is_empty() {
-        return Err(NarratorError::passing("the model answered with nothing"));
+        return Err(NarratorError::passing("the model returned an empty answer"));
     }
     if text.contains(['{', '[']) || text.starts_with("```") {
-        return Err(NarratorError::passing("the model answered with broken JSON"));
+        return Err(NarratorError::passing("the model returned invalid JSON"));
     }
     Ok(NarratorOutput::text(text))
 }
@@ -120,13 +120,13 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_said_to_be_none() {
         check("You rest, and the fire burns down.", Ok("You rest, and the fire burns down."));
-        let broken = Err("the model answered with broken JSON");
+        let broken = Err("the model returned invalid JSON");
         check(r#"{"assistant_text": "cut o"#, broken);
         check(r#"{"text": "the wrong key"}"#, broken);
         check("```\n```", broken);
         check("[1, 2]", broken);
         check(&"{".repeat(100_000), broken);
-        check(" \n", Err("the model answered with nothing"));
+        check(" \n", Err("the model returned an empty answer"));
     }
 
     #[test]

@@ -118,11 +118,11 @@ impl EndpointClient {
         let reason = |what: &str| format!("{host} {what} ({status}){said}");
         match status {
             408 | 425 | 429 => RequestFailure::Later { reason: reason("is busy"), wait },
-            500..=599 => RequestFailure::Later { reason: reason("is in trouble"), wait },
+            500..=599 => RequestFailure::Later { reason: reason("reports a server error"), wait },
             401 | 403 => RequestFailure::Final { reason: reason("does not accept the key") },
-            404 => RequestFailure::Final { reason: reason("knows no such address or model") },
+            404 => RequestFailure::Final { reason: reason("does not have this address or model") },
             300..=399 => {
-                RequestFailure::Final { reason: reason("sends elsewhere; name the right address") }
+                RequestFailure::Final { reason: reason("redirects; use the final address") }
             }
             _ => RequestFailure::Refused { reason: reason("refused the request") },
         }
@@ -142,33 +142,32 @@ impl EndpointClient {
         match error {
             ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
                 RequestFailure::Later {
-                    reason: format!("{host} cannot be reached in time"),
+                    reason: format!("{host} cannot be reached: connection timed out"),
                     wait: None,
                 }
             }
             ureq::Error::Timeout(_) => self.too_slow(),
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => self.too_slow(),
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                let reason = format!("nothing answers at {host}; is the endpoint running?");
+                let reason = format!("cannot connect to {host}; is the endpoint running?");
                 RequestFailure::Later { reason, wait: None }
             }
             // Certificate errors are reported this way.
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-                let reason =
-                    format!("{host} is not to be trusted: {}", self.quoted(&error.to_string()));
+                let reason = format!("{host} is not trusted: {}", self.quoted(&error.to_string()));
                 RequestFailure::Final { reason }
             }
             ureq::Error::Io(_) | ureq::Error::ConnectionFailed | ureq::Error::Protocol(_) => {
                 let reason =
-                    format!("the connection to {host} broke: {}", self.quoted(&error.to_string()));
+                    format!("the connection to {host} failed: {}", self.quoted(&error.to_string()));
                 RequestFailure::Later { reason, wait: None }
             }
-            ureq::Error::HostNotFound => RequestFailure::Later {
-                reason: format!("no host of the name {host} is known"),
-                wait: None,
-            },
+            ureq::Error::HostNotFound => {
+                RequestFailure::Later { reason: format!("unknown host {host}"), wait: None }
+            }
             other => {
-                let reason = format!("{host} cannot be asked: {}", self.quoted(&other.to_string()));
+                let reason =
+                    format!("request to {host} failed: {}", self.quoted(&other.to_string()));
                 RequestFailure::Final { reason }
             }
         }
@@ -190,19 +189,19 @@ impl EndpointClient {
                 }
             }
             StreamFailure::Said(said) => {
-                let reason = format!("{host} gave up: {}", self.quoted(&said));
+                let reason = format!("{host} reported an error: {}", self.quoted(&said));
                 RequestFailure::Later { reason, wait: None }
             }
-            StreamFailure::TooLong => RequestFailure::Final {
-                reason: format!("the answer of {host} is longer than any story"),
-            },
+            StreamFailure::TooLong => {
+                RequestFailure::Final { reason: format!("the answer of {host} is too long") }
+            }
             StreamFailure::Garbled => {
-                let reason = format!("the answer of {host} is not whole");
+                let reason = format!("the answer of {host} is incomplete");
                 RequestFailure::Later { reason, wait: None }
             }
             StreamFailure::NoAnswer => RequestFailure::Final {
                 reason: format!(
-                    "{host} did not answer as a chat/completions endpoint does; is the address right?"
+                    "{host} did not answer like a chat/completions endpoint; is the address right?"
                 ),
             },
         }

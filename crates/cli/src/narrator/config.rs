@@ -17,21 +17,21 @@ use crate::{agent_homes, settings};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum NarratorKind {
-    /// The one that is part of the program: no model, no network
+    /// Built into the program: no model, no network
     Embedded,
     /// A model behind a chat/completions endpoint
     Openai,
 }
 
-/// What was said about the narrator, on the command line or in the environment. What was not said may come
-/// from elsewhere: see [`NarratorArgs::or`].
+/// The narrator options from the command line and the environment. Missing values may come from elsewhere: see
+/// [`NarratorArgs::or`].
 ///
-/// Keys are no arguments, because everybody on a machine can see those.
+/// Keys are never passed as arguments, because all users of a machine can see arguments.
 #[derive(Debug, Clone, Default, PartialEq, clap::Args, Deserialize)]
 #[command(next_help_heading = "Narrator")]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct NarratorArgs {
-    /// Who tells the story: `embedded` needs nothing, `openai` is any chat/completions endpoint
+    /// The narrator: `embedded` needs nothing else, `openai` is any chat/completions endpoint
     #[arg(long, value_enum, env = "EVERTURN_NARRATOR", hide_env_values = true, value_name = "WHO")]
     #[serde(rename = "who")]
     pub(crate) narrator: Option<NarratorKind>,
@@ -41,11 +41,11 @@ pub(crate) struct NarratorArgs {
     #[serde(rename = "url")]
     pub(crate) narrator_url: Option<String>,
 
-    /// The model, by the name that the endpoint has for it
+    /// The name of the model at the endpoint
     #[arg(long, env = "EVERTURN_NARRATOR_MODEL", hide_env_values = true, value_name = "NAME")]
     pub(crate) model: Option<String>,
 
-    /// How freely the model chooses its words, from 0 to 2
+    /// The sampling temperature, from 0 to 2
     #[arg(
         long,
         env = "EVERTURN_NARRATOR_TEMPERATURE",
@@ -54,7 +54,7 @@ pub(crate) struct NarratorArgs {
     )]
     pub(crate) temperature: Option<f64>,
 
-    /// The most tokens of an answer [default: 1024]
+    /// The maximum number of tokens of an answer [default: 1024]
     #[arg(
         long,
         env = "EVERTURN_NARRATOR_MAX_TOKENS",
@@ -63,7 +63,7 @@ pub(crate) struct NarratorArgs {
     )]
     pub(crate) max_tokens: Option<u32>,
 
-    /// The most tokens of a request and its answer together [default: 8192]
+    /// The maximum number of tokens of a request and its answer [default: 8192]
     #[arg(
         long,
         env = "EVERTURN_NARRATOR_CONTEXT_TOKENS",
@@ -72,15 +72,15 @@ pub(crate) struct NarratorArgs {
     )]
     pub(crate) context_tokens: Option<u32>,
 
-    /// How many seconds an answer may take [default: 120]
+    /// The timeout of an answer in seconds [default: 120]
     #[arg(long, env = "EVERTURN_NARRATOR_TIMEOUT", hide_env_values = true, value_name = "SECONDS")]
     #[serde(rename = "timeout")]
     pub(crate) narrator_timeout: Option<f64>,
 
-    /// A file with the key of the endpoint, which nobody else may be able to read
+    /// A file with the key of the endpoint, not readable by other users
     ///
-    /// A key in EVERTURN_NARRATOR_KEY comes before it; after it comes that of `everturn credentials set narrator`, and
-    /// then one in OPENAI_API_KEY.
+    /// The first of these is used: EVERTURN_NARRATOR_KEY, this file, the key of `everturn
+    /// credentials set narrator`, OPENAI_API_KEY.
     #[arg(long, env = "EVERTURN_NARRATOR_KEY_FILE", hide_env_values = true, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
 }
@@ -98,7 +98,7 @@ impl NarratorArgs {
             return Ok(self.clone());
         };
         let stored: NarratorArgs = serde_json::from_value(stored.value).map_err(|cause| {
-            wrong("the settings of the narrator make no sense")
+            wrong("invalid narrator settings")
                 .caused_by(cause)
                 .hint("everturn config get narrator")
         })?;
@@ -203,7 +203,7 @@ fn address(base: &str) -> Result<String, Error> {
     let rest = base.strip_prefix("http://").or_else(|| base.strip_prefix("https://"));
     let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
     if host.is_empty() || base.contains(char::is_whitespace) {
-        return Err(wrong("the address of the narrator is no http or https URL")
+        return Err(wrong("the address of the narrator is not an http or https URL")
             .hint("give one such as http://localhost:11434/v1"));
     }
     if host.contains('@') {

@@ -170,7 +170,7 @@ impl Narrator for Endpoint {
                 RequestFailure::Later { reason, wait } => match self.pace.wait(tried, wait) {
                     Some(wait) => {
                         let seconds = wait.as_secs_f64();
-                        let warning = format!("{reason}; asking again in {seconds} s");
+                        let warning = format!("{reason}; retrying in {seconds} s");
                         (self.listener)(NarrationEvent::Remark(&warning));
                         (self.pace.sleep)(wait);
                     }

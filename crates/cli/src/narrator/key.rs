@@ -32,7 +32,7 @@ impl ApiKey {
         let text = text.trim();
         let is_sendable = text.bytes().all(|byte| byte.is_ascii_graphic());
         if text.is_empty() || !is_sendable {
-            let what = format!("{source} holds no key: a key is one line of visible characters");
+            let what = format!("{source} contains no key: a key is one line of visible characters");
             return Err(Error::new(Exit::Request, what));
         }
         Ok(ApiKey(text.to_owned()))
@@ -47,10 +47,10 @@ impl ApiKey {
         let file = File::open(path).map_err(failed)?;
         let facts = file.metadata().map_err(failed)?;
         if !facts.is_file() {
-            return Err(Error::new(Exit::Request, format!("the key file {name} is no file")));
+            return Err(Error::new(Exit::Request, format!("the key file {name} is not a file")));
         }
         if facts.mode() & 0o077 != 0 {
-            let what = format!("the key file {name} can be read by others");
+            let what = format!("the key file {name} can be read by other users");
             return Err(Error::new(Exit::Request, what).hint(format!("chmod 600 {name}")));
         }
         let mut text = String::new();
@@ -87,7 +87,7 @@ mod tests {
     fn what_cannot_be_a_key_is_refused_without_showing_it() {
         for wrong in ["", "  \n", "sk-a\nsk-b", "sk \u{1b}", "schlüssel"] {
             let error = ApiKey::parse(wrong, "a test").unwrap_err().to_string();
-            assert_eq!(error, "a test holds no key: a key is one line of visible characters");
+            assert_eq!(error, "a test contains no key: a key is one line of visible characters");
         }
     }
 
@@ -103,7 +103,7 @@ mod tests {
             let read = ApiKey::read(&file);
             assert_eq!(read.is_ok(), is_fine, "{mode:o}");
             if let Err(error) = read {
-                assert!(error.to_string().ends_with("can be read by others"), "{error}");
+                assert!(error.to_string().ends_with("can be read by other users"), "{error}");
             }
         }
         assert!(ApiKey::read(dir.path()).is_err());

@@ -257,12 +257,11 @@ fn broken_json_is_asked_for_again_and_then_given_up() {
     let broken = r#"{"assistant_text": "A tor"#;
     let outcome = play(vec![ServerStep::Stream(pieces(broken, 4)), fine(ANSWER)]);
     assert_eq!(outcome.text(), TEXT);
-    let expect =
-        format!("A tor~[the model answered with broken JSON; asking again in 0.5 s]{TEXT}");
+    let expect = format!("A tor~[the model returned invalid JSON; retrying in 0.5 s]{TEXT}");
     assert_eq!(outcome.shown, expect);
     let given_up = play((0..4).map(|_| fine(broken)).collect());
     let (error, passing) = given_up.error();
-    assert!(error.ends_with("the model answered with broken JSON") && passing, "{error}");
+    assert!(error.ends_with("the model returned invalid JSON") && passing, "{error}");
     assert_eq!(given_up.rows, 0);
 }
 

@@ -92,7 +92,7 @@ impl Console {
     }
 }
 
-const TOO_LONG: &str = "That is more than a turn can take: a line has at most 1 MiB.";
+const TOO_LONG: &str = "The line is too long: the limit is 1 MiB.";
 
 fn failure(error: ReadlineError) -> io::Error {
     match error {
@@ -114,7 +114,7 @@ fn read_line(input: &mut impl BufRead) -> io::Result<ConsoleInput> {
         return Ok(ConsoleInput::Unfit(TOO_LONG));
     }
     let line = String::from_utf8(line);
-    Ok(line.map_or(ConsoleInput::Unfit("That is no text: it is not UTF-8."), ConsoleInput::Line))
+    Ok(line.map_or(ConsoleInput::Unfit("The line is not UTF-8."), ConsoleInput::Line))
 }
 
 #[cfg(test)]

@@ -54,8 +54,8 @@ impl PlaySession<'_> {
         );
         page.gap();
         if turn > 0 {
-            let behind = count_noun(turn, "turn lies", "turns lie");
-            page.say(BlockStyle::Faint, format!("{behind} behind you."));
+            let behind = count_noun(turn, "turn", "turns");
+            page.say(BlockStyle::Faint, format!("{behind} played so far."));
             page.gap();
         }
         self.guide.scene(&mut self.campaign, page)?;
@@ -63,7 +63,7 @@ impl PlaySession<'_> {
             page.gap();
             page.say(
                 BlockStyle::Alarm,
-                format!("The campaign has ended: {reason}. /undo or /rewind goes back."),
+                format!("The campaign has ended: {reason}. Go back with /undo or /rewind."),
             );
         }
         Ok(())
@@ -123,15 +123,12 @@ impl PlaySession<'_> {
             }
             PlayerInput::Rewind(turn) => {
                 let branch = self.campaign.rewind(*turn)?;
-                say(format!(
-                    "It is turn {turn} again. All that came after it is kept as {}.",
-                    branch.id
-                ));
+                say(format!("Back at turn {turn}. The original turns are kept as {}.", branch.id));
                 self.unanswered = None;
             }
             PlayerInput::Fork => {
                 let fork = self.campaign.fork(self.campaign.turn(), None)?;
-                say(format!("A copy is kept as {0}; everturn play {0} goes on there.", fork.id));
+                say(format!("A copy is kept as {0}; play it with: everturn play {0}", fork.id));
             }
             PlayerInput::Mark(name) => {
                 let mark = self.campaign.add_mark(&NewMark::bookmark(name), now)?;
@@ -144,7 +141,7 @@ impl PlaySession<'_> {
                     return Err(SessionError::Request { what });
                 }
                 self.campaign.select_actor(actor)?;
-                say(format!("{actor} acts from now on."));
+                say(format!("{actor} is now the active actor."));
             }
             PlayerInput::Actor(None) => {
                 say(self.campaign.campaign().active_actor()?.unwrap_or_default());
@@ -201,7 +198,7 @@ impl PlaySession<'_> {
                 if let Some(reason) = self.campaign.campaign().end_reason()? {
                     page.gap();
                     let what =
-                        format!("The campaign has ended: {reason}. /undo or /rewind goes back.");
+                        format!("The campaign has ended: {reason}. Go back with /undo or /rewind.");
                     page.say(BlockStyle::Alarm, what);
                 }
                 Ok(())
@@ -230,7 +227,7 @@ impl PlaySession<'_> {
         match self.unanswered.take() {
             Some(input) => self.turn(&input, page),
             None => {
-                self.refuse("Every line has been answered.".to_owned(), page);
+                self.refuse("There is no line to send again.".to_owned(), page);
                 Ok(())
             }
         }
@@ -240,7 +237,7 @@ impl PlaySession<'_> {
         match self.campaign.campaign().marks() {
             Ok(marks) => {
                 if marks.is_empty() {
-                    page.say(BlockStyle::Faint, "There are no marks; /mark NAME makes one.");
+                    page.say(BlockStyle::Faint, "There are no marks; add one with /mark NAME.");
                 }
                 for mark in marks {
                     page.say(
@@ -270,10 +267,7 @@ impl PlaySession<'_> {
             }
         }
         if page.is_empty() {
-            page.say(
-                BlockStyle::Plain,
-                "There is no such setting; /settings shows those there are.",
-            );
+            page.say(BlockStyle::Plain, "Unknown setting; /settings lists all settings.");
         }
         Ok(())
     }

@@ -105,7 +105,7 @@ impl Guide {
             }
             page.say(if acts { BlockStyle::Strong } else { BlockStyle::Plain }, line);
         }
-        page.say(BlockStyle::Faint, "The one with the star acts; /actor ID chooses another.");
+        page.say(BlockStyle::Faint, "A star marks the active actor; /actor ID chooses another.");
         Ok(())
     }
 

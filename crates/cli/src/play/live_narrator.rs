@@ -111,7 +111,7 @@ impl RemoteNarrator {
     /// Discards the text shown so far.
     fn reset_shown(&mut self) {
         if !self.shown.is_empty() {
-            send("\n(That does not count; it is told again.)\n");
+            send("\n(The answer was rejected; the narrator tries again.)\n");
         }
         self.text.clear();
         self.shown.clear();
@@ -170,7 +170,7 @@ impl Narrator for RemoteNarrator {
             Some(asking) => asking,
             None => start(self.args.clone(), self.seed),
         };
-        let gone = || NarratorError::passing("the narrator is gone");
+        let gone = || NarratorError::passing("the narrator stopped");
         asking.questions.send(request.to_owned_request()).map_err(|_| gone())?;
         let (start, mut told) = (Instant::now(), false);
         loop {
@@ -189,12 +189,12 @@ impl Narrator for RemoteNarrator {
                 if !self.shown.is_empty() {
                     send("\n");
                 }
-                return Err(NarratorError::passing("you stopped waiting"));
+                return Err(NarratorError::passing("the request was cancelled"));
             }
             if !told && self.text.is_empty() && self.screen.is_some() && start.elapsed() > PATIENCE
             {
                 told = true;
-                Output::status("(the narrator is thinking; Ctrl-C ends the wait)");
+                Output::status("(the narrator is thinking; Ctrl-C cancels)");
             }
         }
     }

@@ -88,7 +88,7 @@ pub(super) fn show_log(campaign: &Campaign, turns: u64, page: &mut PlayPage) -> 
         rows.push(row?);
     }
     if rows.is_empty() {
-        page.say(BlockStyle::Faint, "Nothing has been said yet.");
+        page.say(BlockStyle::Faint, "There are no turns yet.");
     }
     for row in rows.iter().rev() {
         let said = |key: &str| row.row.string_at(&[key]).unwrap_or_default();

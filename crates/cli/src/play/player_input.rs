@@ -13,21 +13,21 @@ const fn command(name: &'static str, arguments: &'static str, does: &'static str
 
 /// All commands, in the order of `/help`.
 pub(super) const COMMANDS: &[SlashCommand] = &[
-    command("look", "", "the scene, once more"),
-    command("map", "", "the map: where you are, and what is unexplored"),
-    command("party", "", "everybody's place, health and things"),
-    command("actor", "[ID]", "who acts, or who shall act from now on"),
-    command("log", "[N]", "the last turns"),
-    command("undo", "[N]", "take the last turns back"),
-    command("rewind", "N", "return to turn N; what came later is kept as a branch"),
-    command("fork", "", "keep a copy of the campaign as it is now"),
+    command("look", "", "print the scene again"),
+    command("map", "", "print the map, with your position and unexplored places"),
+    command("party", "", "list the party, with locations, health and items"),
+    command("actor", "[ID]", "show or set the active actor"),
+    command("log", "[N]", "print the last turns"),
+    command("undo", "[N]", "undo the last turns"),
+    command("rewind", "N", "rewind to turn N; later turns are kept as a branch"),
+    command("fork", "", "store a copy of the campaign"),
     command("mark", "NAME", "mark this turn"),
-    command("marks", "", "the marks there are"),
+    command("marks", "", "list the marks"),
     command("export", "FILE", "write the story to a new .txt, .md, .html, .pdf or .json file"),
-    command("settings", "[KEY[=VALUE]]", "what the campaign goes by"),
-    command("retry", "", "send a line again that was not answered"),
-    command("help", "", "this page"),
-    command("quit", "", "leave; every turn is saved already"),
+    command("settings", "[KEY[=VALUE]]", "show or change the settings of the campaign"),
+    command("retry", "", "send an unanswered line again"),
+    command("help", "", "print this help"),
+    command("quit", "", "leave; every turn is already saved"),
 ];
 
 /// A parsed line.
@@ -73,7 +73,7 @@ pub(super) fn parse_line(line: &str) -> PlayerInput<'_> {
     let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let rest = rest.trim();
     let Some(command) = find(name) else {
-        let what = format!("There is no command /{name}. /help shows those there are.");
+        let what = format!("Unknown command /{name}. /help lists the commands.");
         return PlayerInput::Wrong(what);
     };
     let number = |default: Option<u64>| match (rest, default) {
@@ -99,7 +99,7 @@ pub(super) fn parse_line(line: &str) -> PlayerInput<'_> {
         "quit" => Some(PlayerInput::Quit),
         _ => Some(PlayerInput::Help),
     };
-    word.unwrap_or_else(|| PlayerInput::Wrong(format!("Write it like this: {}", usage(command))))
+    word.unwrap_or_else(|| PlayerInput::Wrong(format!("Usage: {}", usage(command))))
 }
 
 /// Returns the command with this name, or the only one with this prefix.
@@ -149,14 +149,14 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_the_right_way() {
         for (line, part) in [
-            ("/dance", "There is no command /dance"),
-            ("/", "There is no command /."),
+            ("/dance", "Unknown command /dance"),
+            ("/", "Unknown command /."),
             ("/rewind", "/rewind N"),
             ("/rewind -1", "/rewind N"),
             ("/undo x", "/undo [N]"),
             ("/mark", "/mark NAME"),
-            ("/map now", "Write it like this: /map"),
-            ("/l", "There is no command /l"),
+            ("/map now", "Usage: /map"),
+            ("/l", "Unknown command /l"),
         ] {
             match parse_line(line) {
                 PlayerInput::Wrong(what) => assert!(what.contains(part), "{line:?}: {what}"),

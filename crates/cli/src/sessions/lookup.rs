@@ -186,7 +186,7 @@ impl Context {
                 let ids = listed(places.iter().map(|(_, _, place)| place.id.clone()));
                 let what = format!("{} has {} sessions", path.display(), places.len());
                 let example = places.first().map_or("ID", |(_, _, place)| place.id.as_str());
-                let hint = format!("name one as {}/{example}; there are {ids}", path.display());
+                let hint = format!("name one as {}/{example}; sessions: {ids}", path.display());
                 Err(Error::new(Exit::Request, what).hint(hint))
             }
             LookupResult::None(_) => {
@@ -375,7 +375,7 @@ impl Context {
             Some(names) => unknown.hint(format!("did you mean {names}? {list} lists all")),
             None => {
                 let names = listed(others.iter().map(|(_, _, place)| place.id.clone()));
-                unknown.hint(format!("there are {names}; {list} says more"))
+                unknown.hint(format!("known sessions: {names}; list all with: {list}"))
             }
         }
     }
@@ -479,20 +479,20 @@ fn ambiguous(name: &str, places: &[Candidate]) -> Error {
         true => root.shown(&place.path),
         false => place.id.clone(),
     });
-    Error::new(Exit::Request, format!("{name:?} means {} sessions", places.len()))
+    Error::new(Exit::Request, format!("{name:?} matches {} sessions", places.len()))
         .hint(format!("name one of {}", listed(names)))
 }
 
 /// Returns the error for the prefix of an ID where the complete ID is required.
 fn incomplete(id: &str, candidates: &[&Candidate]) -> Error {
-    let what = format!("no session {id:?}: a command that changes a session needs its whole id");
+    let what = format!("no session {id:?}: a command that changes a session requires the full ID");
     let ids = listed(candidates.iter().map(|(_, _, place)| place.id.clone()));
-    Error::new(Exit::Request, what).hint(format!("sessions that begin with it: {ids}"))
+    Error::new(Exit::Request, what).hint(format!("sessions with this prefix: {ids}"))
 }
 
 fn no_session(path: &Path) -> Error {
-    Error::new(Exit::Request, format!("{} is no session", path.display()))
-        .hint("everturn ls --root DIR lists those of a root")
+    Error::new(Exit::Request, format!("{} is not a session", path.display()))
+        .hint("everturn ls --root DIR lists the sessions of a root")
 }
 
 /// Returns the directory above a campaign directory, and the session ref in it.

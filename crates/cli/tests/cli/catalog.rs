@@ -86,7 +86,7 @@ fn a_search_that_is_killed_while_it_indexes_harms_nothing() {
         let (found, said) = search(root, query);
         assert_eq!(&found, expect, "{query:?}");
         assert_eq!(
-            said.replace("there are more than 20; --limit shows more\n", ""),
+            said.replace("results are limited to 20; show more with --limit\n", ""),
             "",
             "{query:?}"
         );

@@ -200,7 +200,7 @@ fn people_read_findings_on_stdout_and_the_count_on_stderr() {
                 the text ends inside an object at byte 4 (byte 3)\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), line);
     let said = "1 file, 1 record: 1 finding\n\
-                what `everturn repair` does about it in a session:\n  \
+                actions of `everturn repair` in a session:\n  \
                 torn-tail: keeps every whole record, and moves the rest out\n";
     assert_eq!(String::from_utf8_lossy(&output.stderr), said);
     assert_eq!(output.status.code(), Some(3));

@@ -117,7 +117,7 @@ def until(text):
 until(b"(not shown)")
 time.sleep(0.3)
 os.write(fd, b"sk-typed-0123456789zyxwX\x7f\r")
-until(b"is kept as")
+until(b"was stored as")
 _, status = os.waitpid(pid, 0)
 sys.stdout.write(shown.decode())
 sys.exit(os.waitstatus_to_exitcode(status))

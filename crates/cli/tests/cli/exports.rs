@@ -44,7 +44,7 @@ fn a_session_that_cannot_be_written_is_exported_all_the_same() {
     fs::write(dir.path().join("root/.everturn/wal"), "").unwrap();
     let output = export(dir.path(), &["-o", "tale.txt", "--json"]);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(errors.contains("the session does not tell of this export: "), "{errors}");
+    assert!(errors.contains("the export was not recorded in the session: "), "{errors}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("\"noted\":false"));
     assert_eq!(output.status.code(), Some(0));
     assert!(fs::read_to_string(dir.path().join("tale.txt")).unwrap().contains("Not this ship."));

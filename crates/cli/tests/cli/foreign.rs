@@ -331,7 +331,7 @@ fn a_name_that_is_almost_right_is_asked_back() {
     assert_eq!(code, Some(1));
     assert!(said.contains("did you mean pi-one?"), "{said}");
     let (_, said, _) = run(&home, &["show", "zzz"], "");
-    assert!(said.contains("there are ") && !said.contains("did you mean"), "{said}");
+    assert!(said.contains("known sessions: ") && !said.contains("did you mean"), "{said}");
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn a_source_is_added_once() {
         let words = ["sources", "add", path, "--layout", "codex", "--name", "dup"];
         let (_, said, code) = run(&home, &words, "");
         assert_eq!(code, Some(1), "{path}");
-        assert!(said.contains("source codex has"), "{said}");
+        assert!(said.contains("source codex already contains"), "{said}");
     }
     let other = dir.path().join("backup");
     put(&other, "sessions/x.jsonl", "");

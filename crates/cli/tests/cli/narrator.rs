@@ -83,7 +83,7 @@ fn a_model_tells_a_turn_and_a_busy_one_is_waited_for() {
         out.starts_with(r#"{"ok":true,"row":{"#) && out.contains(r#""assistant_text":"A torch.""#),
         "{out} {err}"
     );
-    assert!(err.contains("is busy (429): too many; asking again in 0.5 s"), "{err}");
+    assert!(err.contains("is busy (429): too many; retrying in 0.5 s"), "{err}");
     let asked = thread.join().unwrap();
     assert_eq!(asked.len(), 2);
     assert!(asked.iter().all(|request| request.contains(SECRET)));
@@ -139,7 +139,7 @@ fn the_home_says_who_tells_and_has_the_key_and_a_project_does_not() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let output = run(&submit, "look\n");
     let err = String::from_utf8(output.stderr).unwrap();
-    assert!(err.contains("others can read the secrets") && !err.contains(SECRET), "{err}");
+    assert!(err.contains("other users can read the secrets") && !err.contains(SECRET), "{err}");
 }
 
 /// Returns a complete response with this content, which already is JSON text.

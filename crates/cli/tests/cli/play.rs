@@ -137,7 +137,7 @@ fn ctrl_c_clears_the_line_and_twice_it_leaves() {
         "",
         "> ",
         "half a li\u{3}",
-        "Ctrl-C once more",
+        "Ctrl-C again",
         "",
         "> ",
         "look\r",
@@ -145,7 +145,7 @@ fn ctrl_c_clears_the_line_and_twice_it_leaves() {
         "",
         "> ",
         "\u{3}",
-        "Ctrl-C once more",
+        "Ctrl-C again",
         "",
         "> ",
         "\u{3}",
@@ -196,7 +196,7 @@ fn a_line_of_a_megabyte_is_a_turn_and_a_longer_one_is_refused() {
     let longer = "x".repeat((1 << 20) + 1);
     let (printed, exit) = through_a_pipe(dir.path(), &format!("{longer}\nlook\n"));
     assert_eq!(exit, Some(1));
-    assert!(printed.contains("a line has at most 1 MiB"), "{printed}");
+    assert!(printed.contains("the limit is 1 MiB"), "{printed}");
     assert_eq!(rows(dir.path()).len(), 3);
 }
 
@@ -302,9 +302,9 @@ fn ctrl_c_ends_the_wait_for_a_narrator_and_the_line_is_kept() {
     let steps = [
         "[0] ",
         "I wait.\r",
-        "Ctrl-C ends the wait",
+        "Ctrl-C cancels",
         "\u{3}",
-        "you stopped waiting",
+        "the request was cancelled",
         "",
         "[0] ",
         "/retry\r",

@@ -41,7 +41,7 @@ fn a_check_takes_sessions_and_looks_into_archives() {
     for words in [&["check"][..], &["check", "one"], &["check", "latest"], &["check", "sessions"]] {
         let (code, _, told) = outcome(dir.path(), words, b"");
         assert_eq!(code, Some(0), "{words:?}: {told}");
-        assert!(told.contains("all is well"), "{words:?}: {told}");
+        assert!(told.contains("no findings"), "{words:?}: {told}");
     }
     for words in [["complete", "one"], ["archive", "one"], ["check", "."]] {
         assert_eq!(outcome(dir.path(), &words, b"").0, Some(0), "{words:?}");
@@ -81,7 +81,7 @@ fn changes_of_a_turn_that_is_lost_are_told_as_its_own() {
     let (code, told, _) = outcome(dir.path(), &["replay", "one"], b"");
     assert_eq!(code, Some(4));
     let turns: Vec<&str> = told.lines().filter(|line| line.starts_with('[')).collect();
-    assert!(turns[1].starts_with("[2] only its changes"), "{told}");
+    assert!(turns[1].starts_with("[2] changes only"), "{told}");
     let (_, told, _) = outcome(dir.path(), &["replay", "one", "--json"], b"");
     let second: serde_json::Value = serde_json::from_str(told.lines().nth(1).unwrap()).unwrap();
     assert_eq!((&second["turn"], &second["entries"]), (&2.into(), &serde_json::json!([])));
@@ -310,7 +310,7 @@ fn a_repeated_command_never_hits_another_session() {
         let refused = run_words(&words);
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert_eq!(refused.status.code(), Some(1), "{command}: {said}");
-        assert!(said.contains("needs its whole id"), "{command}: {said}");
+        assert!(said.contains("requires the full ID"), "{command}: {said}");
         assert!(said.contains("alpha-2"), "{command}: {said}");
     }
     // A prefix is enough for reading.

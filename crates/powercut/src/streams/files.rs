@@ -146,7 +146,7 @@ impl<'a> FilesStream<'a> {
             }
             _ => {
                 let message = format!(
-                    "{}: after a kill the files are neither those before nor those after batch {}",
+                    "{}: after a kill, the files match neither the state before nor after batch {}",
                     self.model.scope,
                     self.model.batches.len() + 1
                 );

@@ -177,7 +177,7 @@ impl<'a> SessionStream<'a> {
         let is_after = words.iter().eq(expected.iter().copied());
         if !is_before && !is_after {
             let message = format!(
-                "{}: after a kill {} messages are shown, {} were acknowledged",
+                "{}: after a kill, {} messages are shown, {} were acknowledged",
                 self.model.id,
                 words.len(),
                 self.model.words(usize::MAX).count()

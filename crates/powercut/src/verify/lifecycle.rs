@@ -35,7 +35,7 @@ impl Examination<'_> {
                 if matches!(place, Place::Unknown) {
                     let wanted = model.commands.get(bounds.least.saturating_sub(1));
                     let text = format!(
-                        "{root}: ls and show tell {}, not {} ({})",
+                        "{root}: ls and show print {}, not {} ({})",
                         told(&found),
                         wanted.map_or_else(String::new, |run| told(&run.listing)),
                         commands(model, bounds)

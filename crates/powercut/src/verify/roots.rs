@@ -61,7 +61,7 @@ impl<'a> Examination<'a> {
             let shown = self.shown.get(&model.id).map(|shown| *shown as u64);
             if !listed.is_some_and(|turns| possible.contains(&turns)) || listed != shown {
                 let text = format!(
-                    "ls: {} has {listed:?} turns, not {possible:?}; show tells {shown:?}",
+                    "ls: {} has {listed:?} turns, not {possible:?}; show prints {shown:?}",
                     model.id
                 );
                 self.add(Fault::Reader, text);
@@ -120,7 +120,7 @@ impl<'a> Examination<'a> {
         }
         let outcome = self.run(root, &["search", "--json", &future.join(" OR ")], "")?;
         if !outcome.stdout.trim().is_empty() {
-            let text = format!("search in {root} finds what was not there: {}", outcome.stdout);
+            let text = format!("search in {root} finds later items: {}", outcome.stdout);
             self.add(Fault::Reader, text);
         }
         Ok(())

@@ -43,7 +43,7 @@ impl Examination<'_> {
             if let Some((_, why)) = self.judge(model, format, &exported) {
                 self.add(Fault::Reader, format!("export: {why}"));
             } else if exported != shown {
-                let text = format!("export: {} has other messages than show tells", model.id);
+                let text = format!("export: {} has other messages than show prints", model.id);
                 self.add(Fault::Reader, text);
             }
         }
@@ -99,7 +99,7 @@ impl Examination<'_> {
         expected.extend(words);
         let shown = self.shown(model, format)?;
         if shown.as_ref() != Ok(&expected) {
-            let text = format!("{}: after one more item {}", model.id, summary(&shown));
+            let text = format!("{}: after one more item, {}", model.id, summary(&shown));
             self.add(Fault::Half, text);
         } else if let Some(why) = self.wrong_state(model, format, &shown)? {
             self.add(Fault::Half, format!("after one more item, {why}"));
@@ -134,7 +134,7 @@ impl Examination<'_> {
         let per_item = format.messages_per_item();
         let count = words.len() / per_item;
         let told = format!(
-            "{id}: {} messages, of which {} to {} may be there",
+            "{id}: {} messages, expected {} to {}",
             words.len(),
             bounds.least * per_item,
             bounds.most * per_item
@@ -146,7 +146,7 @@ impl Examination<'_> {
             return Some((Fault::Half, told));
         }
         let differs = words.iter().zip(model.words(count)).position(|(have, want)| have != want);
-        differs.map(|index| (Fault::Half, format!("{told}; message {} is another", index + 1)))
+        differs.map(|index| (Fault::Half, format!("{told}; message {} differs", index + 1)))
     }
 
     /// Returns what is wrong with the state, given what was shown.
@@ -173,7 +173,7 @@ impl Examination<'_> {
             });
         Ok((!is_right).then(|| {
             let id = &model.id;
-            format!("{id}: {expected} are shown, the state is of turn {turn:?} and has {counted:?}")
+            format!("{id}: {expected} are shown, the state is at turn {turn:?} with {counted:?}")
         }))
     }
 
@@ -208,7 +208,7 @@ impl Examination<'_> {
         let taken = model.last_foreign_save(self.position).map_or(0, |save| save.messages);
         let words: Vec<&String> = model.words(least).skip(taken).collect();
         if !trees::all_stand_somewhere(&self.path(&model.root), &words)? {
-            self.add(Fault::Lost, format!("{}: bytes are gone after a foreign save", model.id));
+            self.add(Fault::Lost, format!("{}: bytes are lost after a foreign save", model.id));
         }
         self.show_journal(model)
     }
@@ -230,7 +230,7 @@ impl Examination<'_> {
         let is_missing =
             |word: &&String| journal.contains(*word) && !outcome.stdout.contains(*word);
         if model.words(usize::MAX).any(|word| is_missing(&word)) {
-            let text = format!("show: {} without messages of its journal", model.id);
+            let text = format!("show: {} lacks messages of its journal", model.id);
             self.add(Fault::Reader, text);
         }
         Ok(())
@@ -252,7 +252,7 @@ fn exported_words(outcome: &Outcome, id: &str) -> Result<Vec<String>, String> {
 
 fn summary(shown: &Shown) -> String {
     match shown {
-        Ok(words) => format!("{} messages are shown, or others", words.len()),
+        Ok(words) => format!("other messages are shown ({} in total)", words.len()),
         Err(why) => why.clone(),
     }
 }

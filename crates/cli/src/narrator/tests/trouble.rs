@@ -9,7 +9,7 @@ fn a_busy_endpoint_is_asked_again_when_it_says_so() {
     assert_eq!(outcome.text(), TEXT);
     assert_eq!(outcome.slept, [Duration::from_secs(7), Duration::from_secs(1)]);
     assert!(
-        outcome.shown.contains("is busy (429): slow down; asking again in 7 s"),
+        outcome.shown.contains("is busy (429): slow down; retrying in 7 s"),
         "{}",
         outcome.shown
     );
@@ -26,7 +26,7 @@ fn an_endpoint_in_trouble_is_asked_so_often_and_no_more() {
     assert_eq!((outcome.text(), outcome.slept.len()), (TEXT, 2));
     let down = play(vec![trouble(500), trouble(502), trouble(503), trouble(504)]);
     let (error, passing) = down.error();
-    assert!(error.ends_with("is in trouble (504)") && passing, "{error}");
+    assert!(error.ends_with("reports a server error (504)") && passing, "{error}");
     assert!(error.contains("nothing was written, and the input can be sent again"), "{error}");
     assert_eq!((down.requests.len(), down.slept.len(), down.rows), (4, 3, 0));
 }
@@ -60,9 +60,9 @@ fn a_refused_key_is_said_and_never_shown() {
 #[test]
 fn errors_that_a_retry_cannot_fix_are_reported_at_once() {
     for (status, expect) in [
-        (404, "knows no such address or model (404): no model"),
+        (404, "does not have this address or model (404): no model"),
         (400, "refused the request (400): no model"),
-        (302, "sends elsewhere; name the right address (302): no model"),
+        (302, "redirects; use the final address (302): no model"),
     ] {
         let step = failing(status, "Location: http://localhost:1/\r\n", r#"{"error": "no model"}"#);
         let outcome = play(vec![step]);
@@ -122,7 +122,7 @@ fn a_stream_that_ends_early_is_no_answer_unless_it_is_whole() {
     assert_eq!(enough.text(), TEXT);
     let complaint = "data: {\"error\": {\"message\": \"out of memory\"}}\n\n".to_owned();
     let failing = play(vec![ServerStep::Reply(200, head, complaint), fine(ANSWER)]);
-    assert!(failing.shown.contains("gave up: out of memory"), "{}", failing.shown);
+    assert!(failing.shown.contains("reported an error: out of memory"), "{}", failing.shown);
 }
 
 #[test]
@@ -157,10 +157,10 @@ fn an_answer_has_to_come_in_time() {
 fn an_answer_without_end_is_not_read_to_its_end() {
     let outcome = play(vec![ServerStep::Flood]);
     let (error, passing) = outcome.error();
-    assert!(error.ends_with("is longer than any story") && !passing, "{error}");
+    assert!(error.ends_with("is too long") && !passing, "{error}");
     let line =
         play(vec![ServerStep::Reply(200, "", format!("{{\"a\": \"{}\"}}", "x".repeat(5 << 20)))]);
-    assert!(line.error().0.ends_with("is longer than any story"), "{}", line.error().0);
+    assert!(line.error().0.ends_with("is too long"), "{}", line.error().0);
 }
 
 #[test]
