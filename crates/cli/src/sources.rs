@@ -383,8 +383,11 @@ impl Context {
 /// Adds a source to the configuration, or removes one.
 pub(crate) fn change(name: &str, source: Option<&SourceLocation>) -> Result<bool, Error> {
     let Some(home) = agent_homes::own_home() else {
-        return Err(Error::new(Exit::Request, "there is no home directory for the list of sources")
-            .hint("set HOME"));
+        return Err(Error::new(
+            Exit::Request,
+            "there is no home directory for the list of sources",
+        )
+        .hint("set HOME"));
     };
     let file = &home.dirs.config_file;
     let before = agent_homes::read(file)?;

@@ -122,7 +122,8 @@ impl Bench {
 
     /// Returns the device number of files in the mounted file system.
     pub(crate) fn device_number(&self) -> Result<u64, PowercutError> {
-        let metadata = fs::metadata(&self.mount).map_err(cannot("inspect the mounted directory"))?;
+        let metadata =
+            fs::metadata(&self.mount).map_err(cannot("inspect the mounted directory"))?;
         Ok(metadata.dev())
     }
 

@@ -98,9 +98,7 @@ impl NarratorArgs {
             return Ok(self.clone());
         };
         let stored: NarratorArgs = serde_json::from_value(stored.value).map_err(|cause| {
-            wrong("invalid narrator settings")
-                .caused_by(cause)
-                .hint("everturn config get narrator")
+            wrong("invalid narrator settings").caused_by(cause).hint("everturn config get narrator")
         })?;
         Ok(self.clone().or(stored))
     }

@@ -192,11 +192,8 @@ fn a_check_beside_a_writer_that_stands_still_ends_with_5() {
 
 #[test]
 fn one_blocked_session_does_not_hide_the_others() {
-    let documents = [
-        ("campaign", "campaign.json"),
-        ("linggen", "session.yaml"),
-        ("chatlog", "s1.json"),
-    ];
+    let documents =
+        [("campaign", "campaign.json"), ("linggen", "session.yaml"), ("chatlog", "s1.json")];
     for (format, document) in documents {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
