@@ -46,7 +46,7 @@ pub fn check_path(
     start: &FilePath,
     watch: &mut dyn FindingSink,
 ) -> Result<CheckStats, StoreError> {
-    let stat = disk.stat(start).map_err(StoreError::io("look at", start))?;
+    let stat = disk.stat(start).map_err(StoreError::io("access", start))?;
     let Some(stat) = stat else { return Err(StoreError::Missing { path: start.clone() }) };
     let files = FileStore::open_read_only(Arc::clone(disk))?;
     // Including the commits that exist only in the logs of dead processes.

@@ -39,7 +39,7 @@ impl JsonFile {
         }
         let bytes = store.read(&path, 0..u64::MAX)?;
         if bytes.iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0) {
-            let message = "there is nothing in it".to_owned();
+            let message = "the file is empty".to_owned();
             surveyor.quarantine(finding(&path, FindingCode::EmptyDocument, message));
             return Ok(None);
         }
