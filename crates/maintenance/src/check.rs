@@ -170,7 +170,7 @@ impl FileChecker<'_> {
             self.report_problem(
                 dir,
                 FindingCode::BadName,
-                format!("holds {name:?}, which is left alone: {reason}"),
+                format!("contains {name:?}, which is ignored: {reason}"),
             );
         }
         let entries = listing.entries.into_iter();
@@ -183,7 +183,7 @@ impl FileChecker<'_> {
                 FileKind::Dir => self.check_dir(&path),
                 FileKind::File => self.check_file(&path),
                 FileKind::LinkOutside => {
-                    let message = "is a link that leads out of the root, and is left alone";
+                    let message = "is a link that points outside the root, and is ignored";
                     self.report_problem(&path, FindingCode::LinkOutside, message.to_owned());
                 }
                 FileKind::Other => {}
@@ -194,7 +194,7 @@ impl FileChecker<'_> {
     /// Checks a directory as a session, or as a home of sessions, if it is one. Returns whether it is a session.
     #[cfg_attr(
         not(any(feature = "agents", feature = "campaign", feature = "game")),
-        expect(unused_variables, reason = "no format that is compiled in has directories")
+        expect(unused_variables, reason = "no compiled-in format has directories")
     )]
     fn session(&mut self, dir: &FilePath) -> bool {
         #[cfg(feature = "agents")]

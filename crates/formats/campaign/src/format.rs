@@ -369,7 +369,7 @@ fn places_once(store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
             for (name, reason) in listing.refused {
                 note(
                     FindingCode::BadName,
-                    format!("holds {name:?}, which is left alone: {reason}"),
+                    format!("contains {name:?}, which is ignored: {reason}"),
                 );
             }
         }

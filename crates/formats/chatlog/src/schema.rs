@@ -305,7 +305,7 @@ mod tests {
         check(
             &format!("{good},\"metadata\":{{\"is_edited\":1,\"tokens\":\"9\"}}}}"),
             &[
-                "metadata.is_edited is a number, not a truth value",
+                "metadata.is_edited is a number, not a boolean",
                 "metadata.tokens is a string, not a number",
             ],
         );

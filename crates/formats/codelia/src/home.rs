@@ -176,7 +176,7 @@ impl CodeliaHome {
                 for (name, reason) in &listing.refused {
                     note(
                         FindingCode::BadName,
-                        format!("holds {name:?}, which is left alone: {reason}"),
+                        format!("contains {name:?}, which is ignored: {reason}"),
                     );
                 }
                 listing

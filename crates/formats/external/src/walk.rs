@@ -79,7 +79,7 @@ pub(super) fn find_files(
                     fit => walked.files.push((path, fit)),
                 },
                 FileKind::LinkOutside if is_in(&path, homes) => {
-                    let message = "is a link that leads out of the root, and is left alone; \
+                    let message = "is a link that points outside the root, and is ignored; \
                                    everturn sources add PATH adds what it leads to";
                     walked.findings.push(finding(
                         &path,

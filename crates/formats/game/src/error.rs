@@ -27,7 +27,7 @@ pub enum GameError {
         id: SessionId,
     },
     /// The ID is taken.
-    #[error("there is a session {id} already, in {place}")]
+    #[error("session {id} already exists in {place}")]
     Taken {
         /// The ID.
         id: SessionId,

@@ -293,7 +293,7 @@ fn places_once(store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
             }
         };
         for (name, reason) in listing.refused {
-            let message = format!("holds {name:?}, which is left alone: {reason}");
+            let message = format!("contains {name:?}, which is ignored: {reason}");
             found.findings.push(finding(&dir, FindingCode::BadName, message));
         }
         let dirs = listing.entries.iter().filter(|entry| entry.kind == disk::FileKind::Dir);

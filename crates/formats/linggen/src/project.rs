@@ -89,7 +89,7 @@ pub(crate) fn dirs_in(
         listing => listing?,
     };
     for (name, reason) in listing.refused {
-        let message = format!("holds {name:?}, which is left alone: {reason}");
+        let message = format!("contains {name:?}, which is ignored: {reason}");
         findings.push(about(dir, FindingCode::BadName, message));
     }
     let mut dirs = Vec::with_capacity(listing.entries.len());

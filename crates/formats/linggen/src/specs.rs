@@ -145,7 +145,7 @@ fn files(
                 files.extend(dir.store.stat(&inner)?.map(|_| inner));
             }
             FileKind::LinkOutside => {
-                let message = "is a link that leads out of the root, and is left alone";
+                let message = "is a link that points outside the root, and is ignored";
                 findings.push(about(&path, FindingCode::LinkOutside, message));
             }
             _ => {}

@@ -103,7 +103,7 @@ fn find_card_texts(bytes: &[u8]) -> (Vec<CardText<'_>>, Vec<String>) {
             }
         };
         if !chunk.sum_is_right {
-            notes.push(format!("chunk {} at byte {at}: the checksum is wrong", chunk.name()));
+            notes.push(format!("chunk {} at byte {at}: checksum mismatch", chunk.name()));
         }
         texts.extend(parse_card_text(&chunk));
         if &chunk.kind == b"IEND" {
@@ -259,7 +259,7 @@ mod tests {
     fn damage_beside_the_card_is_a_note() {
         let mut wrong_sum = text_chunk("chara", "Rem");
         *wrong_sum.last_mut().unwrap() ^= 1;
-        check(&picture(&[wrong_sum]), "Rem", &["chunk tEXt at byte 33: the checksum is wrong"]);
+        check(&picture(&[wrong_sum]), "Rem", &["chunk tEXt at byte 33: checksum mismatch"]);
         let mut torn = picture(&[text_chunk("chara", "Rem")]);
         torn.truncate(torn.len() - 3);
         check(&torn, "Rem", &["the picture ends inside a chunk"]);

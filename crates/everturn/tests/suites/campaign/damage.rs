@@ -333,6 +333,6 @@ fn a_repair_is_taken_back_unless_the_campaign_went_on() {
     assert_eq!(read(&store, FILE), repaired);
     play(&mut open(&store, &id), answer("", &[step("area_003", "area_002")])).unwrap();
     let error = undo_repair(&store, &id, now()).unwrap_err();
-    assert!(error.to_string().contains("was changed after the repair"), "{error}");
+    assert!(error.to_string().contains("has changed since then"), "{error}");
     assert_eq!(reader(&store, &id).turn(), 4);
 }

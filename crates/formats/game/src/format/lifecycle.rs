@@ -180,7 +180,7 @@ pub(super) fn purge(
         now.path == before.path && *bytes == before.bytes
     };
     if !plan.entries.iter().zip(looked_at).all(same) {
-        return Err(GameError::input("the trash has changed since it was looked at").into());
+        return Err(GameError::input("the trash has changed since it was listed").into());
     }
     Ok(purge_plan(store, &plan)?)
 }

@@ -125,7 +125,7 @@ pub(super) fn purge(
     let writer = store.lock(&places)?;
     let there = trashed(store)?;
     if !looked_at.iter().all(|item| there.contains(item)) {
-        return Err(LinggenError::input("the trash has changed since it was looked at"));
+        return Err(LinggenError::input("the trash has changed since it was listed"));
     }
     let steps = places.into_iter().map(|path| Step::Remove { path }).collect();
     writer.commit(steps, Durability::Synced)?;
