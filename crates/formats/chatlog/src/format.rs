@@ -187,7 +187,7 @@ impl SessionFormat for ChatFormat {
         summary.parent = text(&["metadata", "lineage", "parent"]);
         if text(&["type"]).as_deref() != Some("chat-log") {
             let (file, code) = (place.path.clone(), FindingCode::BadDocument);
-            let message = "does not say that it is a chat log".to_owned();
+            let message = "does not declare the type \"chat-log\"".to_owned();
             summary.findings.push(Finding { file, line: None, offset: None, code, message });
         }
         Ok(summary)

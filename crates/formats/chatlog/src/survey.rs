@@ -208,7 +208,7 @@ impl DocumentSurvey<'_> {
         let there = self.chunk.get(start..).unwrap_or_default();
         if there.starts_with(b"//") || there.starts_with(b"/*") {
             return self.damaged(format!(
-                "there is a comment at byte {at}, and JSON has none; take the comments out of the template"
+                "there is a comment at byte {at}, but JSON has no comments; remove the comments from the template"
             ));
         }
         self.damaged(format!("not JSON at byte {at}: {reason}"))

@@ -40,7 +40,7 @@ pub(super) fn problem(message: &JsonTree) -> Option<String> {
 
 fn check(message: &JsonTree) -> Result<(), String> {
     if message.kind() != ValueKind::Object {
-        return Err(format!("a message is an object, not {}", message.kind()));
+        return Err(format!("a message must be an object, not {}", message.kind()));
     }
     let role = role(message);
     let content = message.value_at(&["content"]).map(|content| content.kind());
@@ -148,7 +148,7 @@ mod tests {
         );
         check(r#"{"role":"tool","tool_call_id":"c","tool_name":"ls","content":"a"}"#, None);
         check(r#"{"role":"reasoning","content":null,"raw_item":{}}"#, None);
-        check("[]", Some("a message is an object, not an array"));
+        check("[]", Some("a message must be an object, not an array"));
         check(r#"{"content":"x"}"#, Some("role is missing"));
         check(r#"{"role":"oracle","content":"x"}"#, Some("\"oracle\" is no role"));
         check(r#"{"role":"user"}"#, Some("content is missing"));

@@ -84,7 +84,7 @@ impl Message {
             .map_err(|bad| wrong(format!("the message is not JSON: {bad}")))?;
         let value = tree.to_value().map_err(|error| wrong(format!("the message: {error}")))?;
         let Value::Object(mut fields) = value else {
-            return Err(wrong(format!("a message is an object, not {}", tree.kind())));
+            return Err(wrong(format!("a message must be an object, not {}", tree.kind())));
         };
         let mut text = |key: &str| match fields.shift_remove(key) {
             None | Some(Value::Null) => Ok(None),
@@ -171,7 +171,7 @@ impl MessageRow {
 /// Why programs skip a record, if they do.
 pub(crate) fn lacking(tree: &JsonTree) -> Option<String> {
     if tree.kind() != ValueKind::Object {
-        return Some(format!("a message is an object, not {}", tree.kind()));
+        return Some(format!("a message must be an object, not {}", tree.kind()));
     }
     FIELDS.iter().find_map(|(key, kind)| match tree.value_at(&[key]).map(|value| value.kind()) {
         Some(found) if found == *kind => None,
