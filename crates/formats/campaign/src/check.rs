@@ -290,7 +290,7 @@ pub(super) fn faults(view: CampaignView<'_>, own: &SessionId) -> Vec<(FindingCod
         }
     }
     if let Some(id) = view.tree.string_at(&["id"]).filter(|id| id != own.as_str()) {
-        note(FindingCode::WrongPlace, format!("it says that it is {id:?}, in the place of {own}"));
+        note(FindingCode::WrongPlace, format!("its id is {id:?}, but its name is {own}"));
     }
     for message in dangling(view) {
         note(FindingCode::UnknownReference, message);

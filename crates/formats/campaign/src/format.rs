@@ -312,7 +312,8 @@ fn new_campaign(new: &NewSession) -> Result<NewCampaign, SessionError> {
     }
     for (key, value) in new.fields.children() {
         let text = || {
-            let wrong = || SessionError::request(format!("{key} is {}, not a text", value.kind()));
+            let wrong =
+                || SessionError::request(format!("{key} is {}, not a string", value.kind()));
             value.string_at::<&str>(&[]).ok_or_else(wrong)
         };
         match key.as_str() {

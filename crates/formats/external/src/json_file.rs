@@ -33,7 +33,7 @@ impl JsonFile {
         let Some(path) = surveyor.survey.files.get(file as usize).cloned() else { return Ok(None) };
         let stat = store.stat(&path)?.ok_or_else(|| StoreError::Missing { path: path.clone() })?;
         if stat.len > LARGEST_TEXT {
-            let message = format!("a document of {} bytes is too long to be shown", stat.len);
+            let message = format!("a document of {} bytes is too long to display", stat.len);
             surveyor.quarantine(finding(&path, FindingCode::TooLarge, message));
             return Ok(None);
         }

@@ -304,7 +304,7 @@ pub(crate) fn read_with_facts(
     }
     let turn = tree.text_at(&["turnId"]).and_then(|turn| turn.parse().ok()).unwrap_or(file.turn);
     if turn != file.turn {
-        return Err(format!("it says that it is of turn {turn}"));
+        return Err(format!("it declares turn {turn}"));
     }
     let part = |key: &str| tree.value_at(&[key]);
     let needed = |key: &str| {

@@ -89,13 +89,13 @@ impl Message {
         let mut text = |key: &str| match fields.shift_remove(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(LinggenError::input(format!("{key} is not a text"))),
+            Some(_) => Err(LinggenError::input(format!("{key} is not a string"))),
         };
         let (agent, from, to) = (text("agent_id")?, text("from_id")?, text("to_id")?);
         let content = match fields.shift_remove("content") {
             Some(Value::String(content)) => content,
             Some(other) => other.to_string(),
-            None => return Err(LinggenError::input("a message needs a content")),
+            None => return Err(LinggenError::input("a message needs content")),
         };
         let timestamp = match fields.shift_remove("timestamp") {
             None | Some(Value::Null) => None,

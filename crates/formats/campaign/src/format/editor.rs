@@ -44,7 +44,7 @@ impl ScriptedTurn {
             .ok_or_else(|| CampaignError::input("a turn needs a user_input, which is a text"))?;
         let actor = match tree.value_at(&["actor_id"]).filter(|actor| !actor.is_null()) {
             Some(actor) => {
-                let wrong = || CampaignError::input("actor_id is not a text");
+                let wrong = || CampaignError::input("actor_id is not a string");
                 Some(actor.string_at::<&str>(&[]).ok_or_else(wrong)?)
             }
             None => None,
