@@ -303,7 +303,10 @@ fn repair_notes(row: &TurnRow) -> Vec<(FindingCode, String)> {
     let mut notes = Vec::new();
     let has = |key: &str| row.row.value_at(&[OWN, key]).is_some();
     if has("lost") {
-        notes.push((FindingCode::LostTurn, format!("turn {} is lost, and this says so", row.turn)));
+        notes.push((
+            FindingCode::LostTurn,
+            format!("turn {} is lost; this is its placeholder", row.turn),
+        ));
     }
     if has("mended") {
         notes.push((FindingCode::LostTurn, format!("a part of turn {} was lost", row.turn)));
@@ -328,7 +331,7 @@ fn oddities(
         bad(format!("a change of turn {turn}, which the log does not have"));
     }
     if let Some(named) = named.filter(|named| named != turn) {
-        bad(format!("a change of turn {turn} says that it is of turn {named}"));
+        bad(format!("a change of turn {turn} says that it belongs to turn {named}"));
     }
     match before {
         None if *kind != ChangeKind::Base => {

@@ -109,7 +109,7 @@ pub enum CampaignError {
         last: u64,
     },
     /// The state at a turn cannot be computed from the existing files.
-    #[error("the state at turn {turn} cannot be worked out: {reason}")]
+    #[error("the state at turn {turn} cannot be computed: {reason}")]
     NoState {
         /// The turn.
         turn: u64,

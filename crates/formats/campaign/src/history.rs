@@ -110,7 +110,7 @@ impl Campaign {
 
     pub(crate) fn bad_change(&self, change: &ChangeRecord, error: &DeltaError) -> Finding {
         let (file, offset) = (self.file(CampaignFile::Deltas), Some(change.span.0));
-        let message = format!("a change that cannot be taken back: {error}");
+        let message = format!("a change that cannot be reverted: {error}");
         Finding { file, line: None, offset, code: FindingCode::BadChange, message }
     }
 

@@ -189,8 +189,7 @@ pub fn unarchive(
     }
     let archiver = Archiver { store, writer: &*writer, id, dir, file, trash, options: how };
     let archived = archiver.unpack::<CampaignError>(|_| Ok(Vec::new()), progress)?;
-    let archived =
-        archived.ok_or_else(|| CampaignError::damaged(file, "there is no file in it"))?;
+    let archived = archived.ok_or_else(|| CampaignError::damaged(file, "it contains no files"))?;
     writer.release()?;
     Ok(archived)
 }

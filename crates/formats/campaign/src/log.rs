@@ -228,7 +228,7 @@ impl<R: LogRecord> RecordLog<R> {
         match parsed {
             Ok(row) => Some(row),
             Err(reason) => {
-                let message = format!("a record that does not belong here: {reason}");
+                let message = format!("invalid record: {reason}");
                 let (file, offset, code) =
                     (self.file.clone(), Some(offset), FindingCode::BadRecord);
                 self.findings.push(Finding { file, line, offset, code, message });

@@ -37,7 +37,10 @@ impl ScriptedTurn {
         let tree = JsonTree::parse(text)
             .map_err(|bad| CampaignError::input(format!("the turn is not JSON: {bad}")))?;
         if tree.kind() != ValueKind::Object {
-            return Err(CampaignError::input(format!("a turn is an object, not {}", tree.kind())));
+            return Err(CampaignError::input(format!(
+                "a turn must be an object, not {}",
+                tree.kind()
+            )));
         }
         let user_input = tree.string_at(&["user_input"]);
         let user_input = user_input

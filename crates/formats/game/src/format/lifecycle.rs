@@ -58,9 +58,7 @@ fn free_id(store: &Arc<dyn Store>, id: &SessionId) -> Result<SessionId, SessionE
             return Ok(new);
         }
     }
-    Err(SessionError::request(format!(
-        "there are too many forks of {id}; name the new one with --id"
-    )))
+    Err(SessionError::request(format!("too many forks of {id}; choose an id with --id")))
 }
 
 pub(super) fn rewind_session(
