@@ -298,7 +298,7 @@ fn archived_summary(place: &SessionRef) -> SessionSummary {
 fn require_unarchived(place: &SessionRef) -> Result<(), SessionError> {
     if is_archive(place) {
         let id = &place.id;
-        let what = format!("campaign {id} is in an archive; everturn unarchive {id} takes it out");
+        let what = format!("campaign {id} is archived; restore it with: everturn unarchive {id}");
         return Err(SessionError::request(what));
     }
     Ok(())
@@ -325,7 +325,7 @@ fn new_campaign(new: &NewSession) -> Result<NewCampaign, SessionError> {
                 let party = strings(&value);
                 let all = value.len_at::<&str>(&[]);
                 if value.kind() != ValueKind::Array || all != Some(party.len()) {
-                    return Err(SessionError::request("party is not an array of texts"));
+                    return Err(SessionError::request("party is not an array of strings"));
                 }
                 campaign.party = party;
             }
@@ -334,7 +334,7 @@ fn new_campaign(new: &NewSession) -> Result<NewCampaign, SessionError> {
     }
     if new.name.is_some() || new.config.is_some() {
         return Err(SessionError::request(
-            "campaigns begin without a name and with default settings",
+            "campaigns start without a name and with default settings",
         ));
     }
     Ok(campaign)

@@ -103,7 +103,7 @@ pub fn set_status(
     let campaign = Campaign::open(Arc::clone(store), id)?;
     let known = campaign.status()?;
     if known == *status {
-        let what = format!("campaign {id} is {} already", status.as_str());
+        let what = format!("campaign {id} is already {}", status.as_str());
         return Err(CampaignError::input(what));
     }
     let file = campaign.file(CampaignFile::Lineage);

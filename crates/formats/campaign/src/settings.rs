@@ -104,7 +104,7 @@ impl Setting {
         };
         let wanted = match self.kind {
             SettingKind::Bool => "true or false".to_owned(),
-            SettingKind::Int { min, max } => format!("a whole number from {min} to {max}"),
+            SettingKind::Int { min, max } => format!("an integer from {min} to {max}"),
             SettingKind::OneOf(words) => format!("one of {}", words.join(", ")),
         };
         (!fits).then(|| format!("{value} is not {wanted}"))

@@ -109,7 +109,7 @@ fn a_document_is_put_together_from_the_rows_if_there_is_nothing_else() {
     writer.commit(vec![remove], everturn::store::Durability::Synced).unwrap();
     writer.release().unwrap();
     let (found, what) = repaired(&store);
-    assert!(what.contains("put together from the rows"), "{what}");
+    assert!(what.contains("composed from the rows"), "{what}");
     for part in ["positions", "hp", "character_states"] {
         assert_eq!(found[part], state[part]);
     }
@@ -130,7 +130,7 @@ fn nothing_comes_from_nothing() {
     let (store, id) = first();
     put(&store, FILE, "");
     let error = plan_repair(&store, &id).unwrap_err();
-    assert!(error.to_string().contains("could be restored"), "{error}");
+    assert!(error.to_string().contains("to restore it from"), "{error}");
 }
 
 #[test]

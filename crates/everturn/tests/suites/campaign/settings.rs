@@ -61,7 +61,7 @@ fn values_must_be_of_their_kind_and_in_their_range() {
     }
     check(&[(CHECKPOINTS, json!(0))], Ok(&[]));
     for wrong in [json!(-1), json!(11), json!(true), json!(1.0), json!("1"), json!(null)] {
-        let reason = format!("{CHECKPOINTS}: {wrong} is not a whole number from 0 to 10");
+        let reason = format!("{CHECKPOINTS}: {wrong} is not an integer from 0 to 10");
         check(&[(CHECKPOINTS, wrong)], Err(&reason));
     }
     check(&[("no.such", json!(1))], Err("no.such: there is no such setting"));
@@ -123,7 +123,7 @@ fn the_whole_snapshot_must_be_right_after_a_patch() {
     let error = campaign.patch_settings(&[(FULL.to_owned(), json!(false))]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "setting rollback.max_checkpoints: 99 is not a whole number from 0 to 10"
+        "setting rollback.max_checkpoints: 99 is not an integer from 0 to 10"
     );
     let both = [(FULL.to_owned(), json!(false)), (CHECKPOINTS.to_owned(), json!(2))];
     assert_eq!(campaign.patch_settings(&both).unwrap(), [FULL, CHECKPOINTS]);

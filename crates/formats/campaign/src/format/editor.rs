@@ -43,8 +43,9 @@ impl ScriptedTurn {
             )));
         }
         let user_input = tree.string_at(&["user_input"]);
-        let user_input = user_input
-            .ok_or_else(|| CampaignError::input("a turn needs a user_input, which is a text"))?;
+        let user_input = user_input.ok_or_else(|| {
+            CampaignError::input("a turn needs a user_input, which must be a string")
+        })?;
         let actor = match tree.value_at(&["actor_id"]).filter(|actor| !actor.is_null()) {
             Some(actor) => {
                 let wrong = || CampaignError::input("actor_id is not a string");
