@@ -121,7 +121,7 @@ fn values_keys_and_kinds_that_make_no_sense_are_findings() {
         "\"name\": \"System\"",
         "\"name\": \"System\", \"name\": \"x\"",
         FindingCode::DuplicateKey,
-        "message msg-001: an object has the key \"name\"",
+        "message msg-001: duplicate key \"name\"",
     );
     check("\"version\": \"1.0\"", "\"version\": \"2.0\"", FindingCode::NewerVersion, "2.0");
     check("\"changes\": []", "\"changes\": 7", FindingCode::BadRecord, "changes is a number");

@@ -115,7 +115,7 @@ fn a_text_that_is_not_json_is_refused() {
 #[test]
 fn indexes_of_another_session_or_another_turn_are_refused() {
     for kind in IndexKind::ALL {
-        refused(kind, SESSION, "another", "is of session \"another\"");
+        refused(kind, SESSION, "another", "belongs to session \"another\"");
         refused(kind, "sessionId", "session", "sessionId");
         refused(kind, &format!("\"{SESSION}\""), "7", "sessionId");
         if kind != IndexKind::Turns {
