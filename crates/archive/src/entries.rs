@@ -72,7 +72,7 @@ impl<R: BufRead> TarEntries<R> {
         loop {
             let Some((header, extensions)) = self.described_header()? else {
                 if self.seen.is_empty() {
-                    return Err(self.bytes.damaged_here("there is nothing in it"));
+                    return Err(self.bytes.damaged_here("the archive is empty"));
                 }
                 self.bytes.finish()?;
                 return Ok(None);
@@ -108,7 +108,9 @@ impl<R: BufRead> TarEntries<R> {
             let Some(header) = self.header()? else {
                 return match extensions {
                     EntryExtensions { long_name: None, long_link: false, pax: None } => Ok(None),
-                    _ => Err(self.bytes.damaged_here("an entry is announced that does not follow")),
+                    _ => Err(self
+                        .bytes
+                        .damaged_here("an extended header is not followed by an entry")),
                 };
             };
             let again = match header.entry_type() {
@@ -124,14 +126,14 @@ impl<R: BufRead> TarEntries<R> {
                     self.count_entry()?;
                     let content = self.extension(&header)?;
                     if !PaxHeader::parse(&content).is_some_and(|pax| pax.is_harmless()) {
-                        return Err(self.bytes.damaged_here("a header for all entries is bad"));
+                        return Err(self.bytes.damaged_here("invalid global header"));
                     }
                     false
                 }
                 _ => return Ok(Some((header, extensions))),
             };
             if again {
-                return Err(self.bytes.damaged_here("an entry is announced twice"));
+                return Err(self.bytes.damaged_here("duplicate extended header"));
             }
         }
     }
@@ -149,7 +151,7 @@ impl<R: BufRead> TarEntries<R> {
         let sum: u32 = outside_sum.map(|(_, byte)| u32::from(*byte)).sum::<u32>() + 8 * 32;
         match header.cksum() {
             Ok(stored) if stored == sum => Ok(Some(header)),
-            _ => Err(self.bytes.damaged_here("an entry begins with a bad header")),
+            _ => Err(self.bytes.damaged_here("invalid entry header")),
         }
     }
 
@@ -158,7 +160,7 @@ impl<R: BufRead> TarEntries<R> {
         let is_binary = header.as_old().size.first().is_some_and(|first| first & 0x80 != 0);
         match header.entry_size() {
             Ok(size) if !is_binary => Ok(size),
-            _ => Err(self.bytes.damaged_here("an entry has a bad size")),
+            _ => Err(self.bytes.damaged_here("invalid entry size")),
         }
     }
 
@@ -198,7 +200,7 @@ impl<R: BufRead> TarEntries<R> {
         extensions: &EntryExtensions,
     ) -> Result<Option<EntryHeader>, ArchiveError> {
         let pax = PaxHeader::parse(extensions.pax.as_deref().unwrap_or_default())
-            .ok_or_else(|| self.bytes.damaged_here("a header of an entry is bad"))?;
+            .ok_or_else(|| self.bytes.damaged_here("invalid extended header"))?;
         let name = match (&extensions.long_name, pax.path) {
             (Some(_), Some(_)) => {
                 return Err(self.bytes.damaged_here("an entry has two long names"));
@@ -219,7 +221,7 @@ impl<R: BufRead> TarEntries<R> {
         let len = self.size(header)?;
         let disagrees = pax.size.is_some_and(|size| parse_decimal(size) != Some(len));
         if disagrees || (kind == EntryKind::Dir && len > 0) {
-            return Err(self.bytes.damaged_here("an entry has a bad size"));
+            return Err(self.bytes.damaged_here("invalid entry size"));
         }
         if len > self.limits.file {
             return refused(EntryRefusal::TooLarge { most: self.limits.file });

@@ -27,7 +27,7 @@ pub enum ArchiveError {
         reason: &'static str,
     },
     /// The archive contains an entry that is refused.
-    #[error("the archive holds {name:?}, which {refusal}")]
+    #[error("the archive contains {name:?}, which {refusal}")]
     Refused {
         /// The name of the entry, as far as it can be shown.
         name: String,
@@ -35,7 +35,7 @@ pub enum ArchiveError {
         refusal: EntryRefusal,
     },
     /// The archive exceeds the limits, or would.
-    #[error("the archive has {excess}, the most is {most}")]
+    #[error("the archive has {excess} (maximum {most})")]
     LimitExceeded {
         /// The limit that is exceeded.
         excess: LimitKind,
@@ -51,13 +51,13 @@ pub enum ArchiveError {
         refusal: EntryRefusal,
     },
     /// Another program has changed a file while it was read.
-    #[error("{path} has changed while it was being read")]
+    #[error("{path} changed while it was being read")]
     Changed {
         /// The file.
         path: FilePath,
     },
     /// The archive does not have the expected contents.
-    #[error("the archive does not hold {path} as it was archived")]
+    #[error("the archive does not contain {path} as it was archived")]
     Differs {
         /// The first path that is missing, added, or different.
         path: FilePath,
@@ -108,10 +108,10 @@ impl From<ArchiveError> for io::Error {
 #[non_exhaustive]
 pub enum EntryRefusal {
     /// Its name is absolute, leaves the directory, is too long, or is invalid for another reason.
-    #[error("has a bad name")]
+    #[error("has an invalid name")]
     Name(#[from] NameError),
     /// It is a directory that contains such a name.
-    #[error("has a bad name in it")]
+    #[error("contains an invalid name")]
     BadNameInside(#[source] NameError),
     /// It is a hard or a symbolic link.
     #[error("is a link")]
@@ -123,7 +123,7 @@ pub enum EntryRefusal {
     #[error("is a sparse file")]
     Sparse,
     /// Its name occurred before.
-    #[error("is there twice")]
+    #[error("is a duplicate")]
     Twice,
     /// It is below a file, or is a file with something below it.
     #[error("is both a file and a directory")]
@@ -168,10 +168,10 @@ impl fmt::Display for LimitKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             LimitKind::ArchiveBytes => "too many bytes",
-            LimitKind::TotalBytes => "too many bytes in it",
+            LimitKind::TotalBytes => "too many unpacked bytes",
             LimitKind::Entries => "too many entries",
             LimitKind::NameBytes => "too many bytes in the names of its entries",
-            LimitKind::Ratio => "too many bytes in it for each byte that it has",
+            LimitKind::Ratio => "too high a compression ratio",
         })
     }
 }

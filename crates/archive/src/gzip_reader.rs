@@ -49,7 +49,7 @@ impl<R: BufRead> GzipReader<R> {
     /// Like [`GzipReader::fill`], for bytes that must exist.
     pub(super) fn fill_whole(&mut self, buf: &mut [u8]) -> Result<(), ArchiveError> {
         let read = self.fill(buf)?;
-        if read < buf.len() { Err(self.damaged_here("it ends too early")) } else { Ok(()) }
+        if read < buf.len() { Err(self.damaged_here("unexpected end")) } else { Ok(()) }
     }
 
     /// Verifies that only zeros are left in the stream, and nothing after it.
@@ -61,11 +61,11 @@ impl<R: BufRead> GzipReader<R> {
                 break;
             }
             if buf.iter().take(read).any(|byte| *byte != 0) {
-                return Err(self.damaged_here("something follows its end"));
+                return Err(self.damaged_here("trailing data"));
             }
         }
         let behind = self.gzip.get_mut().fill_buf().map_err(ArchiveError::from_io)?;
-        if behind.is_empty() { Ok(()) } else { Err(self.damaged_here("something follows its end")) }
+        if behind.is_empty() { Ok(()) } else { Err(self.damaged_here("trailing data")) }
     }
 
     fn check_limits(&self) -> Result<(), ArchiveError> {
@@ -82,9 +82,9 @@ impl<R: BufRead> GzipReader<R> {
     /// The decoder reports damage of the stream in the same type as a failed read.
     fn decode_error(&self, error: io::Error) -> ArchiveError {
         match error.kind() {
-            io::ErrorKind::UnexpectedEof => self.damaged_here("it ends too early"),
+            io::ErrorKind::UnexpectedEof => self.damaged_here("unexpected end"),
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
-                self.damaged_here("its compression is corrupt")
+                self.damaged_here("the compressed data is corrupt")
             }
             _ => ArchiveError::from_io(error),
         }

@@ -29,15 +29,15 @@ const BATCH: u32 = 500;
 /// What the command line says about the benchmark of homes.
 #[derive(Debug, Args)]
 pub(crate) struct HomeBench {
-    /// How many sessions the home has
+    /// Number of sessions in the home
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u32).range(1..))]
     sessions: u32,
 
-    /// How often the list is made; the report shows the median
+    /// Number of runs; the report shows the median
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = value_parser!(u32).range(1..))]
     runs: u32,
 
-    /// Where the data goes, in a temporary directory that is removed afterwards
+    /// Parent of the temporary data directory, which is removed afterwards
     #[arg(long, value_name = "DIR", default_value = "target/bench-data")]
     dir: PathBuf,
 
@@ -66,13 +66,13 @@ pub(crate) enum HomesError {
     #[error(transparent)]
     Name(#[from] NameError),
     /// The format does not exist.
-    #[error("there is no layout {name}")]
+    #[error("unknown format {name}")]
     NoLayout {
         /// The name of the format.
         name: &'static str,
     },
     /// The list does not match the created sessions.
-    #[error("{found} sessions were listed, {made} were made")]
+    #[error("{found} sessions were listed, {made} were created")]
     Wrong {
         /// The number of listed sessions.
         found: usize,
@@ -141,7 +141,7 @@ impl HomeBench {
             let disk = Arc::new(RealDisk::open(place.path())?);
             let owner = LockOwner { pid: std::process::id(), started: String::new() };
             let store: Arc<dyn Store> = Arc::new(FileStore::open(disk, Options::new(owner))?);
-            writeln!(progress, "making {} sessions of {}", self.sessions, kind.name())?;
+            writeln!(progress, "creating {} {} sessions", self.sessions, kind.name())?;
             self.make(kind, &store)?;
             report.push((kind, self.measure(kind, &store)?));
         }

@@ -28,11 +28,11 @@ const WARM_UP: u32 = 10;
 /// What the command line says about the benchmark of campaigns.
 #[derive(Debug, Args)]
 pub(crate) struct CampaignBench {
-    /// How often each row is run; the report shows the run in the middle
+    /// Number of runs of each row; the report shows the median
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     runs: u32,
 
-    /// How many turns the campaign has when turns are measured
+    /// Number of turns in the campaign before measuring
     #[arg(
         long,
         value_name = "N,…",
@@ -42,11 +42,11 @@ pub(crate) struct CampaignBench {
     )]
     sizes: Vec<u32>,
 
-    /// How many turns are measured in each run
+    /// Number of measured turns in each run
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = value_parser!(u32).range(1..))]
     turns: u32,
 
-    /// Where the data goes, in a temporary directory that is removed afterwards
+    /// Parent of the temporary data directory, which is removed afterwards
     #[arg(long, value_name = "DIR", default_value = "target/bench-data")]
     dir: PathBuf,
 

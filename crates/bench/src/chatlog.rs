@@ -26,7 +26,7 @@ const TOOL_EVERY: u32 = 10;
 /// What the command line says about the benchmark of chat logs.
 #[derive(Debug, Args)]
 pub(crate) struct ChatBench {
-    /// How many messages the chat logs have
+    /// Number of messages in the chat logs
     #[arg(
         long,
         value_name = "N,…",
@@ -36,15 +36,15 @@ pub(crate) struct ChatBench {
     )]
     sizes: Vec<u32>,
 
-    /// How often everything is done; the report shows medians
+    /// Number of runs; the report shows medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     runs: u32,
 
-    /// How many messages are appended in each run
+    /// Number of messages appended in each run
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = value_parser!(u32).range(1..))]
     appends: u32,
 
-    /// Where the data goes, in a temporary directory that is removed afterwards
+    /// Parent of the temporary data directory, which is removed afterwards
     #[arg(long, value_name = "DIR", default_value = "target/bench-data")]
     dir: PathBuf,
 }
@@ -74,7 +74,10 @@ pub(crate) enum ChatsError {
     Odd(String),
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "called with an error that came by value")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "called by `map_err`, which passes the error by value"
+)]
 fn odd(error: impl ToString) -> ChatsError {
     ChatsError::Odd(error.to_string())
 }
@@ -221,7 +224,7 @@ fn folded(dir: &Path) -> Result<Option<u64>, ChatsError> {
         .stderr(Stdio::inherit())
         .output()?;
     if !output.status.success() {
-        return Err(odd("the process that folds failed"));
+        return Err(odd("the fold process failed"));
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse().ok())
 }
@@ -244,7 +247,8 @@ pub(crate) fn peak() -> Option<u64> {
 fn report(sizes: &[u32], rows: &[ChatMeasurement], out: &mut dyn Write) -> Result<(), ChatsError> {
     writeln!(
         out,
-        "| messages | MB | open µs | append p50 µs | p99 µs | against the first | fold ms | peak MB | state in the middle µs |"
+        "| messages | MB | open µs | append p50 µs | p99 µs | relative to first | fold ms | peak MB | middle state \
+         µs |"
     )?;
     writeln!(out, "|---:|---:|---:|---:|---:|---:|---:|---:|---:|")?;
     let first = rows.first().map_or(1.0, |row| median(row.appends.iter().copied()));

@@ -23,7 +23,7 @@ use crate::search::{SearchBench, SearchError};
 use crate::secrets::{ScanBench, ScanError};
 use crate::workload::Workload;
 
-/// Everturn beside its peers, measured in one run.
+/// Benchmarks of Everturn and its peers, measured in one run.
 #[derive(Debug, Parser)]
 #[command(name = "everturn-bench", version)]
 pub(crate) struct Cli {
@@ -33,30 +33,30 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measure what it costs to save one turn durably
+    /// Measure the cost of saving one turn durably
     #[command(after_long_help = json::SHAPE)]
     Save(SaveBench),
     /// Measure reading and writing long game sessions: resume, jump, replay, save, snapshot
     #[command(after_long_help = game::JSON_SHAPE)]
     Game(GameBench),
-    /// Measure chat logs as they grow: appending, folding, looking back
+    /// Measure growing chat logs: append, fold, read earlier states
     Chatlog(ChatBench),
     /// Fold a chat log and print the peak of memory; `chatlog` starts this
     #[command(hide = true)]
     ChatlogFold(FoldTask),
-    /// Measure how long a long chat log takes in every format, and how much memory
+    /// Measure the time and memory of exporting a long chat log in every format
     Export(ExportBench),
     /// Export a chat log and print what it took; `export` starts this
     #[command(hide = true)]
     ExportOne(ExportTask),
-    /// Measure how long it takes to list the sessions of an agent's home
+    /// Measure the time to list the sessions of an agent home
     Homes(HomeBench),
     /// Measure indexing and full-text queries beside SQLite's FTS5, and lists of many sessions
     Search(SearchBench),
     /// Measure what a turn of a campaign costs, and whether that grows with the campaign
     #[command(after_long_help = campaign::JSON_SHAPE)]
     Campaign(CampaignBench),
-    /// Measure how fast a text is looked through for keys, tokens and passwords
+    /// Measure the speed of scanning text for keys, tokens and passwords
     Scan(ScanBench),
     /// Do one operation and print the peak of memory; `game` starts this
     #[command(hide = true)]
@@ -65,7 +65,7 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct SaveBench {
-    /// How often each row is run; the report shows medians
+    /// Number of runs of each row; the report shows medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     runs: u32,
 
@@ -77,7 +77,7 @@ struct SaveBench {
     #[arg(long, value_name = "N", default_value_t = 80, value_parser = value_parser!(u32).range(1..))]
     session_turns: u32,
 
-    /// Where the data goes, in a temporary directory that is removed afterwards
+    /// Parent of the temporary data directory, which is removed afterwards
     #[arg(long, value_name = "DIR", default_value = "target/bench-data")]
     dir: PathBuf,
 
@@ -99,7 +99,7 @@ struct SaveBench {
 #[non_exhaustive]
 pub(crate) enum CliError {
     /// `--peer` names an unknown peer.
-    #[error("no row or family is called {name:?}; --list shows them")]
+    #[error("no row or family named {name:?}; list them with --list")]
     UnknownPeer {
         /// The name as given.
         name: String,

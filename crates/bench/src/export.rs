@@ -20,15 +20,15 @@ use crate::stats::median;
 /// What the command line says about the benchmark of exports.
 #[derive(Debug, Args)]
 pub(crate) struct ExportBench {
-    /// How many messages the chat log has
+    /// Number of messages in the chat log
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u32).range(1..))]
     messages: u32,
 
-    /// How often everything is done; the report shows medians
+    /// Number of runs; the report shows medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     runs: u32,
 
-    /// Where the data goes, in a temporary directory that is removed afterwards
+    /// Parent of the temporary data directory, which is removed afterwards
     #[arg(long, value_name = "DIR", default_value = "target/bench-data")]
     dir: PathBuf,
 }
@@ -99,7 +99,7 @@ impl ExportBench {
                 said.push(run_export(home.path(), *format)?);
             }
         }
-        writeln!(out, "| format | seconds | asked | MB | peak MB |")?;
+        writeln!(out, "| format | seconds | target | MB | peak MB |")?;
         writeln!(out, "|---|---:|---:|---:|---:|")?;
         for (format, said) in &rows {
             let of = |value: fn(&ExportFigures) -> f64| median(said.iter().map(value));
@@ -126,12 +126,11 @@ fn run_export(dir: &Path, format: ExportFormat) -> Result<ExportFigures, Exports
         .stderr(Stdio::inherit())
         .output()?;
     if !output.status.success() {
-        return Err(ExportsError::Odd("the process that exports failed"));
+        return Err(ExportsError::Odd("the export process failed"));
     }
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut numbers = text.split_whitespace().map(|word| word.parse::<f64>().unwrap_or(f64::NAN));
-    let mut next =
-        || numbers.next().ok_or(ExportsError::Odd("the process that exports said nothing"));
+    let mut next = || numbers.next().ok_or(ExportsError::Odd("the export process printed nothing"));
     Ok(ExportFigures { seconds: next()?, bytes: next()?, peak: next()? })
 }
 
@@ -140,9 +139,10 @@ impl ExportTask {
     pub(crate) fn execute(&self) -> Result<String, ExportsError> {
         let start = Instant::now();
         let store = store(&self.dir)?;
-        let layout = format::find("chatlog").ok_or(ExportsError::Odd("there are no chat logs"))?;
+        let layout =
+            format::find("chatlog").ok_or(ExportsError::Odd("the chatlog format is missing"))?;
         let place = layout.locate(&store)?.sessions.pop();
-        let place = place.ok_or(ExportsError::Odd("there is no chat log"))?;
+        let place = place.ok_or(ExportsError::Odd("the chat log is missing"))?;
         let summary = layout.summary(&store, &place)?;
         let reader = layout.open(&store, &place)?;
         let choices = ExportOptions::defaults_for(self.format, ExportStyle::Rich);
@@ -152,7 +152,7 @@ impl ExportTask {
             choices: &choices,
             mask: self.format.masks_secrets().then(|| SecretRules::standard() as &dyn SecretMask),
             template: None,
-            now: "2026-01-02T10:00:00Z".parse().map_err(|_| ExportsError::Odd("no time"))?,
+            now: "2026-01-02T10:00:00Z".parse().map_err(|_| ExportsError::Odd("invalid time"))?,
         };
         let report =
             export.write(self.format, &mut io::sink(), &mut |_| ControlFlow::Continue(()))?;

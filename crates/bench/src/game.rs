@@ -36,11 +36,11 @@ pub(crate) use report::json::SHAPE as JSON_SHAPE;
 /// What the command line says about the benchmark of games.
 #[derive(Debug, Args)]
 pub(crate) struct GameBench {
-    /// How often each row is run; the report shows medians
+    /// Number of runs of each row; the report shows medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     runs: u32,
 
-    /// How many turns the sessions have
+    /// Number of turns in each session
     #[arg(
         long,
         value_name = "N,…",
@@ -50,7 +50,7 @@ pub(crate) struct GameBench {
     )]
     sizes: Vec<u32>,
 
-    /// Measure only this; may be repeated
+    /// Measure only this operation; may be repeated
     #[arg(long = "op", value_name = "OP")]
     ops: Vec<GameOp>,
 
@@ -58,7 +58,7 @@ pub(crate) struct GameBench {
     #[arg(long = "peer", value_name = "NAME")]
     peers: Vec<String>,
 
-    /// Where the data goes, in a temporary directory that is removed afterwards
+    /// Parent of the temporary data directory, which is removed afterwards
     #[arg(long, value_name = "DIR", default_value = "target/bench-data")]
     dir: PathBuf,
 
@@ -72,7 +72,7 @@ pub(crate) struct GameBench {
 #[non_exhaustive]
 pub(crate) enum GameError {
     /// `--peer` names an unknown peer.
-    #[error("no peer is called {name:?}; there are {known}")]
+    #[error("no peer named {name:?}; known peers: {known}")]
     UnknownPeer {
         /// The name as given.
         name: String,

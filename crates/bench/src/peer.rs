@@ -160,6 +160,6 @@ pub(crate) enum PeerError {
     #[error("the writer thread failed: {0}")]
     Batch(String),
     /// The writer thread ended while savers still had turns for it.
-    #[error("the writer thread is gone")]
+    #[error("the writer thread has ended")]
     WriterGone,
 }

@@ -43,7 +43,7 @@ pub(crate) enum RunError {
     },
     /// A store that was closed and reopened does not contain what was saved.
     #[error(
-        "row {row:?} lost or changed records: {saved} were saved, {found} were found, {intact} of them as saved"
+        "row {row:?} lost or changed records: {saved} saved, {found} found, {intact} of them intact"
     )]
     Lost {
         /// The row.
@@ -62,7 +62,7 @@ pub(crate) enum RunError {
         row: &'static str,
     },
     /// The directory for the runs could not be created.
-    #[error("cannot make a temporary directory in {dir}")]
+    #[error("cannot create a temporary directory in {dir}")]
     Directory {
         /// The parent directory.
         dir: String,

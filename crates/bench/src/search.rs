@@ -44,19 +44,19 @@ const LIMIT: usize = 20;
 /// What the command line says about the benchmark of searches.
 #[derive(Debug, Args)]
 pub(crate) struct SearchBench {
-    /// How much text is searched, in megabytes; less, if there is less
+    /// Amount of text to search, in megabytes, at most
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = value_parser!(u64).range(1..))]
     megabytes: u64,
 
-    /// Where the text comes from: a directory of sources and documents
+    /// Directory of source files and documents to take the text from
     #[arg(long, value_name = "DIR", default_value_os_t = crates())]
     text: PathBuf,
 
-    /// How many sessions are listed
+    /// Number of listed sessions
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u32).range(1..))]
     sessions: u32,
 
-    /// Where the data goes, in a temporary directory that is removed afterwards
+    /// Parent of the temporary data directory, which is removed afterwards
     #[arg(long, value_name = "DIR", default_value = "target/bench-data")]
     dir: PathBuf,
 
@@ -105,7 +105,7 @@ pub(crate) enum SearchError {
 type QuerySets = Vec<(&'static str, Vec<String>)>;
 
 /// The sources of this project's dependencies, which exist if it was built.
-#[expect(clippy::disallowed_methods, reason = "cargo tells by a variable where it keeps them")]
+#[expect(clippy::disallowed_methods, reason = "cargo sets their location in a variable")]
 fn crates() -> PathBuf {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
@@ -130,7 +130,7 @@ impl SearchBench {
         files::create_dir(&self.dir).map_err(SearchError::Directory)?;
         let place = tempfile::tempdir_in(&self.dir)?;
         let root = place.path().join("root");
-        writeln!(progress, "making {} MB of sessions", self.megabytes)?;
+        writeln!(progress, "creating {} MB of sessions", self.megabytes)?;
         let source = source(&root, "codelia")?;
         let (text, queries) = self.make(source.store())?;
         let sources = [source];
@@ -151,7 +151,7 @@ impl SearchBench {
         let theirs = measure_fts5((&sources, &sessions), &dir.join("entries.db"), &queries)?;
         drop(place);
         let place = tempfile::tempdir_in(&self.dir)?;
-        writeln!(progress, "making {} sessions", self.sessions)?;
+        writeln!(progress, "creating {} sessions", self.sessions)?;
         let list = self.list(place.path())?;
         self.report(out, text, &[ours, theirs], list)
     }
@@ -186,7 +186,7 @@ impl SearchBench {
         if corpus.bytes == 0 {
             let place = self.text.display();
             return Err(SearchError::Wrong(format!(
-                "there is no text below {place}: name some with --text"
+                "no text found in {place}; choose another directory with --text"
             )));
         }
         Ok((corpus.bytes, corpus.queries(QUERIES)))
@@ -268,7 +268,7 @@ impl SearchBench {
         for measured in engines {
             writeln!(
                 out,
-                "{:<9} indexed at {:.0} MB/s (asked {SPEED}), size {:.2} of the text (asked at most {RATIO})",
+                "{:<9} indexed at {:.0} MB/s (target {SPEED}), size {:.2} of the text (target at most {RATIO})",
                 measured.name,
                 megabytes / measured.index.as_secs_f64(),
                 measured.bytes as f64 / text as f64,
@@ -276,7 +276,7 @@ impl SearchBench {
             for (kind, half, most, hits) in &measured.queries {
                 writeln!(
                     out,
-                    "          {kind:<10} p50 {:>8.2} ms   p99 {:>8.2} ms (asked {QUERY})   {hits} hits",
+                    "          {kind:<10} p50 {:>8.2} ms   p99 {:>8.2} ms (target {QUERY})   {hits} hits",
                     millis(*half),
                     millis(*most)
                 )?;
@@ -285,13 +285,13 @@ impl SearchBench {
         let count = self.sessions;
         Ok(writeln!(
             out,
-            "\nlist of {count} sessions: {warm:.1} ms (asked {LIST}), the first time {first:.0} ms"
+            "\nlist of {count} sessions: {warm:.1} ms (target {LIST}), first time {first:.0} ms"
         )?)
     }
 }
 
 /// Returns the system time plus some seconds, so that all created files count as stable.
-#[expect(clippy::disallowed_methods, reason = "stamps are compared with the clock")]
+#[expect(clippy::disallowed_methods, reason = "timestamps are compared with the clock")]
 fn now() -> SystemTime {
     SystemTime::now() + Duration::from_secs(10)
 }
@@ -301,7 +301,7 @@ fn source(root: &Path, name: &'static str) -> Result<SessionSource, SearchError>
     let disk = Arc::new(RealDisk::create(root)?);
     let store: Arc<dyn Store> = Arc::new(FileStore::open(disk, Options::new(owner))?);
     let layout: Option<&'static dyn SessionFormat> = format::find(name);
-    let layout = layout.ok_or_else(|| SearchError::Wrong(format!("there is no layout {name}")))?;
+    let layout = layout.ok_or_else(|| SearchError::Wrong(format!("unknown format {name}")))?;
     Ok(SessionSource::new(root, store, vec![layout]))
 }
 
@@ -337,7 +337,7 @@ fn measure_catalog(
         return Err(SearchError::Wrong(note));
     }
     let search = catalog.searcher(sources, sessions);
-    let search = search.ok_or_else(|| SearchError::Wrong("there is no index".to_owned()))?;
+    let search = search.ok_or_else(|| SearchError::Wrong("the index is missing".to_owned()))?;
     let moment = jiff::Timestamp::UNIX_EPOCH;
     let queries = ask(queries, |text| {
         let query = Query::parse(text, moment)?;

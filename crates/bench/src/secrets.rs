@@ -16,11 +16,11 @@ const TARGET: f64 = 100.0;
 /// What the command line says about the benchmark of scans.
 #[derive(Debug, Args)]
 pub(crate) struct ScanBench {
-    /// How many megabytes each text has
+    /// Size of each text in megabytes
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = value_parser!(u32).range(1..))]
     megabytes: u32,
 
-    /// How often each text is looked through; the report shows the median
+    /// Number of runs for each text; the report shows the median
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     runs: u32,
 
@@ -37,7 +37,7 @@ pub(crate) enum ScanError {
     #[error("cannot write the report")]
     Output(#[from] io::Error),
     /// A scan found the wrong number of secrets.
-    #[error("{text}: {found} secrets were found where {made} are")]
+    #[error("{text}: found {found} secrets, expected {made}")]
     Wrong {
         /// The text.
         text: &'static str,
@@ -132,9 +132,9 @@ impl ScanBench {
         let bytes = usize::try_from(self.megabytes).unwrap_or(1) * 1_000_000;
         let mut secrets = 0;
         let lines = agent_records(bytes, &mut secrets);
-        let rows = [self.row("talk and tool output", &lines, Some(secrets))?];
+        let rows = [self.row("messages and tool output", &lines, Some(secrets))?];
         drop(lines);
-        let rows = [rows, [self.row("pictures in base64", &pictures(bytes), None)?]].concat();
+        let rows = [rows, [self.row("images in base64", &pictures(bytes), None)?]].concat();
         if self.json {
             let rows: Vec<_> = rows
                 .iter()

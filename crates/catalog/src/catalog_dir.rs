@@ -2,7 +2,7 @@
 //!
 //! Everything in the directory can be rebuilt, so writes do not go through a commit and are not flushed. Damage after
 //! a power cut is detected by checksum, and the file is rebuilt.
-#![expect(clippy::disallowed_methods, reason = "the catalog is no session: it can be made again")]
+#![expect(clippy::disallowed_methods, reason = "the catalog is not a session: it can be rebuilt")]
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};

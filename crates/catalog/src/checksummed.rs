@@ -65,7 +65,7 @@ impl Directory for ChecksummedDir {
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
         let mut bytes = self.files.atomic_read(&checksummed_path(path))?;
         let damaged = || {
-            let error = io::Error::new(io::ErrorKind::InvalidData, "the checksum is wrong");
+            let error = io::Error::new(io::ErrorKind::InvalidData, "checksum mismatch");
             OpenReadError::wrap_io_error(error, path.to_owned())
         };
         let (body, seal) = bytes.split_last_chunk::<8>().ok_or_else(damaged)?;

@@ -16,7 +16,7 @@ pub enum CatalogError {
     #[error("{0}")]
     Damaged(&'static str),
     /// The index library failed.
-    #[error("the index does not work")]
+    #[error("the index failed")]
     Index(#[from] TantivyError),
     /// A source cannot be read.
     #[error(transparent)]

@@ -105,13 +105,13 @@ impl OpenIndex {
         let (wanted, fields) = build_schema();
         let index = Index::open(ChecksummedDir::open(&dir.path(INDEX), access)?)?;
         if index.schema() != wanted {
-            return Err(CatalogError::Damaged("it was made by another version"));
+            return Err(CatalogError::Damaged("it was created by another version"));
         }
         let meta = index.load_metas()?;
         let ledger = match &meta.payload {
             Some(payload) => ledger_of(dir, payload)?,
             None if meta.segments.is_empty() => IndexLedger::default(),
-            None => return Err(CatalogError::Damaged("it does not say what is in it")),
+            None => return Err(CatalogError::Damaged("it does not list its contents")),
         };
         verify_checksums(dir, &index, access)?;
         Ok(OpenIndex::with(index, fields, ledger))
@@ -145,7 +145,7 @@ impl OpenIndex {
             Ok(opened) => Ok((opened, None)),
             // The messages of the library do not help users.
             Err(CatalogError::Index(_)) => {
-                let reason = "its files are not what they were".to_owned();
+                let reason = "its files are damaged or have changed".to_owned();
                 Ok((OpenIndex::create(dir)?, Some(reason)))
             }
             Err(error) => Ok((OpenIndex::create(dir)?, Some(error_chain(&error)))),
@@ -184,11 +184,11 @@ pub(crate) fn store_ledger(
 fn ledger_of(dir: &CatalogDir, payload: &str) -> Result<IndexLedger, CatalogError> {
     let rest = payload.strip_prefix(VERSION).and_then(|rest| rest.strip_prefix(' '));
     let named = rest.and_then(|rest| rest.split_once(' '));
-    let (name, expect) = named.ok_or(CatalogError::Damaged("it was made by another version"))?;
+    let (name, expect) = named.ok_or(CatalogError::Damaged("it was created by another version"))?;
     let bytes = dir.read(name)?;
     let is_right = format!("{:016x}", sum(&bytes)) == expect;
     let ledger = is_right.then(|| IndexLedger::decode(&bytes)).flatten();
-    ledger.ok_or(CatalogError::Damaged("the list of what is in it is damaged"))
+    ledger.ok_or(CatalogError::Damaged("the list of its contents is damaged"))
 }
 
 /// Returns the files that the index needs.
@@ -219,7 +219,7 @@ fn verify_checksums(
         }
         let is_right = index.directory().validate_checksum(&file);
         if !is_right.map_err(TantivyError::from)? {
-            return Err(CatalogError::Damaged("a checksum is wrong"));
+            return Err(CatalogError::Damaged("checksum mismatch"));
         }
         changed = true;
     }

@@ -111,7 +111,7 @@ impl Catalog {
                 let what = (number, source, *layout);
                 let unkept = summaries::list_sessions(self.dir.as_ref(), what, detail, now, found)?;
                 if let Some(error) = unkept {
-                    self.note("the list of sessions cannot be kept", &error);
+                    self.note("the list of sessions cannot be saved", &error);
                 }
             }
             if found.sessions.len() > before {
@@ -139,7 +139,7 @@ impl Catalog {
         match self.try_update(sources, sessions, now, progress) {
             Ok(updated) => updated,
             Err(error) => {
-                self.note("the index cannot be brought up to date", &error);
+                self.note("the index cannot be updated", &error);
                 UpdateReport::default()
             }
         }
@@ -162,7 +162,7 @@ impl Catalog {
         };
         let (mut opened, rebuilt) = OpenIndex::open_or_create(&dir)?;
         if let Some(reason) = &rebuilt {
-            self.notes.push(format!("the index was damaged and is made anew: {reason}"));
+            self.notes.push(format!("the index was damaged and is being rebuilt: {reason}"));
         }
         let what = (sources, sessions.sessions.as_slice());
         let updated = update::update_index(&dir, &mut opened, what, now, progress)?;
@@ -185,7 +185,9 @@ impl Catalog {
         match asked {
             Ok(Some(found)) => return found,
             Ok(None) => {}
-            Err(error) => self.note("the index cannot be used, so the sessions are read", &error),
+            Err(error) => {
+                self.note("the index cannot be used, so the sessions are searched directly", &error)
+            }
         }
         search::scan_sessions(sources, sessions, query, limit)
     }

@@ -119,7 +119,7 @@ impl Query {
                     }
                 }
                 (_, Some(or)) => {
-                    return Err(query_error(text, or, "OR stands between two words only"));
+                    return Err(query_error(text, or, "OR can only join two words"));
                 }
                 (Some(atoms), None) => {
                     can_or = !chunk.absent && chunk.field.is_none() && atoms.len() == 1;
@@ -139,13 +139,13 @@ impl Query {
     fn require_content(self, text: &str) -> Result<Query, QueryError> {
         let filtered = !self.sessions.is_empty() || self.since.is_some() || self.until.is_some();
         if self.clauses.is_empty() && !filtered {
-            return Err(query_error(text, 0, "there is no word to look for"));
+            return Err(query_error(text, 0, "no search words"));
         }
         let is_word =
             |atom: &QueryAtom| !matches!(atom, QueryAtom::Speaker(_) | QueryAtom::Kind(_));
         let only_absent = |clause: &QueryClause| clause.absent && clause.any.iter().all(is_word);
         if !filtered && self.clauses.iter().all(only_absent) {
-            return Err(query_error(text, 0, "it only says what must be absent"));
+            return Err(query_error(text, 0, "the query only has excluded words"));
         }
         Ok(self)
     }
@@ -172,12 +172,13 @@ impl Query {
             "kind" => return Ok(Some(vec![QueryAtom::Kind(value.to_lowercase())])),
             "since" | "until" => {
                 let Some(period) = parse_period(value, now) else {
-                    let reason =
-                        format!("{value:?} is no date such as 2026-01-03, yesterday or 3d");
+                    let reason = format!(
+                        "{value:?} is not a date; use a form such as 2026-01-03, yesterday or 3d"
+                    );
                     return Err(query_error(text, chunk.start, &reason));
                 };
                 if chunk.absent {
-                    return Err(query_error(text, chunk.start, "a date cannot be absent"));
+                    return Err(query_error(text, chunk.start, "a date cannot be excluded"));
                 }
                 if field == "since" {
                     self.since = self.since.max(Some(period.start));
@@ -245,14 +246,14 @@ impl Query {
             }
             (WordSuffix::Tilde(Some(wanted)), _) if !(1..=2).contains(&wanted) => {
                 let reason =
-                    "~ is followed by 1 or 2, or by nothing; what is meant as it stands is quoted";
+                    "~ can only be followed by 1 or 2; quote the word to search for a literal ~";
                 return Err(query_error(text, chunk.start, reason));
             }
             (WordSuffix::Tilde(wanted), [(_, word)]) if atoms.is_empty() => {
                 atoms.push(similar(word, wanted));
             }
             (WordSuffix::Tilde(_), _) => {
-                return Err(query_error(text, chunk.start, "~ belongs to a single word"));
+                return Err(query_error(text, chunk.start, "~ only applies to a single word"));
             }
             (WordSuffix::None, [(_, whole)]) => atoms.push(word_or_camel_case(whole, chunk.text)),
             (WordSuffix::None, _) => atoms.push(QueryAtom::Phrase(units)),
@@ -308,7 +309,7 @@ impl Query {
     #[must_use]
     pub fn not_fields(&self) -> Option<String> {
         let names = self.not_fields.join(":, ");
-        (!names.is_empty()).then(|| format!("{names}: is taken for text; the fields are {FIELDS}"))
+        (!names.is_empty()).then(|| format!("{names}: is searched as text; known fields: {FIELDS}"))
     }
 }
 
@@ -341,10 +342,10 @@ fn format_named(name: &str) -> Result<String, String> {
     let near = all().min_by_key(|other| edit_distance(&name, other));
     let near = near.filter(|near| edit_distance(&name, near) <= usize::from(distance(near)));
     Err(match near {
-        Some(near) => format!("there is no layout {name:?}; did you mean {near}?"),
+        Some(near) => format!("unknown format {name:?}; did you mean {near}?"),
         None => {
             let all: Vec<&str> = all().collect();
-            format!("there is no layout {name:?}; there are {}", all.join(", "))
+            format!("unknown format {name:?}; known formats: {}", all.join(", "))
         }
     })
 }

@@ -317,7 +317,7 @@ impl IndexUpdate<'_> {
             _ => {
                 return Ok(ReadOutcome {
                     bytes: 0,
-                    problem: Some("its source is gone".to_owned()),
+                    problem: Some("its source no longer exists".to_owned()),
                 });
             }
         };

@@ -109,7 +109,7 @@ fn byte_class(byte: u8) -> u8 {
     #[expect(
         clippy::indexing_slicing,
         clippy::cast_possible_truncation,
-        reason = "worked out when it is compiled, and each index is a byte"
+        reason = "computed at compile time, and each index is a byte"
     )]
     const CLASSES: [u8; 256] = {
         let mut classes = [0; 256];

@@ -126,7 +126,7 @@ impl Turn {
 
     fn change(mut self, op: &str, path: &str, value: Option<impl Serialize>) -> Turn {
         let Some((scope, path)) = path.split_once('.') else {
-            let missing = format!("{path:?} names a scope and no value in it");
+            let missing = format!("{path:?} names a scope, not a value in it");
             self.failed.get_or_insert(missing);
             return self;
         };

@@ -281,7 +281,7 @@ impl TypedState {
         let (scope, rest) = path.split_once('.').unwrap_or((path, ""));
         let keys: Vec<&str> = rest.split('.').filter(|key| !key.is_empty()).collect();
         let value = self.state.get(scope).and_then(|tree| tree.value_at(&keys));
-        let value = value.ok_or_else(|| failed("there is no such value".to_owned()))?;
+        let value = value.ok_or_else(|| failed("no such value".to_owned()))?;
         let value = value.to_value().map_err(|error| failed(error.to_string()))?;
         serde_json::from_value(value).map_err(|error| failed(error.to_string()))
     }

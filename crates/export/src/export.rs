@@ -36,7 +36,7 @@ pub enum ExportError {
     #[error("the export was stopped")]
     Stopped,
     /// No entry has this speaker.
-    #[error("nobody called {name:?} speaks in what is exported")]
+    #[error("no speaker named {name:?} in the exported entries")]
     NoSpeaker {
         /// The name.
         name: String,

@@ -51,12 +51,12 @@ pub(crate) fn session_facts(
     if let Some((first, last)) = outline.times {
         let (first, last) = (format_minute(first), format_minute(last));
         let span = if first == last { first } else { format!("{first} to {last}") };
-        facts.push(("Told", format!("{span} UTC")));
+        facts.push(("Time", format!("{span} UTC")));
     }
     let (turns, entries) = (outline.turns, outline.entries);
     let turns = format_count(turns, "turn", "turns");
     facts.push(("Length", format!("{turns}, {}", format_count(entries, "entry", "entries"))));
-    facts.extend(speaker_names(&outline.speakers).map(|names| ("Voices", names)));
+    facts.extend(speaker_names(&outline.speakers).map(|names| ("Speakers", names)));
     facts.push(("Exported", format!("{} UTC", format_minute(cover.now))));
     facts
 }

@@ -116,7 +116,7 @@ impl<'c> HtmlWriter<'c> {
             _ => String::new(),
         };
         let link =
-            format!("<a class=\"anchor\" href=\"#{id}\" aria-label=\"Link to this place\">#</a>");
+            format!("<a class=\"anchor\" href=\"#{id}\" aria-label=\"Link to this section\">#</a>");
         match mark.kind {
             MarkKind::Chapter => {
                 let close =
@@ -202,7 +202,7 @@ impl<'c> HtmlWriter<'c> {
         let rows = changes.lines.iter().map(|line| row(&line.place, &line.describe()));
         let number = format_count(changes.lines.len() as u64, "change", "changes");
         format!(
-            "<details class=\"changes\"><summary>{number} of the state <span class=\"at\">turn {}</span></summary>\n<ul>\n{}</ul>\n</details>\n",
+            "<details class=\"changes\"><summary>{number} to the state <span class=\"at\">turn {}</span></summary>\n<ul>\n{}</ul>\n</details>\n",
             changes.turn,
             rows.collect::<String>()
         )
@@ -234,9 +234,9 @@ impl<'c> HtmlWriter<'c> {
 
 /// The controls. They work without scripts or are hidden.
 const BAR: &str = r#"<div class="bar">
-<form id="filter" role="search" hidden><input type="search" aria-label="Show only what contains these words" placeholder="Filter" autocomplete="off"><output aria-live="polite"></output></form>
+<form id="filter" role="search" hidden><input type="search" aria-label="Show only entries that contain these words" placeholder="Filter" autocomplete="off"><output aria-live="polite"></output></form>
 <fieldset class="theme" aria-label="Theme">
-<label title="As the system has it"><input type="radio" name="theme" id="theme-auto" checked><span>Auto</span></label>
+<label title="Follow the system theme"><input type="radio" name="theme" id="theme-auto" checked><span>Auto</span></label>
 <label title="Light"><input type="radio" name="theme" id="theme-light"><span>Light</span></label>
 <label title="Dark"><input type="radio" name="theme" id="theme-dark"><span>Dark</span></label>
 </fieldset>

@@ -168,7 +168,7 @@ impl<'c> MarkdownWriter<'c> {
             .map(|change| format!("- {}: {}\n", code(&change.place), code(&change.describe())));
         let number = changes.lines.len() as u64;
         let summary =
-            format!("{} with turn {}", format_count(number, "change", "changes"), changes.turn);
+            format!("{} in turn {}", format_count(number, "change", "changes"), changes.turn);
         details(&summary, &lines.collect::<String>())
     }
 }

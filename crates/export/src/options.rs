@@ -80,7 +80,7 @@ impl FromStr for ExportFormat {
             _ => {
                 let names: Vec<&str> =
                     ExportFormat::ALL.iter().map(|format| format.as_str()).collect();
-                Err(format!("{name:?} is no format; there are {}", names.join(", ")))
+                Err(format!("unknown format {name:?}; known formats: {}", names.join(", ")))
             }
         }
     }
@@ -116,7 +116,7 @@ impl FromStr for ExportStyle {
     fn from_str(name: &str) -> Result<ExportStyle, String> {
         let all = [ExportStyle::Minimal, ExportStyle::Rich, ExportStyle::Custom];
         let found = all.into_iter().find(|style| style.as_str() == name);
-        found.ok_or_else(|| format!("{name:?} is no style; there are minimal, rich, custom"))
+        found.ok_or_else(|| format!("unknown style {name:?}; known styles: minimal, rich, custom"))
     }
 }
 
@@ -165,7 +165,7 @@ impl FromStr for ExportPart {
         let found = ExportPart::ALL.iter().copied().find(|part| part.as_str() == name);
         found.ok_or_else(|| {
             let names: Vec<&str> = ExportPart::ALL.iter().map(|part| part.as_str()).collect();
-            format!("{name:?} is no part; there are {}", names.join(", "))
+            format!("unknown part {name:?}; known parts: {}", names.join(", "))
         })
     }
 }

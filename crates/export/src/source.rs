@@ -235,7 +235,7 @@ impl<'s> ExportSource<'s> {
             let empty = matches!(text.as_str(), "{}" | "null");
             let text = match text.len() {
                 0..=LONGEST_STATE => self.display_text(text),
-                long => format!("{long} bytes; everturn state prints them"),
+                long => format!("{long} bytes; print with: everturn state"),
             };
             (!empty).then(|| (self.display_name(name), text))
         });

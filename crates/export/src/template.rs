@@ -43,7 +43,10 @@ impl TemplateWriter {
         choices: &ExportOptions,
     ) -> Result<TemplateWriter, ExportError> {
         let missing = || {
-            ExportError::Template(format!("the style {} needs one", ExportStyle::Custom.as_str()))
+            ExportError::Template(format!(
+                "the style {} requires a template",
+                ExportStyle::Custom.as_str()
+            ))
         };
         let (file, text) = template.ok_or_else(missing)?;
         let is_html = [".html", ".htm", ".xml", ".svg"].iter().any(|end| {

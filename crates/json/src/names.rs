@@ -27,7 +27,7 @@ pub enum NameError {
     #[error("a name must not be empty")]
     Empty,
     /// It is `.` or `..`, or an ID that contains `..`.
-    #[error("name {name:?} could climb out of its directory")]
+    #[error("name {name:?} could escape its directory")]
     Climbs {
         /// The name as given.
         name: String,
@@ -47,13 +47,13 @@ pub enum NameError {
         name: String,
     },
     /// It is a device name on some systems, such as `CON` or `nul.json`.
-    #[error("name {name:?} is reserved for a device on some systems")]
+    #[error("name {name:?} is a reserved device name on some systems")]
     Reserved {
         /// The name as given.
         name: String,
     },
     /// It is too long.
-    #[error("name of {bytes} bytes is too long, the most is {most}: {start:?}…")]
+    #[error("name of {bytes} bytes is too long (maximum {most}): {start:?}…")]
     TooLong {
         /// Its first characters.
         start: String,
@@ -63,7 +63,7 @@ pub enum NameError {
         most: usize,
     },
     /// It is an absolute path.
-    #[error("path {path:?} is absolute; paths here are relative to the root")]
+    #[error("path {path:?} is absolute; expected a path relative to the root")]
     Absolute {
         /// The path as given.
         path: String,
@@ -379,8 +379,8 @@ mod tests {
     use super::*;
 
     fn refused(name: &str) {
-        assert!(Name::parse(name).is_err(), "{name:?} was let through");
-        assert!(SessionId::parse(name).is_err(), "{name:?} was let through as an id");
+        assert!(Name::parse(name).is_err(), "{name:?} was accepted");
+        assert!(SessionId::parse(name).is_err(), "{name:?} was accepted as an id");
         if !name.contains('/') && !name.is_empty() {
             assert!(FilePath::parse(&format!("a/{name}/b")).is_err(), "{name:?} in a path");
         }
@@ -446,7 +446,7 @@ mod tests {
     #[test]
     fn paths_are_relative_and_bounded() {
         for path in ["/a", "a//b", "a/", "a/../b", "./a", "a/./b", "C:\\x"] {
-            assert!(FilePath::parse(path).is_err(), "{path:?} was let through");
+            assert!(FilePath::parse(path).is_err(), "{path:?} was accepted");
         }
         assert!(FilePath::parse(&"a/".repeat(1600)).is_err());
         assert!(FilePath::parse("").unwrap().is_root());
@@ -470,7 +470,7 @@ mod tests {
         for path in paths {
             let name = FilePath::parse(path).unwrap().flat_name(".lock");
             assert_eq!(Name::parse(name.as_str()).as_ref(), Ok(&name), "{path:?}");
-            assert!(seen.insert(name), "{path:?} shares its name with another");
+            assert!(seen.insert(name), "{path:?} has the same name as another path");
         }
     }
 

@@ -46,7 +46,7 @@ pub fn check_path(
     start: &FilePath,
     watch: &mut dyn FindingSink,
 ) -> Result<CheckStats, StoreError> {
-    let stat = disk.stat(start).map_err(StoreError::io("look at", start))?;
+    let stat = disk.stat(start).map_err(StoreError::io("access", start))?;
     let Some(stat) = stat else { return Err(StoreError::Missing { path: start.clone() }) };
     let files = FileStore::open_read_only(Arc::clone(disk))?;
     // Including the commits that exist only in the logs of dead processes.
@@ -172,7 +172,7 @@ impl FileChecker<'_> {
             self.report_problem(
                 dir,
                 FindingCode::BadName,
-                format!("holds {name:?}, which is left alone: {reason}"),
+                format!("contains {name:?}, which is ignored: {reason}"),
             );
         }
         let entries = listing.entries.into_iter();
@@ -185,7 +185,7 @@ impl FileChecker<'_> {
                 FileKind::Dir => self.check_dir(&path),
                 FileKind::File => self.check_file(&path),
                 FileKind::LinkOutside => {
-                    let message = "is a link that leads out of the root, and is left alone";
+                    let message = "is a link that points outside the root, and is ignored";
                     self.report_problem(&path, FindingCode::LinkOutside, message.to_owned());
                 }
                 FileKind::Other => {}
@@ -196,7 +196,7 @@ impl FileChecker<'_> {
     /// Checks a directory as a session, or as a home of sessions, if it is one. Returns whether it is a session.
     #[cfg_attr(
         not(any(feature = "agents", feature = "campaign", feature = "game")),
-        expect(unused_variables, reason = "no format that is compiled in has directories")
+        expect(unused_variables, reason = "no compiled-in format has directories")
     )]
     fn session(&mut self, dir: &FilePath) -> bool {
         #[cfg(feature = "agents")]

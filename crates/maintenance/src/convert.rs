@@ -74,19 +74,19 @@ pub enum ConvertError {
     #[error(transparent)]
     Layout(#[from] SessionError),
     /// No such target.
-    #[error("nothing is converted to {name:?}")]
+    #[error("cannot convert to {name:?}")]
     NoTarget {
         /// The name.
         name: String,
     },
     /// The new session does not read back as the original.
-    #[error("the new session does not read as the old one: {what}")]
+    #[error("the new session differs from the original: {what}")]
     Different {
         /// The first difference.
         what: String,
     },
     /// The new session was written, but is faulty.
-    #[error("the new session was written to {path} and is left there")]
+    #[error("the new session was written to {path} and not removed")]
     Left {
         /// Its path.
         path: FilePath,

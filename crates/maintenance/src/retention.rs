@@ -94,29 +94,28 @@ pub fn plan_retention(
     let choose = |candidate: RetentionCandidate| {
         let mut why = Vec::new();
         let Some(active) = candidate.active.filter(|_| !candidate.pinned) else {
-            let reason = if candidate.pinned {
-                "it is pinned"
-            } else {
-                "nothing in it says when it was last active"
-            };
+            let reason =
+                if candidate.pinned { "it is pinned" } else { "its last activity is not known" };
             return RetentionChoice { why: vec![reason.to_owned()], candidate, goes: false };
         };
         let days = (now.as_second() - active.as_second()).div_euclid(DAY);
         if let Some(most) = policy.days
             && now.as_second() - active.as_second() > i64::from(most) * DAY
         {
-            why.push(format!("it was not active for {days} days, and after {most} it may go"));
+            why.push(format!("inactive for {days} days, more than the limit of {most}"));
         }
         if let Some(most) = policy.count
             && count >= most
         {
-            why.push(format!("{count} sessions were active after it, and {most} are to stay"));
+            why.push(format!("{count} sessions are more recent, and the limit is {most}"));
         }
         if let Some(most) = policy.bytes
             && room + candidate.bytes > most
         {
             let with = room + candidate.bytes;
-            why.push(format!("with it there would be {with} bytes, and {most} are to stay"));
+            why.push(format!(
+                "it would bring the total to {with} bytes, above the limit of {most}"
+            ));
         }
         let goes = !why.is_empty();
         count += 1;
@@ -212,7 +211,7 @@ pub fn apply_plan(
         let Some(layout) = registry::find(candidate.layout) else { continue };
         let again = read_candidate(store, layout, candidate.place.clone())?;
         if again != *candidate {
-            stays("it has changed since the plan was made".to_owned());
+            stays("it has changed since the plan was created".to_owned());
             continue;
         }
         match layout.transition(store, &candidate.place, Transition::Trash, now, &mut |_| {}) {

@@ -205,10 +205,7 @@ pub fn scrub_session(
     done.originals = Some(trash.clone());
     let action = |changed: &ScrubbedFile| {
         let count: usize = changed.counts.values().sum();
-        RepairAction {
-            file: changed.file.clone(),
-            what: format!("secrets that were replaced: {count}"),
-        }
+        RepairAction { file: changed.file.clone(), what: format!("secrets replaced: {count}") }
     };
     let actions: Vec<RepairAction> = done.changed.iter().map(action).collect();
     let mut keeper = OriginalsBackup::new(store, &*writer, &trash, &id, &actions, now);

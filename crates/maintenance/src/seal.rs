@@ -36,7 +36,7 @@ pub struct SealOutcome {
     pub head: String,
     /// The number of sealed entries.
     pub entries: u64,
-    /// The number of sealed changes of the state.
+    /// The number of sealed state changes.
     pub changes: u64,
     /// The number of newly sealed records.
     pub added: u64,
@@ -73,7 +73,7 @@ pub fn seal_session(
     if let Some(before) = &before
         && let Some(damage) = verify::compare_chains(before, &records).first()
     {
-        let what = format!("the session is not what was sealed: {damage}");
+        let what = format!("the session differs from its seal: {damage}");
         return Err(SessionError::damaged(what));
     }
     let known = before.as_ref().map_or_else(SealChains::default, |before| before.chains.clone());

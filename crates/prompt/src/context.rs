@@ -70,13 +70,13 @@ impl FromStr for ContextStrategy {
 #[non_exhaustive]
 pub enum ContextError {
     /// There is no such strategy.
-    #[error("there is no strategy {word:?}; it is sliding, fixed or adaptive")]
+    #[error("unknown strategy {word:?}; known strategies: sliding, fixed, adaptive")]
     Strategy {
         /// The requested name.
         word: String,
     },
     /// The reserve for the answer is the whole window.
-    #[error("of {size} tokens, {reserve} are kept for the answer, which leaves no room")]
+    #[error("of {size} tokens, {reserve} are reserved for the answer, which leaves no room")]
     NoRoom {
         /// The size of the window.
         size: usize,

@@ -45,7 +45,7 @@ impl Secret {
             _ if text.contains(char::is_control) => {
                 refused("it has more than one line, or control characters")
             }
-            _ if text.starts_with("***") => refused("it is what is shown in place of a secret"),
+            _ if text.starts_with("***") => refused("it is the masked form of a secret"),
             _ => Ok(Secret(text.to_owned())),
         }
     }
@@ -91,7 +91,7 @@ pub enum SecretsError {
         reason: &'static str,
     },
     /// The ID is invalid.
-    #[error("{id:?} cannot be the name of a secret")]
+    #[error("{id:?} is not a valid secret name")]
     BadId {
         /// The ID.
         id: String,
@@ -292,7 +292,7 @@ impl Vault {
                     None => json!({}),
                 };
                 let new = Document::new(&empty, JsonStyle::PRETTY_RAW);
-                (new.map_err(|_| self.damaged("it cannot be made"))?, Precondition::Absent)
+                (new.map_err(|_| self.damaged("it cannot be created"))?, Precondition::Absent)
             }
         };
         // The error of the editor may quote values, so it is not passed on.

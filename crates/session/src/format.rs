@@ -195,7 +195,7 @@ pub trait SessionFormat: Send + Sync {
         now: Timestamp,
     ) -> Result<Box<dyn SessionEditor>, SessionError> {
         let _ = (store, new, now);
-        Err(self.unsupported("making new sessions"))
+        Err(self.unsupported("creating sessions"))
     }
 
     /// Locks a session for writing.
@@ -332,7 +332,7 @@ pub trait SessionFormat: Send + Sync {
     /// Restores a session from the trash, by its name there.
     fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
         let _ = (store, name);
-        Err(self.unsupported("taking sessions out of the trash"))
+        Err(self.unsupported("restoring sessions from the trash"))
     }
 
     /// Permanently removes sessions from the trash, if they are still as they were listed.
@@ -364,7 +364,7 @@ pub trait SessionFormat: Send + Sync {
         place: &SessionRef,
     ) -> Result<RepairedCopy, SessionError> {
         let _ = (store, place);
-        Err(self.unsupported("mended copies"))
+        Err(self.unsupported("repaired copies"))
     }
 
     /// Whether sessions of this format record their exports.
@@ -381,7 +381,7 @@ pub trait SessionFormat: Send + Sync {
         now: Timestamp,
     ) -> Result<(), SessionError> {
         let _ = (store, place, exported, now);
-        Err(self.unsupported("notes of exports"))
+        Err(self.unsupported("recording exports"))
     }
 
     /// Returns an error if the session belongs to another program: nothing is written to its files or beside them.
@@ -390,9 +390,10 @@ pub trait SessionFormat: Send + Sync {
             return Ok(());
         }
         let (id, name) = (&place.id, self.name());
-        let what =
-            format!("session {id} is of another program ({name}), whose files are left alone");
-        Err(SessionError::request(format!("{what}; everturn convert makes a copy")))
+        let what = format!(
+            "session {id} belongs to another program ({name}), and its files are read-only"
+        );
+        Err(SessionError::request(format!("{what}; copy it with: everturn convert")))
     }
 
     /// The error for an operation that the format lacks.
@@ -464,7 +465,7 @@ impl Transition {
             Transition::Complete => "completing",
             Transition::Archive => "archiving",
             Transition::Unarchive => "unpacking archives",
-            Transition::Trash => "throwing sessions away",
+            Transition::Trash => "moving sessions to the trash",
         }
     }
 }
@@ -581,7 +582,7 @@ impl RecordStream for EmptyChanges {
 }
 
 /// Why marks are not supported.
-const NO_MARKS: &str = "marks: there is no place for them where the sessions are kept";
+const NO_MARKS: &str = "marks: the format has no place to store them";
 
 /// A session locked for writing.
 pub trait SessionEditor: Send {
@@ -603,36 +604,35 @@ pub trait SessionEditor: Send {
     /// Stores the present state as a snapshot.
     fn snapshot(&mut self, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let _ = now;
-        let what = "snapshots: their files hold the whole state as it is now already";
+        let what = "snapshots: their files already hold the whole current state";
         Err(SessionError::Unsupported { layout: self.format_name(), what })
     }
 
     /// Undoes the last turns, with a new turn.
     fn undo(&mut self, turns: u64, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let _ = (turns, now);
-        let what = "undoing turns: they keep messages, not changes that could be taken back; \
-            everturn rewind goes back to one";
+        let what = "undo: they store messages, not reversible changes; use everturn rewind to go back to a message";
         Err(SessionError::Unsupported { layout: self.format_name(), what })
     }
 
     /// Starts a scene, given as one JSON object.
     fn start_scene(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let _ = (text, now);
-        let what = "scenes: their records are not parted into scenes";
+        let what = "scenes: their records are not divided into scenes";
         Err(SessionError::Unsupported { layout: self.format_name(), what })
     }
 
     /// Ends the open scene; its ending is given as one JSON object.
     fn end_scene(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let _ = (text, now);
-        let what = "scenes: their records are not parted into scenes";
+        let what = "scenes: their records are not divided into scenes";
         Err(SessionError::Unsupported { layout: self.format_name(), what })
     }
 
     /// Revises an earlier turn; the previous version is kept.
     fn revise(&mut self, how: &Revision, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let _ = (how, now);
-        let what = "changing what was said: their records are only ever added to";
+        let what = "changing earlier messages: their records are append-only";
         Err(SessionError::Unsupported { layout: self.format_name(), what })
     }
 

@@ -143,9 +143,8 @@ impl MarkDocument {
             return Err(self.damaged("it has no array \"marks\""));
         };
         let mark = |(index, mark): (usize, &Value)| {
-            parse_mark(mark).ok_or_else(|| {
-                self.damaged(format!("mark {} lacks an id, a name or a turn", index + 1))
-            })
+            parse_mark(mark)
+                .ok_or_else(|| self.damaged(format!("mark {} has no id, name or turn", index + 1)))
         };
         list.iter().enumerate().map(mark).collect()
     }
@@ -166,7 +165,7 @@ impl MarkDocument {
         }
         if new.name.len() > LONGEST || new.description.len() > LONGEST {
             return Err(SessionError::request(format!(
-                "names and descriptions of marks have at most {LONGEST} bytes"
+                "the name or description of a mark is too long (maximum {LONGEST} bytes)"
             )));
         }
         let numbers = self.list()?;

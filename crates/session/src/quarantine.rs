@@ -37,11 +37,11 @@ impl QuarantinedPiece {
     pub fn finding(&self) -> Finding {
         let QuarantinedPiece { kept, file, start, len, has_records } = self;
         let (code, what) = match has_records {
-            true => (FindingCode::Quarantined, "with records that this file does not have"),
-            false => (FindingCode::SetAside, "without a whole record"),
+            true => (FindingCode::Quarantined, "with records that are missing in this file"),
+            false => (FindingCode::SetAside, "without a complete record"),
         };
         let message = format!(
-            "{len} bytes {what} are kept in {kept}: read that file, and remove it when it is no longer needed"
+            "{len} bytes {what} are kept in {kept}: inspect that file, and remove it when it is no longer needed"
         );
         Finding { file: file.clone(), line: None, offset: Some(*start), code, message }
     }
@@ -49,8 +49,8 @@ impl QuarantinedPiece {
     /// The finding for a piece that recovery of the root will create.
     #[must_use]
     pub fn coming(&self) -> Finding {
-        let message = "another program has changed this file since a commit of a process that is gone; \
-            recovery, by the next command that writes, will keep what does not fit in the quarantine";
+        let message = "another program has changed this file since a commit of a dead process; the next command that \
+                       writes will recover it and move conflicting bytes to quarantine";
         Finding {
             file: self.file.clone(),
             line: None,

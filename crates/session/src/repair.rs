@@ -63,13 +63,13 @@ pub enum RepairError {
     #[error(transparent)]
     Name(#[from] NameError),
     /// No repair of this session is left to undo.
-    #[error("there is no repair of session {id} that could be taken back")]
+    #[error("session {id} has no repair to undo")]
     NoRepair {
         /// The session.
         id: SessionId,
     },
     /// Changes made after the repair would be lost.
-    #[error("{file} was changed after the repair, which can therefore not be taken back")]
+    #[error("cannot undo the repair: {file} has changed since then")]
     Changed {
         /// The file.
         file: FilePath,

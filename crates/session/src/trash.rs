@@ -36,7 +36,7 @@ pub enum TrashError {
         name: String,
     },
     /// The path is taken.
-    #[error("there is a session {id} already, in {place}")]
+    #[error("session {id} already exists in {place}")]
     Taken {
         /// The session.
         id: SessionId,
@@ -292,7 +292,7 @@ pub fn purge(
     let writer = store.lock(&places)?;
     let names: Vec<TrashName> = entries.iter().map(|(trashed, _)| trashed.name.clone()).collect();
     if entry_sizes(store, &names, homes)? != entries {
-        let what = "the trash has changed since it was looked at".to_owned();
+        let what = "the trash has changed since it was listed".to_owned();
         return Err(TrashError::Refused { what });
     }
     let steps = places.into_iter().map(|path| Step::Remove { path }).collect();

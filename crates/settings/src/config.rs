@@ -310,7 +310,9 @@ fn parse_object(place: &str, bytes: &[u8]) -> Result<Value, ConfigError> {
     };
     match document.value(&[]) {
         Ok(Some(value)) if value.is_object() => Ok(value),
-        Ok(_) => Err(ConfigError::Shape { place, reason: "it is not an object".to_owned() }),
+        Ok(_) => {
+            Err(ConfigError::Shape { place, reason: "the document is not an object".to_owned() })
+        }
         Err(source) => Err(ConfigError::Read { place, source }),
     }
 }

@@ -153,7 +153,7 @@ pub enum HomeError {
         variable: &'static str,
     },
     /// A variable is not Unicode.
-    #[error("{name} is not Unicode")]
+    #[error("{name} is not valid Unicode")]
     NotUnicode {
         /// The variable.
         name: &'static str,

@@ -19,13 +19,13 @@ use crate::pdf_writer::{Manuscript, write_pdf};
 #[non_exhaustive]
 pub enum TypesetError {
     /// A configured font directory or file contains no fonts, or cannot be read.
-    #[error("no fonts can be read from {path}")]
+    #[error("cannot read fonts from {path}")]
     NoFonts {
         /// The directory or file.
         path: PathBuf,
     },
     /// The PDF could not be written.
-    #[error("the PDF cannot be written: {reason}")]
+    #[error("cannot write the PDF: {reason}")]
     Pdf {
         /// The message of the PDF writer.
         reason: String,

@@ -100,7 +100,7 @@ pub struct Delta {
 #[non_exhaustive]
 pub enum DeltaError {
     /// There is nothing at the path, and only `set` creates missing values.
-    #[error("{op} at {path}: there is nothing there", op = op.as_str())]
+    #[error("{op} at {path}: no such value", op = op.as_str())]
     Missing {
         /// The operation.
         op: DeltaOp,
@@ -132,7 +132,7 @@ pub enum DeltaError {
         length: usize,
     },
     /// The operation needs a value, or another kind of value.
-    #[error("{op} at {path}: {wanted} is needed as value", op = op.as_str())]
+    #[error("{op} at {path}: the value must be {wanted}", op = op.as_str())]
     Value {
         /// The operation.
         op: DeltaOp,
@@ -150,7 +150,7 @@ pub enum DeltaError {
         sum: String,
     },
     /// The element at a position is not the one to be removed.
-    #[error("{op} at {path}: another value stands at position {position}", op = op.as_str())]
+    #[error("{op} at {path}: there is a different value at position {position}", op = op.as_str())]
     Other {
         /// The operation.
         op: DeltaOp,
@@ -160,7 +160,7 @@ pub enum DeltaError {
         position: usize,
     },
     /// The delta lacks the data that its inverse needs.
-    #[error("{op} at {path}: it was stored without what taking it back needs", op = op.as_str())]
+    #[error("{op} at {path}: cannot be inverted, because the previous value was not stored", op = op.as_str())]
     NotInvertible {
         /// The operation.
         op: DeltaOp,
@@ -168,7 +168,7 @@ pub enum DeltaError {
         path: DeltaPath,
     },
     /// The path has too many segments.
-    #[error("the path from {path} on has {count} segments, the most is {most}", most = MAX_SEGMENTS)]
+    #[error("the path starting with {path} has {count} segments (maximum {most})", most = MAX_SEGMENTS)]
     TooDeep {
         /// Its first segments.
         path: DeltaPath,

@@ -157,7 +157,7 @@ impl Document {
                 offset: Some(key.start as u64),
                 code: FindingCode::DuplicateKey,
                 message: format!(
-                    "the object has the key {} already; this one counts",
+                    "duplicate key {}; this value takes precedence",
                     self.text.get(key).unwrap_or_default()
                 ),
             })

@@ -49,7 +49,10 @@ pub fn number_at(tree: &JsonTree, path: &[&str]) -> Option<i64> {
     text.parse().ok().or_else(|| {
         let number: f64 = text.parse().ok()?;
         let whole = number.fract() == 0.0 && number.abs() < 9e15;
-        #[expect(clippy::cast_possible_truncation, reason = "the number is whole and in range")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the number is an integer and in range"
+        )]
         whole.then_some(number as i64)
     })
 }

@@ -89,7 +89,7 @@ impl fmt::Display for ValueKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             ValueKind::Null => "null",
-            ValueKind::Bool => "a truth value",
+            ValueKind::Bool => "a boolean",
             ValueKind::Number => "a number",
             ValueKind::String => "a string",
             ValueKind::Array => "an array",

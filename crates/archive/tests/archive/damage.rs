@@ -41,17 +41,17 @@ fn a_flipped_bit_is_noticed_or_changes_nothing() {
 fn a_stream_that_is_cut_before_it_was_compressed_is_damaged() {
     let whole = good().0;
     for end in (0..whole.len()).step_by(256) {
-        damaged(&gzip(&whole[..end]), "it ends too early");
+        damaged(&gzip(&whole[..end]), "unexpected end");
     }
     // The end marker is two blocks, of which other programs sometimes write one.
-    damaged(&gzip(&whole), "it ends too early");
+    damaged(&gzip(&whole), "unexpected end");
     read(&gzip(&[&whole[..], &[0; 512]].concat()), &ArchiveLimits::default()).unwrap();
-    damaged(&gzip(&[&whole[..], &[0; 511]].concat()), "it ends too early");
+    damaged(&gzip(&[&whole[..], &[0; 511]].concat()), "unexpected end");
 }
 
 #[test]
 fn nothing_follows_the_end() {
-    let follows = "something follows its end";
+    let follows = "trailing data";
     for behind in [&b"x"[..], b"\0", &gzip(b""), &good().end()] {
         damaged(&[&good().end(), behind].concat(), follows);
     }
@@ -65,28 +65,28 @@ fn nothing_follows_the_end() {
 
 #[test]
 fn what_is_no_archive_is_damaged() {
-    damaged(b"", "it ends too early");
-    damaged(b"PK\x03\x04 not at all a gzip stream", "its compression is corrupt");
-    damaged(&gzip(b""), "it ends too early");
-    damaged(&gzip(&[b'x'; 2048]), "an entry begins with a bad header");
-    damaged(&Tar::new().end(), "there is nothing in it");
-    damaged(&Tar::new().dir("./").end(), "there is nothing in it");
+    damaged(b"", "unexpected end");
+    damaged(b"PK\x03\x04 not at all a gzip stream", "the compressed data is corrupt");
+    damaged(&gzip(b""), "unexpected end");
+    damaged(&gzip(&[b'x'; 2048]), "invalid entry header");
+    damaged(&Tar::new().end(), "the archive is empty");
+    damaged(&Tar::new().dir("./").end(), "the archive is empty");
     damaged(
         &good().entry("l", b'L', b"top/a\0").end(),
-        "an entry is announced that does not follow",
+        "an extended header is not followed by an entry",
     );
-    damaged(&good().pax(b'x', &[]).end(), "an entry is announced that does not follow");
+    damaged(&good().pax(b'x', &[]).end(), "an extended header is not followed by an entry");
 }
 
 #[test]
 fn a_bad_checksum_or_size_in_a_header_is_damage() {
     let mut sum = header(b"top/f", b'0', 0);
     sum.as_old_mut().name[4] = b'g';
-    damaged(&good().with(&sum, b"").end(), "an entry begins with a bad header");
+    damaged(&good().with(&sum, b"").end(), "invalid entry header");
     let mut size = header(b"top/f", b'0', 0);
     size.as_old_mut().size = *b"not a number";
     size.set_cksum();
-    damaged(&good().with(&size, b"").end(), "an entry has a bad size");
+    damaged(&good().with(&size, b"").end(), "invalid entry size");
     let longer = header(b"top/f", b'0', 4096);
-    damaged(&good().with(&longer, b"short").end(), "it ends too early");
+    damaged(&good().with(&longer, b"short").end(), "unexpected end");
 }

@@ -196,7 +196,7 @@ fn limits_hold_for_packing_too() {
     check(ArchiveLimits { file: 3000, entries: 5, names: 25, total: 7680, ..limits }, "");
     let expect = "cannot use s/a for an archive: it is larger than 2999 bytes";
     check(ArchiveLimits { file: 2999, ..limits }, expect);
-    let expect = |excess: LimitKind, most| format!("the archive has {excess}, the most is {most}");
+    let expect = |excess: LimitKind, most| format!("the archive has {excess} (maximum {most})");
     check(ArchiveLimits { entries: 4, ..limits }, &expect(LimitKind::Entries, 4));
     check(ArchiveLimits { names: 24, ..limits }, &expect(LimitKind::NameBytes, 24));
     check(ArchiveLimits { total: 3001, ..limits }, &expect(LimitKind::TotalBytes, 3001));
@@ -263,7 +263,7 @@ fn a_file_that_changes_or_cannot_be_read_is_not_packed() {
         let error = pack_dir(&Odd(memory(files), odd), "s").unwrap_err();
         assert_eq!(error.to_string(), expect);
     };
-    let changed = "s/a has changed while it was being read";
+    let changed = "s/a changed while it was being read";
     check(|_, _, bytes| Ok(bytes[1..].to_vec()), changed);
     let grow: OnRead = |store, file, bytes| {
         write(store, &[(file.as_str(), b"12345")]);
@@ -277,7 +277,7 @@ fn a_file_that_changes_or_cannot_be_read_is_not_packed() {
         Ok(bytes)
     };
     let error = pack_dir(&Odd(memory(&[("s/a", b"1"), ("s/b", b"2")]), grow_next), "s");
-    assert_eq!(error.unwrap_err().to_string(), "s/b has changed while it was being read");
+    assert_eq!(error.unwrap_err().to_string(), "s/b changed while it was being read");
     check(|_, file, _| Err(StoreError::Missing { path: file.clone() }), "s/a does not exist");
 }
 

@@ -143,26 +143,26 @@ fn everything_is_in_the_one_directory_that_is_expected() {
 #[test]
 fn headers_that_programs_would_understand_differently_are_refused() {
     let archive = around(|tar| tar.pax(b'x', &[("size", "512")]).file("top/f", b"x"));
-    damaged(&archive, "an entry has a bad size");
+    damaged(&archive, "invalid entry size");
     let archive = around(|tar| tar.pax(b'x', &[("size", "1")]).file("top/f", b"x"));
     read(&archive, &ArchiveLimits::default()).unwrap();
-    damaged(&around(|tar| tar.entry("top/d", b'5', b"x")), "an entry has a bad size");
+    damaged(&around(|tar| tar.entry("top/d", b'5', b"x")), "invalid entry size");
     let mut binary = header(b"top/f", b'0', 1);
     binary.as_old_mut().size = [0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
     binary.set_cksum();
-    damaged(&around(|tar| tar.with(&binary, b"x")), "an entry has a bad size");
+    damaged(&around(|tar| tar.with(&binary, b"x")), "invalid entry size");
     for key in ["path", "size", "GNU.sparse.map"] {
         let archive = around(|tar| tar.pax(b'g', &[(key, "1")]).file("top/f", b"x"));
-        damaged(&archive, "a header for all entries is bad");
+        damaged(&archive, "invalid global header");
     }
     let two_names = |tar: Tar| tar.entry("l", b'L', b"top/a\0").pax(b'x', &[("path", "top/b")]);
     damaged(&around(|tar| two_names(tar).file("top/f", b"x")), "an entry has two long names");
     for kind in [b'L', b'K'] {
         let twice = |tar: Tar| tar.entry("l", kind, b"top/a\0").entry("l", kind, b"top/b\0");
-        damaged(&around(|tar| twice(tar).file("top/f", b"")), "an entry is announced twice");
+        damaged(&around(|tar| twice(tar).file("top/f", b"")), "duplicate extended header");
     }
     let twice = |tar: Tar| tar.pax(b'x', &[("path", "top/a")]).pax(b'x', &[("path", "top/b")]);
-    damaged(&around(|tar| twice(tar).file("top/f", b"")), "an entry is announced twice");
+    damaged(&around(|tar| twice(tar).file("top/f", b"")), "duplicate extended header");
     let archive = around(|tar| tar.entry("x", b'x', b"9 path=\n").file("top/f", b"x"));
-    damaged(&archive, "a header of an entry is bad");
+    damaged(&archive, "invalid extended header");
 }

@@ -32,7 +32,10 @@ pub(super) trait CampaignPeer {
     fn verify(&self) -> Result<(), PeerError>;
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "called with an error that came by value")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "called by `map_err`, which passes the error by value"
+)]
 fn wrong(what: impl ToString) -> PeerError {
     PeerError::Batch(what.to_string())
 }

@@ -8,10 +8,10 @@ use super::{CampaignReport, CampaignRow};
 
 /// The `--json` output, described for the help text.
 pub(crate) const SHAPE: &str = "\
-The document of --json:
+The document that --json prints:
   {\"machine\":{\"cores\":…,\"kernel\":…,\"fileSystem\":…,\"build\":…},\"runs\":…,\"turns\":…,
    \"rows\":[{\"peer\":\"everturn\",\"size\":100,\"p50Micros\":…,\"p99Micros\":…,\"growth\":1.0}]}
-  growth is p50 divided by that of the smallest size.";
+  growth is p50 relative to the smallest size.";
 
 fn micros(time: std::time::Duration) -> f64 {
     time.as_secs_f64() * 1e6

@@ -27,10 +27,10 @@ pub(crate) struct MemoryTask {
     /// The peer
     #[arg(long)]
     peer: String,
-    /// How many turns the session has
+    /// Number of turns in each session
     #[arg(long)]
     turns: u64,
-    /// What is done
+    /// The operation
     op: GameOp,
     /// The directory of the session
     dir: PathBuf,

@@ -145,7 +145,7 @@ pub(crate) enum GameRunError {
         source: PeerError,
     },
     /// Two peers have different sessions.
-    #[error("{peer} does not have the same {what} as the first peer, in a session of {size} turns")]
+    #[error("{peer} and the first peer differ in {what}, in a session of {size} turns")]
     Differs {
         /// The peer.
         peer: &'static str,
@@ -155,7 +155,7 @@ pub(crate) enum GameRunError {
         size: u32,
     },
     /// The directory for the sessions could not be created.
-    #[error("cannot make a temporary directory in {dir}")]
+    #[error("cannot create a temporary directory in {dir}")]
     Directory {
         /// The parent directory.
         dir: String,

@@ -45,7 +45,7 @@ impl ValueChange {
     }
 
     fn refused(&self) -> PeerError {
-        PeerError::Session(format!("{} at {} cannot be done", self.op, self.path))
+        PeerError::Session(format!("{} at {} failed", self.op, self.path))
     }
 
     /// Applies the change; returns the old value.

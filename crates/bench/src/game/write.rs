@@ -39,7 +39,7 @@ pub(super) fn measure(
         for _ in 0..ROUNDS {
             for site in &order {
                 let taken = play_on(site, site.last() + played, home);
-                for (op, row, taken) in taken.map_err(site.failed("play on in"))? {
+                for (op, row, taken) in taken.map_err(site.failed("continue"))? {
                     times.entry((op, site.size, row)).or_default().extend(taken);
                 }
             }

@@ -28,7 +28,7 @@ pub(super) const ROWS: &[PeerRow] = &[
     PeerRow {
         name: "everturn-written",
         family: "everturn-written",
-        about: "Everturn, two files, written only",
+        about: "Everturn, two files, buffered",
         scenario: Scenario::OneWriter,
         durability: Durability::NotAtPowerCut,
         sharing: Sharing::OwnSaver,

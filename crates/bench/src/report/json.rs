@@ -13,14 +13,14 @@ The document that --json prints:
   benchmark            \"save\"
   machine              cores, kernel, file_system (null where unknown), build (release or debug)
   workload             seed, turn_bytes, deltas_per_turn, delta_bytes, save_bytes (all of one save)
-  runs                 how often each row was run
+  runs                 number of runs of each row
   scenarios[]          name (one-writer, many-sessions), sessions, turns_per_run, baseline,
                        best (by family: the fastest row of those with several), rows
   scenarios[].rows[]   name, family, about, durable (false: not durable at power cut),
                        p50_us, p99_us, turns_per_second (medians over the runs),
-                       p50_ratio, turns_per_second_ratio (this row divided by the baseline, null
+                       p50_ratio, turns_per_second_ratio (this row relative to the baseline, null
                        if that was not measured), flushes_per_turn (null where not counted),
-                       bytes_on_disk (of the closed store, holes left out),
+                       bytes_on_disk (of the closed store, without holes),
                        samples[] (each run: p50_us, p99_us, turns_per_second)";
 
 /// Returns the document for `report`.

@@ -40,7 +40,7 @@ fn write_scenario(report: &ScenarioReport, out: &mut dyn Write) -> io::Result<()
     };
     let turns = report.turns_per_run;
     let baseline = report.scenario.baseline();
-    writeln!(out, "\n{title}, {turns} turns a run; \"x\" columns: divided by {baseline}\n")?;
+    writeln!(out, "\n{title}, {turns} turns per run; \"x\" columns: relative to {baseline}\n")?;
     writeln!(
         out,
         "{:<24}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}{:>9}  set-up",
@@ -100,7 +100,7 @@ mod tests {
 Saving one turn: a record of 1200 B and 6 deltas of 200 B. Medians of 3 runs.
 Cores: 2. Kernel: 6.1. File system: ext4. Build: release.
 
-One writer, 640 turns a run; \"x\" columns: divided by raw-one-file
+One writer, 640 turns per run; \"x\" columns: relative to raw-one-file
 
 row                         p50 us    p99 us   turns/s     p50 x turns/s x  flushes  MB disk  set-up
 raw-one-file                 200.0     400.0      5000      1.00      1.00     1.00      5.0  raw append + fdatasync, one growing file
@@ -118,6 +118,6 @@ sqlite-normal                 50.0     100.0     20000      0.25      4.00      
         ];
         let text = text(&report(Scenario::ManySessions, rows));
         assert!(text.ends_with("\nbest sqlite-full: sqlite-full-group, 900 turns/s\n"), "{text}");
-        assert!(text.contains("\n64 sessions at once, 640 turns a run"), "{text}");
+        assert!(text.contains("\n64 sessions at once, 640 turns per run"), "{text}");
     }
 }

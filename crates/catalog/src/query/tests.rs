@@ -85,27 +85,27 @@ fn filters() {
 
 #[test]
 fn what_cannot_be_understood_says_where() {
-    check_wrong("", "there is no word to look for, at character 1");
-    check_wrong(" ?! - ", "there is no word to look for, at character 1");
+    check_wrong("", "no search words, at character 1");
+    check_wrong(" ?! - ", "no search words, at character 1");
     check_wrong("ä \"old", "the quote is never closed, at character 3");
     check_wrong("x speaker:", "speaker: needs a value, at character 3");
     check_wrong(
         "x since:soon",
-        "\"soon\" is no date such as 2026-01-03, yesterday or 3d, at character 3",
+        "\"soon\" is not a date; use a form such as 2026-01-03, yesterday or 3d, at character 3",
     );
     check_wrong("OR x", "OR needs a word before it, at character 1");
     check_wrong("x OR", "OR needs a word after it, at character 3");
-    check_wrong("x OR kind:user", "OR stands between two words only, at character 3");
-    check_wrong("x OR -y", "OR stands between two words only, at character 3");
-    check_wrong("-x", "it only says what must be absent, at character 1");
-    check_wrong("foo_bar~", "~ belongs to a single word, at character 1");
+    check_wrong("x OR kind:user", "OR can only join two words, at character 3");
+    check_wrong("x OR -y", "OR can only join two words, at character 3");
+    check_wrong("-x", "the query only has excluded words, at character 1");
+    check_wrong("foo_bar~", "~ only applies to a single word, at character 1");
     for text in ["dragon~0", "dragn~3", "dragn~999"] {
         check_wrong(
             text,
-            "~ is followed by 1 or 2, or by nothing; what is meant as it stands is quoted, at character 1",
+            "~ can only be followed by 1 or 2; quote the word to search for a literal ~, at character 1",
         );
     }
-    check_wrong("x layout:gmae", "there is no layout \"gmae\"; did you mean game?, at character 3");
+    check_wrong("x layout:gmae", "unknown format \"gmae\"; did you mean game?, at character 3");
     assert!(parse("layout:zz").unwrap_err().reason.contains("; there are game, campaign, "));
 }
 

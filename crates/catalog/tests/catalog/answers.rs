@@ -283,6 +283,6 @@ fn without_a_place_for_it_the_answers_are_the_same() {
     let (found, notes) = world.find("dragon");
     assert_eq!(found, ["tale 1: The dragon sleeps."]);
     assert_eq!(notes.len(), 2, "{notes:?}");
-    assert!(notes[0].starts_with("the list of sessions cannot be kept: "), "{notes:?}");
-    assert!(notes[1].starts_with("the index cannot be brought up to date: "), "{notes:?}");
+    assert!(notes[0].starts_with("the list of sessions cannot be saved: "), "{notes:?}");
+    assert!(notes[1].starts_with("the index cannot be updated: "), "{notes:?}");
 }

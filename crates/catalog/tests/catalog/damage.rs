@@ -110,7 +110,7 @@ fn what_is_damaged_is_said_and_mended_once() {
     bytes[10] ^= 1;
     fs::write(postings, bytes).unwrap();
     let (_, notes) = world.find("dragon");
-    assert_eq!(notes, ["the index was damaged and is made anew: a checksum is wrong"]);
+    assert_eq!(notes, ["the index was damaged and is being rebuilt: checksum mismatch"]);
     let (_, notes) = world.find("dragon");
     assert_eq!(notes, Vec::<String>::new());
 }
@@ -127,7 +127,10 @@ fn an_index_with_other_fields_is_made_anew() {
     let sum = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, other.as_bytes());
     fs::write(&file, [other.as_bytes(), &sum.to_le_bytes()].concat()).unwrap();
     let (_, notes) = world.find("dragon");
-    assert_eq!(notes, ["the index was damaged and is made anew: it was made by another version"]);
+    assert_eq!(
+        notes,
+        ["the index was damaged and is being rebuilt: it was created by another version"]
+    );
     assert_eq!(answers(&world), expect);
 }
 
@@ -146,7 +149,7 @@ fn a_damaged_index_that_may_not_be_mended_is_passed_over() {
     assert_eq!(crate::support::shown(&sources, &sessions, &found), expect[0]);
     let notes = catalog.take_notes();
     assert!(
-        notes[0].starts_with("the index cannot be used, so the sessions are read"),
+        notes[0].starts_with("the index cannot be used, so the sessions are searched directly"),
         "{notes:?}"
     );
 }

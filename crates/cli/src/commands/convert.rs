@@ -41,7 +41,7 @@ sillytavern), its directory. Default: the root, or the current directory for a f
 Output with --json:
   {"session":"tale","layout":"game","path":"…","written":true,"kept":7,"changed":1,"dropped":0,
    "entries":[{"seq":1,"turn":1,"id":"…","fate":"kept","why":[]},…],
-   "notes":[{"what":"numbers of turns","fate":"changed","why":"…"}]}"#)]
+   "notes":[{"what":"turn numbers","fate":"changed","why":"…"}]}"#)]
 pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: String,

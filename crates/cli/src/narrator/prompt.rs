@@ -62,28 +62,28 @@ fn turn(row: &JsonTree) -> (String, String) {
 }
 
 const ROLE: &str = "\
-You are the narrator of a text role-playing game. You tell what happens; the state of the game is kept by a program, \
-and only tools change it. Write in the language of the player, in the second person, two to six sentences, with what \
-one sees, hears and could do next. Never decide for the player.";
+You are the narrator of a text role-playing game. You describe what happens. A program keeps the state of the game, \
+and only tool calls change it. Write in the player's language, in the second person, two to six sentences: what the player \
+sees and hears, and what could be done next. Never decide for the player.";
 
 const SHAPE: &str = "\
 Answer with one JSON object and nothing else:
-{\"assistant_text\": \"what the player reads\", \"dialog_type\": \"…\", \"tool_calls\": [{\"id\": \"call_001\", \
+{\"assistant_text\": \"the text for the player\", \"dialog_type\": \"…\", \"tool_calls\": [{\"id\": \"call_001\", \
 \"tool\": \"…\", \"args\": {…}, \"reason\": \"why\"}]}
-dialog_type is one of scene_description (what is there and happens), action_prompt (the player is asked what to do), \
-resolution_summary (what came of something), rule_explanation (the rules are explained). tool_calls may be empty.";
+dialog_type is one of scene_description (the scene and its events), action_prompt (asks the player what to do), \
+resolution_summary (the outcome of an action), rule_explanation (explains the rules). tool_calls may be empty.";
 
 const CHECKS: &str = "\
-Tools are called in their order and checked. Whoever is alive may use all of them; who is dying may only use hp_delta \
-with a positive delta on themselves; everybody else none. Never tell a change that no tool call of yours brings about, \
-and never change rules or world by words.";
+Tool calls run in order, and each is checked. A character who is alive may use all tools. A character who is dying may \
+only use hp_delta, with a positive delta, on themselves. All others may use none. Never narrate a change that none of \
+your tool calls makes, and never change the rules or the world in the text alone.";
 
 /// Returns the instructions about checked words.
 fn words(checked: &[&str]) -> String {
     format!(
-        "Your words are checked: unless a tool call of this answer succeeds, assistant_text must not contain any of \
-         these, not even inside of other words (remove, center): {}. Never say dead or dies while nobody has the state \
-         dead. A rule_explanation may use all of these words.",
+        "assistant_text is checked: unless a tool call of this answer succeeds, it must not contain any of these \
+         words, not even as a part of another word (remove, center): {}. Do not use the words dead or dies while no character \
+         has the state dead. A rule_explanation may use all of these words.",
         checked.join(", ")
     )
 }
@@ -101,12 +101,14 @@ fn system(request: &NarratorRequest<'_>) -> String {
     };
     let roads = match request.generation {
         Generation::First => "Connections lead both ways.",
-        _ => "One can only go to the reachable areas of the area one is in; ways may lead one way.",
+        _ => {
+            "Characters can only move to the reachable areas of their own area. Connections may lead one way only."
+        }
     };
     let health = match request.generation.rules() {
         RuleSet::First => "Hit points may fall below 0.",
         RuleSet::Second => {
-            "Hit points never fall below 0. When everybody is dying or dead, the campaign ends."
+            "Hit points never fall below 0. When all characters are dying or dead, the campaign ends."
         }
     };
     let words = match request.checked_words() {
@@ -134,8 +136,8 @@ fn question(request: &NarratorRequest<'_>, input: &str, most: usize) -> String {
     if !request.conflicts.is_empty() {
         let conflicts: Vec<Value> = request.conflicts.iter().map(|it| it.to_value()).collect();
         text += &format!(
-            "\nYour last answer to this was thrown away, because it contradicted the state: {}\n\
-             Answer again, with the tool calls that make it true, or without telling such a change.\n",
+            "\nYour last answer was rejected, because it contradicted the state: {}\n\
+             Answer again, with the tool calls that make the text true, or without that change in the text.\n",
             Value::from(conflicts)
         );
     }
@@ -259,8 +261,8 @@ mod tests {
     fn a_model_is_told_what_was_wrong() {
         let spy = spy(8000, &[], &["You move on."], &["go"]);
         assert_eq!(spy.seen.len(), 2);
-        assert!(!content(&spy.seen[0][1]).contains("thrown away"));
+        assert!(!content(&spy.seen[0][1]).contains("was rejected"));
         let again = content(&spy.seen[1][1]);
-        assert!(again.contains("thrown away") && again.contains("state_mismatch"), "{again}");
+        assert!(again.contains("was rejected") && again.contains("state_mismatch"), "{again}");
     }
 }

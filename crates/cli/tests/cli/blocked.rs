@@ -80,7 +80,7 @@ fn a_session_whose_commits_cannot_be_completed_ends_with_4_and_another_is_read()
     assert_eq!(checked.status.code(), Some(3));
     let findings = String::from_utf8_lossy(&checked.stdout);
     assert!(
-        findings.contains("cannot-replay: commits that wait in .everturn/wal/0001.log"),
+        findings.contains("cannot-replay: pending commits in .everturn/wal/0001.log"),
         "{findings}"
     );
     assert_eq!(run_in(&["show", "s2"]).status.code(), Some(0));

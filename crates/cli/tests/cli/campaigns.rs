@@ -120,7 +120,7 @@ fn what_makes_no_sense_is_refused_and_leaves_no_trace() {
     let unknown_actor = r#"{"user_input":"x","actor_id":"nobody","assistant_text":"Silence."}"#;
     for (input, expect) in [
         (unknown_actor, "actor_id not in party_character_ids"),
-        (r#"{"user_input":7}"#, "user_input, which is a text"),
+        (r#"{"user_input":7}"#, "user_input, which must be a string"),
         ("{", "the turn is not JSON"),
     ] {
         let (exit, _, told) = everturn(root, &["append", "camp_0001"], input);

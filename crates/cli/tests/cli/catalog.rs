@@ -182,11 +182,11 @@ fn where_nothing_can_be_kept_everything_works_and_says_so() {
     thread::sleep(Duration::from_millis(3100));
     let (found, said) = search(place.path(), &["message2"]);
     assert!(found.contains("\"ref\":\"one#3\""), "{found}");
-    assert!(said.contains("the index cannot be brought up to date: "), "{said}");
+    assert!(said.contains("the index cannot be updated: "), "{said}");
     let listed = run(everturn(place.path(), &["ls", "--json"]), "");
     assert_eq!(listed.status.code(), Some(0));
     let said = String::from_utf8(listed.stderr).unwrap();
-    assert!(said.starts_with("the list of sessions cannot be kept: "), "{said}");
+    assert!(said.starts_with("the list of sessions cannot be saved: "), "{said}");
 }
 
 /// Collects all bytes of all files below a directory.

@@ -224,7 +224,7 @@ fn nothing_that_belongs_to_others_is_ever_changed() {
     }
     let (_, said, code) = run(&home, &["trash", &claude], "");
     assert_eq!(code, Some(1));
-    assert!(said.contains("only read") && said.contains("everturn convert"), "{said}");
+    assert!(said.contains("read-only") && said.contains("everturn convert"), "{said}");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn no_session_of_any_program_is_written_to_by_its_path_or_its_id() {
                 let turn = r#"{"type":"narrator","content":"x","speaker":"gm"}"#;
                 let (_, said, code) = run(&home, words, turn);
                 assert_eq!(code, Some(1), "{words:?}: {said}");
-                assert!(said.contains("only read"), "{words:?}: {said}");
+                assert!(said.contains("read-only"), "{words:?}: {said}");
                 assert_eq!(picture(&home), before, "{words:?}");
             }
         }

@@ -118,7 +118,7 @@ fn what_is_in_the_quarantine_is_told_until_it_is_removed() {
         let found = findings(&output);
         let [(code, message)] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!(code, "quarantined");
-        assert!(message.contains("will keep") && !message.contains("quarantine/"), "{message}");
+        assert!(message.contains("will recover") && !message.contains("quarantine/"), "{message}");
     }
     assert_eq!(mentioned(&["show", "tale"]), 1);
     assert_eq!(kept(root), Vec::<PathBuf>::new());

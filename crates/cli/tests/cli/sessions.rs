@@ -48,7 +48,7 @@ fn a_check_takes_sessions_and_looks_into_archives() {
     }
     let (code, _, told) = outcome(dir.path(), &["fork", "one", "--id", "two"], b"");
     assert_eq!(code, Some(1));
-    assert!(told.contains("is in an archive"), "{told}");
+    assert!(told.contains("is archived"), "{told}");
     let archive = dir.path().join("sessions/archives/one.tar.gz");
     let bytes = fs::read(&archive).unwrap();
     fs::write(&archive, &bytes[..bytes.len() / 2]).unwrap();

@@ -3,7 +3,7 @@
 #![expect(clippy::panic, reason = "a test that cannot go on should say where")]
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "tables of arguments read better without ampersands"
+    reason = "argument tables are easier to read without ampersands"
 )]
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 

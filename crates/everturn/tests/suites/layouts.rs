@@ -324,10 +324,10 @@ fn what_a_layout_does_not_offer_is_a_clear_error() {
     let (_, store) = watched();
     let place = place("one");
     let words = |result: Result<(), SessionError>| result.unwrap_err().to_string();
-    let offer = |what: &str| format!("sessions of the layout bare do not offer {what}");
+    let offer = |what: &str| format!("bare sessions do not support {what}");
     let bare: &dyn SessionFormat = &Bare;
     let create = bare.create(&store, &NewSession::with_id("one"), now()).map(drop);
-    assert_eq!(words(create), offer("making new sessions"));
+    assert_eq!(words(create), offer("creating sessions"));
     assert_eq!(words(bare.edit(&store, &place).map(drop)), offer("writing to sessions"));
     assert_eq!(
         words(bare.fork(&store, &place, &ForkOptions::default(), now(), &mut |_| {}).map(drop)),

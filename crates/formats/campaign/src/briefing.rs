@@ -38,53 +38,57 @@ const fn note(name: &'static str, args: &'static str, does: &'static str) -> Too
 const FIRST: &[ToolNote] = &[
     note(
         "move",
-        r#"{"actor_id": "who acts", "from_area_id": "where they are", "to_area_id": "an area next to it"}"#,
-        "the acting character goes to an area that is connected with theirs",
+        r#"{"actor_id": "acting character", "from_area_id": "current area", "to_area_id": "connected area"}"#,
+        "move the acting character to a connected area",
     ),
     HP_DELTA,
     note(
         "map_generate",
-        r#"{"parent_area_id": "an area that exists"}"#,
-        "makes one area next to that one; its id is told in the result",
+        r#"{"parent_area_id": "existing area"}"#,
+        "create one area connected to the given area; the result contains its id",
     ),
 ];
 
 /// With one-way roads, maps are generated in the later form even by the first rules.
 const MAP_GENERATE: ToolNote = note(
     "map_generate",
-    r#"{"parent_area_id": "an area that exists, or null", "theme": "a word or two", "constraints": {"size": "1 to 30", "seed": "any text"}}"#,
-    "makes areas below that one",
+    r#"{"parent_area_id": "existing area, or null", "theme": "one or two words", "constraints": {"size": "1 to 30", "seed": "any text"}}"#,
+    "create areas below the given area",
 );
 
 const HP_DELTA: ToolNote = note(
     "hp_delta",
-    r#"{"target_character_id": "whose", "delta": "a whole number, negative for harm", "cause": "why"}"#,
-    "changes hit points; at 0 or less a character is dying",
+    r#"{"target_character_id": "affected character", "delta": "integer, negative for damage", "cause": "reason"}"#,
+    "change hit points; a character with 0 or fewer is dying",
 );
 
 const SECOND: &[ToolNote] = &[
     note(
         "move",
-        r#"{"actor_id": "who acts", "to_area_id": "an area that can be reached"}"#,
-        "the acting character goes there; from_area_id must not be given",
+        r#"{"actor_id": "acting character", "to_area_id": "reachable area"}"#,
+        "move the acting character; do not pass from_area_id",
     ),
-    note("move_options", r#"{"actor_id": "who acts"}"#, "lists where the acting character can go"),
+    note(
+        "move_options",
+        r#"{"actor_id": "acting character"}"#,
+        "list the areas that the acting character can reach",
+    ),
     HP_DELTA,
     note(
         "inventory_add",
-        r#"{"actor_id": "who acts", "item_id": "a short name", "quantity": "a whole number above 0"}"#,
-        "the acting character gets items",
+        r#"{"actor_id": "acting character", "item_id": "short name", "quantity": "positive integer"}"#,
+        "add items to the inventory of the acting character",
     ),
     MAP_GENERATE,
     note(
         "world_generate",
-        r#"{"world_id": "a short name", "bind_to_campaign": "true or false"}"#,
-        "makes a world if there is none of that name",
+        r#"{"world_id": "short name", "bind_to_campaign": "true or false"}"#,
+        "create a world, unless one with this name exists",
     ),
     note(
         "actor_spawn",
-        r#"{"character_id": "a name", "spawn_position": "an area that exists", "bind_to_party": "true or false"}"#,
-        "a new character appears",
+        r#"{"character_id": "name", "spawn_position": "existing area", "bind_to_party": "true or false"}"#,
+        "create a new character",
     ),
 ];
 

@@ -128,7 +128,7 @@ impl Campaign {
             }
             let (turn, before) = (row.turn, last.unwrap_or(0));
             if !turns.insert(turn) {
-                note(FindingCode::DuplicateTurn, format!("turn {turn} is there already"));
+                note(FindingCode::DuplicateTurn, format!("duplicate turn {turn}"));
             } else if turn < before {
                 note(FindingCode::TurnOrder, format!("turn {turn} comes after turn {before}"));
             } else if turn > before + 1 {
@@ -193,7 +193,7 @@ impl Campaign {
             let fits = change.deltas.iter().try_for_each(|delta| delta.apply(known).map(drop));
             if let Err(error) = fits {
                 let (file, offset) = (self.file(CampaignFile::Deltas), Some(change.span.0));
-                let message = format!("a change that does not fit those before it: {error}");
+                let message = format!("a change cannot be applied to the state before it: {error}");
                 let code = FindingCode::UnexplainedChange;
                 findings.push(Finding { file, line: None, offset, code, message });
                 return Ok(());
@@ -205,7 +205,7 @@ impl Campaign {
         {
             let shown = places.iter().take(SHOWN).map(|delta| delta.path.to_string());
             let shown = shown.collect::<Vec<_>>().join(", ");
-            let message = format!("it is not what the changes lead to: {shown}");
+            let message = format!("it differs from the state that the changes produce: {shown}");
             let file = self.file(CampaignFile::Campaign);
             findings.push(about(&file, FindingCode::UnexplainedChange, message));
         }
@@ -225,7 +225,7 @@ impl Campaign {
             }
             later = row.turn;
             if let Some(name) = disagreement(CampaignView::new(&state), &row.row) {
-                let message = format!("what it says about {name} is not what the state says");
+                let message = format!("its value of {name} differs from the state");
                 findings.push(self.at(&row, FindingCode::StateDiffers, message));
                 return Ok(());
             }
@@ -290,7 +290,7 @@ pub(super) fn faults(view: CampaignView<'_>, own: &SessionId) -> Vec<(FindingCod
         }
     }
     if let Some(id) = view.tree.string_at(&["id"]).filter(|id| id != own.as_str()) {
-        note(FindingCode::WrongPlace, format!("it says that it is {id:?}, in the place of {own}"));
+        note(FindingCode::WrongPlace, format!("its id is {id:?}, but its name is {own}"));
     }
     for message in dangling(view) {
         note(FindingCode::UnknownReference, message);
@@ -303,7 +303,10 @@ fn repair_notes(row: &TurnRow) -> Vec<(FindingCode, String)> {
     let mut notes = Vec::new();
     let has = |key: &str| row.row.value_at(&[OWN, key]).is_some();
     if has("lost") {
-        notes.push((FindingCode::LostTurn, format!("turn {} is lost, and this says so", row.turn)));
+        notes.push((
+            FindingCode::LostTurn,
+            format!("turn {} is lost; this is its placeholder", row.turn),
+        ));
     }
     if has("mended") {
         notes.push((FindingCode::LostTurn, format!("a part of turn {} was lost", row.turn)));
@@ -325,18 +328,18 @@ fn oddities(
     let mut notes = Vec::new();
     let mut bad = |message: String| notes.push((FindingCode::BadChange, message));
     if kind.has_row() && !turns.contains(turn) {
-        bad(format!("a change of turn {turn}, which the log does not have"));
+        bad(format!("a change of turn {turn}, which is missing in the log"));
     }
     if let Some(named) = named.filter(|named| named != turn) {
-        bad(format!("a change of turn {turn} says that it is of turn {named}"));
+        bad(format!("a change of turn {turn} names turn {named}"));
     }
     match before {
         None if *kind != ChangeKind::Base => {
-            bad("the changes do not begin with the whole document".to_owned());
+            bad("the changes do not start with the whole document".to_owned());
         }
         None => {}
         Some(before) if change.is_same_change(before) => {
-            bad(format!("a change of turn {turn} is there twice"));
+            bad(format!("duplicate change of turn {turn}"));
         }
         Some(before) if *turn < before.turn + u64::from(kind.has_row()) => {
             bad(format!("a change of turn {turn} comes after one of turn {}", before.turn));
@@ -351,7 +354,7 @@ fn oddities(
         Some(_) => {}
     }
     if *is_lost {
-        notes.push((FindingCode::LostTurn, format!("what turn {turn} changed was lost")));
+        notes.push((FindingCode::LostTurn, format!("the changes of turn {turn} were lost")));
     }
     notes
 }
@@ -359,8 +362,8 @@ fn oddities(
 /// Returns the message for turns without changes.
 fn missing_changes_message(first: u64, last: u64) -> String {
     match first == last {
-        true => format!("turn {first} does not say what it changed"),
-        false => format!("turns {first} to {last} do not say what they changed"),
+        true => format!("turn {first} has no recorded changes"),
+        false => format!("turns {first} to {last} have no recorded changes"),
     }
 }
 
@@ -377,7 +380,7 @@ fn dangling(view: CampaignView<'_>) -> Vec<String> {
     }
     for (actor, area) in view.facts(CharacterFact::Position) {
         if let Some(area) = area.as_str().filter(|area| !view.has_area(area)) {
-            messages.push(format!("{actor} is in {area:?}, which the map does not have"));
+            messages.push(format!("{actor} is in {area:?}, which is not on the map"));
         }
     }
     let mut ends = BTreeSet::new();
@@ -390,7 +393,7 @@ fn dangling(view: CampaignView<'_>) -> Vec<String> {
         }
     }
     for area in ends.iter().filter(|area| !view.has_area(area)) {
-        messages.push(format!("a way leads to {area:?}, which the map does not have"));
+        messages.push(format!("a connection leads to {area:?}, which is not on the map"));
     }
     messages
 }

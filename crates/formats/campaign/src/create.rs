@@ -58,7 +58,7 @@ impl NewCampaign {
         }
         let different: std::collections::BTreeSet<&String> = self.party.iter().collect();
         if different.len() < self.party.len() || self.party.iter().any(|id| id.trim().is_empty()) {
-            return Err(CampaignError::input("the ids of a party are different and not empty"));
+            return Err(CampaignError::input("the ids of a party must be distinct and not empty"));
         }
         Ok(self.skeleton(id, &stamp(now)))
     }

@@ -29,7 +29,7 @@ pub enum CampaignError {
         id: SessionId,
     },
     /// The ID is taken.
-    #[error("there is a campaign {id} already")]
+    #[error("campaign {id} already exists")]
     Taken {
         /// The ID.
         id: SessionId,
@@ -61,7 +61,7 @@ pub enum CampaignError {
         reason: String,
     },
     /// The campaign is paused or completed.
-    #[error("campaign {id} is {status}; everturn resume {id} lets it go on")]
+    #[error("campaign {id} is {status}; resume it with: everturn resume {id}")]
     NotActive {
         /// The campaign.
         id: SessionId,
@@ -84,7 +84,7 @@ pub enum CampaignError {
         given: String,
     },
     /// The narrator could not answer.
-    #[error("the narrator did not answer; nothing was written, and the input can be sent again")]
+    #[error("the narrator did not answer; nothing was written, so the input can be sent again")]
     Narrator(#[from] NarratorError),
     /// Each answer of the narrator contradicted the state.
     #[error("the narrator contradicted the state {} times; nothing was written", .report.retries + 1)]
@@ -109,7 +109,7 @@ pub enum CampaignError {
         last: u64,
     },
     /// The state at a turn cannot be computed from the existing files.
-    #[error("the state at turn {turn} cannot be worked out: {reason}")]
+    #[error("the state at turn {turn} cannot be computed: {reason}")]
     NoState {
         /// The turn.
         turn: u64,
@@ -117,7 +117,7 @@ pub enum CampaignError {
         reason: String,
     },
     /// A change does not apply to the document, because parts of it have the wrong type.
-    #[error("the campaign's document does not have the shape that a change needs")]
+    #[error("the campaign document does not have the structure that the change requires")]
     Shape(#[from] DeltaError),
 }
 

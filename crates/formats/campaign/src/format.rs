@@ -298,7 +298,7 @@ fn archived_summary(place: &SessionRef) -> SessionSummary {
 fn require_unarchived(place: &SessionRef) -> Result<(), SessionError> {
     if is_archive(place) {
         let id = &place.id;
-        let what = format!("campaign {id} is in an archive; everturn unarchive {id} takes it out");
+        let what = format!("campaign {id} is archived; restore it with: everturn unarchive {id}");
         return Err(SessionError::request(what));
     }
     Ok(())
@@ -312,7 +312,8 @@ fn new_campaign(new: &NewSession) -> Result<NewCampaign, SessionError> {
     }
     for (key, value) in new.fields.children() {
         let text = || {
-            let wrong = || SessionError::request(format!("{key} is {}, not a text", value.kind()));
+            let wrong =
+                || SessionError::request(format!("{key} is {}, not a string", value.kind()));
             value.string_at::<&str>(&[]).ok_or_else(wrong)
         };
         match key.as_str() {
@@ -324,7 +325,7 @@ fn new_campaign(new: &NewSession) -> Result<NewCampaign, SessionError> {
                 let party = strings(&value);
                 let all = value.len_at::<&str>(&[]);
                 if value.kind() != ValueKind::Array || all != Some(party.len()) {
-                    return Err(SessionError::request("party is not an array of texts"));
+                    return Err(SessionError::request("party is not an array of strings"));
                 }
                 campaign.party = party;
             }
@@ -333,7 +334,7 @@ fn new_campaign(new: &NewSession) -> Result<NewCampaign, SessionError> {
     }
     if new.name.is_some() || new.config.is_some() {
         return Err(SessionError::request(
-            "campaigns begin without a name and with default settings",
+            "campaigns start without a name and with default settings",
         ));
     }
     Ok(campaign)
@@ -369,7 +370,7 @@ fn places_once(store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
             for (name, reason) in listing.refused {
                 note(
                     FindingCode::BadName,
-                    format!("holds {name:?}, which is left alone: {reason}"),
+                    format!("contains {name:?}, which is ignored: {reason}"),
                 );
             }
         }

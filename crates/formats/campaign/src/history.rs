@@ -51,17 +51,17 @@ impl Campaign {
         }
         let RevertedState { mut state, gap, row, mut findings } = self.revert_to(turn)?;
         if let Some(gap) = gap {
-            let reason = format!("{} does not say what it changed", turn_id(gap));
+            let reason = format!("{} has no recorded changes", turn_id(gap));
             let Some(row) = row else { return Err(CampaignError::NoState { turn, reason }) };
             state = overlay(state, &row.row)?;
             let message = format!(
-                "{reason}: the state at turn {turn} is put together from its summary and a later state"
+                "{reason}: the state at turn {turn} is composed from its summary and a later state"
             );
             findings.push(self.finding(&row, FindingCode::StateDiffers, message));
         } else if let Some(row) = row
             && let Some(name) = disagreement(CampaignView::new(&state), &row.row)
         {
-            let message = format!("the changes do not lead to what the row says about {name}");
+            let message = format!("the changes do not produce the value of {name} in the row");
             findings.push(self.finding(&row, FindingCode::StateDiffers, message));
         }
         Ok(StateAt { turn, state, findings })
@@ -110,7 +110,7 @@ impl Campaign {
 
     pub(crate) fn bad_change(&self, change: &ChangeRecord, error: &DeltaError) -> Finding {
         let (file, offset) = (self.file(CampaignFile::Deltas), Some(change.span.0));
-        let message = format!("a change that cannot be taken back: {error}");
+        let message = format!("a change cannot be reverted: {error}");
         Finding { file, line: None, offset, code: FindingCode::BadChange, message }
     }
 
@@ -152,11 +152,11 @@ impl CampaignWriter {
         self.refresh()?;
         let last = self.turn();
         if turns == 0 {
-            return Err(CampaignError::input("at least one turn can be taken back"));
+            return Err(CampaignError::input("the number of turns to undo must be at least 1"));
         }
         let Some(target) = last.checked_sub(turns) else {
             return Err(CampaignError::input(format!(
-                "{turns} turns cannot be taken back: there are {last}"
+                "cannot undo {turns} turns: the campaign has {last}"
             )));
         };
         let (deltas, findings) = self.inverses(target)?;

@@ -103,7 +103,7 @@ pub fn set_status(
     let campaign = Campaign::open(Arc::clone(store), id)?;
     let known = campaign.status()?;
     if known == *status {
-        let what = format!("campaign {id} is {} already", status.as_str());
+        let what = format!("campaign {id} is already {}", status.as_str());
         return Err(CampaignError::input(what));
     }
     let file = campaign.file(CampaignFile::Lineage);
@@ -189,8 +189,7 @@ pub fn unarchive(
     }
     let archiver = Archiver { store, writer: &*writer, id, dir, file, trash, options: how };
     let archived = archiver.unpack::<CampaignError>(|_| Ok(Vec::new()), progress)?;
-    let archived =
-        archived.ok_or_else(|| CampaignError::damaged(file, "there is no file in it"))?;
+    let archived = archived.ok_or_else(|| CampaignError::damaged(file, "it contains no files"))?;
     writer.release()?;
     Ok(archived)
 }

@@ -140,10 +140,10 @@ pub(crate) trait LogRecord: Sized {
 impl LogRecord for TurnRow {
     fn parse(row: JsonTree, place: RecordPosition) -> Result<TurnRow, String> {
         if row.kind() != ValueKind::Object {
-            return Err(format!("a row is an object, not {}", row.kind()));
+            return Err(format!("a row must be an object, not {}", row.kind()));
         }
         let id = row.string_at(&["turn_id"]).ok_or("it has no turn_id")?;
-        let turn = turn_number(&id).ok_or_else(|| format!("{id:?} is no turn_id"))?;
+        let turn = turn_number(&id).ok_or_else(|| format!("{id:?} is not a turn_id"))?;
         let RecordPosition { line, offset, length } = place;
         Ok(TurnRow { turn, row, line, offset, length })
     }
@@ -155,7 +155,7 @@ impl LogRecord for ChangeRecord {
         let turn = turn.ok_or("it has no turn")?;
         let name = tree.string_at(&["kind"]).unwrap_or_default();
         let kind = ChangeKind::ALL.into_iter().find(|kind| kind.as_str() == name);
-        let kind = kind.ok_or_else(|| format!("{name:?} is no kind of change"))?;
+        let kind = kind.ok_or_else(|| format!("unknown kind of change {name:?}"))?;
         let deltas = tree.value_at(&["deltas"]).filter(|deltas| deltas.kind() == ValueKind::Array);
         let deltas = deltas.ok_or("it has no deltas")?.children();
         let deltas: Result<Vec<Delta>, String> =
@@ -223,12 +223,14 @@ impl<R: LogRecord> RecordLog<R> {
                     RecordPosition { line, offset, length },
                 )
             }
-            everturn_json::jsonl::RecordText::Large => Err(format!("{length} bytes are too many")),
+            everturn_json::jsonl::RecordText::Large => {
+                Err(format!("a record of {length} bytes is too large"))
+            }
         };
         match parsed {
             Ok(row) => Some(row),
             Err(reason) => {
-                let message = format!("a record that does not belong here: {reason}");
+                let message = format!("invalid record: {reason}");
                 let (file, offset, code) =
                     (self.file.clone(), Some(offset), FindingCode::BadRecord);
                 self.findings.push(Finding { file, line, offset, code, message });

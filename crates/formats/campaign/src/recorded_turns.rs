@@ -79,7 +79,7 @@ impl RecordedCampaign {
                 (delta.previous, delta.created) = (None, 0);
                 delta.apply_in_place(&mut tree).map_err(|error| {
                     CampaignError::input(format!(
-                        "turn {number} changes what is not there: {error}"
+                        "the changes of turn {number} cannot be applied: {error}"
                     ))
                 })?;
             }
@@ -113,7 +113,7 @@ impl RecordedTurn {
                 return Ok(row.to_text(style) + "\n");
             }
             RowSource::Verbatim(_) => {
-                return Err(CampaignError::input(format!("turn {number} had another number")));
+                return Err(CampaignError::input(format!("turn {number} had a different number")));
             }
         };
         let view = CampaignView::new(after);

@@ -68,7 +68,7 @@ fn plan(
         let file = checkpoint.path(&campaign.dir);
         let Some(before) = read_optional(store, &file)? else { continue };
         if CampaignDocument::parse(&file, &before).is_err() {
-            let what = "a checkpoint that cannot be read is taken away".to_owned();
+            let what = "an unreadable checkpoint is moved out".to_owned();
             fixes.push(FileRepair { file, what, after: None });
         }
     }
@@ -161,7 +161,7 @@ fn document(campaign: &Campaign) -> Result<(JsonTree, String), CampaignError> {
             return Ok(known);
         }
     }
-    Ok((stored.tree.clone(), "it says what the last row and the changes say".to_owned()))
+    Ok((stored.tree.clone(), "rewritten from the last row and the changes".to_owned()))
 }
 
 /// Returns whether the document has duplicate keys.
@@ -181,23 +181,23 @@ fn log_repair(log: &LogLines, lines: &[String], what: String) -> Option<FileRepa
 }
 
 fn describe_rows(story: &RebuiltLogs, aside: usize) -> String {
-    let mut what = "every row gets its own line, in the order of the turns".to_owned();
+    let mut what = "rewritten with one row per line, sorted by turn".to_owned();
     let mut add = |count: usize, text: &str| {
         if count > 0 {
             what.push_str(&format!("; {count} {text}"));
         }
     };
-    add(aside, "places with something that is no row, or one that is there twice, are moved out");
-    add(story.rows.repaired, "damaged rows are put right");
-    add(story.corrected, "rows say what the state says");
-    add(story.lost, "turns that are lost get rows that say so");
+    add(aside, "ranges with duplicates or other bytes moved out");
+    add(story.rows.repaired, "damaged rows fixed");
+    add(story.corrected, "rows corrected from the state");
+    add(story.lost, "placeholder rows added for lost turns");
     what
 }
 
 fn describe_changes(aside: usize) -> String {
-    let what = "the changes lead from turn to turn and to the document again";
+    let what = "adjusted so that the changes lead from turn to turn and to the document";
     match aside {
         0 => what.to_owned(),
-        _ => format!("{what}; {aside} places with something else are moved out"),
+        _ => format!("{what}; {aside} ranges with other bytes moved out"),
     }
 }

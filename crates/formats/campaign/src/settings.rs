@@ -104,7 +104,7 @@ impl Setting {
         };
         let wanted = match self.kind {
             SettingKind::Bool => "true or false".to_owned(),
-            SettingKind::Int { min, max } => format!("a whole number from {min} to {max}"),
+            SettingKind::Int { min, max } => format!("an integer from {min} to {max}"),
             SettingKind::OneOf(words) => format!("one of {}", words.join(", ")),
         };
         (!fits).then(|| format!("{value} is not {wanted}"))
@@ -154,7 +154,7 @@ pub(crate) fn patch(
     let mut wanted = Vec::new();
     for (key, value) in changes {
         let setting = settings(rules).find(|setting| setting.key == key);
-        let setting = setting.ok_or_else(|| refuse(key, "there is no such setting".to_owned()))?;
+        let setting = setting.ok_or_else(|| refuse(key, "unknown setting".to_owned()))?;
         if let Some(reason) = setting.refuse(value) {
             return Err(refuse(key, reason));
         }

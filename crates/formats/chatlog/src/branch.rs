@@ -159,7 +159,7 @@ impl ChatWriter {
             return Err(ChatError::NoNumber { number, last });
         }
         if number == last {
-            return Err(ChatError::input(format!("message {number} is the last one already")));
+            return Err(ChatError::input(format!("message {number} is already the last message")));
         }
         // Removed messages must not be in a journal: if the journal reappeared, it would restore them.
         self.fold()?;

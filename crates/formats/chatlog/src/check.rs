@@ -132,7 +132,7 @@ impl ChatChecker<'_> {
             self.note(None, FindingCode::BadRecord, what);
         }
         if let Some(version) = newer(&head) {
-            let message = format!("its version is {version}, which is only read and never written");
+            let message = format!("version {version} is supported for reading only");
             self.note(None, FindingCode::NewerVersion, message);
         }
         for finding in self.log.head.findings(&self.log.files.document) {
@@ -144,7 +144,7 @@ impl ChatChecker<'_> {
         if said.is_some_and(|said: u64| said != count) && self.log.overlay.head.is_empty() {
             let said = said.unwrap_or_default();
             let message =
-                format!("session.message_count is {said}, and there are {count} messages");
+                format!("session.message_count is {said}, but there are {count} messages");
             self.note(None, FindingCode::WrongMetadata, message);
         }
         let text = |key: &str| head.string_at(&["session", key]);
@@ -156,7 +156,7 @@ impl ChatChecker<'_> {
             && (said - seconds as f64).abs() >= 1.0
         {
             let message = format!(
-                "session.duration_seconds is {said}, and from start to end it is {seconds} seconds"
+                "session.duration_seconds is {said}, but from start to end it is {seconds} seconds"
             );
             self.note(None, FindingCode::WrongMetadata, message);
         }
@@ -212,7 +212,7 @@ impl ChatChecker<'_> {
             if let Some(id) = id
                 && !check.messages.insert(id_hash(&id))
             {
-                let message = format!("there is a message {id} before number {number} already");
+                let message = format!("duplicate message {id} at number {number}");
                 check.note(offset, FindingCode::DuplicateId, message);
             }
         })
@@ -223,8 +223,7 @@ impl ChatChecker<'_> {
         let keys = everturn_json::json::duplicate_keys(text.as_bytes(), 0).unwrap_or_default();
         for key in keys {
             let key = text.get(key).unwrap_or_default();
-            let message =
-                format!("{named}: an object has the key {key} already; the last one counts");
+            let message = format!("{named}: duplicate key {key}; the last value takes precedence");
             self.note(offset, FindingCode::DuplicateKey, message);
         }
     }
@@ -254,20 +253,20 @@ impl ChatChecker<'_> {
             if let Some(message) = tree.string_at(&["message_id"])
                 && !check.messages.contains(&id_hash(&message))
             {
-                let message = format!("{named} belongs to message {message}, which is not there");
+                let message = format!("{named} belongs to message {message}, which does not exist");
                 check.note(offset, FindingCode::UnknownReference, message);
             }
             if let Some(tool) = tree.string_at(&["tool_id"])
                 && !tools.contains(&tool)
             {
                 let message =
-                    format!("{named} is of the tool {tool}, which the session does not list");
+                    format!("{named} belongs to the tool {tool}, which the session does not list");
                 check.note(offset, FindingCode::UnknownReference, message);
             }
             if let Some(id) = id
                 && !check.ids.insert(id_hash(&id))
             {
-                let message = format!("there is a tool snapshot {id} already");
+                let message = format!("duplicate tool snapshot {id}");
                 check.note(offset, FindingCode::DuplicateId, message);
             }
         })
@@ -295,11 +294,7 @@ impl ChatChecker<'_> {
                 if let Some(id) = id
                     && !seen.insert(id.clone())
                 {
-                    self.note(
-                        None,
-                        FindingCode::DuplicateId,
-                        format!("there is a mark {id} already"),
-                    );
+                    self.note(None, FindingCode::DuplicateId, format!("duplicate mark {id}"));
                 }
             }
         }
@@ -316,7 +311,7 @@ impl ChatChecker<'_> {
 
     fn message(&mut self, named: &str, id: &str) {
         if !self.messages.contains(&id_hash(id)) {
-            let message = format!("{named} refers to message {id}, which is not there");
+            let message = format!("{named} refers to message {id}, which does not exist");
             self.note(None, FindingCode::UnknownReference, message);
         }
     }
@@ -325,7 +320,7 @@ impl ChatChecker<'_> {
         if let Some(id) = id
             && !self.ids.contains(&id_hash(&id))
         {
-            let message = format!("{named} refers to tool snapshot {id}, which is not there");
+            let message = format!("{named} refers to tool snapshot {id}, which does not exist");
             self.note(None, FindingCode::UnknownReference, message);
         }
     }
@@ -334,7 +329,7 @@ impl ChatChecker<'_> {
         let ChatPaths { index, .. } = &self.log.files;
         if !self.log.indexed && DocumentBytes::open(&self.log.store, index)?.is_some() {
             let message =
-                "is about another document; it is made anew with the next change".to_owned();
+                "belongs to another document; it is rebuilt on the next change".to_owned();
             let (file, code) = (index.clone(), FindingCode::StaleIndex);
             self.findings.push(Finding { file, line: None, offset: None, code, message });
         }

@@ -247,7 +247,7 @@ impl ChatLog {
         read: &dyn Fn(&[u8]) -> Result<T, String>,
     ) -> Result<Option<T>, ChatError> {
         let Ok(name) = SessionId::parse(id) else {
-            notes.push(format!("{what} {id:?} cannot be the name of a file"));
+            notes.push(format!("{what} {id:?} is not a valid file name"));
             return Ok(None);
         };
         for dir in dirs {

@@ -104,7 +104,10 @@ fn put(tree: &mut JsonTree, path: &[&str], value: JsonTree) -> Result<(), ChatEr
 /// Merges the given values over the defaults, two levels deep.
 fn merge(tree: &mut JsonTree, given: &JsonTree) -> Result<(), ChatError> {
     if given.kind() != ValueKind::Object {
-        return Err(ChatError::input(format!("a chat log is an object, not {}", given.kind())));
+        return Err(ChatError::input(format!(
+            "a chat log must be an object, not {}",
+            given.kind()
+        )));
     }
     for (key, value) in given.children() {
         if value.kind() == ValueKind::Object
@@ -145,7 +148,7 @@ impl ChatWriter {
     ) -> Result<ChatWriter, ChatError> {
         let tree = new.document(now)?;
         if let Some(what) = find_type_errors(&tree, HEAD).into_iter().next() {
-            return Err(ChatError::input(format!("the chat log is not right: {what}")));
+            return Err(ChatError::input(format!("invalid chat log: {what}")));
         }
         let (files, writer) = claim(store, &new.id)?;
         let bytes = tree.to_text(&JsonStyle::PRETTY_RAW_LINE).into_bytes();
@@ -169,21 +172,18 @@ pub fn import(
 ) -> Result<ImportOutcome, ChatError> {
     let held = DocumentBytes::held(&document(&SessionId::parse("import")?)?, bytes.to_vec());
     let reason = |error: ChatError| match error {
-        ChatError::Damaged { reason, .. } => {
-            ChatError::input(format!("this is no chat log: {reason}"))
-        }
+        ChatError::Damaged { reason, .. } => ChatError::input(format!("not a chat log: {reason}")),
         error => error,
     };
     let index = survey(&held).map_err(reason)?;
     let text = std::str::from_utf8(bytes).unwrap_or_default().trim_start_matches('\u{feff}');
-    let tree =
-        JsonTree::parse(text).map_err(|bad| ChatError::input(format!("this is no JSON: {bad}")))?;
+    let tree = JsonTree::parse(text).map_err(|bad| ChatError::input(format!("not JSON: {bad}")))?;
     if tree.string_at(&["type"]).as_deref() != Some("chat-log") {
-        return Err(ChatError::input("this is no chat log: its type is not \"chat-log\""));
+        return Err(ChatError::input("not a chat log: its type is not \"chat-log\""));
     }
     let own = tree.string_at(&["metadata", "id"]);
     let id = id.map(str::to_owned).or(own);
-    let id = id.ok_or_else(|| ChatError::input("the chat log has no metadata.id; give it one"))?;
+    let id = id.ok_or_else(|| ChatError::input("the chat log has no metadata.id; add one"))?;
     let messages = index.count(super::survey::ListKind::Messages);
     let path = document(&SessionId::parse(&id)?)?;
     if store.stat(&path)?.is_some() && store.read(&path, 0..u64::MAX)? == bytes {

@@ -24,7 +24,7 @@ pub enum ChatError {
         id: String,
     },
     /// The id of a new chat log is taken.
-    #[error("there is a chat log {id} already, in {path}")]
+    #[error("chat log {id} already exists in {path}")]
     Taken {
         /// The id.
         id: String,

@@ -75,7 +75,7 @@ fn is_external_document(store: &Arc<dyn Store>, path: &FilePath) -> bool {
         && !has_journal()
 }
 
-/// Collects session refs, and findings for what could not be read.
+/// Collects session refs, and findings for unreadable data.
 struct ChatFinder<'s> {
     store: &'s Arc<dyn Store>,
     found: SessionListing,
@@ -105,7 +105,7 @@ impl ChatFinder<'_> {
         };
         if !dir.is_root() {
             for (name, reason) in listing.refused {
-                let message = format!("holds {name:?}, which is left alone: {reason}");
+                let message = format!("contains {name:?}, which is ignored: {reason}");
                 self.note(dir, FindingCode::BadName, message);
             }
         }
@@ -187,7 +187,7 @@ impl SessionFormat for ChatFormat {
         summary.parent = text(&["metadata", "lineage", "parent"]);
         if text(&["type"]).as_deref() != Some("chat-log") {
             let (file, code) = (place.path.clone(), FindingCode::BadDocument);
-            let message = "does not say that it is a chat log".to_owned();
+            let message = "does not declare the type \"chat-log\"".to_owned();
             summary.findings.push(Finding { file, line: None, offset: None, code, message });
         }
         Ok(summary)

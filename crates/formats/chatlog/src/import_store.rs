@@ -73,7 +73,7 @@ fn bytes(document: &ImportedDocument) -> Vec<u8> {
 }
 
 fn already_stored(id: String, path: FilePath) -> StoredDocument {
-    let note = format!("{path} is there already, and stays as it is");
+    let note = format!("{path} already exists and is not changed");
     StoredDocument { id, path: Some(path), new: false, note: Some(note) }
 }
 

@@ -141,7 +141,7 @@ impl JournalOp {
         let id = || tree.string_at(&["id"]);
         let value = || match tree.value_at(&["value"]) {
             Some(value) if value.kind() == ValueKind::Object => Ok(value),
-            _ => Err("its value is no object"),
+            _ => Err("its value is not an object"),
         };
         let edits = || -> Result<Vec<Delta>, String> {
             let edits = tree.value_at(&["edits"]).filter(|edits| edits.kind() == ValueKind::Array);
@@ -166,7 +166,7 @@ impl JournalOp {
             "folded" => {
                 JournalOp::Folded { document: document_mark(tree).ok_or("it names no document")? }
             }
-            other => return Err(format!("{other:?} is no operation")),
+            other => return Err(format!("unknown operation {other:?}")),
         })
     }
 }
@@ -277,7 +277,7 @@ impl JournalOverlay {
                 line: record.line,
                 offset: Some(record.offset),
                 code: FindingCode::BadRecord,
-                message: format!("a line of the journal that says nothing: {reason}"),
+                message: format!("invalid journal line: {reason}"),
             }),
         }
     }
@@ -304,11 +304,11 @@ impl JournalOverlay {
         let place = match self.sums.get(&place) {
             None => place,
             Some(other) if *other == sum => {
-                note(format!("message {place} is there already"));
+                note(format!("message {place} already exists"));
                 return None;
             }
             Some(_) => {
-                note(format!("another message has the place {place}; this one comes after it"));
+                note(format!("another message has position {place}; this one is placed after it"));
                 self.sums.keys().max().map_or(place, |last| last + 1)
             }
         };
@@ -324,7 +324,7 @@ impl JournalOverlay {
                 line: record.line,
                 offset: Some(record.offset),
                 code: FindingCode::NewerVersion,
-                message: format!("a journal of version {version}, which is not known here"),
+                message: format!("unsupported journal version {version}"),
             });
         }
         self.base = JournalBase::parse(tree);

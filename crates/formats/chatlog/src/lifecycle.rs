@@ -47,7 +47,9 @@ pub(super) fn trash(
     let files = ChatPaths::of(path)?;
     let id = SessionId::parse(id)?;
     if !candidate_paths(&id)?.contains(path) {
-        return Err(ChatError::input(format!("{path} is in a place of its own; move it by hand")));
+        return Err(ChatError::input(format!(
+            "{path} is outside the usual directory; move it manually"
+        )));
     }
     let name = allocate(store, &id, now)?;
     let mut scopes = files.scopes();

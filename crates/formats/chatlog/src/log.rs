@@ -169,7 +169,7 @@ impl ChatLog {
                     line: None,
                     offset: None,
                     code: FindingCode::BadChange,
-                    message: format!("a change that does not fit the document: {error}"),
+                    message: format!("a change cannot be applied to the document: {error}"),
                 });
             }
         }
@@ -348,7 +348,7 @@ impl ChatLog {
         let bytes = self.store.read(file, line.clone())?;
         let text = String::from_utf8(bytes).map_err(|error| ChatError::damaged(file, error))?;
         let tree = JsonTree::parse(text).map_err(|bad| ChatError::damaged(file, bad))?;
-        let missing = || ChatError::damaged(file, "a line has changed while it was read");
+        let missing = || ChatError::damaged(file, "a line changed while it was being read");
         tree.value_at(&["value"]).ok_or_else(missing)
     }
 
@@ -378,7 +378,7 @@ impl ChatLog {
             return Err(ChatError::damaged(&self.files.document, "it has no tool snapshots"));
         };
         let mut elements = ArrayElements::new(&self.content, known.offset, facts.close);
-        let missing = || ChatError::damaged(&self.files.document, "a snapshot is not where it was");
+        let missing = || ChatError::damaged(&self.files.document, "a snapshot has moved");
         let element = elements.next()?.ok_or_else(missing)?;
         let text = element.into_text(&self.files.document)?;
         self.with_edits(ListKind::Snapshots, known.place, text)
@@ -415,7 +415,7 @@ impl MessageReader<'_> {
             None => None,
         };
         let file = &log.files.document;
-        let missing = || ChatError::damaged(file, "it has fewer messages than it had");
+        let missing = || ChatError::damaged(file, "it has fewer messages than before");
         element.ok_or_else(missing)?.into_text(file)
     }
 
@@ -424,7 +424,7 @@ impl MessageReader<'_> {
         let text = if place <= log.stored_count(ListKind::Messages) {
             self.stored()?
         } else {
-            let missing = || ChatError::damaged(&log.files.journal, "a message is not there");
+            let missing = || ChatError::damaged(&log.files.journal, "a message is missing");
             let line = log.overlay.messages.get(&place).ok_or_else(missing)?;
             log.journal_value(line)?.to_line()
         };

@@ -57,19 +57,19 @@ impl LostDocument {
     /// The finding for the lost document.
     pub(super) fn finding(&self, files: &ChatPaths) -> Finding {
         let (code, what) = match self.len {
-            None => (FindingCode::MissingFile, "the document is not there".to_owned()),
+            None => (FindingCode::MissingFile, "the document is missing".to_owned()),
             Some(len) => (
                 FindingCode::EmptyDocument,
                 format!("the document is empty ({len} bytes without content)"),
             ),
         };
         let had = match self.base.map(|base| base.messages) {
-            Some(0) => "it had no messages when the journal was begun".to_owned(),
-            Some(1) => "the message that it had is missing".to_owned(),
-            Some(count) => format!("the {count} messages that it had are missing"),
-            None => "the messages that it had are missing".to_owned(),
+            Some(0) => "it had no messages when the journal was started".to_owned(),
+            Some(1) => "its message is missing".to_owned(),
+            Some(count) => format!("its {count} messages are missing"),
+            None => "its messages are missing".to_owned(),
         };
-        let message = format!("{what}; {had}; what the journal has is there");
+        let message = format!("{what}; {had}; the messages in the journal are available");
         Finding { file: files.document.clone(), line: None, offset: None, code, message }
     }
 

@@ -111,7 +111,10 @@ impl MessageInput<'_> {
     pub(crate) fn message(&self) -> Result<JsonTree, ChatError> {
         let tree = self.tree;
         if tree.kind() != ValueKind::Object {
-            return Err(ChatError::input(format!("a message is an object, not {}", tree.kind())));
+            return Err(ChatError::input(format!(
+                "a message must be an object, not {}",
+                tree.kind()
+            )));
         }
         let has = |key: &str| tree.value_at(&[key]).filter(|value| !value.is_null());
         let kind = tree.string_at(&["type"]);
@@ -124,7 +127,7 @@ impl MessageInput<'_> {
             }
             (Some(content), _) => content,
             (None, Some(words)) => object(&[("text", words)]),
-            (None, None) => return Err(ChatError::input("a message needs a content, or a text")),
+            (None, None) => return Err(ChatError::input("a message needs content or text")),
         };
         let name = tree.string_at(&["name"]);
         let sender =
@@ -146,7 +149,7 @@ impl MessageInput<'_> {
         }
         let message = JsonTree::from_members(members);
         match find_type_errors(&message, MESSAGE).into_iter().next() {
-            Some(what) => Err(ChatError::input(format!("the message is not right: {what}"))),
+            Some(what) => Err(ChatError::input(format!("invalid message: {what}"))),
             None => Ok(message),
         }
     }
@@ -183,7 +186,7 @@ fn set(path: &[&str], value: JsonTree) -> Delta {
 fn append_history(message: &JsonTree, list: &str, entry: JsonTree) -> Result<Delta, ChatError> {
     let metadata = message.value_at(&["metadata"]).map(|metadata| metadata.kind());
     if metadata.is_some_and(|kind| kind != ValueKind::Object) {
-        return Err(ChatError::input("the metadata of the message are no object"));
+        return Err(ChatError::input("the metadata of the message is not an object"));
     }
     let path = DeltaPath::array(["metadata", list]);
     match message.value_at(&["metadata", list]).map(|list| list.kind()) {
@@ -191,7 +194,7 @@ fn append_history(message: &JsonTree, list: &str, entry: JsonTree) -> Result<Del
         None | Some(ValueKind::Null) => {
             Ok(Delta::set(path, parsed(&format!("[{}]", entry.to_line()))))
         }
-        Some(_) => Err(ChatError::input(format!("metadata.{list} of the message is no list"))),
+        Some(_) => Err(ChatError::input(format!("metadata.{list} of the message is not an array"))),
     }
 }
 
@@ -260,7 +263,9 @@ pub(crate) fn choose_version(
     let missing = || {
         ChatError::input(match count {
             0 => "the message was never regenerated".to_owned(),
-            count => format!("there is no telling {which}: the message has {count} earlier ones"),
+            count => {
+                format!("there is no version {which}: the message has {count} earlier versions")
+            }
         })
     };
     let at = which.checked_sub(1).filter(|at| *at < count).ok_or_else(missing)?.to_string();

@@ -67,7 +67,7 @@ pub(crate) fn normalize_document(
     let mut reshape = Normalizer { id, now, what: Vec::new(), messages: HashMap::new() };
     let mut members = reshape.head(&root);
     if root.children().len() < json::entries(root.to_line().as_bytes(), 0).ok()??.list.len() {
-        reshape.note("a part of the document is there twice; the last one stays");
+        reshape.note("duplicate keys in the document: the last values are kept");
     }
     let elements = |key: &str| {
         let found = root.value_at(&[key]).filter(|list| list.kind() == ValueKind::Array);
@@ -110,7 +110,7 @@ impl Normalizer<'_> {
         }
         let value = tree.to_value().ok().and_then(|value| JsonTree::from_value(&value).ok());
         let Some(value) = value else { return tree };
-        self.note(format!("{named} has a key twice; the last one counts, and stays"));
+        self.note(format!("{named} has a duplicate key; the last value is kept"));
         value
     }
 
@@ -127,7 +127,7 @@ impl Normalizer<'_> {
             return Some(tree.clone());
         }
         let right = apply_defaults(tree, table, default);
-        let done = if right.is_some() { "is set right" } else { "is left out" };
+        let done = if right.is_some() { "fixed" } else { "omitted" };
         self.note(format!("{named} {done}: {}", found.join(", ")));
         right
     }
@@ -140,7 +140,7 @@ impl Normalizer<'_> {
             let empty = lists.contains(&key.as_str()) && value.kind() == ValueKind::Array;
             let value = if empty { list(&[]) } else { self.without_repeated_keys(&key, value) };
             if members.iter().any(|(other, _)| *other == key) {
-                self.note(format!("{key} is there twice; the last one stays"));
+                self.note(format!("duplicate key {key}; the last value is kept"));
                 members.retain(|(other, _)| *other != key);
             }
             members.push((key, value));
@@ -178,7 +178,7 @@ impl Normalizer<'_> {
                 _ => tree,
             };
             if tree.string_at(&["content", "text"]).is_none() {
-                self.note(format!("message {number} is left out, because it has no text"));
+                self.note(format!("message {number} omitted, because it has no text"));
                 continue;
             }
             let (made, at) = (text(&format!("message-{number}")), text(&before));
@@ -209,7 +209,7 @@ impl Normalizer<'_> {
                 return Some(tree);
             }
             Some(other) if *other == content => {
-                self.note(format!("message {number} is left out, because {id} is there already"));
+                self.note(format!("message {number} omitted, because {id} already exists"));
                 return None;
             }
             Some(_) => {}
@@ -220,7 +220,7 @@ impl Normalizer<'_> {
             copy += 1;
             new = format!("{id}-{copy}");
         }
-        self.note(format!("message {number} gets the id {new}, because {id} is there already"));
+        self.note(format!("message {number} gets the id {new}, because {id} already exists"));
         let members = tree.children().into_iter();
         let members = members.map(|(key, value)| match key.as_str() {
             "id" => (key, text(&new)),
@@ -241,14 +241,14 @@ impl Normalizer<'_> {
             let lost = tree.string_at(&["message_id"]);
             let lost = lost.filter(|message| !self.messages.contains_key(message));
             if let Some(message) = lost.filter(|_| references == ReferencePolicy::Known) {
-                self.note(format!("{named} belongs to no message: {message} is lost"));
+                self.note(format!("{named} belongs to no message, because {message} is lost"));
                 let members = tree.children().into_iter();
                 tree = JsonTree::from_members(members.filter(|(key, _)| key != "message_id"));
             }
             if let Some(id) = tree.string_at(&["id"])
                 && !ids.insert(id.clone())
             {
-                self.note(format!("{named} is left out, because {id} is there already"));
+                self.note(format!("{named} omitted, because {id} already exists"));
                 continue;
             }
             kept.push(tree);
@@ -268,8 +268,9 @@ impl Normalizer<'_> {
                         });
                     for mark in &lost {
                         let name = mark.string_at(&["name"]).unwrap_or_default();
-                        self.what
-                            .push(format!("the mark {name:?} is left out: its message is lost"));
+                        self.what.push(format!(
+                            "the mark {name:?} omitted, because its message is lost"
+                        ));
                     }
                     *value = list(&marks);
                 }

@@ -50,13 +50,12 @@ pub(super) fn rebase_journal(log: &ChatLog, now: JournalBase) -> Result<RebasedJ
         message,
     }));
     let message = match (applied, unplaced) {
-        (0, 0) => "all that this journal says is in the document already; the next change of the \
-                   document removes the journal"
+        (0, 0) => "all changes in this journal are already in the document; the next change of the document removes \
+                   the journal"
             .to_owned(),
         _ => format!(
-            "the document is not the one that this journal was begun for; of the changes in the \
-             journal, {already} are in the document already, {applied} are applied to it, and \
-             {unplaced} fit nowhere"
+            "the document has changed since this journal was started; of the changes in the journal, {already} are \
+             already in the document, {applied} are applied to it, and {unplaced} cannot be applied"
         ),
     };
     let (file, code) = (file.clone(), FindingCode::ChangedByOthers);
@@ -138,7 +137,7 @@ impl JournalRebase {
                     LineTarget::Missing if !folded => {
                         let named = id.unwrap_or_else(|| format!("number {place}"));
                         self.tally.unplaced += 1;
-                        let what = format!("a line that changes {named}, which is not there");
+                        let what = format!("a line changes {named}, which does not exist");
                         self.findings.push((record.line, Some(record.offset), what));
                         return None;
                     }
@@ -253,7 +252,8 @@ impl JournalRebase {
                 None => self.tally.already += lines,
                 Some(why) => {
                     self.tally.unplaced += lines;
-                    let what = format!("changes to {} {place} cannot be made: {why}", list.key());
+                    let what =
+                        format!("changes to {} {place} cannot be applied: {why}", list.key());
                     self.findings.push((None, None, what));
                 }
             }

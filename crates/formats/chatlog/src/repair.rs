@@ -91,7 +91,7 @@ fn plan(
     }
     let is_stale = |finding: &Finding| finding.file == files.index;
     if fix.findings.iter().any(is_stale) {
-        fix.actions.push(action(&files.index, "is about another document, and goes"));
+        fix.actions.push(action(&files.index, "removed, because it belongs to another document"));
         fix.moved.push(files.index.clone());
     } else if fix.document.is_some() && store.stat(&files.index)?.is_some() {
         fix.moved.push(files.index.clone());
@@ -129,10 +129,7 @@ fn repair_document(
     if let Some(lines) = &lines
         && (damage || fix.findings.iter().any(|finding| finding.file == files.journal))
     {
-        let what = format!(
-            "what it says is put into the document, and it goes{}",
-            lines.describe_left_out()
-        );
+        let what = format!("folded into the document and removed{}", lines.describe_left_out());
         fix.actions.push(action(&files.journal, what));
     }
     let document = rescued.map_or_else(|| before.clone(), |rescued| rescued.bytes);
@@ -181,12 +178,11 @@ fn normalize_values(
         fix.actions.extend(what);
     }
     let wrong = fix.findings.iter().filter(|finding| finding.code == FindingCode::WrongMetadata);
-    let wrong = wrong.map(|found| format!("is made true: {}", found.message));
+    let wrong = wrong.map(|found| format!("corrected: {}", found.message));
     fix.actions.extend(wrong.map(|what| action(&files.document, what)));
     if fix.actions.is_empty() {
         let found = fix.findings.iter().filter(|finding| is_repairable(finding));
-        let what =
-            found.map(|found| action(&files.document, format!("is set right: {}", found.message)));
+        let what = found.map(|found| action(&files.document, format!("fixed: {}", found.message)));
         fix.actions = what.collect();
     }
     Ok(after)
@@ -196,7 +192,7 @@ fn normalize_values(
 fn rebuild_action(files: &ChatPaths, rescued: &RebuiltDocument) -> Result<RepairAction, ChatError> {
     let index = survey(&DocumentBytes::held(&files.document, rescued.bytes.clone()))?;
     let what = format!(
-        "is put together anew from what is whole in it; messages: {}{}",
+        "rebuilt from its intact parts; messages: {}{}",
         index.count(ListKind::Messages),
         describe_ranges(&rescued.left_out)
     );

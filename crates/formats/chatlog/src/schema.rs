@@ -203,7 +203,7 @@ fn wrong_value(path: &str, value: &JsonTree, what: ValueType) -> Vec<String> {
         ValueType::List => expect(ValueKind::Array),
         ValueType::Time => match text {
             Some(text) if time(&text).is_none() => {
-                vec![format!("{path} is {text:?}, which is no time")]
+                vec![format!("{path} is {text:?}, which is not a time")]
             }
             _ => expect(ValueKind::String),
         },
@@ -305,7 +305,7 @@ mod tests {
         check(
             &format!("{good},\"metadata\":{{\"is_edited\":1,\"tokens\":\"9\"}}}}"),
             &[
-                "metadata.is_edited is a number, not a truth value",
+                "metadata.is_edited is a number, not a boolean",
                 "metadata.tokens is a string, not a number",
             ],
         );
@@ -314,7 +314,7 @@ mod tests {
             r#"{"id":1,"timestamp":"noon","type":"bard","content":{"attachments":[{"type":"film"},3]}}"#,
             &[
                 "id is a number, not a string",
-                "timestamp is \"noon\", which is no time",
+                "timestamp is \"noon\", which is not a time",
                 "type is \"bard\", not one of system, narrator, protagonist, npc, ooc",
                 "it has no content.text",
                 "content.attachments[0]: type is \"film\", not one of image, audio, file",

@@ -179,7 +179,7 @@ impl DocumentSurvey<'_> {
             if let Some(count) = rest.iter().position(|byte| !byte.is_ascii_whitespace()) {
                 let at = from + (used + count) as u64;
                 return Err(
-                    self.damaged(format!("not JSON at byte {at}: something follows the value"))
+                    self.damaged(format!("not JSON at byte {at}: trailing data after the value"))
                 );
             }
             for event in std::mem::take(&mut look.events) {
@@ -198,7 +198,7 @@ impl DocumentSurvey<'_> {
         }
         match look.root {
             Some(Container::Object) => Ok(()),
-            _ => Err(self.damaged("it is not an object".to_owned())),
+            _ => Err(self.damaged("the document is not an object".to_owned())),
         }
     }
 
@@ -208,7 +208,7 @@ impl DocumentSurvey<'_> {
         let there = self.chunk.get(start..).unwrap_or_default();
         if there.starts_with(b"//") || there.starts_with(b"/*") {
             return self.damaged(format!(
-                "there is a comment at byte {at}, and JSON has none; take the comments out of the template"
+                "there is a comment at byte {at}, but JSON has no comments; remove the comments from the template"
             ));
         }
         self.damaged(format!("not JSON at byte {at}: {reason}"))

@@ -134,7 +134,7 @@ fn parse(text: &str, start: usize) -> Result<ToolTag, InvalidTag> {
     let action = match name.to_ascii_lowercase().as_str() {
         "update" => TagAction::Update,
         "add" => TagAction::Add,
-        _ => return Err(odd(format!("tools have no {name:?}"))),
+        _ => return Err(odd(format!("unknown tool action {name:?}"))),
     };
     let mut attributes: Vec<(String, String)> = Vec::new();
     loop {
@@ -146,8 +146,8 @@ fn parse(text: &str, start: usize) -> Result<ToolTag, InvalidTag> {
         if key.is_empty() || space.is_empty() {
             let what = cursor.rest().chars().next();
             return Err(odd(match what {
-                Some(sign) => format!("{sign:?} is in its way"),
-                None => "it does not end".to_owned(),
+                Some(sign) => format!("unexpected {sign:?}"),
+                None => "the tag is not closed".to_owned(),
             }));
         }
         cursor.take(char::is_whitespace);
@@ -158,7 +158,7 @@ fn parse(text: &str, start: usize) -> Result<ToolTag, InvalidTag> {
         let value = cursor.value().map_err(odd)?;
         let key = key.to_ascii_lowercase();
         if attributes.iter().any(|(known, _)| *known == key) {
-            return Err(odd(format!("{key} is there twice")));
+            return Err(odd(format!("duplicate attribute {key}")));
         }
         attributes.push((key, value));
     }
@@ -225,7 +225,7 @@ mod tests {
             r#"<tool:update id="a" value="1" reason="why">"#,
             Ok((Update, "a", "1", Some("why"))),
         );
-        check("<tool:add reason='it''s'value='x' id=a/>", Err("'\\'' is in its way"));
+        check("<tool:add reason='it''s'value='x' id=a/>", Err("unexpected '\\''"));
         check("<tool:add  value = 'x y' \n id = b />", Ok((Add, "b", "x y", None)));
         check("<TOOL:Update ID=a VALUE=1>", Ok((Update, "a", "1", None)));
         check(r#"<tool:update id="a" value="">"#, Ok((Update, "a", "", None)));
@@ -240,12 +240,12 @@ mod tests {
         check("<tool:update id='a'>", Err("it has no value"));
         check("<tool:update value='a'>", Err("it has no id"));
         check("<tool:update id='' value='a'>", Err("it has no id"));
-        check("<tool:update id='a' id='b' value='c'>", Err("id is there twice"));
-        check("<tool:remove id='a'>", Err("tools have no \"remove\""));
+        check("<tool:update id='a' id='b' value='c'>", Err("duplicate attribute id"));
+        check("<tool:remove id='a'>", Err("unknown tool action \"remove\""));
         check("<tool:update id='a' value='b", Err("a quote is not closed"));
-        check("<tool:update id=a value=b", Err("it does not end"));
+        check("<tool:update id=a value=b", Err("the tag is not closed"));
         check("<tool:update id value=b>", Err("id has no value"));
-        check("<tool:", Err("tools have no \"\""));
+        check("<tool:", Err("unknown tool action \"\""));
     }
 
     #[test]

@@ -106,12 +106,12 @@ impl ChatWriter {
         }
         for list in ListKind::ALL {
             if log.is_wrong(list) {
-                let reason = format!("{} is no array", list.key());
+                let reason = format!("{} is not an array", list.key());
                 return Err(ChatError::damaged(&files.document, reason));
             }
         }
         if let Some(version) = newer(&log.head()) {
-            let what = format!("its version is {version}, which is only read and never written");
+            let what = format!("version {version} is supported for reading only");
             return Err(ChatError::input(what));
         }
         let mut chat = ChatWriter {
@@ -148,7 +148,7 @@ impl ChatWriter {
         let at = now.to_string();
         let id = match given.string_at(&["id"]) {
             Some(id) if self.log.find(&id)?.is_some() => {
-                return Err(ChatError::input(format!("there is a message {id:?} already")));
+                return Err(ChatError::input(format!("message {id:?} already exists")));
             }
             Some(id) => id,
             None => {
@@ -196,7 +196,7 @@ impl ChatWriter {
         at: &str,
     ) -> Result<(), ChatError> {
         if self.stuck {
-            let what = "a fold has failed half way; the chat log must be opened again";
+            let what = "a fold failed midway; the chat log must be reopened";
             return Err(ChatError::input(what));
         }
         self.secure_document()?;

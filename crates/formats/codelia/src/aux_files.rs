@@ -77,7 +77,7 @@ fn tasks(home: &CodeliaHome, findings: &mut Vec<Finding>) {
                 findings.push(about(&file, FindingCode::BadDocument, "it has no id".to_owned()));
             }
             Some(id) if encoded(&id) != name => {
-                let message = format!("it says that it is {id:?}, in the place of {name}");
+                let message = format!("its id is {id:?}, but its file name is {name}");
                 findings.push(about(&file, FindingCode::WrongPlace, message));
             }
             Some(_) => {}
@@ -105,7 +105,7 @@ fn secrets(home: &CodeliaHome, shape: &VaultFormat, findings: &mut Vec<Finding>)
     let vault = Vault::at(std::sync::Arc::clone(&home.store), *shape, file.clone());
     match vault.is_readable_by_others() {
         Ok(true) => {
-            let message = "others than its owner may read it".to_owned();
+            let message = "it is readable by other users".to_owned();
             findings.push(about(&file, FindingCode::OpenSecret, message));
         }
         Ok(false) => {}

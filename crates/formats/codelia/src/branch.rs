@@ -42,7 +42,7 @@ impl LoadedLog {
             true => everturn_store::read_optional(&home.store, &session.log)?.unwrap_or_default(),
             false => {
                 let what =
-                    format!("session {id} has the old form; append to it first, or repair it");
+                    format!("session {id} is a legacy session; append to it first, or repair it");
                 return Err(CodeliaError::input(what));
             }
         };
@@ -70,7 +70,7 @@ impl LoadedLog {
                 return Ok(bytes);
             }
         }
-        let reason = format!("message {turn} is too long to be cut after");
+        let reason = format!("message {turn} is too long to fork after");
         Err(CodeliaError::damaged(&self.session.log, reason))
     }
 }

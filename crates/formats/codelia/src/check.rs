@@ -102,12 +102,12 @@ pub(super) fn check_session(
     let database = home.files.database();
     match &session.row {
         None if session.has_log => {
-            let message = format!("does not know the session {}", session.id);
+            let message = format!("does not list the session {}", session.id);
             findings.push(about(&database, FindingCode::StaleIndex, message));
         }
         Some(row) if session.lacks_log() => {
             let count = row.message_count.unwrap_or(0);
-            let message = format!("is not there, and the index knows {count} messages of it");
+            let message = format!("is missing, but the index lists {count} messages");
             findings.push(about(&session.log, FindingCode::MissingFile, message));
         }
         // A writer updates the index after it has committed.
@@ -118,7 +118,7 @@ pub(super) fn check_session(
             let says =
                 row.message_count.map_or_else(|| "nothing".to_owned(), |count| count.to_string());
             let message =
-                format!("says {says} of the messages of {}, which has {count}", session.id);
+                format!("records {says} as the message count of {}, which has {count}", session.id);
             findings.push(about(&database, FindingCode::StaleIndex, message));
         }
         _ => {}
@@ -137,11 +137,11 @@ fn lineage(
     Ok(match home.parent(&session.id) {
         Ok(Some(parent)) if others.iter().any(|other| other.as_str() == parent) => None,
         Ok(Some(parent)) => {
-            let message = format!("the session {parent:?}, from which it was made, is not there");
+            let message = format!("the parent session {parent:?} does not exist");
             Some(about(&file, FindingCode::MissingParent, message))
         }
         Ok(None) if home.store.stat(&file)?.is_some() => {
-            let message = "it does not say where the session comes from".to_owned();
+            let message = "it does not name the parent session".to_owned();
             Some(about(&file, FindingCode::BadMetadata, message))
         }
         // A file that is not JSON is reported elsewhere.
@@ -175,14 +175,17 @@ fn check_log(
             if open.remove(&id).is_none() {
                 note(
                     FindingCode::OrphanCall,
-                    format!("message {} answers {id:?}, which nobody called", stored.number),
+                    format!(
+                        "message {} is a result for {id:?}, but there is no such call",
+                        stored.number
+                    ),
                 );
             }
         }
     }
     findings.append(&mut messages.findings);
     for (id, number) in open {
-        let message = format!("the call {id:?} of message {number} has no answer");
+        let message = format!("the call {id:?} of message {number} has no result");
         findings.push(about(&session.log, FindingCode::OrphanCall, message));
     }
     Ok(messages.read_so_far())

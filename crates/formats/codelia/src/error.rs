@@ -28,7 +28,7 @@ pub enum CodeliaError {
         id: SessionId,
     },
     /// The id of a new session, or run, is taken.
-    #[error("there is a session {id} already, in {path}")]
+    #[error("session {id} already exists in {path}")]
     Taken {
         /// The id.
         id: SessionId,

@@ -85,7 +85,7 @@ impl CodeliaHome {
         }
         if session.lacks_log() {
             summary.turns = Some(0);
-            let message = "is not there, and the index knows messages of it".to_owned();
+            let message = "is missing, but the index lists messages of it".to_owned();
             let (file, code) = (session.log.clone(), FindingCode::MissingFile);
             summary.findings.push(Finding { file, line: None, offset: None, code, message });
         }
@@ -219,7 +219,7 @@ impl SessionFormat for CodeliaFormat {
         now: Timestamp,
     ) -> Result<Box<dyn SessionEditor>, SessionError> {
         if new.name.is_some() || new.config.is_some() {
-            return Err(SessionError::request("sessions of Codelia have no name and no settings"));
+            return Err(SessionError::request("Codelia sessions have no name and no settings"));
         }
         let mut meta = None;
         for (key, value) in new.fields.children() {
@@ -228,9 +228,7 @@ impl SessionFormat for CodeliaFormat {
                 "meta" if value.kind() == ValueKind::Object => meta = Some(value),
                 "meta" => return Err(SessionError::request("meta is not an object")),
                 _ => {
-                    return Err(SessionError::request(format!(
-                        "sessions of Codelia have no {key:?}"
-                    )));
+                    return Err(SessionError::request(format!("Codelia sessions have no {key:?}")));
                 }
             }
         }

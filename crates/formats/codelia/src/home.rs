@@ -162,7 +162,7 @@ impl CodeliaHome {
             line: None,
             offset: None,
             code: FindingCode::BadIndex,
-            message: format!("cannot be used, the logs are read instead: {}", error_chain(error)),
+            message: format!("cannot be used; the logs are read instead: {}", error_chain(error)),
         }
     }
 
@@ -176,7 +176,7 @@ impl CodeliaHome {
                 for (name, reason) in &listing.refused {
                     note(
                         FindingCode::BadName,
-                        format!("holds {name:?}, which is left alone: {reason}"),
+                        format!("contains {name:?}, which is ignored: {reason}"),
                     );
                 }
                 listing
@@ -208,7 +208,7 @@ impl CodeliaHome {
                     line: None,
                     offset: None,
                     code: FindingCode::BadName,
-                    message: format!("is left alone: {reason}"),
+                    message: format!("is ignored: {reason}"),
                 }),
                 None => {}
             }
@@ -252,10 +252,7 @@ impl CodeliaHome {
                     line: None,
                     offset: None,
                     code: FindingCode::BadName,
-                    message: format!(
-                        "has a row {:?}, which is left alone: {reason}",
-                        row.session_id
-                    ),
+                    message: format!("has a row {:?}, which is ignored: {reason}", row.session_id),
                 }),
             }
         }

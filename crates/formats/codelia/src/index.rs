@@ -101,7 +101,7 @@ impl IndexRow {
 #[non_exhaustive]
 pub enum IndexError {
     /// SQLite failed.
-    #[error("cannot {doing} the index of sessions")]
+    #[error("cannot {doing} the session index")]
     Database {
         /// The attempted operation.
         doing: &'static str,
@@ -110,14 +110,14 @@ pub enum IndexError {
         source: Arc<dyn StdError + Send + Sync>,
     },
     /// The file is not a database, or is damaged.
-    #[error("the index of sessions is damaged")]
+    #[error("the session index is damaged")]
     Damaged {
         /// The error of SQLite.
         #[source]
         source: Arc<dyn StdError + Send + Sync>,
     },
     /// The database was created by a later version of the program.
-    #[error("the index of sessions has version {version}, which is not known")]
+    #[error("the session index has version {version}, which is not supported")]
     Newer {
         /// Its version.
         version: i64,

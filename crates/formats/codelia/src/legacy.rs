@@ -45,7 +45,7 @@ impl LegacySession {
                         kind => {
                             note(
                                 FindingCode::BadRecord,
-                                format!("messages[{at}] is {kind}, no message"),
+                                format!("messages[{at}] is {kind}, not a message"),
                             );
                         }
                     }
@@ -60,7 +60,7 @@ impl LegacySession {
         if let Some(inner) = field("session_id").filter(|inner| inner != id.as_str()) {
             note(
                 FindingCode::WrongPlace,
-                format!("it says that it is {inner:?}, in the place of {id}"),
+                format!("its id is {inner:?}, but its file name is {id}"),
             );
         }
         let mut row = IndexRow::new(id.as_str(), field("updated_at").unwrap_or_default());

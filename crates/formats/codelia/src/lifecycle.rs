@@ -81,7 +81,7 @@ pub(super) fn trash(
     let writer = store.lock(&scopes)?;
     let session = home.find(&id, &mut Vec::new())?;
     if !session.has_log && !session.has_legacy {
-        return Err(CodeliaError::input(format!("session {id} has no messages to be kept")));
+        return Err(CodeliaError::input(format!("session {id} has no messages to keep")));
     }
     let mut steps = Vec::new();
     for file in parts(&id)? {
@@ -183,7 +183,7 @@ pub(super) fn restore(home: &CodeliaHome, name: &str) -> Result<SessionRef, Code
     let mut scopes = parts(&id)?;
     scopes.push(place.clone());
     let writer = store.lock(&scopes)?;
-    let missing = || CodeliaError::input(format!("there is no session called {name} in the trash"));
+    let missing = || CodeliaError::input(format!("there is no session {name} in the trash"));
     let (back, _) = common::entry_sizes(store, std::slice::from_ref(&parsed), candidate_paths)?
         .pop()
         .ok_or_else(missing)?;

@@ -77,12 +77,12 @@ impl MessageReader {
         let JsonlRecord { line, offset, length, .. } = record;
         let RecordText::Whole(text) = record.text else {
             self.number += 1;
-            let what = format!("message {} has {length} bytes, too many to be shown", self.number);
+            let what = format!("message {} has {length} bytes, too many to display", self.number);
             self.note(&JsonlRecord { text: RecordText::Large, ..record }, what);
             return None;
         };
         if !text.starts_with('{') {
-            let what = "a record that is no message, because it is no object".to_owned();
+            let what = "a record is not a message, because it is not an object".to_owned();
             self.note(&JsonlRecord { text: RecordText::Large, ..record }, what);
             return None;
         }

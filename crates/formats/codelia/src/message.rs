@@ -40,7 +40,7 @@ pub(super) fn problem(message: &JsonTree) -> Option<String> {
 
 fn check(message: &JsonTree) -> Result<(), String> {
     if message.kind() != ValueKind::Object {
-        return Err(format!("a message is an object, not {}", message.kind()));
+        return Err(format!("a message must be an object, not {}", message.kind()));
     }
     let role = role(message);
     let content = message.value_at(&["content"]).map(|content| content.kind());
@@ -48,7 +48,7 @@ fn check(message: &JsonTree) -> Result<(), String> {
         (MessageRole::Other(role), _) if role.is_empty() => {
             return Err("role is missing".to_owned());
         }
-        (MessageRole::Other(role), _) => return Err(format!("{role:?} is no role")),
+        (MessageRole::Other(role), _) => return Err(format!("unknown role {role:?}")),
         (_, Some(ValueKind::String | ValueKind::Array)) => {}
         (MessageRole::Assistant | MessageRole::Reasoning, Some(ValueKind::Null)) => {}
         (MessageRole::Assistant, None) if message.value_at(&["tool_calls"]).is_some() => {}
@@ -148,9 +148,9 @@ mod tests {
         );
         check(r#"{"role":"tool","tool_call_id":"c","tool_name":"ls","content":"a"}"#, None);
         check(r#"{"role":"reasoning","content":null,"raw_item":{}}"#, None);
-        check("[]", Some("a message is an object, not an array"));
+        check("[]", Some("a message must be an object, not an array"));
         check(r#"{"content":"x"}"#, Some("role is missing"));
-        check(r#"{"role":"oracle","content":"x"}"#, Some("\"oracle\" is no role"));
+        check(r#"{"role":"oracle","content":"x"}"#, Some("unknown role \"oracle\""));
         check(r#"{"role":"user"}"#, Some("content is missing"));
         check(r#"{"role":"user","content":null}"#, Some("content is null"));
         check(r#"{"role":"user","content":{}}"#, Some("content is an object"));

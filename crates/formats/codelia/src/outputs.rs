@@ -78,7 +78,7 @@ impl ToolOutputs {
     pub(super) fn file(&self, reference: &str) -> Result<FilePath, CodeliaError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if reference.is_empty() || !reference.chars().all(plain) {
-            return Err(CodeliaError::input(format!("{reference:?} is no reference to an output")));
+            return Err(CodeliaError::input(format!("{reference:?} is not an output reference")));
         }
         Ok(self.dir.join(&Name::parse(&format!("{reference}{OUTPUT_END}"))?))
     }
@@ -110,7 +110,7 @@ impl ToolOutputs {
                 }
             }
         }
-        Err(CodeliaError::input(format!("no reference for the output of {call_id:?} is free")))
+        Err(CodeliaError::input(format!("no free reference for the output of {call_id:?}")))
     }
 
     /// The whole output.
@@ -208,7 +208,7 @@ impl ToolOutputs {
         for (file, size, _) in &plan.files {
             if self.store.stat(file)?.map(|stat| stat.len) != Some(*size) {
                 return Err(CodeliaError::input(format!(
-                    "{file} has changed since the plan was made"
+                    "{file} has changed since the plan was created"
                 )));
             }
         }
@@ -290,10 +290,7 @@ mod tests {
     fn outputs_whose_calls_look_alike_are_kept_apart() {
         let outputs = outputs();
         let first = outputs.put("call/bad id:1", "one").unwrap();
-        assert_eq!(
-            first, "call_bad_id_1",
-            "the name that the program gives, as long as it is free"
-        );
+        assert_eq!(first, "call_bad_id_1", "the name that the program assigns, if it is free");
         let second = outputs.put("call.bad.id.1", "two").unwrap();
         assert_ne!(first, second);
         assert_eq!(outputs.get(&first).unwrap(), b"one");

@@ -30,7 +30,7 @@ impl ApprovalMode {
     pub fn parse(word: &str) -> Result<ApprovalMode, CodeliaError> {
         let known = ApprovalMode::ALL.into_iter().find(|mode| mode.as_str() == word);
         known.ok_or_else(|| {
-            let what = "is no approval mode; there are minimal, trusted and full-access";
+            let what = "is not an approval mode; known modes: minimal, trusted, full-access";
             CodeliaError::input(format!("{word:?} {what}"))
         })
     }

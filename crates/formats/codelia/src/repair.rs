@@ -68,9 +68,9 @@ fn examine_session(
     let mut plan =
         CodeliaRepairPlan { actions, findings: found, log: None, moved, bad_index, stale };
     if bad_index {
-        plan.act(&home.files.database(), "is set aside, and made anew from the logs".to_owned());
+        plan.act(&home.files.database(), "moved out and rebuilt from the logs".to_owned());
     } else if stale {
-        plan.act(&home.files.database(), format!("is told what the log of {id} says"));
+        plan.act(&home.files.database(), format!("updated from the log of {id}"));
     }
     convert_legacy(home, &session, &mut plan)?;
     if session.has_log {
@@ -85,7 +85,7 @@ fn examine_session(
         Err(error) => return Err(error),
     };
     if is_bad {
-        let what = "does not say where the session comes from, and is moved away";
+        let what = "moved out, because it does not name the parent session";
         plan.act(&lineage, what.to_owned());
         plan.moved.push(lineage);
     }
@@ -135,12 +135,12 @@ fn convert_legacy(
     if !session.has_log {
         let whole: Vec<&JsonTree> =
             messages.iter().filter(|message| problem(message).is_none()).collect();
-        let what = format!("is made of the {} messages of the old form{rest}", whole.len());
+        let what = format!("created from the {} messages of the legacy session{rest}", whole.len());
         plan.act(&session.log, what);
         plan.log = Some(whole.into_iter().flat_map(line).collect());
     }
     if is_bad {
-        plan.act(&file, "is damaged, and is moved away; the log counts".to_owned());
+        plan.act(&file, "moved out, because it is damaged; the log takes precedence".to_owned());
         plan.moved.push(file);
     }
     Ok(())
@@ -163,16 +163,14 @@ fn repaired_log(
     }
     let (mut what, mut after) = (Vec::new(), before.clone());
     // Messages that are too long to be held are not mistaken for something else.
-    let is_loss = |finding: &Finding| finding.message.contains("too many to be shown");
+    let is_loss = |finding: &Finding| finding.message.contains("too many to display");
     if messages.findings.iter().any(is_loss) {
         return Ok((None, what));
     }
     if odd || !messages.findings.is_empty() {
         let sorted = clean_log(&session.log, &before, |tree| problem(tree).is_none())?;
         let places = sorted.describe_left_out();
-        what.push(format!(
-            "every message gets its own line, and what is none is taken away{places}"
-        ));
+        what.push(format!("rewritten with one message per line; other bytes moved out{places}"));
         after = sorted.bytes;
     } else if after.last().is_some_and(|last| *last != b'\n') {
         after.push(b'\n');
@@ -184,10 +182,7 @@ fn repaired_log(
         });
         let answer = JsonTree::from_value(&answer).unwrap_or_else(|_| JsonTree::null());
         after.extend(line(&answer));
-        what.push(format!(
-            "the call {:?} gets an answer which says that it was interrupted",
-            call.id
-        ));
+        what.push(format!("added an `interrupted` result for the call {:?}", call.id));
     }
     Ok(((!what.is_empty()).then_some(after), what))
 }

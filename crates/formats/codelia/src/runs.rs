@@ -141,7 +141,7 @@ impl<'h> RunLogs<'h> {
             (Some((id, path)), true) => self.summary(&id, path),
             (None, _) => Err(CodeliaError::input(format!("there is no run {id:?}"))),
             (Some(_), false) => {
-                Err(CodeliaError::input(format!("{id:?} means {} runs", like.len() + 1)))
+                Err(CodeliaError::input(format!("{id:?} is ambiguous: {} runs", like.len() + 1)))
             }
         }
     }
@@ -241,7 +241,7 @@ impl RunWriter {
         let id = id.ok_or_else(|| CodeliaError::input("the header has no run_id"))?;
         let id = SessionId::parse(&id)?;
         if kind_of(header).as_deref() != Some("header") {
-            return Err(CodeliaError::input("the first record of a run is its header"));
+            return Err(CodeliaError::input("the first record of a run must be its header"));
         }
         let started = header.string_at(&["started_at"]).and_then(|time| time.parse().ok());
         let path = home.files.run(&id, started.unwrap_or(now))?;
@@ -270,7 +270,7 @@ impl RunWriter {
         durability: Durability,
     ) -> Result<CommitReceipt, CodeliaError> {
         if record.kind() != ValueKind::Object || kind_of(record).is_none() {
-            return Err(CodeliaError::input("a record of a run is an object with a type"));
+            return Err(CodeliaError::input("a record of a run must be an object with a type"));
         }
         let lines = [record.to_line().as_bytes(), b"\n"].concat();
         let step = Step::Append { file: self.path.clone(), at: AppendAt::End, lines };

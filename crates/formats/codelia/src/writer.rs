@@ -65,7 +65,7 @@ impl CodeliaWriter {
     ) -> Result<CodeliaWriter, CodeliaError> {
         let meta = match meta {
             Some(meta) if meta.kind() != ValueKind::Object => {
-                let what = format!("the metadata are {}, not an object", meta.kind());
+                let what = format!("the metadata is {}, not an object", meta.kind());
                 return Err(CodeliaError::input(what));
             }
             other => other,

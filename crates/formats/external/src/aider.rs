@@ -167,7 +167,11 @@ fn amount(word: &str) -> Option<u64> {
     };
     let number: f64 = digits.replace(',', "").parse().ok()?;
     let whole = (number * factor).round();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was looked at")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range is checked below"
+    )]
     (0.0..1e15).contains(&whole).then_some(whole as u64)
 }
 
@@ -243,8 +247,7 @@ impl AiderConversation<'_> {
         let parent = self.tip.map_or(Parent::Root, Parent::Number);
         let number = self.surveyor.add(&seen, &look, parent);
         if std::str::from_utf8(text).is_err() {
-            let what =
-                format!("bytes from {} on are not UTF-8, and shown as far as they are", run.start);
+            let what = format!("bytes from {} on are not valid UTF-8, and are replaced", run.start);
             self.surveyor.repair(number, FindingCode::NotUtf8, what);
         }
         self.tip = Some(number);
@@ -346,7 +349,7 @@ impl ProgramFormat for Aider {
     }
 
     fn repair_rules(&self, _file: &FilePath) -> Result<&'static RepairRules, &'static str> {
-        Err("its Markdown has no records")
+        Err("a Markdown log has no records")
     }
 
     fn id(&self, _record: &JsonTree) -> Option<String> {

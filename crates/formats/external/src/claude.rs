@@ -228,7 +228,7 @@ fn keep(surveyor: &mut Surveyor, seen: &ScannedRecord<'_>) {
     let message =
         record.value_at(&["message"]).filter(|message| message.value_at(&["content"]).is_none());
     if message.is_some_and(|message| spread_text(&message).is_some()) {
-        let what = "the message was taken apart into its characters, and is put together again";
+        let what = "the message was split into single characters, and is joined again";
         surveyor.repair(number, FindingCode::BadRecord, what.to_owned());
     }
 }

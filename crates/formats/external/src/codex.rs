@@ -163,7 +163,7 @@ fn event(event: &JsonTree) -> EntryDraft {
         }
         "thread_rolled_back" => {
             let turns = count_at(event, &["num_turns"]);
-            EntryDraft::new(EntryKind::Event, "system", format!("{turns} turns were taken back"))
+            EntryDraft::new(EntryKind::Event, "system", format!("{turns} turns were rolled back"))
         }
         "context_compacted" => EntryDraft::new(EntryKind::Event, "system", "context compacted"),
         "entered_review_mode" | "exited_review_mode" => {

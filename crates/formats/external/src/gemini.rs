@@ -435,7 +435,7 @@ impl ProgramFormat for GeminiCli {
     fn repair_rules(&self, file: &FilePath) -> Result<&'static RepairRules, &'static str> {
         match name_of(file).ends_with(".jsonl") {
             true => Ok(&repair_copy::GEMINI),
-            false => Err("it is one document, not lines"),
+            false => Err("it is a single document, not lines"),
         }
     }
 
@@ -458,7 +458,7 @@ impl ProgramFormat for GeminiCli {
             return vec![EntryDraft::new(
                 EntryKind::Event,
                 "system",
-                format!("went back to before {id}"),
+                format!("rewound to before {id}"),
             )];
         }
         if record.value_at(&["parts"]).is_some() {

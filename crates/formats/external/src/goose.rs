@@ -197,7 +197,7 @@ impl Goose {
                 talk.keep(&mut surveyor, &ScannedRecord { tree: &tree, text: "", at, line: None });
             }
             None => {
-                let message = "there are messages of a session that the database does not list";
+                let message = "the database has messages of a session that it does not list";
                 surveyor.survey.findings.push(finding(FindingCode::OrphanPart, message.to_owned()));
             }
         }
@@ -330,7 +330,7 @@ impl ProgramFormat for Goose {
     fn repair_rules(&self, file: &FilePath) -> Result<&'static RepairRules, &'static str> {
         match database_of(file) {
             None => Ok(&repair_copy::GOOSE),
-            Some(_) => Err("it is part of a database, which SQLite mends"),
+            Some(_) => Err("it is part of a database, which SQLite repairs"),
         }
     }
 

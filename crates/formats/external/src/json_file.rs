@@ -33,13 +33,13 @@ impl JsonFile {
         let Some(path) = surveyor.survey.files.get(file as usize).cloned() else { return Ok(None) };
         let stat = store.stat(&path)?.ok_or_else(|| StoreError::Missing { path: path.clone() })?;
         if stat.len > LARGEST_TEXT {
-            let message = format!("a document of {} bytes is too long to be shown", stat.len);
+            let message = format!("a document of {} bytes is too long to display", stat.len);
             surveyor.quarantine(finding(&path, FindingCode::TooLarge, message));
             return Ok(None);
         }
         let bytes = store.read(&path, 0..u64::MAX)?;
         if bytes.iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0) {
-            let message = "there is nothing in it".to_owned();
+            let message = "the file is empty".to_owned();
             surveyor.quarantine(finding(&path, FindingCode::EmptyDocument, message));
             return Ok(None);
         }

@@ -67,7 +67,7 @@ fn part(role: &str, part: &JsonTree) -> Vec<EntryDraft> {
         "file" => EntryDraft::new(EntryKind::Event, role, format!("file {}", text("filename"))),
         "compaction" => EntryDraft::new(EntryKind::Event, "system", "context compacted"),
         "subtask" => EntryDraft::new(EntryKind::Event, role, format!("task: {}", text("prompt"))),
-        "retry" => EntryDraft::new(EntryKind::Event, "system", "the model was asked again"),
+        "retry" => EntryDraft::new(EntryKind::Event, "system", "the request was retried"),
         other => EntryDraft::bookkeeping(other, ""),
     };
     vec![draft.by(part)]
@@ -220,7 +220,8 @@ impl OpenCode {
         let mut surveyor = Surveyor::of_file(&place.path);
         let mut talk = OpenCodeConversation::default();
         if storage_of(&place.path).is_none() {
-            let message = "there are messages of a session whose own file is not there".to_owned();
+            let message =
+                "there are messages of a session whose session file is missing".to_owned();
             surveyor.survey.findings.push(finding(&place.path, FindingCode::OrphanPart, message));
         } else {
             match document(store, &place.path)? {
@@ -325,7 +326,7 @@ impl OpenCode {
             surveyor.repair(
                 node,
                 FindingCode::OrphanPart,
-                "a part of a message that is not there".to_owned(),
+                "a part of a message that does not exist".to_owned(),
             );
         }
         Ok(())
@@ -456,7 +457,7 @@ impl ProgramFormat for OpenCode {
     }
 
     fn repair_rules(&self, _file: &FilePath) -> Result<&'static RepairRules, &'static str> {
-        Err("its messages are documents of their own")
+        Err("its messages are separate documents")
     }
 
     fn id(&self, record: &JsonTree) -> Option<String> {

@@ -79,7 +79,7 @@ impl<F: ProgramFormat> ExternalReader<F> {
                 return Ok(format!("{what}{title}"));
             }
         }
-        Ok(format!("{what}nothing is said"))
+        Ok(format!("{what}no messages"))
     }
 
     /// The ids of all branches, with their lines.
@@ -151,7 +151,7 @@ impl<F: ProgramFormat> SessionReader for ExternalReader<F> {
     }
 
     fn state(&self, _turn: Option<u64>) -> Result<SessionState, SessionError> {
-        let what = "states: such sessions are what was said, and keep nothing besides";
+        let what = "states: they only store messages";
         Err(SessionError::Unsupported { layout: F::NAME, what })
     }
 
@@ -181,7 +181,7 @@ impl<F: ProgramFormat> SessionReader for ExternalReader<F> {
         let found = match (whole, begun.next(), begun.next()) {
             (Some((_, line)), ..) | (None, Some((_, line)), None) => *line,
             (None, Some(_), Some(_)) => {
-                let what = format!("{branch:?} is the beginning of several branches");
+                let what = format!("{branch:?} is a prefix of several branches");
                 return Err(SessionError::request(what));
             }
             (None, None, _) => {

@@ -47,14 +47,14 @@ pub(super) fn repair_copy<F: ProgramFormat>(
     place: &SessionRef,
 ) -> Result<RepairedCopy, SessionError> {
     let fix = format.repair_rules(&place.path).map_err(|why| {
-        let what = format!("{} cannot be mended in a copy: {why}", place.path);
-        SessionError::request(format!("{what}; everturn convert makes a session of it that can be"))
+        let what = format!("{} cannot be repaired in a copy: {why}", place.path);
+        SessionError::request(format!("{what}; convert it first with: everturn convert"))
     })?;
     let Some(name) = place.path.name() else {
-        return Err(SessionError::request("the root is no session"));
+        return Err(SessionError::request("the root is not a session"));
     };
     if store.stat(&place.path)?.is_some_and(|stat| stat.len > LARGEST) {
-        let what = format!("{} is too long to be mended: {LARGEST} bytes are the most", place.path);
+        let what = format!("{} is too long to repair (maximum {LARGEST} bytes)", place.path);
         return Err(SessionError::request(what));
     }
     let bytes = store.read(&place.path, 0..u64::MAX)?;
@@ -73,10 +73,13 @@ pub(super) fn repair_copy<F: ProgramFormat>(
     let expected = records(&survey) + mender.added - mender.dropped.len();
     let is_known = |finding: &Finding| finding.code == FindingCode::TooLarge;
     if let Some(bad) = after.findings.iter().find(|finding| !is_known(finding)) {
-        return Err(SessionError::damaged(format!("the repaired copy would not be whole: {bad}")));
+        return Err(SessionError::damaged(format!(
+            "the repaired copy would still be damaged: {bad}"
+        )));
     }
     if records(&after) != expected {
-        let what = format!("{expected} records would be {} in the repaired copy", records(&after));
+        let what =
+            format!("expected {expected} records in the repaired copy, found {}", records(&after));
         return Err(SessionError::damaged(what));
     }
     let findings = after.findings.into_iter().chain(after.warnings).collect();
@@ -187,18 +190,20 @@ impl<'a> CopyRepairer<'a> {
     /// Reports the findings of the line scan, which are repaired by writing the lines out again.
     fn look_at_findings(&mut self) {
         if self.bytes.starts_with(ORDER_MARK) {
-            let what = "the byte order mark is left out".to_owned();
+            let what = "the byte order mark is removed".to_owned();
             self.repairs.push(CopyRepair { line: Some(1), offset: Some(0), code: None, what });
         }
         let starts: HashSet<u64> = self.nodes.iter().map(|node| node.at.offset).collect();
         for Finding { line, offset, code, .. } in self.findings {
             let is_record = offset.is_some_and(|offset| starts.contains(&offset));
             let what = match code {
-                FindingCode::TornTail => "what is left of the last record is set aside",
-                FindingCode::NulTail => "the NUL bytes at the end are left out",
-                FindingCode::GluedRecords => "the record gets a line of its own",
-                FindingCode::BadLine | FindingCode::NotUtf8 => "what is no record is set aside",
-                FindingCode::BadRecord if !is_record => "what is no record is set aside",
+                FindingCode::TornTail => "the incomplete last record is moved out",
+                FindingCode::NulTail => "the NUL bytes at the end are removed",
+                FindingCode::GluedRecords => "the record is moved to its own line",
+                FindingCode::BadLine | FindingCode::NotUtf8 => {
+                    "bytes that are not a record are moved out"
+                }
+                FindingCode::BadRecord if !is_record => "bytes that are not a record are moved out",
                 _ => continue,
             };
             let (line, offset, what) = (*line, *offset, what.to_owned());
@@ -216,7 +221,7 @@ impl<'a> CopyRepairer<'a> {
             }
             if let Some((key, value)) = (self.rules.restored)(&self.tree(number)) {
                 self.edit(number, key, value);
-                self.note(number, FindingCode::BadRecord, "the message is put together again");
+                self.note(number, FindingCode::BadRecord, "the message is restored");
             }
         }
     }
@@ -233,12 +238,16 @@ impl<'a> CopyRepairer<'a> {
             match id.filter(|_| !is_copy && !is_work) {
                 Some((key, id)) => {
                     let fresh = self.fresh(&format!("twin {number}"), &id);
-                    self.note(number, FindingCode::DuplicateId, format!("the id is {fresh:?} now"));
+                    self.note(
+                        number,
+                        FindingCode::DuplicateId,
+                        format!("the id is changed to {fresh:?}"),
+                    );
                     self.edit(number, key, quoted(&fresh));
                 }
                 None => {
                     self.dropped.insert(number);
-                    let what = "the second record of this id is set aside";
+                    let what = "the second record with this id is moved out";
                     self.note(number, FindingCode::DuplicateId, what);
                 }
             }
@@ -282,7 +291,11 @@ impl<'a> CopyRepairer<'a> {
                 _ => None,
             });
             open.entry(self.end_of_message(number)).or_default().extend(ids.take(1));
-            self.note(number, FindingCode::OrphanCall, "the call is answered as interrupted");
+            self.note(
+                number,
+                FindingCode::OrphanCall,
+                "an `interrupted` result is added for the call",
+            );
         }
         for (number, calls) in open {
             let tree = self.tree(number);
@@ -344,8 +357,8 @@ impl<'a> CopyRepairer<'a> {
             let to = to.and_then(|to| self.id(to));
             let to = to.map(|to| self.instead.get(&TextHash::of(&to)).cloned().unwrap_or(to));
             let what = match &to {
-                Some(to) => format!("the record follows {to:?} now"),
-                None => "the record is a beginning now".to_owned(),
+                Some(to) => format!("the record is attached to {to:?}"),
+                None => "the record becomes a root".to_owned(),
             };
             self.set_parent(number, to.as_deref());
             self.note(number, FindingCode::DanglingParent, what);
@@ -413,9 +426,7 @@ impl<'a> CopyRepairer<'a> {
         let mut text = self.text(number).to_owned();
         for (key, value) in self.edits.get(&number).into_iter().flatten() {
             text = with_member(&text, key, value).ok_or_else(|| {
-                SessionError::damaged(format!(
-                    "record {number} has no {key:?} that could be changed"
-                ))
+                SessionError::damaged(format!("record {number} has no {key:?} to change"))
             })?;
         }
         Ok(text)

@@ -110,7 +110,7 @@ fn keep(surveyor: &mut Surveyor, seen: &ScannedRecord<'_>, parent: Parent) -> u3
     let infos = record.value_at(&["swipe_info"]).map(|list| list.children()).unwrap_or_default();
     let agrees = chosen.and_then(|chosen| swipes.get(chosen)).is_some_and(is_said);
     if !agrees && !swipes.is_empty() {
-        let message = "the message does not say what the version of it that was chosen says";
+        let message = "the message differs from its selected version";
         surveyor.warn(number, FindingCode::ChoiceDiffers, message.to_owned());
     }
     for (at, span) in swipes.iter().enumerate() {

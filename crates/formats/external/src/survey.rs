@@ -141,11 +141,11 @@ impl Surveyor {
             Finding { file, line, offset, code, message }
         };
         let Some(text) = record.text() else {
-            let message = format!("a record of {} bytes is too long to be shown", record.length);
+            let message = format!("a record of {} bytes is too long to display", record.length);
             return self.quarantine(refused(FindingCode::TooLarge, message));
         };
         if !text.starts_with('{') {
-            let message = "a record that is no object".to_owned();
+            let message = "a record is not an object".to_owned();
             return self.quarantine(refused(FindingCode::BadRecord, message));
         }
         self.was_glued = glued;
@@ -241,11 +241,7 @@ impl Surveyor {
         let number = self.add(seen, look, parent);
         match self.ids.get(&TextHash::of(id)).copied() {
             Some(first) => {
-                self.warn(
-                    number,
-                    FindingCode::DuplicateId,
-                    format!("the id {id:?} is there already"),
-                );
+                self.warn(number, FindingCode::DuplicateId, format!("duplicate id {id:?}"));
                 self.set_apart(number, DUPLICATES);
                 self.survey.defects.duplicates.push((number, first));
                 self.drop_calls(number, look);
@@ -353,7 +349,7 @@ impl Surveyor {
         let nodes: Vec<ThreadNode> = self.survey.nodes.iter().zip(&parents).map(node).collect();
         self.survey.thread_tree = linearize(&nodes, forks, tip);
         for at in self.survey.thread_tree.cycles.clone() {
-            let message = "its parents go round in a circle, and it is read as a beginning";
+            let message = "its parents form a cycle, and it is read as a root";
             self.repair(at, FindingCode::DanglingParent, message.to_owned());
             self.survey.defects.relinked.push((at, None));
         }
@@ -393,8 +389,7 @@ impl Surveyor {
             }
         }
         for number in dangling {
-            let message =
-                "the record that it follows is not there; it is read after the one before";
+            let message = "its parent record is missing; it is attached to the previous record";
             self.repair(number, FindingCode::DanglingParent, message.to_owned());
             let before = parents.get(number as usize).copied().flatten();
             self.survey.defects.relinked.push((number, before));
@@ -411,12 +406,12 @@ impl Surveyor {
         };
         for (key, calls) in &self.calls {
             for &at in calls.iter().filter(|at| stands(at)) {
-                odd.push((at, "a tool was called and never answered"));
+                odd.push((at, "a tool call has no result"));
                 self.survey.defects.unanswered.push((at, *key));
             }
         }
         let answers = self.answers.values().flatten().copied().filter(stands);
-        odd.extend(answers.map(|at| (at, "a tool answered that nobody called")));
+        odd.extend(answers.map(|at| (at, "a tool result has no call")));
         odd.sort_unstable();
         self.survey.defects.unanswered.sort_unstable();
         for (number, message) in odd {

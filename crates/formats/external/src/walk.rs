@@ -47,7 +47,7 @@ pub(super) fn find_files(
     while let Some((dir, level)) = waiting.pop() {
         seen += 1;
         if seen > MOST_DIRS {
-            let message = "there are too many directories here; name the one that has the sessions";
+            let message = "too many directories; name the directory that contains the sessions";
             walked.findings.push(finding(&dir, FindingCode::Unreadable, message.to_owned()));
             break;
         }
@@ -79,8 +79,8 @@ pub(super) fn find_files(
                     fit => walked.files.push((path, fit)),
                 },
                 FileKind::LinkOutside if is_in(&path, homes) => {
-                    let message = "is a link that leads out of the root, and is left alone; \
-                                   everturn sources add PATH adds what it leads to";
+                    let message = "is a link that points outside the root, and is ignored; add its target with: \
+                                   everturn sources add PATH";
                     walked.findings.push(finding(
                         &path,
                         FindingCode::LinkOutside,

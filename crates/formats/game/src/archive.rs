@@ -89,7 +89,7 @@ pub fn unarchive(
     let (dir, trash) = (&GameStatus::Completed.session(id), &place);
     let archiver = Archiver { store, writer: &*writer, id, dir, file: &file, trash, options: how };
     let archived = archiver.unpack(|built| completed(store, id, built), progress)?;
-    let archived = archived.ok_or_else(|| GameError::damaged(&file, "there is no file in it"))?;
+    let archived = archived.ok_or_else(|| GameError::damaged(&file, "it contains no files"))?;
     writer.release()?;
     Ok(archived)
 }

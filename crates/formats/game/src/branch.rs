@@ -154,12 +154,12 @@ pub fn rewind(
     progress: &mut dyn FnMut(PackProgress),
 ) -> Result<GameRewind, GameError> {
     let Some(turn) = how.turn else {
-        return Err(GameError::input("a rewind needs the turn to go back to"));
+        return Err(GameError::input("a rewind needs a target turn"));
     };
     let (session, name, writer) = lock_with_branch(store, id, how.id.as_ref())?;
     session.must_be(&[GameStatus::Active, GameStatus::Paused], "active or paused")?;
     if turn == session.turn {
-        return Err(GameError::input(format!("turn {turn} is the last one already")));
+        return Err(GameError::input(format!("turn {turn} is already the last turn")));
     }
     let (steps, findings) = plan_truncation(&session, turn, now)?;
     let branch = BranchPlan {

@@ -87,7 +87,8 @@ impl ChangeRecord {
         let group = match (&text.deltas, &text.operation) {
             (Some(deltas), _) => {
                 let scope = text.scope.as_deref().unwrap_or_default();
-                let scope = Scope::parse(scope).ok_or_else(|| format!("{scope:?} is no scope"))?;
+                let scope =
+                    Scope::parse(scope).ok_or_else(|| format!("unknown scope {scope:?}"))?;
                 let deltas = deltas.iter().map(|delta| delta.to_delta(slice));
                 DeltaGroup { scope, deltas: deltas.collect::<Result<_, _>>()? }
             }
@@ -96,7 +97,7 @@ impl ChangeRecord {
         };
         let time = match text.timestamp.map(RawValue::get) {
             None | Some("null") => None,
-            Some(raw) => Some(millis(raw).ok_or_else(|| format!("{raw} is no time"))?),
+            Some(raw) => Some(millis(raw).ok_or_else(|| format!("{raw} is not a time"))?),
         };
         Ok(ChangeRecord {
             id: text.delta_id.unwrap_or_default().into_owned(),
@@ -272,7 +273,7 @@ impl ChangeText<'_> {
                 }
             }
             "delete" => Delta::delete(path),
-            other => return Err(format!("{other:?} is no operation that is known")),
+            other => return Err(format!("unknown operation {other:?}")),
         };
         let is_array = |tree: &JsonTree| tree.kind() == ValueKind::Array;
         delta.previous = match delta.op {
@@ -304,6 +305,6 @@ fn target_root(target: &str) -> Result<(Scope, &'static [&'static str]), String>
         "quest" => (Scope::World, &["quests"]),
         "time" => (Scope::World, &["gameTime"]),
         "inventory" => (Scope::Player, &["inventory"]),
-        other => return Err(format!("{other:?} is no target that is known")),
+        other => return Err(format!("unknown target {other:?}")),
     })
 }

@@ -98,7 +98,8 @@ fn check_blocked_directories(
         let file = join_names(&place.dir, &[name]);
         let Some(stat) = store.stat(&file)? else { continue };
         if stat.kind == FileKind::File {
-            let message = "it is no directory, though the session keeps files below it".to_owned();
+            let message =
+                "it is not a directory, although the session stores files in it".to_owned();
             let (line, offset, code) = (None, None, FindingCode::Unreadable);
             let finding = Finding { file, line, offset, code, message };
             looked.checked.count(&finding);
@@ -119,7 +120,7 @@ pub fn check_archive(store: &Arc<dyn Store>, file: &FilePath) -> Option<Vec<Find
     let looked = looked.and_then(|pieces| check(pieces, id.as_name(), &ArchiveLimits::default()));
     let message = match looked {
         Ok(contents) if !contents.files.is_empty() => return Some(Vec::new()),
-        Ok(_) => "there is no file in it".to_owned(),
+        Ok(_) => "it contains no files".to_owned(),
         Err(error) => error.to_string(),
     };
     let (file, line, offset, code) = (file.clone(), None, None, FindingCode::Unreadable);

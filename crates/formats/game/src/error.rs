@@ -27,7 +27,7 @@ pub enum GameError {
         id: SessionId,
     },
     /// The ID is taken.
-    #[error("there is a session {id} already, in {place}")]
+    #[error("session {id} already exists in {place}")]
     Taken {
         /// The ID.
         id: SessionId,
@@ -70,7 +70,7 @@ pub enum GameError {
         last: u64,
     },
     /// The state at a turn cannot be computed from the existing files.
-    #[error("the state at turn {turn} cannot be worked out: {reason}")]
+    #[error("the state at turn {turn} cannot be computed: {reason}")]
     NoState {
         /// The turn.
         turn: u64,
@@ -106,7 +106,8 @@ pub enum GameError {
     },
     /// The session was written by a newer version.
     #[error(
-        "session {id} has version {version}, which is newer than this program; it can be read, but not changed"
+        "session {id} has version {version}, which is newer than this program supports; it can be read, but not \
+         changed"
     )]
     Newer {
         /// The session.

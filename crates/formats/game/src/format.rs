@@ -293,7 +293,7 @@ fn places_once(store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
             }
         };
         for (name, reason) in listing.refused {
-            let message = format!("holds {name:?}, which is left alone: {reason}");
+            let message = format!("contains {name:?}, which is ignored: {reason}");
             found.findings.push(finding(&dir, FindingCode::BadName, message));
         }
         let dirs = listing.entries.iter().filter(|entry| entry.kind == disk::FileKind::Dir);
@@ -302,7 +302,7 @@ fn places_once(store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
             match SessionId::parse(entry.name.as_str()) {
                 Ok(id) => found.sessions.push(SessionRef { id: id.to_string(), path }),
                 Err(reason) => {
-                    let message = format!("is left alone: {reason}");
+                    let message = format!("is ignored: {reason}");
                     found.findings.push(finding(&path, FindingCode::BadName, message));
                 }
             }
@@ -338,8 +338,7 @@ fn finding(file: &FilePath, code: FindingCode, message: String) -> Finding {
 /// Returns the status of a session, which is the name of its parent directory.
 fn status(place: &SessionRef) -> Result<GameStatus, SessionError> {
     if is_archive(place) {
-        let what =
-            format!("session {} is in an archive; everturn unarchive takes it out", place.id);
+        let what = format!("session {} is archived; restore it with: everturn unarchive", place.id);
         return Err(SessionError::request(what));
     }
     let above = place.path.parent().and_then(|dir| dir.name());

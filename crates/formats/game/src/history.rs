@@ -66,10 +66,10 @@ impl Session {
         if followed.as_ref().is_some_and(|state| state.is_same(&stored.state)) {
             return Ok(StateAt { turn, state: stored.state, findings });
         }
-        let what = "it is not what was written";
+        let what = "it differs from what was written";
         let Some(state) = followed else {
             let mut moment = self.state_from_files(stored)?;
-            let message = format!("{what}, and nothing else tells the state");
+            let message = format!("{what}, and there is no other source of the state");
             moment.findings.push(unusable_file(file, FindingCode::StateDiffers, message));
             return Ok(moment);
         };
@@ -156,7 +156,8 @@ impl Session {
             match self.load_snapshot(path)? {
                 Err(finding) => findings.push(finding),
                 Ok(snapshot) if is_ours && !snapshot.summed && self.dialect == Dialect::Spec => {
-                    let message = "it has no checksums, and counts only if there is no other";
+                    let message =
+                        "it has no checksums, and is used only if there is no other snapshot";
                     findings.push(unusable_file(
                         path,
                         FindingCode::BadSnapshot,
@@ -232,7 +233,7 @@ impl Session {
     ) -> Result<Result<Snapshot, Finding>, GameError> {
         let name = path.name().map(|name| name.to_string()).unwrap_or_default();
         let Some(file) = super::paths::SnapshotFile::parse(&name) else {
-            return Err(GameError::damaged(path, "its name is not that of a snapshot"));
+            return Err(GameError::damaged(path, "its name is not a snapshot name"));
         };
         let bytes = self.store.read(path, 0..u64::MAX)?;
         Ok(snapshot::read(file, bytes).map_err(|reason| Finding {
@@ -287,8 +288,9 @@ impl Session {
         let mut turns: Vec<u64> = changes.iter().map(|change| change.turn).collect();
         turns.dedup();
         if self.is_migrated() && (turns.len() as u64) < from - to {
-            let reason =
-                format!("the old session tells the state at turn {from}, but not how it came");
+            let reason = format!(
+                "the legacy session has the state at turn {from}, but not the changes that led to it"
+            );
             return Err(unknown(reason));
         }
         if self.dialect == Dialect::Upstream {
@@ -298,7 +300,7 @@ impl Session {
         let kept = changes.iter().rposition(|change| change.turn <= to).map_or(0, |at| at + 1);
         for change in changes.drain(kept..).rev() {
             state.revert_group(&change.group).map_err(|error| {
-                unknown(format!("change {} cannot be taken back: {error}", change.id))
+                unknown(format!("change {} cannot be reverted: {error}", change.id))
             })?;
         }
         Ok(())
@@ -350,7 +352,7 @@ impl Session {
 }
 
 /// The end of the message of a finding about an unusable state file.
-const INSTEAD: &str = "a snapshot and the changes tell the state";
+const INSTEAD: &str = "the state is computed from a snapshot and the changes";
 
 fn unusable_file(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
@@ -362,7 +364,7 @@ fn bad_change(file: &FilePath, line: &super::log::LogLine, error: &DeltaError) -
         line: Some(line.line),
         offset: Some(line.offset),
         code: FindingCode::BadChange,
-        message: format!("a change that does not fit the state was left out: {error}"),
+        message: format!("a change that cannot be applied to the state was skipped: {error}"),
     }
 }
 
@@ -505,7 +507,7 @@ impl Replay<'_> {
 
 /// Returns a placeholder for a turn whose line is lost.
 fn lost_turn(turn: u64) -> Result<TurnRecord, GameError> {
-    let text = format!("Turn {turn} is not here, only what it changed.");
+    let text = format!("Turn {turn} is missing; only its changes are known.");
     let line = serde_json::json!({
         "turnId": turn, "actor": "system", "events": [{"type": "lost", "description": text}],
         OWN: {"lost": true},

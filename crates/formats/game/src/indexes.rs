@@ -68,19 +68,19 @@ impl fmt::Display for IndexKind {
 #[non_exhaustive]
 pub(crate) enum IndexError {
     /// It is larger than any index.
-    #[error("{index} has {bytes} bytes, more than any index")]
+    #[error("{index} has {bytes} bytes, too many for an index")]
     TooLarge { index: IndexKind, bytes: usize },
     /// It is not JSON, or not UTF-8, or nested too deeply.
     #[error("{index} is not JSON: {why}")]
     NotJson { index: IndexKind, why: String },
     /// An object has the same key twice.
-    #[error("{index} has a key twice, at byte {at}")]
+    #[error("{index} has a duplicate key at byte {at}")]
     DuplicateKey { index: IndexKind, at: usize },
     /// A field is missing, has the wrong type, or contradicts others.
-    #[error("{index}: {field:?} is missing, or not what it should be")]
+    #[error("{index}: {field:?} is missing or invalid")]
     Field { index: IndexKind, field: String },
     /// The index belongs to another session.
-    #[error("{index} is of session {found:?}, not of {wanted:?}")]
+    #[error("{index} belongs to session {found:?}, not to {wanted:?}")]
     Session { index: IndexKind, found: String, wanted: String },
     /// The index was saved at another turn than the turn index.
     #[error("{index} covers turns up to {found}, but turn-index.json up to {wanted}")]

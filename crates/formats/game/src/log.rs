@@ -86,7 +86,7 @@ impl<R> RecordLog<R> {
                 line: Some(line.line),
                 offset: Some(line.offset),
                 code: FindingCode::BadRecord,
-                message: format!("a record that does not belong here: {reason}"),
+                message: format!("invalid record: {reason}"),
             }),
         }
     }
@@ -167,8 +167,7 @@ impl<R> Iterator for RecordLog<R> {
             };
             let (line, offset) = (record.line.unwrap_or_default(), record.offset);
             let Some(text) = record.text() else {
-                let message =
-                    format!("a record of {} bytes is too large to be used", record.length);
+                let message = format!("a record of {} bytes is too large", record.length);
                 let (file, code) = (self.file.clone(), FindingCode::BadRecord);
                 let finding =
                     Finding { file, line: Some(line), offset: Some(offset), code, message };

@@ -100,17 +100,17 @@ impl Migration {
         now: Timestamp,
     ) -> Result<Migration, GameError> {
         let document = document::Document::parse(bytes)
-            .map_err(|error| GameError::input(format!("this is no old session: {error}")))?;
+            .map_err(|error| GameError::input(format!("not a legacy session: {error}")))?;
         let root = JsonTree::parse(document.text().trim_start_matches('\u{feff}'))
-            .map_err(|bad| GameError::input(format!("this is no old session: not JSON: {bad}")))?;
+            .map_err(|bad| GameError::input(format!("not a legacy session: not JSON: {bad}")))?;
         if root.kind() != ValueKind::Object {
-            let what = format!("this is no old session: it is {}, not an object", root.kind());
+            let what = format!("not a legacy session: it is {}, not an object", root.kind());
             return Err(GameError::input(what));
         }
         let mut fields = LegacyFields::of(&root, "");
         if !fields.has(&["frames", "checkpoints", "worldState"]) {
             let what =
-                "this is no old session: it has neither frames nor checkpoints nor a worldState";
+                "not a legacy session: it has neither frames nor checkpoints nor a worldState";
             return Err(GameError::input(what));
         }
         let source = content_mark(bytes);
@@ -242,7 +242,7 @@ fn session_id(
     match (asked, own) {
         (Some(asked), Some((key, own))) => {
             if asked.as_str() != own {
-                fields.keep_as(&key, tree(&own), "the session has another id now");
+                fields.keep_as(&key, tree(&own), "the session has a new id");
             }
             Ok(asked.clone())
         }

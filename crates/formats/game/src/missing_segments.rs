@@ -68,7 +68,7 @@ impl Session {
             line: None,
             offset: None,
             code: FindingCode::MissingFile,
-            message: format!("the file that has {what} {from} to {to} is missing"),
+            message: format!("the file with {what} {from} to {to} is missing"),
         }
     }
 

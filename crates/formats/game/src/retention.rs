@@ -62,7 +62,7 @@ impl KeepReason {
             KeepReason::Initial => "it is the state before the first turn",
             KeepReason::SceneEnd => "a scene ended there",
             KeepReason::Recent => "it is one of the last ten",
-            KeepReason::Spacing => "otherwise more than 100 turns would lie between two",
+            KeepReason::Spacing => "otherwise there would be a gap of more than 100 turns",
             KeepReason::Unreadable => "it cannot be read",
         }
     }

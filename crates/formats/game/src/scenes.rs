@@ -114,7 +114,10 @@ impl NewScene {
         let given =
             JsonTree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
         if given.kind() != ValueKind::Object {
-            return Err(GameError::input(format!("a scene is an object, not {}", given.kind())));
+            return Err(GameError::input(format!(
+                "a scene must be an object, not {}",
+                given.kind()
+            )));
         }
         let mut scene = NewScene::new("exploration");
         for (key, value) in given.children() {
@@ -203,7 +206,9 @@ impl SceneEnd {
             JsonTree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
         if given.kind() != ValueKind::Object {
             let found = given.kind();
-            return Err(GameError::input(format!("the end of a scene is an object, not {found}")));
+            return Err(GameError::input(format!(
+                "the end of a scene must be an object, not {found}"
+            )));
         }
         let events = match given.text_at(&["events"]) {
             None => Vec::new(),

@@ -214,7 +214,7 @@ impl Session {
         meta.check_version(&self.id)?;
         if self.dialect == Dialect::Spec && meta.turn().is_none() {
             let file = DocumentFile::Meta.in_dir(&self.dir);
-            return Err(GameError::damaged(&file, "it does not say which turn was the last"));
+            return Err(GameError::damaged(&file, "it does not record the last turn"));
         }
         Ok(meta)
     }

@@ -304,7 +304,7 @@ pub(crate) fn read_with_facts(
     }
     let turn = tree.text_at(&["turnId"]).and_then(|turn| turn.parse().ok()).unwrap_or(file.turn);
     if turn != file.turn {
-        return Err(format!("it says that it is of turn {turn}"));
+        return Err(format!("it declares turn {turn}"));
     }
     let part = |key: &str| tree.value_at(&[key]);
     let needed = |key: &str| {
@@ -326,7 +326,7 @@ pub(crate) fn read_with_facts(
                 continue;
             };
             if expected.starts_with("sha256:") && digest(part).to_string() != expected {
-                return Err(format!("{key} does not have the checksum that it should have"));
+                return Err(format!("checksum mismatch in {key}"));
             }
         }
     }
@@ -423,6 +423,6 @@ mod tests {
     fn a_changed_value_is_noticed() {
         let changed = text(&state(r#"{"gold": 1}"#, None)).replace("\"gold\": 1", "\"gold\": 9");
         let error = read(FILE, changed.into_bytes()).unwrap_err();
-        assert!(error.contains("worldState does not have the checksum"), "{error}");
+        assert!(error.contains("checksum mismatch in worldState"), "{error}");
     }
 }

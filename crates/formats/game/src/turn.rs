@@ -111,7 +111,7 @@ impl TurnInput {
         let tree =
             JsonTree::parse(text).map_err(|bad| GameError::input(format!("not JSON: {bad}")))?;
         if tree.kind() != ValueKind::Object {
-            return Err(GameError::input(format!("a turn is an object, not {}", tree.kind())));
+            return Err(GameError::input(format!("a turn must be an object, not {}", tree.kind())));
         }
         let mut input = TurnInput::new("");
         for (key, value) in tree.children() {
@@ -135,7 +135,10 @@ impl TurnInput {
             return Err(GameError::input("a turn needs an actor, such as \"player\" or \"gm\""));
         }
         if let Some(event) = input.events.iter().find(|event| event.kind() != ValueKind::Object) {
-            return Err(GameError::input(format!("an event is an object, not {}", event.kind())));
+            return Err(GameError::input(format!(
+                "an event must be an object, not {}",
+                event.kind()
+            )));
         }
         Ok(input)
     }
@@ -158,7 +161,7 @@ fn group(tree: &JsonTree) -> Result<GroupInput, GameError> {
     let name: String = read("scope", &tree.value_at(&["scope"]).unwrap_or_else(JsonTree::null))
         .map_err(|_| GameError::input("each entry of deltas needs a scope and its own deltas"))?;
     let scope = Scope::parse(&name).ok_or_else(|| {
-        GameError::input(format!("{name:?} is no scope; there are world, player and scene"))
+        GameError::input(format!("unknown scope {name:?}; known scopes: world, player, scene"))
     })?;
     let deltas = elements("deltas", &tree.value_at(&["deltas"]).unwrap_or_else(JsonTree::null))?;
     let deltas = deltas.iter().enumerate().map(|(at, delta)| {

@@ -43,7 +43,7 @@ impl GameWriter {
         let last = self.session.turn;
         let turns = last.saturating_sub(self.session.first_turn()?);
         if count == 0 {
-            return Err(GameError::input("to undo no turn changes nothing"));
+            return Err(GameError::input("the number of turns to undo must be at least 1"));
         }
         if count > turns {
             return Err(GameError::TooFar { asked: count, turns });
@@ -55,8 +55,8 @@ impl GameWriter {
         }
         let first = target + 1;
         let text = match count {
-            1 => format!("Turn {last} is taken back."),
-            _ => format!("Turns {first} to {last} are taken back."),
+            1 => format!("Turn {last} was undone."),
+            _ => format!("Turns {first} to {last} were undone."),
         };
         input.events.push(tree(&serde_json::json!({"type": "undo", "description": text})));
         input
@@ -83,9 +83,11 @@ impl GameWriter {
         let mut state = self.state.clone();
         let no_way = |reason: String| GameError::NoState { turn: target, reason };
         let groups = revert_changes(&mut state, &changes)
-            .map_err(|(id, error)| no_way(format!("change {id} cannot be taken back: {error}")))?;
+            .map_err(|(id, error)| no_way(format!("change {id} cannot be reverted: {error}")))?;
         if !state.is_same(&self.session.state_at(target)?.state) {
-            return Err(no_way("the changes since then do not lead back to it".to_owned()));
+            return Err(no_way(
+                "reverting the changes since then gives a different state".to_owned(),
+            ));
         }
         Ok(groups)
     }

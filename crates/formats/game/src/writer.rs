@@ -139,7 +139,7 @@ impl GameWriter {
         if logged != session.turn && !is_torn {
             let file = super::paths::DocumentFile::Meta.in_dir(&session.dir);
             let reason = format!(
-                "it says that turn {} was the last, but the log of turns ends with {logged}",
+                "it records turn {} as the last, but the turn log ends with {logged}",
                 session.turn
             );
             return Err(GameError::damaged(&file, reason));
@@ -273,7 +273,7 @@ impl GameWriter {
     /// Ends the active scene.
     pub fn end_scene(&mut self, end: &SceneEnd, now: Timestamp) -> Result<TurnOutcome, GameError> {
         let Some(mut scene) = self.active_scene() else {
-            return Err(GameError::input("there is no scene that could end"));
+            return Err(GameError::input("there is no open scene"));
         };
         if let Some(id) = self.scene_id().filter(|_| scene.value_at(&["sceneId"]).is_none()) {
             // Upstream sessions do not store it in the scene.

@@ -40,7 +40,7 @@ impl Session {
             let row = row?;
             records += 1;
             if let Some(reason) = row.lacks() {
-                let message = format!("programs pass over this message: {reason}");
+                let message = format!("linggen skips this message: {reason}");
                 findings.push(finding(&file, &row, message));
             }
         }
@@ -67,7 +67,7 @@ impl Session {
         let there = everturn_json::names::SessionId::parse(parent)
             .ok()
             .and_then(|parent| self.store.stat(&sessions.join(parent.as_name())).ok().flatten());
-        let message = format!("it was made from {parent}, which is not there");
+        let message = format!("its parent {parent} does not exist");
         there
             .is_none()
             .then(|| about(&self.file(SessionFile::Lineage), FindingCode::MissingParent, message))
@@ -106,7 +106,7 @@ pub fn is_project_dir(store: &Arc<dyn Store>, dir: &FilePath) -> Result<bool, Li
 
 /// The advice for a directory without a known project.
 const CLAIM: &str =
-    "`everturn linggen project rehome PATH PATH` says it, or the program when it opens the project";
+    "set it with `everturn linggen project rehome PATH PATH`, or open the project in linggen";
 
 /// Checks a project, apart from its sessions and from unreadable files.
 pub fn check_project(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Finding>, LinggenError> {
@@ -124,12 +124,12 @@ pub fn check_project(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Findi
     };
     let info = ProjectPart::Info.of(dir);
     let Some(path) = &project.path else {
-        let what = format!("nothing says whose directory this is; {CLAIM}");
+        let what = format!("the project of this directory is not known; {CLAIM}");
         findings.push(about(&info, FindingCode::NoProject, what));
         return Ok(findings);
     };
     if !project.is_in_own_dir() {
-        let what = format!("it says {path}, which would have another directory; {CLAIM}");
+        let what = format!("it names {path}, which belongs to another directory; {CLAIM}");
         findings.push(about(&info, FindingCode::NoProject, what));
     }
     let said =
@@ -147,7 +147,7 @@ pub fn check_project(store: &Arc<dyn Store>, dir: &FilePath) -> Result<Vec<Findi
     for run in runs(store, dir)?.0 {
         let repo = run.value.get("repo_path").and_then(|repo| repo.as_str()).unwrap_or_default();
         if !repo.is_empty() && !is_own(repo) {
-            let message = format!("it belongs to {repo}, and the directory to {path}");
+            let message = format!("it belongs to {repo}, but the directory belongs to {path}");
             findings.push(about(&run.file, FindingCode::WrongPlace, message));
         }
     }

@@ -147,16 +147,18 @@ impl TomlDocument {
     /// Sets a key, such as `server.port`. Missing groups are created.
     pub fn set(&mut self, key: &str, value: &Value) -> Result<(), TomlError> {
         let refused = |reason| TomlError::CannotSet { key: key.to_owned(), reason };
-        let mut new = to_toml(value).ok_or_else(|| refused("TOML has no such value"))?;
+        let mut new = to_toml(value).ok_or_else(|| refused("TOML cannot represent this value"))?;
         let mut parts: Vec<&str> = key.split('.').collect();
         let last = parts.pop().unwrap_or_default();
         if last.is_empty() || parts.iter().any(|part| part.is_empty()) {
-            return Err(refused("a part of it is empty"));
+            return Err(refused("a part of the key is empty"));
         }
         let mut group: &mut dyn TableLike = self.document.as_table_mut();
         for part in parts {
             let item = group.entry(part).or_insert_with(toml_edit::table);
-            group = item.as_table_like_mut().ok_or_else(|| refused("a part of it is no group"))?;
+            group = item
+                .as_table_like_mut()
+                .ok_or_else(|| refused("a part of the key is not a table"))?;
         }
         match group.get_mut(last) {
             Some(Item::Value(old)) => {
@@ -164,7 +166,7 @@ impl TomlDocument {
                 *old = new;
             }
             Some(Item::None) | None => drop(group.insert(last, Item::Value(new))),
-            Some(_) => return Err(refused("it is a group")),
+            Some(_) => return Err(refused("it is a table")),
         }
         Ok(())
     }
@@ -310,7 +312,7 @@ mod tests {
 
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "tables of arguments read better without ampersands"
+        reason = "argument tables are easier to read without ampersands"
     )]
     fn set(text: &str, key: &str, value: Value, expect: &str) {
         let mut toml = TomlDocument::parse(text.as_bytes()).unwrap();

@@ -42,7 +42,7 @@ impl ProjectPath {
         let parts: Vec<&str> =
             rest.split(separators).filter(|part| !part.is_empty() && *part != ".").collect();
         if parts.contains(&"..") {
-            return refused("goes up by ..");
+            return refused("contains ..");
         }
         Ok(ProjectPath(format!("{start}{}", parts.join(joint))))
     }
@@ -132,7 +132,11 @@ mod tests {
             (expect, dir),
             "{path:?}"
         );
-        assert_eq!(ProjectPath::parse(expect).unwrap(), parsed, "{path:?} changes when read again");
+        assert_eq!(
+            ProjectPath::parse(expect).unwrap(),
+            parsed,
+            "{path:?} changes when parsed again"
+        );
     }
 
     #[test]

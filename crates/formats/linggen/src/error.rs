@@ -31,7 +31,7 @@ pub enum LinggenError {
         path: String,
     },
     /// The name of something new is taken.
-    #[error("there is {id} already, in {path}")]
+    #[error("{id} already exists in {path}")]
     Taken {
         /// The name.
         id: String,

@@ -274,24 +274,25 @@ fn new_session(new: &NewSession) -> Result<(ProjectPath, NewLinggenSession), Ses
     let mut project = None;
     for (key, value) in new.fields.children() {
         let text = || {
-            let wrong = || SessionError::request(format!("{key} is {}, not a text", value.kind()));
+            let wrong =
+                || SessionError::request(format!("{key} is {}, not a string", value.kind()));
             value.string_at::<&str>(&[]).ok_or_else(wrong)
         };
         match key.as_str() {
             "id" | "sessionId" => {}
             "title" => session.title = text()?,
             "project" => project = Some(ProjectPath::parse(&text()?)?),
-            _ => return Err(SessionError::request(format!("sessions of linggen have no {key:?}"))),
+            _ => return Err(SessionError::request(format!("linggen sessions have no {key:?}"))),
         }
     }
     if let Some(name) = &new.name {
         session.title.clone_from(name);
     }
     if new.config.is_some() {
-        return Err(SessionError::request("sessions of linggen have no settings"));
+        return Err(SessionError::request("linggen sessions have no settings"));
     }
     let project = project.ok_or_else(|| {
-        SessionError::request("a session of linggen needs the path of its project, as project")
+        SessionError::request("a linggen session needs its project path in `project`")
     })?;
     Ok((project, session))
 }

@@ -84,18 +84,18 @@ impl Message {
             .map_err(|bad| wrong(format!("the message is not JSON: {bad}")))?;
         let value = tree.to_value().map_err(|error| wrong(format!("the message: {error}")))?;
         let Value::Object(mut fields) = value else {
-            return Err(wrong(format!("a message is an object, not {}", tree.kind())));
+            return Err(wrong(format!("a message must be an object, not {}", tree.kind())));
         };
         let mut text = |key: &str| match fields.shift_remove(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(LinggenError::input(format!("{key} is not a text"))),
+            Some(_) => Err(LinggenError::input(format!("{key} is not a string"))),
         };
         let (agent, from, to) = (text("agent_id")?, text("from_id")?, text("to_id")?);
         let content = match fields.shift_remove("content") {
             Some(Value::String(content)) => content,
             Some(other) => other.to_string(),
-            None => return Err(LinggenError::input("a message needs a content")),
+            None => return Err(LinggenError::input("a message needs content")),
         };
         let timestamp = match fields.shift_remove("timestamp") {
             None | Some(Value::Null) => None,
@@ -171,7 +171,7 @@ impl MessageRow {
 /// Why programs skip a record, if they do.
 pub(crate) fn lacking(tree: &JsonTree) -> Option<String> {
     if tree.kind() != ValueKind::Object {
-        return Some(format!("a message is an object, not {}", tree.kind()));
+        return Some(format!("a message must be an object, not {}", tree.kind()));
     }
     FIELDS.iter().find_map(|(key, kind)| match tree.value_at(&[key]).map(|value| value.kind()) {
         Some(found) if found == *kind => None,

@@ -136,7 +136,7 @@ pub fn missions(
     let all = read_all(store, project, &mut found.findings)?;
     found.missions = all.iter().map(mission).collect();
     for extra in found.missions.iter().filter(|mission| mission.active).skip(1) {
-        let message = "a newer mission is active, too; the newer one counts";
+        let message = "a newer mission is also active; the newer one takes precedence";
         found.findings.push(about(&extra.file, FindingCode::WrongMetadata, message));
     }
     Ok(found)
@@ -173,7 +173,7 @@ pub fn set_mission(
     now: Timestamp,
 ) -> Result<Mission, LinggenError> {
     if text.trim().is_empty() {
-        return Err(LinggenError::input("a mission needs words"));
+        return Err(LinggenError::input("a mission needs a text"));
     }
     let writer = store.lock(&scopes(project))?;
     let (mut steps, _) = end_all(store, project)?;

@@ -23,7 +23,9 @@ fn allows(stored: &JsonDocument) -> Result<Vec<String>, LinggenError> {
         Some(Value::Array(tools)) if tools.iter().all(Value::is_string) => {
             Ok(tools.iter().filter_map(Value::as_str).map(str::to_owned).collect())
         }
-        Some(_) => Err(LinggenError::damaged(&stored.file, "tool_allows is not a list of texts")),
+        Some(_) => {
+            Err(LinggenError::damaged(&stored.file, "tool_allows is not an array of strings"))
+        }
     }
 }
 
@@ -37,7 +39,7 @@ pub fn allowed(store: &Arc<dyn Store>) -> Result<Vec<String>, LinggenError> {
 
 fn check(tool: &str) -> Result<(), LinggenError> {
     if tool.trim().is_empty() || tool.chars().any(char::is_control) {
-        return Err(LinggenError::input(format!("{tool:?} is no name of a tool")));
+        return Err(LinggenError::input(format!("{tool:?} is not a tool name")));
     }
     Ok(())
 }

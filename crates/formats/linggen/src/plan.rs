@@ -214,7 +214,7 @@ impl Plan {
     pub fn set_status(&mut self, status: &PlanStatus) -> Result<(), LinggenError> {
         let word = status.as_str();
         if word.trim() != word || word.is_empty() || word.contains(char::is_control) {
-            return Err(LinggenError::input(format!("{word:?} is no status")));
+            return Err(LinggenError::input(format!("unknown status {word:?}")));
         }
         let mut text = self.text.clone();
         match &self.status {

@@ -89,7 +89,7 @@ pub(crate) fn dirs_in(
         listing => listing?,
     };
     for (name, reason) in listing.refused {
-        let message = format!("holds {name:?}, which is left alone: {reason}");
+        let message = format!("contains {name:?}, which is ignored: {reason}");
         findings.push(about(dir, FindingCode::BadName, message));
     }
     let mut dirs = Vec::with_capacity(listing.entries.len());
@@ -97,7 +97,7 @@ pub(crate) fn dirs_in(
         match entry.kind {
             FileKind::Dir => dirs.push(dir.join(&entry.name)),
             FileKind::LinkOutside => {
-                let message = "is a link that leads out of the home, and is left alone";
+                let message = "is a link that points outside the home, and is ignored";
                 findings.push(about(&dir.join(&entry.name), FindingCode::LinkOutside, message));
             }
             _ => {}
@@ -126,7 +126,7 @@ pub fn projects(store: &Arc<dyn Store>) -> Result<ProjectListing, LinggenError> 
     let mut findings = Vec::new();
     for (at, project) in found.projects.iter().enumerate() {
         if let Some(other) = twice(at, project) {
-            let message = format!("{} says that it belongs to the same project", other.dir);
+            let message = format!("{} claims the same project", other.dir);
             findings.push(about(&project.dir, FindingCode::SessionTwice, message));
         }
     }
@@ -206,7 +206,9 @@ pub(crate) fn locate(
     if let Some(project) = others.find(|project| project.path.as_ref() == Some(path)) {
         return Ok(ProjectLocation::Is(project));
     }
-    home.ok_or_else(|| LinggenError::input(format!("there is no room for the project {path}")))
+    home.ok_or_else(|| {
+        LinggenError::input(format!("no free directory name for the project {path}"))
+    })
 }
 
 /// The project of a path, if there is one.

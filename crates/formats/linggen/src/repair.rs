@@ -35,7 +35,7 @@ fn plan(session: &Session, now: Timestamp) -> Result<Vec<FileRepair>, LinggenErr
     fixes.extend(repair_messages(session)?);
     fixes.extend(repair_meta(session, now)?);
     if let Err(LinggenError::Damaged { file, .. }) = session.lineage() {
-        let what = "does not say where the session comes from, and is moved away".to_owned();
+        let what = "moved out, because it does not name the parent session".to_owned();
         fixes.push(FileRepair { file, what, bytes: None });
     }
     if let Some(dir) = project_dir(session.place()) {
@@ -57,7 +57,7 @@ fn repair_messages(session: &Session) -> Result<Option<FileRepair>, LinggenError
     }
     let sorted = clean_log(&file, &bytes, |tree| lacking(tree).is_none())?;
     let what = format!(
-        "what is no message is moved out, and each message gets a line of its own{}",
+        "rewritten with one message per line; other bytes moved out{}",
         sorted.describe_left_out()
     );
     Ok(Some(FileRepair { bytes: Some(sorted.bytes), what, file }))
@@ -76,7 +76,7 @@ fn repair_meta(session: &Session, now: Timestamp) -> Result<Option<FileRepair>, 
         Ok(meta_text(id, &title, created)?.text().as_bytes().to_vec())
     };
     let Some(meta) = session.meta() else {
-        let what = "made anew from the id and the first message".to_owned();
+        let what = "rebuilt from the id and the first message".to_owned();
         return Ok(Some(FileRepair { file, what, bytes: Some(anew(None)?) }));
     };
     let is_ours = meta.yaml.string("id").as_deref() == Some(id.as_str());
@@ -98,7 +98,7 @@ fn repair_meta(session: &Session, now: Timestamp) -> Result<Option<FileRepair>, 
     // If it cannot be edited in place, it is rewritten from what is known.
     let bytes = if done { yaml.text().as_bytes().to_vec() } else { anew(titled)? };
     let why = if is_ours { lacks.join(", ") } else { "it names another session".to_owned() };
-    Ok(Some(FileRepair { file, what: format!("is set right: {why}"), bytes: Some(bytes) }))
+    Ok(Some(FileRepair { file, what: format!("fixed: {why}"), bytes: Some(bytes) }))
 }
 
 /// The directory of the project that a session belongs to.

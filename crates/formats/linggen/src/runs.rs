@@ -103,12 +103,12 @@ impl Run {
             return None;
         }
         if daemon == DaemonState::Gone {
-            return Some("the program that ran it is gone".to_owned());
+            return Some("its process has ended".to_owned());
         }
         let seconds = self.started.map(|started| now.as_second() - started.as_second());
         match seconds {
             Some(seconds) if seconds > LONGEST_RUN => {
-                Some(format!("it began {} hours ago and has not ended", seconds / 3600))
+                Some(format!("it started {} hours ago and has not ended", seconds / 3600))
             }
             _ => None,
         }

@@ -66,7 +66,7 @@ pub fn sessions(
         };
         for session in found {
             let Some(place) = SessionLocation::of(&session) else {
-                let message = "is no name for a session, and is left alone";
+                let message = "is not a valid session name, and is ignored";
                 findings.push(about(&session, FindingCode::BadName, message));
                 continue;
             };
@@ -143,12 +143,12 @@ impl SessionMeta {
             if !self.yaml.values().contains_key(key) {
                 lacks.push(format!("it has no {key}"));
             } else if self.yaml.string(key).is_none() {
-                lacks.push(format!("its {key} is no text"));
+                lacks.push(format!("its {key} is not a string"));
             } else if key == "created_at" && self.created().is_none() {
-                lacks.push("its created_at is no time".to_owned());
+                lacks.push("its created_at is not a time".to_owned());
             }
         }
-        lacks.extend(self.yaml.repeated().iter().map(|key| format!("its {key} is there twice")));
+        lacks.extend(self.yaml.repeated().iter().map(|key| format!("its {key} is duplicated")));
         lacks
     }
 
@@ -191,7 +191,7 @@ impl Session {
                 }
                 Ok(yaml) => {
                     if let Some(id) = yaml.string("id").filter(|id| id != place.id.as_str()) {
-                        note(FindingCode::WrongPlace, format!("it says that it is {id:?}"));
+                        note(FindingCode::WrongPlace, format!("its id is {id:?}"));
                     }
                     session.meta = Some(SessionMeta { yaml, before: Fingerprint::of(&bytes) });
                 }
@@ -200,7 +200,7 @@ impl Session {
             None if session.store.stat(&SessionFile::Messages.of(&place.dir))?.is_some() => {
                 note(
                     FindingCode::NoMetadata,
-                    "it is missing; programs do not list the session".to_owned(),
+                    "it is missing, so linggen does not list the session".to_owned(),
                 );
             }
             None if session.store.stat(&place.dir)?.is_some() => {
@@ -294,7 +294,7 @@ impl Session {
         let turn = lineage.get("turn").and_then(Value::as_u64);
         match (text("parent"), turn, text("kind")) {
             (Some(parent), Some(turn), Some(kind)) => Ok(Some(Lineage { parent, turn, kind })),
-            _ => Err(LinggenError::damaged(&file, "it does not say where the session comes from")),
+            _ => Err(LinggenError::damaged(&file, "it does not name the parent session")),
         }
     }
 }

@@ -145,7 +145,7 @@ fn files(
                 files.extend(dir.store.stat(&inner)?.map(|_| inner));
             }
             FileKind::LinkOutside => {
-                let message = "is a link that leads out of the root, and is left alone";
+                let message = "is a link that points outside the root, and is ignored";
                 findings.push(about(&path, FindingCode::LinkOutside, message));
             }
             _ => {}
@@ -156,13 +156,13 @@ fn files(
 
 fn read(kind: SpecKind, source: SpecSource, file: &FilePath, text: &str) -> Result<Spec, String> {
     let (yaml, body) = front_matter(text);
-    let yaml = yaml.ok_or("it has no lines of --- around its fields")?;
+    let yaml = yaml.ok_or("its fields are not enclosed in --- lines")?;
     let yaml = YamlDocument::parse(yaml).map_err(|error: YamlError| error.to_string())?;
     let missing = |key: &&&str| yaml.values().get(**key).is_none_or(Value::is_null);
     if let Some(key) = kind.required().iter().find(missing) {
         return Err(format!("it has no {key}"));
     }
-    let name = yaml.string("name").ok_or("its name is not a text")?;
+    let name = yaml.string("name").ok_or("its name is not a string")?;
     Ok(Spec {
         id: name.to_lowercase(),
         description: yaml.string("description").unwrap_or_default(),

@@ -104,7 +104,7 @@ pub(crate) fn free_id(
             return Ok(id);
         }
     }
-    Err(LinggenError::input(format!("there is no id left for a session in {sessions}")))
+    Err(LinggenError::input(format!("no free session id in {sessions}")))
 }
 
 impl LinggenWriter {

@@ -33,16 +33,16 @@ pub enum YamlError {
         at: usize,
     },
     /// It is not a mapping.
-    #[error("it is no mapping of keys to values")]
+    #[error("it is not a mapping")]
     NoMapping,
     /// It is nested too deeply.
-    #[error("it has more than {most} levels")]
+    #[error("it has more than {most} levels of nesting")]
     TooDeep {
         /// The maximum depth.
         most: usize,
     },
     /// A value that cannot be replaced by a scalar without disturbing others.
-    #[error("{key} is not a value that can be changed here")]
+    #[error("the value of {key} cannot be changed here")]
     CannotSet {
         /// The key.
         key: String,
@@ -229,7 +229,7 @@ mod tests {
 
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "tables of arguments read better without ampersands"
+        reason = "argument tables are easier to read without ampersands"
     )]
     fn read(text: &str, expect: Value) {
         let yaml = YamlDocument::parse(text).unwrap();
@@ -290,16 +290,13 @@ mod tests {
         let deep = format!("a: {}1{}\n", "[".repeat(5000), "]".repeat(5000));
         assert!(YamlDocument::parse(&deep).is_err());
         let bomb = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n";
-        assert!(
-            YamlDocument::parse(bomb).is_err(),
-            "what refers to containers can grow without end"
-        );
+        assert!(YamlDocument::parse(bomb).is_err(), "aliases of containers can grow without limit");
         assert_eq!(YamlDocument::from_bytes(b"a: \xff\n"), Err(YamlError::NotUtf8 { at: 3 }));
     }
 
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "tables of arguments read better without ampersands"
+        reason = "argument tables are easier to read without ampersands"
     )]
     fn set(text: &str, key: &str, value: Value, expect: &str) {
         let mut yaml = YamlDocument::parse(text).unwrap();

@@ -14,17 +14,17 @@ impl FindingCode {
             | Self::NotUtf8
             | Self::BadRecord => "keeps every whole record, and moves the rest out",
             Self::BadDocument | Self::EmptyDocument => {
-                "rewrites the document from what is intact in it and in the files beside it"
+                "rewrites the document from its intact parts and the adjacent files"
             }
-            Self::DuplicateKey => "keeps the last value of the key, which is the one that counts",
+            Self::DuplicateKey => "keeps the last value of the key, which takes precedence",
             Self::BadMetadata | Self::WrongMetadata | Self::WrongPlace | Self::NoProject => {
-                "restores the values that the other files give"
+                "restores the values from the other files"
             }
             Self::MissingFile | Self::SceneDiffers | Self::SceneRange => {
                 "rewrites the file, if the others determine its contents"
             }
             Self::DuplicateTurn | Self::DuplicateId => {
-                "moves copies out, and keeps differing ones beside the first"
+                "moves copies out, and keeps different versions beside the first"
             }
             Self::MissingTurns | Self::DanglingChange => {
                 "writes a placeholder record for each lost turn"
@@ -32,23 +32,27 @@ impl FindingCode {
             Self::TurnOrder | Self::WrongRange => "sorts the records",
             Self::WrongId => "assigns the id or turn that the other records imply",
             Self::BadChange | Self::StateDiffers | Self::SnapshotDiffers => {
-                "adjusts the changes so that they lead to the known states"
+                "adjusts the changes to produce the known states"
             }
             Self::BadSnapshot => "moves the snapshot out",
             Self::SnapshotFacts => "rewrites the snapshot with the same state",
             Self::NoSnapshot => "takes the missing snapshots",
             Self::StaleIndex | Self::BadIndex => "rebuilds the index",
-            Self::OrphanCall => "answers open calls at the end of a session as interrupted",
+            Self::OrphanCall => {
+                "adds an `interrupted` result for unanswered calls at the end of a session"
+            }
             Self::ChangedByOthers => "folds the journal into the document",
             Self::DanglingParent => "attaches it to the previous record, in the `--into` copy",
-            Self::UnexplainedChange => "adds a change that leads there, if that repairs more",
+            Self::UnexplainedChange => {
+                "adds a change that produces the state, if that fixes further problems"
+            }
             Self::UnknownReference => {
-                "leaves it, unless what is named is known to be lost or the document is restored"
+                "keeps the reference, unless its target is known to be lost or the document is restored"
             }
             Self::Quarantined => "nothing; read the file in quarantine, then remove it",
             Self::BadLog => "nothing; fixed when the session is next opened for writing",
             Self::Busy => "nothing; check it again when the other process is done",
-            Self::OpenSecret => "nothing; fixed by the next change of the file",
+            Self::OpenSecret => "nothing; fixed by the next write to the file",
             Self::BadName
             | Self::LinkOutside
             | Self::Unreadable
@@ -72,7 +76,7 @@ impl FindingCode {
             | Self::OddTag
             | Self::Triggered
             | Self::LostTurn
-            | Self::TwinTurn => "nothing: it may stay",
+            | Self::TwinTurn => "nothing; no repair is needed",
         }
     }
 }

@@ -63,7 +63,7 @@ impl fmt::Display for JsonErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             JsonErrorKind::Unexpected { byte, wanted } => {
-                write!(f, "{} in place of {wanted}", ByteDisplay(byte))
+                write!(f, "found {} instead of {wanted}", ByteDisplay(byte))
             }
             JsonErrorKind::Control { byte } => {
                 write!(f, "control character 0x{byte:02x} in a string")

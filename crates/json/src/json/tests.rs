@@ -131,7 +131,7 @@ fn nesting_is_deep_but_not_without_bounds() {
 #[test]
 fn reasons_are_words() {
     let words = |text: &str| run(text.as_bytes(), 9).unwrap_err().to_string();
-    assert_eq!(words("[1 2]"), "`2` in place of `,` or `]` at byte 3");
+    assert_eq!(words("[1 2]"), "found `2` instead of `,` or `]` at byte 3");
     assert_eq!(words("\"\u{1}"), "control character 0x01 in a string at byte 1");
     assert_eq!(words("\"\\ "), "a space in an escape at byte 2");
 }

@@ -7,7 +7,7 @@ use crate::json::find_last_byte;
 /// A source of bytes at offsets: a file, or a substitute.
 #[expect(
     clippy::len_without_is_empty,
-    reason = "a length costs a call to the system, and nobody asks for emptiness alone"
+    reason = "a length costs a system call, and no caller needs only emptiness"
 )]
 pub trait ByteSource {
     /// The number of bytes.

@@ -161,7 +161,7 @@ fn a_message_says_where_and_why() {
         |bytes: &[u8]| -> Vec<String> { read(bytes).1.iter().map(ToString::to_string).collect() };
     assert_eq!(
         messages(b"{}\n {\"a\" 1}\n"),
-        ["log.jsonl, line 2, byte 4: not JSON: `1` in place of `:` at byte 9 (bad-line)"]
+        ["log.jsonl, line 2, byte 4: not JSON: found `1` instead of `:` at byte 9 (bad-line)"]
     );
     assert_eq!(
         messages(b"[1,\n"),

@@ -80,7 +80,7 @@ impl DocumentScan {
         let rest = bytes.get(used..).unwrap_or_default();
         match rest.iter().position(|byte| !byte.is_ascii_whitespace()) {
             Some(place) => {
-                Err((at + (used + place) as u64, "something follows the value".to_owned()))
+                Err((at + (used + place) as u64, "trailing data after the value".to_owned()))
             }
             None => Ok(()),
         }

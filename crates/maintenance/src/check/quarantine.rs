@@ -27,7 +27,7 @@ pub(super) fn findings(
         return Ok(recovery);
     }
     let is_there = |piece: &QuarantinedPiece| {
-        let stat = plain.stat(&piece.kept).map_err(StoreError::io("look at", &piece.kept))?;
+        let stat = plain.stat(&piece.kept).map_err(StoreError::io("access", &piece.kept))?;
         Ok::<bool, StoreError>(stat.is_some())
     };
     let mut coming = Vec::new();

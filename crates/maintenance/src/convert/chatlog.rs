@@ -145,13 +145,13 @@ fn marks(story: &SourceSession, ids: &[String], report: &mut ConversionReport) -
             |entry: &String| story.entries.iter().position(|told| told.entry.id == *entry);
         let at = mark.entry.as_ref().and_then(by_entry).or_else(|| story.position(mark.turn));
         let Some(message) = at.or((!ids.is_empty()).then_some(0)).and_then(|at| ids.get(at)) else {
-            let why = "there is no message that it could be at";
+            let why = "there is no message to attach it to";
             report.note(format!("mark {:?}", mark.name), Disposition::Dropped, why);
             continue;
         };
         let kind = kind(mark);
         if mark.entry.as_ref() != Some(message) {
-            let why = "a mark of a chat log is at a message, the first of its turn";
+            let why = "a chat log attaches marks to messages; it is attached to the first message of its turn";
             report.note(format!("mark {:?}", mark.name), Disposition::Changed, why);
         }
         let mut value = json!({

@@ -98,7 +98,7 @@ impl MessageChain<'_> {
                 self.done.keep(entry);
             }
             (kind, _) if *kind == EntryKind::thinking() => {
-                let why = "a thought without the signature of its model is refused";
+                let why = "thinking without a model signature is rejected";
                 self.done.fates.push(Err(why));
             }
             _ => {

@@ -31,11 +31,11 @@ impl OwnTarget for CodeliaTarget {
         let messages =
             records.lines(story, |told| ids.message(told, places.next().unwrap_or_default()));
         if story.title.is_some() {
-            let why = "sessions of Codelia are called by what the user said last";
+            let why = "Codelia names sessions after the last user message";
             report.note("the title", Disposition::Changed, why);
         }
         if !story.marks.is_empty() {
-            let why = "Codelia has no marks; Everturn has them again when this is converted";
+            let why = "Codelia has no marks; they are restored when the session is converted back";
             report.note(format!("marks: {}", story.marks.len()), Disposition::Changed, why);
         }
         let layout = everturn_codelia::CodeliaFormat;

@@ -82,7 +82,7 @@ impl SessionFacts {
     pub(super) fn first_difference(&self, other: &SessionFacts) -> Option<&'static str> {
         let same = [
             (self.status == other.status, "the status"),
-            (self.parent() == other.parent(), "the session that it is a branch of"),
+            (self.parent() == other.parent(), "the parent session"),
         ];
         same.iter().find(|(same, _)| !same).map(|(_, what)| *what)
     }
@@ -156,7 +156,7 @@ impl SessionFacts {
             lost.push(format!("the status {}", self.status));
         }
         if let Some(parent) = self.parent().filter(|parent| Some(parent) != new.parent().as_ref()) {
-            lost.push(format!("the session {parent} that it is a branch of"));
+            lost.push(format!("the parent session {parent}"));
         }
         if let Some(project) = self.project.as_ref().filter(|_| new.project.is_none()) {
             lost.push(format!("the project {project}"));
@@ -165,7 +165,7 @@ impl SessionFacts {
             report.note(what, fate, why);
         }
         if self.snapshots > 0 && layout != "game" {
-            let why = "they follow from the turns, and are made again where games are played";
+            let why = "they are derived from the turns, and are created again in a game session";
             report.note(format!("snapshots: {}", self.snapshots), Disposition::Dropped, why);
         }
     }

@@ -69,7 +69,7 @@ impl OwnTarget for LinggenTarget {
         let is_said = parts(&entry.text, &EntryKind::Assistant)
             .iter()
             .all(|part| part.kind == EntryKind::Assistant);
-        (!is_said).then_some("JSON in the text is taken for a call of a tool, a plan or a result")
+        (!is_said).then_some("JSON in the text would be read as a tool call, a plan or a result")
     }
 }
 

@@ -88,7 +88,7 @@ fn is_uuid(text: &str) -> bool {
 pub(super) fn uuid_of(asked: Option<&str>, story: &SourceSession) -> Result<String, String> {
     match asked {
         Some(id) if is_uuid(id) => Ok(id.to_owned()),
-        Some(id) => Err(format!("{id:?} is no UUID, which the ids of this program are")),
+        Some(id) => Err(format!("{id:?} is not a UUID, which this program requires as session id")),
         None if is_uuid(&story.id) => Ok(story.id.clone()),
         None => Ok(uuid(&[&story.layout, &story.id])),
     }
@@ -103,9 +103,9 @@ pub(super) fn format_time(time: Timestamp) -> String {
 /// Why an entry is omitted in all native files, if it is.
 pub(super) fn omission_reason(entry: &Entry) -> Option<&'static str> {
     match &entry.kind {
-        kind if kind.is_bookkeeping() => Some("a program has kept it for itself"),
+        kind if kind.is_bookkeeping() => Some("it is internal data of the program"),
         _ if entry.text.trim().is_empty() => {
-            Some("it says nothing, and empty messages are refused")
+            Some("it has no text, and empty messages are rejected")
         }
         _ => None,
     }
@@ -117,7 +117,7 @@ pub(super) fn note_lost(
     written: &NativeFile,
     report: &mut super::ConversionReport,
 ) {
-    let why = "the files of this program have no place for it";
+    let why = "the format of this program cannot store it";
     if story.title.is_some() && !written.titled {
         report.note("the title", Disposition::Dropped, why);
     }
@@ -130,7 +130,7 @@ pub(super) fn note_lost(
     let project = story.facts.project.clone().filter(|_| written.placed);
     let kept = SessionFacts { status: "active".to_owned(), project, ..SessionFacts::default() };
     story.facts.note_differences(&kept, "", (Disposition::Dropped, why), report);
-    report.note("what records say besides", Disposition::Dropped, why);
+    report.note("other fields of records", Disposition::Dropped, why);
 }
 
 #[cfg(test)]

@@ -113,10 +113,10 @@ pub(super) fn plan_own(
     }
     note_numbers(told.iter().zip(story.entries.iter().map(|told| &told.entry)), &mut report);
     if story.has_states() && !draft.states && !story.entries.is_empty() {
-        let (name, again) = (layout.name(), "Everturn has them again when this is converted back");
+        let (name, again) = (layout.name(), "they are restored when the session is converted back");
         let why = match &story.state {
-            Some(_) => format!("{name} has no place for them; {again}"),
-            None => "what they begin with is not known; the changes are carried".to_owned(),
+            Some(_) => format!("{name} cannot store them; {again}"),
+            None => "the initial state is not known; the changes are preserved".to_owned(),
         };
         report.note("the states", Disposition::Changed, why);
     }
@@ -128,7 +128,10 @@ pub(super) fn plan_own(
         SessionFacts::read(&draft.store, layout, &layout.summary(&draft.store, &place)?, None)?;
     let is_carried = own.carries_session() || !story.entries.is_empty();
     let why = match is_carried {
-        true => (Disposition::Changed, "it is carried, and comes back when this is converted back"),
+        true => (
+            Disposition::Changed,
+            "it is preserved, and restored when the session is converted back",
+        ),
         false => (Disposition::Dropped, NO_ENTRY),
     };
     story.facts.note_differences(&given, layout.name(), why, &mut report);
@@ -240,7 +243,7 @@ fn entries(
 }
 
 /// Why something is lost that an entry would have carried.
-const NO_ENTRY: &str = "there is no entry that could carry it";
+const NO_ENTRY: &str = "there is no entry to store it in";
 
 /// Reports what a session without entries cannot contain.
 fn note_lost(story: &SourceSession, states: bool, report: &mut ConversionReport) {
@@ -265,9 +268,9 @@ fn note_numbers<'e>(
         times |= told.time.zip(wanted.time).is_some_and(|(own, wanted)| is_rounded(own, wanted));
     }
     let notes = [
-        (ids, "ids of entries", "the layout has ids of its own"),
-        (turns, "numbers of turns", "the layout counts turns in its own way"),
-        (times, "times of entries", "the layout keeps them less exactly"),
+        (ids, "entry ids", "the format assigns its own ids"),
+        (turns, "turn numbers", "the format numbers turns differently"),
+        (times, "entry times", "the format stores times with less precision"),
     ];
     for (_, what, why) in notes.into_iter().filter(|(is_so, ..)| *is_so) {
         report.note(what, Disposition::Changed, why);

@@ -77,15 +77,15 @@ pub(super) fn compare_entry(own: &Entry, wanted: &Entry) -> EntryDifference {
         put("speaker", json!(wanted.speaker), Some(why));
     }
     if own.text != wanted.text {
-        let why = "the text is written in the way of the layout".to_owned();
+        let why = "the text is written as the format requires".to_owned();
         put("text", json!(wanted.text), Some(why));
     }
     if own.time != wanted.time {
         let why = match (own.time, wanted.time) {
-            (_, None) => Some("there was no time, and the layout wants one"),
-            (None, Some(_)) => Some("the layout keeps no times"),
+            (_, None) => Some("there was no time, and the format requires one"),
+            (None, Some(_)) => Some("the format does not store times"),
             (Some(own), Some(wanted)) if is_rounded(own, wanted) => None,
-            (Some(_), Some(_)) => Some("the layout has one time for all of a turn"),
+            (Some(_), Some(_)) => Some("the format stores one time per turn"),
         };
         let why = why.map(str::to_owned);
         put("time", json!(wanted.time.map(|time| time.to_string())), why);

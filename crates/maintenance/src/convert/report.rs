@@ -58,10 +58,10 @@ pub struct ConversionNote {
 }
 
 /// The subject of notes about lost data.
-pub const UNREADABLE: &str = "what could not be read";
+pub const UNREADABLE: &str = "unreadable data";
 
 /// The subject of notes about damage without loss.
-pub(super) const REPAIRED: &str = "what had to be put right";
+pub(super) const REPAIRED: &str = "repaired data";
 
 /// The outcome of every part of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -70,7 +70,7 @@ const TITLED: &[&str] = &["chatlog", "game", "linggen", "campaign"];
 const STATEFUL: &[&str] = &["game", "campaign", "chatlog"];
 
 impl SourceSession {
-    /// Reads a session. Reports what could not be read.
+    /// Reads a session. Reports unreadable data.
     pub(super) fn read(
         store: &Arc<dyn Store>,
         layout: &dyn SessionFormat,
@@ -112,13 +112,14 @@ impl SourceSession {
         }
         let branches = if branch.is_some() { Vec::new() } else { reader.branches()? };
         for branch in branches {
-            let why = "only the main line is converted; --branch converts this one".to_owned();
+            let why =
+                "only the main line is converted; use --branch to convert this branch".to_owned();
             report.note(format!("branch {}", branch.id), Disposition::Dropped, why);
         }
         if from_elsewhere.is_none() && entries.iter().any(|told| told.is_carried) {
-            let why = "the record that carried them is gone";
+            let why = "the record that contained them is missing";
             report.note(
-                "the title, marks and states of where it was first told",
+                "the title, marks and states of the original session",
                 Disposition::Dropped,
                 why,
             );
@@ -198,7 +199,7 @@ impl SourceSession {
                 }
                 Err(error) => {
                     report.note(
-                        "the first state",
+                        "the initial state",
                         Disposition::Dropped,
                         everturn_session::format::error_chain(&error),
                     );
@@ -213,8 +214,8 @@ impl SourceSession {
         }
         let lost: usize = by_turn.values().map(Vec::len).sum();
         if lost > 0 {
-            let what = format!("{lost} changes of the state");
-            report.note(what, Disposition::Dropped, "they belong to turns that have no entries");
+            let what = format!("{lost} state changes");
+            report.note(what, Disposition::Dropped, "they belong to turns without entries");
         }
         Ok(())
     }
@@ -268,7 +269,7 @@ impl SourceSession {
             return Some("the marks".to_owned());
         }
         if state(self) != state(other) {
-            return Some("the first state".to_owned());
+            return Some("the initial state".to_owned());
         }
         if let Some(what) = self.facts.first_difference(&other.facts) {
             return Some(what.to_owned());
@@ -361,7 +362,7 @@ fn note_omitted(
     let Ok(state) = reader.state(None) else { return };
     for (_, values) in state.scopes {
         for (key, _) in values.children().iter().filter(|(key, _)| !usual.contains(&key.as_str())) {
-            let why = "what an agent keeps about its session is for that agent";
+            let why = "it is internal data of the agent";
             report.note(format!("{key} of the session"), Disposition::Dropped, why);
         }
     }

@@ -15,7 +15,7 @@ pub(super) struct ToolCall {
 }
 
 /// The difference that is reported if results belong to other calls than before.
-pub(super) const MISPAIRED: &str = "which answer of a tool belongs to which call";
+pub(super) const MISPAIRED: &str = "the pairing of tool calls and results";
 
 /// Where programs keep the parts of a message. If an entry has the whole record, the first part is its own.
 const LISTS: &[&[&str]] =

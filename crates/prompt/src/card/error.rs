@@ -12,18 +12,16 @@ pub enum CardError {
     #[error("the card cannot be read: {0}")]
     Json(#[from] ParseError),
     /// It is JSON, but not a card.
-    #[error("this is no character card: {why}")]
+    #[error("not a character card: {why}")]
     NotACard {
         /// What it is, or what it lacks.
         why: String,
     },
     /// It is a zip archive of a card with its pictures.
-    #[error(
-        "this is a zip archive (.charx), which is not supported; export the card as PNG or JSON"
-    )]
+    #[error("zip archives (.charx) are not supported; export the card as PNG or JSON")]
     Archive,
     /// The picture contains no readable card.
-    #[error("the picture holds no card that can be read: {0}")]
+    #[error("the image contains no readable card: {0}")]
     Png(#[from] PngError),
 }
 
@@ -38,7 +36,7 @@ impl CardError {
 #[non_exhaustive]
 pub enum PngError {
     /// It contains neither a `ccv3` nor a `chara` text.
-    #[error("there is no text called ccv3 or chara in it{}", after(.notes))]
+    #[error("it has no ccv3 or chara text{}", after(.notes))]
     NoCard {
         /// Other problems of the picture.
         notes: Vec<String>,

@@ -103,7 +103,7 @@ fn find_card_texts(bytes: &[u8]) -> (Vec<CardText<'_>>, Vec<String>) {
             }
         };
         if !chunk.sum_is_right {
-            notes.push(format!("chunk {} at byte {at}: the checksum is wrong", chunk.name()));
+            notes.push(format!("chunk {} at byte {at}: checksum mismatch", chunk.name()));
         }
         texts.extend(parse_card_text(&chunk));
         if &chunk.kind == b"IEND" {
@@ -117,14 +117,14 @@ fn find_card_texts(bytes: &[u8]) -> (Vec<CardText<'_>>, Vec<String>) {
 /// Parses the chunk at a position: length, kind, data, checksum.
 fn parse_chunk(bytes: &[u8], at: usize) -> Result<PngChunk<'_>, String> {
     let rest = bytes.get(at..).unwrap_or_default();
-    let cut = || format!("the picture ends inside a chunk, at byte {at}");
+    let cut = || format!("the image ends inside a chunk, at byte {at}");
     let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
     let (kind, after) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
     let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
     let (data, after) = after.split_at_checked(length).ok_or_else(|| {
         let name = kind.escape_ascii();
         format!(
-            "chunk {name} at byte {at} says it has {length} bytes, but {} are left",
+            "chunk {name} at byte {at} declares {length} bytes, but only {} are left",
             after.len()
         )
     })?;
@@ -146,7 +146,7 @@ fn parse_card_text<'a>(chunk: &PngChunk<'a>) -> Option<CardText<'a>> {
         b"tEXt" => Ok(Cow::Borrowed(rest)),
         b"zTXt" => match rest.split_first() {
             Some((0, packed)) => decompress(packed).map(Cow::Owned),
-            _ => Err("the way it is compressed is not known".to_owned()),
+            _ => Err("unknown compression method".to_owned()),
         },
         _ => itxt_content(rest),
     };
@@ -173,11 +173,9 @@ fn split_at_nul(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 fn decompress(packed: &[u8]) -> Result<Vec<u8>, String> {
     let mut unpacked = Vec::new();
     let mut decoder = ZlibDecoder::new(packed).take(MOST_UNPACKED + 1);
-    decoder
-        .read_to_end(&mut unpacked)
-        .map_err(|error| format!("it cannot be unpacked: {error}"))?;
+    decoder.read_to_end(&mut unpacked).map_err(|error| format!("cannot decompress: {error}"))?;
     if unpacked.len() as u64 > MOST_UNPACKED {
-        return Err(format!("it unpacks to more than {MOST_UNPACKED} bytes"));
+        return Err(format!("it decompresses to more than {MOST_UNPACKED} bytes"));
     }
     Ok(unpacked)
 }
@@ -259,13 +257,13 @@ mod tests {
     fn damage_beside_the_card_is_a_note() {
         let mut wrong_sum = text_chunk("chara", "Rem");
         *wrong_sum.last_mut().unwrap() ^= 1;
-        check(&picture(&[wrong_sum]), "Rem", &["chunk tEXt at byte 33: the checksum is wrong"]);
+        check(&picture(&[wrong_sum]), "Rem", &["chunk tEXt at byte 33: checksum mismatch"]);
         let mut torn = picture(&[text_chunk("chara", "Rem")]);
         torn.truncate(torn.len() - 3);
-        check(&torn, "Rem", &["the picture ends inside a chunk"]);
+        check(&torn, "Rem", &["the image ends inside a chunk"]);
         let huge = [&u32::MAX.to_be_bytes()[..], b"IDATxx"].concat();
         let huge = [SIGNATURE, &text_chunk("chara", "Rem"), &huge].concat();
-        check(&huge, "Rem", &["says it has 4294967295 bytes, but 2 are left"]);
+        check(&huge, "Rem", &["declares 4294967295 bytes, but only 2 are left"]);
         let broken = chunk(b"tEXt", b"ccv3\0!!!");
         let older = text_chunk("chara", "older");
         check(&picture(&[broken, older]), "older", &["text ccv3 at byte 33: not base64"]);
@@ -273,18 +271,18 @@ mod tests {
 
     #[test]
     fn a_picture_without_a_card_says_why() {
-        refused(SIGNATURE, "there is no text called ccv3 or chara");
-        refused(&picture(&[]), "there is no text called ccv3 or chara");
-        refused(&picture(&[chunk(b"tEXt", b"Comment\0hello")]), "there is no text called");
-        refused(&picture(&[chunk(b"tEXt", b"chara")]), "there is no text called");
+        refused(SIGNATURE, "it has no ccv3 or chara text");
+        refused(&picture(&[]), "it has no ccv3 or chara text");
+        refused(&picture(&[chunk(b"tEXt", b"Comment\0hello")]), "it has no ccv3");
+        refused(&picture(&[chunk(b"tEXt", b"chara")]), "it has no ccv3");
         refused(&picture(&[chunk(b"tEXt", b"chara\0")]), "text chara at byte 33");
-        refused(&picture(&[chunk(b"tEXt", b"chara\0e30=")]), "this is no character card");
+        refused(&picture(&[chunk(b"tEXt", b"chara\0e30=")]), "not a character card");
         refused(&picture(&[chunk(b"tEXt", b"chara\0bm8=")]), "not JSON");
-        refused(&picture(&[chunk(b"zTXt", b"chara\0\0garbage")]), "cannot be unpacked");
-        refused(&picture(&[chunk(b"zTXt", b"chara\0\x07")]), "not known");
+        refused(&picture(&[chunk(b"zTXt", b"chara\0\0garbage")]), "cannot decompress");
+        refused(&picture(&[chunk(b"zTXt", b"chara\0\x07")]), "unknown compression");
         refused(&picture(&[chunk(b"iTXt", b"chara\0\0")]), "too short");
         let bomb = [b"chara\0\0", &packed(&vec![b' '; (64 << 20) + 1])[..]].concat();
-        refused(&picture(&[chunk(b"zTXt", &bomb)]), "unpacks to more than");
+        refused(&picture(&[chunk(b"zTXt", &bomb)]), "decompresses to more than");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) fn json_card(bytes: &[u8], id: &str) -> Result<CharacterCard, CardErr
             read_wrapped(raw, id, spec.as_deref())
         }
         Some(kind) if is_card => {
-            Err(CardError::not_a_card(format!("its data are {kind}, not an object")))
+            Err(CardError::not_a_card(format!("its data is {kind}, not an object")))
         }
         None if is_card => Err(CardError::not_a_card("it has no data")),
         _ => read_flat(&raw, id),
@@ -49,7 +49,7 @@ impl CardFields<'_> {
             Some(text) => text,
             None if value.is_null() => String::new(),
             None => {
-                self.notes.push(format!("{key} is {}, not a string; it is not used", value.kind()));
+                self.notes.push(format!("{key} is {}, not a string; it is ignored", value.kind()));
                 String::new()
             }
         }
@@ -83,7 +83,7 @@ fn require_name(mut card: CharacterCard) -> Result<CharacterCard, CardError> {
         if card.description.is_empty() && card.first_message.is_empty() {
             return Err(CardError::not_a_card("it has neither a name nor a description"));
         }
-        card.notes.push("the card has no name; it is called by its id".to_owned());
+        card.notes.push("the card has no name; its id is used instead".to_owned());
         card.name.clone_from(&card.id);
     }
     Ok(card)
@@ -116,8 +116,10 @@ fn read_wrapped(raw: JsonTree, id: &str, spec: Option<&str>) -> Result<Character
     let mut card = empty_card(id, CardFormat::CharacterCard(version), raw);
     match spec {
         Some("chara_card_v2" | "chara_card_v3") => {}
-        Some(spec) => card.notes.push(format!("{spec} is not known; it is read as the others are")),
-        None => card.notes.push("the card does not say which kind it is".to_owned()),
+        Some(spec) => {
+            card.notes.push(format!("unknown spec {spec}; it is read like the known ones"))
+        }
+        None => card.notes.push("the card does not declare its spec".to_owned()),
     }
     let data = card.raw.value_at(&["data"]).unwrap_or_else(JsonTree::object).into_expanded();
     read_common_fields(&mut card, &data);
@@ -255,8 +257,12 @@ mod tests {
             assert!(found, "{text}: {:?}", card.notes);
         };
         check(r#"{"name": "A", "first_mes": "Hi"}"#, "A", "");
-        check(r#"{"data": {"name": "A"}}"#, "A", "does not say which kind");
-        check(r#"{"spec": "chara_card_v9", "data": {"name": "A"}}"#, "A", "v9 is not known");
+        check(r#"{"data": {"name": "A"}}"#, "A", "does not declare its spec");
+        check(
+            r#"{"spec": "chara_card_v9", "data": {"name": "A"}}"#,
+            "A",
+            "unknown spec chara_card_v9",
+        );
         check(
             r#"{"spec": "chara_card_v2", "data": {"name": 3, "description": "d"}}"#,
             "given-id",
@@ -293,7 +299,7 @@ mod tests {
         check(b"{\"type\": \"character\", \"character\": 3}", "is a number");
         check(b"{\"type\": \"character\"}", "neither a name nor a description");
         check(b"{\"spec\": \"chara_card_v2\"}", "it has no data");
-        check(b"{\"spec\": \"chara_card_v2\", \"data\": []}", "its data are an array");
+        check(b"{\"spec\": \"chara_card_v2\", \"data\": []}", "its data is an array");
         check(b"{\"spec\": \"chara_card_v2\", \"data\": {}}", "neither a name nor a description");
         check(b"PK\x03\x04rest", "zip archive");
     }

@@ -62,13 +62,13 @@ impl ExclusionReason {
     pub fn describe(&self) -> String {
         match self {
             ExclusionReason::Alone { budget } => {
-                format!("it needs more than all {budget} tokens that there are")
+                format!("it needs more than the total budget of {budget} tokens")
             }
             ExclusionReason::Room { left } => {
-                format!("it needs more than the {left} tokens that are left")
+                format!("it needs more than the remaining {left} tokens")
             }
             ExclusionReason::BehindExcluded { id } => {
-                format!("{id}, which comes before it, did not fit")
+                format!("{id}, which precedes it, did not fit")
             }
             ExclusionReason::Passed(why) => why.clone(),
         }

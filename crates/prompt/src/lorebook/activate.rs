@@ -189,7 +189,7 @@ fn one_per_group<'a>(
             None => kept.push((entry, reason)),
             Some((group, best)) => passed.push(SkippedEntry {
                 id: entry.id.clone(),
-                why: format!("{} of the group {group:?} is told instead", best.id),
+                why: format!("{} of the group {group:?} is used instead", best.id),
             }),
         }
     }

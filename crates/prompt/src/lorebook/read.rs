@@ -18,7 +18,7 @@ pub enum LorebookError {
     #[error("the lorebook cannot be read: {0}")]
     Json(#[from] ParseError),
     /// It is JSON, but not a lorebook.
-    #[error("this is no lorebook: {why}")]
+    #[error("not a lorebook: {why}")]
     NotALorebook {
         /// What it is, or what it lacks.
         why: String,
@@ -110,7 +110,7 @@ pub(super) fn add_entries(book: &mut Lorebook, entries: &JsonTree) {
         let plain = entry.id.clone();
         entry.id = ids.make_unique(&plain);
         if entry.id != plain {
-            notes.push(format!("there is another entry {plain}; this one is called {}", entry.id));
+            notes.push(format!("duplicate entry {plain}; renamed to {}", entry.id));
         }
         book.notes.extend(notes.into_iter().map(|note| format!("entry {}: {note}", entry.id)));
         book.entries.push(entry);
@@ -229,7 +229,7 @@ fn read_keys(
     let mut keys = Vec::with_capacity(texts.len());
     for text in texts {
         if text.len() > MOST_OF_A_KEY {
-            notes.push(format!("a key of {} bytes is not looked for", text.len()));
+            notes.push(format!("a key of {} bytes is too long and is ignored", text.len()));
             continue;
         }
         let parts = pattern_parts(&text).or_else(|| patterns.then_some((text.as_str(), "")));
@@ -278,14 +278,14 @@ fn warn_of_chance(field: &FieldLookup<'_>, notes: &mut Vec<String>) {
     let by_chance = field.flag(&["use_probability", "useProbability"]).unwrap_or(true);
     let percent = field.number(&["probability"]).unwrap_or(100);
     if by_chance && (1..100).contains(&percent) {
-        notes.push(format!("it should turn up in {percent} of 100 cases, and always does"));
+        notes.push(format!("a probability of {percent}% is not supported; it is always included"));
     }
     let timed = ["sticky", "cooldown", "delay"];
     for name in timed.iter().filter(|name| field.number(&[name]).is_some_and(|it| it > 0)) {
         notes.push(format!("{name} is not supported"));
     }
     if field.flag(&["vectorized"]).unwrap_or_default() {
-        notes.push("it is not found by its meaning, only by its keys".to_owned());
+        notes.push("vector search is not supported; it is found only by its keys".to_owned());
     }
 }
 
@@ -382,7 +382,7 @@ mod tests {
             book.notes,
             [
                 "entry 0: @@depth is not supported",
-                "entry 0: it should turn up in 40 of 100 cases, and always does",
+                "entry 0: a probability of 40% is not supported; it is always included",
                 "entry 0: sticky is not supported"
             ]
         );
@@ -403,7 +403,7 @@ mod tests {
         check(
             "[{\"id\": 1, \"content\": \"x\"}, {\"id\": 1, \"content\": \"x\"}]",
             2,
-            "is called 1-2",
+            "renamed to 1-2",
         );
         check("[{\"content\": \"x\", \"vectorized\": true}]", 1, "only by its keys");
         let long = "a".repeat(2000);

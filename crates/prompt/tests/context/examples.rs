@@ -230,5 +230,5 @@ fn windows_and_strategies_are_checked() {
         assert_eq!(strategy.as_str().parse::<ContextStrategy>().unwrap(), *strategy);
     }
     let error = "newest".parse::<ContextStrategy>().unwrap_err().to_string();
-    assert!(error.contains("sliding, fixed or adaptive"), "{error}");
+    assert!(error.contains("sliding, fixed, adaptive"), "{error}");
 }

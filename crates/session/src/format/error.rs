@@ -28,7 +28,7 @@ pub enum SessionError {
         id: String,
     },
     /// The ID of a new session is taken.
-    #[error("there is a session {id} already, in {path}")]
+    #[error("session {id} already exists in {path}")]
     Taken {
         /// The ID.
         id: String,
@@ -62,7 +62,7 @@ pub enum SessionError {
         what: String,
     },
     /// The format lacks the operation.
-    #[error("sessions of the layout {layout} do not offer {what}")]
+    #[error("{layout} sessions do not support {what}")]
     Unsupported {
         /// The format.
         layout: &'static str,
@@ -70,7 +70,7 @@ pub enum SessionError {
         what: &'static str,
     },
     /// The session belongs to another program.
-    #[error("sessions of {layout} belong to another program and are only read: no {what}")]
+    #[error("{layout} sessions belong to another program and are read-only; not supported: {what}")]
     ReadOnly {
         /// The format.
         layout: &'static str,
@@ -94,7 +94,7 @@ impl SessionError {
         match turn {
             Some(turn) if turn > last => Err(SessionError::NoTurn { turn, first: 0, last }),
             Some(turn) if turn < last => {
-                let what = "states of the past: only the present one is kept";
+                let what = "past states: only the current state is stored";
                 Err(SessionError::Unsupported { layout, what })
             }
             _ => Ok(()),

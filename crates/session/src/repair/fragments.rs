@@ -81,7 +81,7 @@ pub fn describe_ranges(left_out: &[Range<usize>]) -> String {
     let named: Vec<String> = named.collect();
     let more = left_out.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    format!("; left out: {}{more}", named.join(", "))
+    format!("; omitted: {}{more}", named.join(", "))
 }
 
 /// A range without the white space around it; `None` if it is only white space.
@@ -234,8 +234,8 @@ mod tests {
         };
         check("{\"m\":1}\n{\"m\":2}\n", "{\"m\":1}\n{\"m\":2}\n", "");
         check("{\"m\":1}{\"m\":2}", "{\"m\":1}\n{\"m\":2}\n", "");
-        check("{\"m\":1}\nno{\"m\":2}\n", "{\"m\":1}\n{\"m\":2}\n", "; left out: bytes 8 to 9");
-        check("7\r\n{\"m\":1}\r\n{}\r\n", "{\"m\":1}\r\n", "; left out: byte 0, bytes 12 to 13");
+        check("{\"m\":1}\nno{\"m\":2}\n", "{\"m\":1}\n{\"m\":2}\n", "; omitted: bytes 8 to 9");
+        check("7\r\n{\"m\":1}\r\n{}\r\n", "{\"m\":1}\r\n", "; omitted: byte 0, bytes 12 to 13");
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl RepairedCopy {
         let scopes: Vec<FilePath> = files.iter().map(|(file, _)| file.clone()).collect();
         for file in &scopes {
             if store.stat(file)?.is_some() {
-                return Err(SessionError::request(format!("{file} exists already")));
+                return Err(SessionError::request(format!("{file} already exists")));
             }
         }
         let writer = store.lock(&scopes)?;
@@ -74,7 +74,9 @@ impl RepairedCopy {
         for (file, bytes) in files {
             let there = store.read(&file, 0..u64::MAX)?;
             if Fingerprint::of(&there) != Fingerprint::of(bytes) {
-                return Err(SessionError::damaged(format!("{file} does not read back as written")));
+                return Err(SessionError::damaged(format!(
+                    "{file} differs from the data written when read back"
+                )));
             }
         }
         Ok(())

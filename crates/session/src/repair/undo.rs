@@ -140,7 +140,7 @@ fn restore_step(
     let copy = original_path(trash, path);
     let original = read_optional(store, &copy)?;
     if original.as_deref().map(content_mark) != entry.before {
-        return Err(damaged(&copy, "it is not the original that was put there"));
+        return Err(damaged(&copy, "it differs from the original that was stored"));
     }
     Ok(match (entry.how, original, now) {
         (FileAction::Moved, Some(_), _) => {
@@ -148,7 +148,7 @@ fn restore_step(
         }
         (_, Some(original), Some(now)) => {
             let expect = Precondition::Content(Fingerprint::of(&now));
-            Some((write_step(path.clone(), expect, original), "as it was before"))
+            Some((write_step(path.clone(), expect, original), "restored"))
         }
         _ => None,
     })

@@ -33,7 +33,7 @@ fn is_id(text: &str) -> bool {
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
-        Value::Bool(_) => "a truth value",
+        Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
@@ -60,10 +60,7 @@ fn check_rule(value: &Value) -> RuleCheck {
         match fields.get(part) {
             None => {}
             Some(Value::String(text)) if part == "skill_name" && !is_id(text) => {
-                return RuleCheck::Part(
-                    part,
-                    format!("{part} {text:?} is not the name of a skill"),
-                );
+                return RuleCheck::Part(part, format!("{part} {text:?} is not a skill name"));
             }
             Some(Value::String(text)) if text.trim().is_empty() => {
                 return RuleCheck::Part(part, format!("{part} is empty"));
@@ -93,11 +90,11 @@ fn remove_invalid_rules(
                     break;
                 }
                 RuleCheck::Part(part, what) if field == FieldType::DenyRules => {
-                    problems.push(format!("{key}[{at}]: {what}; the rule forbids without it"));
+                    problems.push(format!("{key}[{at}]: {what}; the deny rule applies without it"));
                     value.as_object_mut().and_then(|fields| fields.remove(part));
                 }
                 RuleCheck::Part(_, what) | RuleCheck::Bad(what) => {
-                    problems.push(format!("{key}[{at}]: {what}; the rule is left out"));
+                    problems.push(format!("{key}[{at}]: {what}; the rule is ignored"));
                     break;
                 }
             }
@@ -137,7 +134,7 @@ pub(super) fn remove_invalid(schema: &ConfigSchema, layer: &mut Value) -> Vec<St
             (FieldType::Servers, Value::Object(servers)) => servers.retain(|id, server| {
                 let good = is_id(id) && server.is_object();
                 if !good {
-                    problems.push(format!("{key}: {id:?} is no server"));
+                    problems.push(format!("{key}: {id:?} is not a server"));
                 }
                 good
             }),
@@ -150,7 +147,7 @@ pub(super) fn remove_invalid(schema: &ConfigSchema, layer: &mut Value) -> Vec<St
 /// Refuses a value that is invalid for its field.
 pub(super) fn check_value(schema: &ConfigSchema, key: &str, value: &Value) -> Result<(), String> {
     if key.is_empty() || key_parts(key).iter().any(|part| part.is_empty()) {
-        return Err(format!("{key:?} is no setting"));
+        return Err(format!("{key:?} is not a setting"));
     }
     if key == "version" {
         return Err("the version is not a setting".to_owned());

@@ -65,7 +65,7 @@ impl OverlayShared {
     fn patch(&self, base: &BaseHandle) -> io::Result<Arc<OverlayInode>> {
         let stat = base.file.stat()?;
         if stat.id == FileId::default() {
-            let message = "the disk below does not tell one file from another";
+            let message = "the underlying disk does not identify its files";
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
         let mut state = self.write();

@@ -4,7 +4,7 @@
 //! On Linux the times are omitted for speed. Since 6.13, reading them makes the next write to the file take a finer
 //! time stamp, which dirties the inode and, on ext4, makes every flush of the log half as expensive again.
 
-#![expect(clippy::disallowed_methods, reason = "part of the one place that touches real files")]
+#![expect(clippy::disallowed_methods, reason = "part of the only module that accesses real files")]
 
 use std::fs::File;
 use std::io;
@@ -129,7 +129,7 @@ mod system {
     use super::{BorrowedFd, File, FileId, FileKind, FileStat, Path, io};
 
     /// Returns the metadata of a name in an open directory. Its identity lacks the creation time.
-    #[expect(clippy::unnecessary_cast, reason = "the types differ from system to system")]
+    #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
     pub(crate) fn of_name(dir: BorrowedFd<'_>, name: &str) -> io::Result<FileStat> {
         let data = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let kind = match FileType::from_raw_mode(data.st_mode) {

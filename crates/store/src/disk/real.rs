@@ -1,5 +1,5 @@
 //! [`RealDisk`]: the files of the operating system, below one root.
-#![expect(clippy::disallowed_methods, reason = "this is the one place that touches real files")]
+#![expect(clippy::disallowed_methods, reason = "this is the only module that accesses real files")]
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
@@ -145,7 +145,7 @@ impl RealDisk {
         if place.starts_with(&self.root) {
             return Ok(place);
         }
-        let message = format!("is a link that leads out of the root, to {}", place.display());
+        let message = format!("is a link to {}, outside the root", place.display());
         Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
     }
 
@@ -243,7 +243,8 @@ impl RealDisk {
 }
 
 fn link_error() -> io::Error {
-    let message = "leads through a link, and nothing is written through links; name the real place";
+    let message =
+        "contains a symbolic link, and everturn does not write through links; use the real path";
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
@@ -258,7 +259,7 @@ fn refuse_lock(entry: &NameInDir<'_>, error: io::Error) -> io::Error {
 }
 
 fn lock_unsupported() -> io::Error {
-    let message = "is a link or a special file, and a lock must be a plain file";
+    let message = "is a link or a special file; a lock must be a regular file";
     io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 

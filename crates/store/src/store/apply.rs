@@ -207,7 +207,10 @@ impl StoreCore {
                 | LogOp::Replace { file: path, .. }
                 | LogOp::Remove { path, .. },
                 _,
-            ) => Err(StoreError::BadStep { path: path.clone(), reason: "planned without its aid" }),
+            ) => Err(StoreError::BadStep {
+                path: path.clone(),
+                reason: "planned without an apply hint",
+            }),
         }
     }
 
@@ -299,7 +302,7 @@ impl StoreCore {
 
     /// Fails if the name was taken since the batch was planned.
     fn check_free(&self, path: &FilePath) -> Result<(), StoreError> {
-        match self.disk.stat(path).map_err(StoreError::io("look at", path))? {
+        match self.disk.stat(path).map_err(StoreError::io("access", path))? {
             Some(_) => Err(StoreError::Taken { path: path.clone() }),
             None => Ok(()),
         }
@@ -315,13 +318,13 @@ impl StoreCore {
     ) -> Result<(), StoreError> {
         let tracked = self.open_for_append(path, undo)?;
         let file = &*tracked.file;
-        let len = file.stat().map_err(StoreError::io("look at", path))?.len;
+        let len = file.stat().map_err(StoreError::io("access", path))?.len;
         let found = fingerprint_range(file, at, len).map_err(StoreError::io("read", path))?;
         if found != was {
             // Another program has written since; the present bytes were not copied.
             return Err(StoreError::Changed { file: path.clone() });
         }
-        file.set_len(at).map_err(StoreError::io("cut", path))?;
+        file.set_len(at).map_err(StoreError::io("truncate", path))?;
         undo.push(UndoStep::Restore { file: path.clone(), copy });
         (tracked.len, tracked.dirty) = (at, true);
         Ok(())
@@ -416,7 +419,7 @@ impl StoreCore {
         self.make_parents(path, undo)?;
         self.close_excess_files()?;
         let staged = staged.map_or_else(|| self.open_to_flush(temp), Ok)?;
-        let stat = staged.stat().map_err(StoreError::io("look at", temp))?;
+        let stat = staged.stat().map_err(StoreError::io("access", temp))?;
         // Nothing after this may fail: the caller only undoes what happened before.
         let relocated = relocate(&*self.disk, temp, path)?;
         self.dirs.extend(path.parent());
@@ -522,7 +525,7 @@ fn check_same_file(
     path: &FilePath,
     planned: Option<FileId>,
 ) -> Result<(), StoreError> {
-    let found = disk.stat(path).map_err(StoreError::io("look at", path))?;
+    let found = disk.stat(path).map_err(StoreError::io("access", path))?;
     if found.map(|stat| stat.id) == planned {
         return Ok(());
     }

@@ -117,7 +117,7 @@ impl Drop for ApplyTask {
     fn drop(&mut self) {
         if !self.files.is_empty() {
             // The thread that ran the task panicked or dropped it; the log holds the batch.
-            let reason = "the commit was broken off by a fault in the program";
+            let reason = "the commit was interrupted by a panic";
             self.fail(Vec::new(), StoreError::BadStep { path: FilePath::root(), reason }, true);
         }
         let mut state = lock_unpoisoned(&self.tasks.state);

@@ -227,7 +227,7 @@ impl LockMarks {
                 && mark.count % 2 == 1
                 && mark.log.has_owner(disk)?
             {
-                let name = || "which did not leave its name".to_owned();
+                let name = || "unknown process".to_owned();
                 return Ok(Some(
                     LockOwner::parse(text).map_or_else(name, |owner| owner.to_string()),
                 ));

@@ -52,7 +52,7 @@ pub(super) fn is_subset(sums: &[u64], of: &[u64]) -> bool {
 }
 
 fn stat_optional(disk: &dyn Disk, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
-    disk.stat(path).map_err(StoreError::io("look at", path))
+    disk.stat(path).map_err(StoreError::io("access", path))
 }
 
 fn name_sum(below: &str) -> Checksum {

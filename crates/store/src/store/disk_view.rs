@@ -130,7 +130,7 @@ impl DiskView {
 pub(super) fn blocked_finding(blocked: &Blocked) -> Finding {
     let (file, code) = (blocked.name.clone(), FindingCode::CannotReplay);
     let (log, cause) = (blocked.log.file(), &blocked.cause);
-    let message = format!("commits that wait in {log} cannot be completed: {cause}");
+    let message = format!("pending commits in {log} cannot be completed: {cause}");
     Finding { file, line: None, offset: None, code, message }
 }
 

@@ -50,7 +50,7 @@ pub enum StoreError {
     },
     /// An append was planned for another end of the file.
     #[error(
-        "{file} has changed: an append was meant for byte {expected}, but the file ends at {found}"
+        "{file} has changed: expected to append at byte {expected}, but the file ends at {found}"
     )]
     Moved {
         /// The file.
@@ -73,7 +73,7 @@ pub enum StoreError {
         path: FilePath,
     },
     /// A name that must be free is not.
-    #[error("{path} exists already")]
+    #[error("{path} already exists")]
     Taken {
         /// The name.
         path: FilePath,
@@ -87,7 +87,7 @@ pub enum StoreError {
         reason: &'static str,
     },
     /// A dead process has left commits there that cannot be completed.
-    #[error("commits of a process that is gone cannot be completed at {path}, and wait in {log}")]
+    #[error("commits of a dead process cannot be completed at {path}; they remain in {log}")]
     Blocked {
         /// The path at which they are blocked.
         path: FilePath,
@@ -98,7 +98,7 @@ pub enum StoreError {
         cause: Arc<StoreError>,
     },
     /// A log that may hold commits cannot be read.
-    #[error("the log {log} cannot be read, and may hold commits that the files do not show")]
+    #[error("the log {log} cannot be read and may hold commits that are not in the files yet")]
     UnreadableLog {
         /// The log.
         log: FilePath,
@@ -107,7 +107,7 @@ pub enum StoreError {
         source: Arc<io::Error>,
     },
     /// A staged content of a dead process is missing or not as it was written.
-    #[error("what {path} was to become is damaged or gone: {staged}")]
+    #[error("the staged content of {path} is damaged or missing: {staged}")]
     Lost {
         /// The file that was to get the content.
         path: FilePath,
@@ -115,7 +115,7 @@ pub enum StoreError {
         staged: FilePath,
     },
     /// The store was opened for reading only.
-    #[error("the store is open for reading only")]
+    #[error("the store is read-only")]
     ReadOnly,
     /// A commit that shared a flush and a file with this one could not be applied.
     #[error("an earlier commit to the same file failed; try again")]
@@ -123,7 +123,7 @@ pub enum StoreError {
     /// An earlier failure left the store in doubt; it must be reopened.
     ///
     /// If a commit returns this, the whole commit may turn out to be there after reopening.
-    #[error("the store must be opened again after a failure")]
+    #[error("the store must be reopened after a failure")]
     Poisoned {
         /// The failure.
         #[source]

@@ -106,7 +106,7 @@ struct FileStoreShared {
     /// See [`Options::stage_from`].
     stage_from: usize,
     progress: RecoveryProgress,
-    /// The writing process; `None` if the store is open for reading only.
+    /// The writing process; `None` if the store is read-only.
     owner: Option<LockOwner>,
     /// Whether the log holds commits that the plain files do not show yet.
     unseen: AtomicBool,
@@ -120,7 +120,7 @@ impl FileStore {
     /// The directory must exist, and may hold files; `.everturn` must not exist.
     pub fn create(disk: Arc<dyn Disk>, options: Options) -> Result<FileStore, StoreError> {
         let dir = known_own_path(&[]);
-        if disk.stat(&dir).map_err(StoreError::io("look at", &dir))?.is_some() {
+        if disk.stat(&dir).map_err(StoreError::io("access", &dir))?.is_some() {
             return Err(StoreError::Taken { path: dir });
         }
         ensure_dir(&*disk, &dir, &mut Vec::new())?;
@@ -373,7 +373,7 @@ impl Store for FileStore {
     fn stat(&self, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
         let view = self.shared.view()?;
         view.check(path)?;
-        view.disk.stat_with_time(path).map_err(StoreError::io("look at", path))
+        view.disk.stat_with_time(path).map_err(StoreError::io("access", path))
     }
 
     fn list(&self, dir: &FilePath) -> Result<DirListing, StoreError> {

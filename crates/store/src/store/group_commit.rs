@@ -32,7 +32,7 @@ pub(super) fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn leader_failed() -> StoreError {
-    let reason = "the commit was broken off by a fault in the program";
+    let reason = "the commit was interrupted by a panic";
     StoreError::BadStep { path: FilePath::root(), reason }
 }
 
@@ -253,7 +253,7 @@ mod tests {
                 }
             }
             if !reached {
-                assert!(ahead > 8, "only {ahead} places to fail at");
+                assert!(ahead > 8, "only {ahead} failure points");
                 return;
             }
         }

@@ -131,7 +131,7 @@ impl ScopeLocks {
 /// The files of scopes above that were only locked in shared mode stay, and are empty.
 fn has_stale_lock(disk: &dyn Disk, scope: &FilePath) -> Result<bool, StoreError> {
     let len = |file: &FilePath| {
-        let stat = disk.stat(file).map_err(StoreError::io("look at", file))?;
+        let stat = disk.stat(file).map_err(StoreError::io("access", file))?;
         Ok::<_, StoreError>(stat.map(|stat| stat.len))
     };
     if len(&lock_file(scope))?.is_some() {
@@ -180,7 +180,5 @@ fn describe_owner(disk: &dyn Disk, scope: &FilePath) -> String {
         .filter(|entry| scope.is_root() || entry.name.as_str().starts_with(below.as_str()));
     let files = std::iter::once(own_file).chain(inside.map(|entry| dir.join(&entry.name)));
     let mut owners = files.filter_map(|file| LockOwner::read(disk, &file));
-    owners
-        .next()
-        .map_or_else(|| "which did not leave its name".to_owned(), |owner| owner.to_string())
+    owners.next().map_or_else(|| "unknown process".to_owned(), |owner| owner.to_string())
 }

@@ -76,7 +76,7 @@ impl LogNumber {
 
     /// Returns whether a live process owns the log. Writes nothing.
     pub(super) fn has_owner(self, disk: &dyn Disk) -> Result<bool, StoreError> {
-        disk.is_locked(&self.lock()).map_err(self.lock_error("look at"))
+        disk.is_locked(&self.lock()).map_err(self.lock_error("access"))
     }
 
     /// Returns whether the log belongs to another user whose process has closed it.
@@ -103,7 +103,7 @@ impl LogNumber {
     pub(super) fn describe_owner(self, disk: &dyn Disk) -> String {
         let known = [self.recovery_lock(), self.lock()].map(|file| LockOwner::read(disk, &file));
         let known = known.into_iter().flatten().next();
-        known.map_or_else(|| "which is ending".to_owned(), |owner| owner.to_string())
+        known.map_or_else(|| "shutting down".to_owned(), |owner| owner.to_string())
     }
 
     /// The prefix of temporary files of this log's owner.
@@ -148,7 +148,7 @@ impl LogNumber {
     /// restore them.
     pub(super) fn was_abandoned(self, disk: &dyn Disk) -> Result<bool, StoreError> {
         let path = self.lock();
-        let found = disk.stat(&path).map_err(StoreError::io("look at", &path))?;
+        let found = disk.stat(&path).map_err(StoreError::io("access", &path))?;
         Ok(found.is_some_and(|stat| stat.len > 0))
     }
 }
@@ -227,7 +227,7 @@ pub(super) fn scan_log(file: &dyn DiskFile) -> io::Result<LogScan> {
         _ => None,
     });
     if slots.iter().any(|slot| matches!(slot, HeaderSlot::Newer)) {
-        let message = "was written by a newer version of everturn, and is left alone";
+        let message = "was written by a newer version of everturn and is not changed";
         return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
     let torn = slots.iter().any(|slot| matches!(slot, HeaderSlot::Bad));
@@ -632,7 +632,7 @@ mod tests {
         content[start..start + record.len()].copy_from_slice(&record);
         disk.put_file(&LogNumber(1).file(), &content);
         let options = Options::new(LockOwner { pid: 1, started: String::new() });
-        FileStore::open(std::sync::Arc::new(disk.process()), options).unwrap();
+        FileStore::open(Arc::new(disk.process()), options).unwrap();
         assert_eq!(disk.contents()[&file], b"{}");
     }
 }

@@ -63,7 +63,7 @@ impl MemoryState {
                 let tail = FileTail::examine(bytes).map_err(StoreError::io("read", file))?;
                 check_append_offset(file, *at, tail.good_end, len)?;
                 if tail.good_end < len {
-                    let message = "an incomplete record was cut off".to_owned();
+                    let message = "an incomplete record was removed".to_owned();
                     let (offset, code) = (Some(tail.good_end), FindingCode::SetAside);
                     let file = file.clone();
                     receipt.findings.push(Finding { file, line: None, offset, code, message });

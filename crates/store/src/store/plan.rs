@@ -322,7 +322,7 @@ impl Planner<'_> {
     /// Reads a file that is to be replaced. An unreadable file is never replaced.
     fn read_current(&self, path: &FilePath) -> Result<CurrentFile, StoreError> {
         let disk = &self.core.disk;
-        let Some(stat) = disk.stat(path).map_err(StoreError::io("look at", path))? else {
+        let Some(stat) = disk.stat(path).map_err(StoreError::io("access", path))? else {
             return Ok(CurrentFile { content: None, mode: 0, id: None });
         };
         if stat.kind != FileKind::File {
@@ -350,7 +350,7 @@ impl Planner<'_> {
         if !self.exists(&path)? {
             return Err(StoreError::Missing { path });
         }
-        let stat = self.core.disk.stat(&path).map_err(StoreError::io("look at", &path))?;
+        let stat = self.core.disk.stat(&path).map_err(StoreError::io("access", &path))?;
         let changed = self.ops.iter().flat_map(LogOp::paths).any(|name| name.is_within(&path));
         let held = match stat {
             Some(stat) if !changed => {
@@ -376,7 +376,7 @@ impl Planner<'_> {
             }
         }
         for above in path.ancestors() {
-            match self.core.disk.stat(&above).map_err(StoreError::io("look at", &above))? {
+            match self.core.disk.stat(&above).map_err(StoreError::io("access", &above))? {
                 None => {}
                 Some(stat) if stat.kind == FileKind::Dir => break,
                 Some(_) => return Err(clash()),
@@ -392,7 +392,7 @@ impl Planner<'_> {
             LogOp::Rename { to, .. } => to.is_within(path),
             LogOp::Cut { .. } | LogOp::Remove { .. } => false,
         };
-        let found = self.core.disk.stat(path).map_err(StoreError::io("look at", path))?;
+        let found = self.core.disk.stat(path).map_err(StoreError::io("access", path))?;
         Ok(found.is_some() || self.ops.iter().any(made))
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn ensure_dir(
     dir: &FilePath,
     made: &mut Vec<FilePath>,
 ) -> Result<(), StoreError> {
-    if disk.stat(dir).map_err(StoreError::io("look at", dir))?.is_some() {
+    if disk.stat(dir).map_err(StoreError::io("access", dir))?.is_some() {
         return Ok(());
     }
     if let Some(above) = dir.parent() {
@@ -64,7 +64,7 @@ fn write_quarantine_file(
     write: impl FnOnce(&dyn DiskFile) -> io::Result<()>,
 ) -> Result<(), StoreError> {
     ensure_dir(disk, &known_own_path(&["quarantine"]), &mut Vec::new())?;
-    if disk.stat(place).map_err(StoreError::io("look at", place))?.is_some() {
+    if disk.stat(place).map_err(StoreError::io("access", place))?.is_some() {
         // It may be a partial copy that a power cut has left.
         disk.remove(place).map_err(StoreError::io("remove", place))?;
     }

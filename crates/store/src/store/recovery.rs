@@ -40,7 +40,7 @@ use everturn_json::names::{FilePath, PathSet};
 const MAX_OPEN: usize = 32;
 
 fn stat_optional(disk: &dyn Disk, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
-    disk.stat(path).map_err(StoreError::io("look at", path))
+    disk.stat(path).map_err(StoreError::io("access", path))
 }
 
 /// Opens a file as it is on the device, not in the page cache.
@@ -63,7 +63,7 @@ pub(super) fn read_log(
     let file = disk.open(&path, FileAccess::Read).map_err(StoreError::log("open", &path))?;
     let scan = scan_log(&*file).map_err(StoreError::log("read", &path))?;
     if scan.damaged {
-        let message = "the header of this log is damaged, so its commits cannot be told apart";
+        let message = "the header of this log is damaged, so its commits cannot be identified";
         let code = FindingCode::BadLog;
         let (line, offset, message) = (None, Some(0), message.to_owned());
         return Ok(Err(Finding { file: path, line, offset, code, message }));
@@ -136,7 +136,7 @@ pub(super) fn recover(
         Err(finding) => {
             let path = number.file();
             let file = disk.open(&path, FileAccess::Read).map_err(StoreError::io("open", &path))?;
-            let len = file.stat().map_err(StoreError::io("look at", &path))?.len;
+            let len = file.stat().map_err(StoreError::io("access", &path))?.len;
             quarantine_range(disk, &path, &*file, 0, len)?;
             quarantine_staged(disk, number)?;
             remove_stale_temp(disk, &number.temp_prefix())?;
@@ -191,7 +191,7 @@ impl WrittenFile {
         for (start, print) in &self.parts {
             let found = fingerprint_range(&*self.file, *start, start + print.len);
             if found.map_err(StoreError::io("read back", &self.place))? != *print {
-                let message = "the disk does not have what was written to it";
+                let message = "the data on disk differs from the data written";
                 return Err(StoreError::io("flush", &self.place)(std::io::Error::other(message)));
             }
         }
@@ -321,7 +321,8 @@ impl Recovery<'_> {
             let in_doubt = file.commits.iter().any(|commit| self.in_doubt.contains(commit));
             if in_doubt && found != new.fingerprint() {
                 let kept = quarantine_range(self.disk, place, &*old, 0, found.len)?.place;
-                let message = format!("replaced by a commit in doubt; its content is in {kept}");
+                let message =
+                    format!("replaced by a commit in doubt; the previous content is in {kept}");
                 self.report_finding(place, None, message);
             }
             shown = Some(found);
@@ -386,7 +387,7 @@ impl Recovery<'_> {
         };
         self.secure_kept(place)?;
         let kept = kept.map(|kept| format!("; the committed content is in {kept}"));
-        let message = "changed by another program after a commit; its content was kept";
+        let message = "changed by another program after a commit; that program's content was kept";
         self.report_finding(place, None, format!("{message}{}", kept.unwrap_or_default()));
         Ok(())
     }

@@ -78,7 +78,7 @@ fn copy_tree(disk: &dyn Disk, from: &FilePath, to: &FilePath) -> Result<(), Stor
     let mut open = vec![(from.clone(), to.clone())];
     let mut dirs = Vec::new();
     while let Some((from, to)) = open.pop() {
-        let stat = disk.stat(&from).map_err(StoreError::io("look at", &from))?;
+        let stat = disk.stat(&from).map_err(StoreError::io("access", &from))?;
         let stat = stat.ok_or_else(|| StoreError::Missing { path: from.clone() })?;
         match stat.kind {
             FileKind::File => copy_file(disk, &from, &to, stat.mode, stat.len)?,
@@ -104,7 +104,7 @@ fn copy_tree(disk: &dyn Disk, from: &FilePath, to: &FilePath) -> Result<(), Stor
 
 fn cannot_copy(path: &FilePath) -> StoreError {
     let reason =
-        "is or holds a link or a special file, which cannot be moved to another file system";
+        "is or contains a link or a special file, which cannot be moved to another file system";
     StoreError::BadStep { path: path.clone(), reason }
 }
 
@@ -125,7 +125,7 @@ fn copy_file(
 
 /// Returns whether `to` has everything that `from` has, with the same contents.
 pub(super) fn is_copy(disk: &dyn Disk, from: &FilePath, to: &FilePath) -> Result<bool, StoreError> {
-    let look = |path: &FilePath| disk.stat(path).map_err(StoreError::io("look at", path));
+    let look = |path: &FilePath| disk.stat(path).map_err(StoreError::io("access", path));
     let (Some(old), Some(new)) = (look(from)?, look(to)?) else { return Ok(false) };
     Ok(old.kind == new.kind
         && is_subset(&digest_contents(disk, from, old)?, &digest_contents(disk, to, new)?))

@@ -82,7 +82,7 @@ impl StoreCore {
         if let Some(log) = &mut self.log {
             let path = log.number.file();
             let rest = reduced_len(log.capacity());
-            if log.truncate(rest).map_err(StoreError::io("shorten", &path))? {
+            if log.truncate(rest).map_err(StoreError::io("truncate", &path))? {
                 return Ok(true);
             }
         }
@@ -92,12 +92,12 @@ impl StoreCore {
     /// As [`StoreCore::release_reserve`], from the reserve file.
     fn cut_reserve_file(&self) -> Result<bool, StoreError> {
         let path = reserve_file();
-        if self.disk.stat(&path).map_err(StoreError::io("look at", &path))?.is_none() {
+        if self.disk.stat(&path).map_err(StoreError::io("access", &path))?.is_none() {
             return Ok(false);
         }
         let file =
             self.disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
-        cut(&*file, |len| len.saturating_sub(PIECE)).map_err(StoreError::io("shorten", &path))
+        cut(&*file, |len| len.saturating_sub(PIECE)).map_err(StoreError::io("truncate", &path))
     }
 
     /// Extends the reserve file to its full size, if there is space. Its content is unused, so it is not flushed.
@@ -161,7 +161,7 @@ impl StoreCore {
             self.disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
         if let Some(end) = records_end(&*file).map_err(StoreError::io("read", &path))? {
             let rest = |len: u64| len.saturating_sub(PIECE).max(end + SPARE_ROOM).min(len);
-            if cut(&*file, rest).map_err(StoreError::io("shorten", &path))? {
+            if cut(&*file, rest).map_err(StoreError::io("truncate", &path))? {
                 return Ok(true);
             }
         }
@@ -182,7 +182,7 @@ impl StoreCore {
             let file =
                 disk.open(&path, FileAccess::Write).map_err(StoreError::io("open", &path))?;
             let rest = |len: u64| if len > SHORTEST_LOG { reduced_len(len) } else { 0 };
-            if cut(&*file, rest).map_err(StoreError::io("shorten", &path))? {
+            if cut(&*file, rest).map_err(StoreError::io("truncate", &path))? {
                 return Ok(true);
             }
         }

@@ -168,7 +168,7 @@ impl StoreCore {
                 if self
                     .disk
                     .stat(&number.file())
-                    .map_err(StoreError::io("look at", &number.file()))?
+                    .map_err(StoreError::io("access", &number.file()))?
                     .is_some()
                 {
                     // Another process has created, used and closed it meanwhile.

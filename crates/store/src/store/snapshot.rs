@@ -57,7 +57,7 @@ impl Captured {
     ) -> Result<Option<Captured>, StoreError> {
         let mut captured = Captured::default();
         for path in paths {
-            let looked = view.disk.stat(path).map_err(StoreError::io("look at", path))?;
+            let looked = view.disk.stat(path).map_err(StoreError::io("access", path))?;
             if let Some(stat) = looked
                 && !captured.add(view, path, stat, most)?
             {
@@ -91,7 +91,7 @@ impl Captured {
                 if entry.kind == FileKind::Dir && entry.linked {
                     self.linked.push(path);
                 } else if view.check(&path).is_ok() {
-                    let looked = view.disk.stat(&path).map_err(StoreError::io("look at", &path))?;
+                    let looked = view.disk.stat(&path).map_err(StoreError::io("access", &path))?;
                     let Some(stat) = looked else { return Ok(false) };
                     if stat.kind == FileKind::Dir {
                         waiting.push((path, stat));
@@ -127,7 +127,7 @@ impl Captured {
         if self.files.len() < most {
             match disk.open(path, FileAccess::Read) {
                 Ok(open) => {
-                    file.stat = open.stat().map_err(StoreError::io("look at", path))?;
+                    file.stat = open.stat().map_err(StoreError::io("access", path))?;
                     file.open = Some(open);
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -142,7 +142,7 @@ impl Captured {
     /// Returns whether everything is still as it was captured.
     fn is_current(&self, view: &DiskView) -> Result<bool, StoreError> {
         for (path, file) in &self.files {
-            let found = view.disk.stat(path).map_err(StoreError::io("look at", path))?;
+            let found = view.disk.stat(path).map_err(StoreError::io("access", path))?;
             if found != Some(file.stat) {
                 return Ok(false);
             }
@@ -198,7 +198,7 @@ pub(super) fn capture(store: &FileStore, paths: &[FilePath]) -> Result<Snapshot,
         return Ok(snapshot);
     }
     let scope = paths.first().cloned().unwrap_or_else(FilePath::root);
-    let owner = busy.unwrap_or_else(|| "which changes it all the time".to_owned());
+    let owner = busy.unwrap_or_else(|| "continuously changing".to_owned());
     Err(StoreError::Busy { scope, owner })
 }
 
@@ -261,9 +261,9 @@ impl Snapshot {
         }
         let open = self.view.disk.open(path, FileAccess::Read);
         let open = open.map_err(StoreError::io("open", path))?;
-        let now = open.stat().map_err(StoreError::io("look at", path))?;
+        let now = open.stat().map_err(StoreError::io("access", path))?;
         if now.id != file.stat.id || now.len < file.stat.len {
-            let owner = "which has replaced it meanwhile".to_owned();
+            let owner = "replaced while it was read".to_owned();
             return Err(StoreError::Busy { scope: path.clone(), owner });
         }
         read(&*open)

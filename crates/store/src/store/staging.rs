@@ -134,7 +134,7 @@ impl StagingArea {
         mode: FileMode,
         open: &mut Vec<(FilePath, Box<dyn DiskFile>)>,
     ) -> Result<Option<StagedFile>, StoreError> {
-        let old = self.disk.stat(file).map_err(StoreError::io("look at", file))?;
+        let old = self.disk.stat(file).map_err(StoreError::io("access", file))?;
         if old.is_some_and(|stat| stat.kind != FileKind::File) {
             return Ok(None);
         }
@@ -343,7 +343,7 @@ pub(super) fn intact_source(
 
 /// Returns whether a staged file exists and has the expected content.
 fn is_intact(disk: &dyn Disk, path: &FilePath, print: Fingerprint) -> Result<bool, StoreError> {
-    let found = disk.stat(path).map_err(StoreError::io("look at", path))?;
+    let found = disk.stat(path).map_err(StoreError::io("access", path))?;
     if found.is_none_or(|stat| stat.kind != FileKind::File || stat.len != print.len) {
         return Ok(false);
     }
@@ -377,7 +377,7 @@ pub(super) fn remove_stale_staged(disk: &dyn Disk, log: LogNumber) -> Result<(),
 pub(super) fn quarantine_staged(disk: &dyn Disk, log: LogNumber) -> Result<(), StoreError> {
     for path in all_staged(disk, log)? {
         let file = disk.open(&path, FileAccess::Read).map_err(StoreError::io("open", &path))?;
-        let len = file.stat().map_err(StoreError::io("look at", &path))?.len;
+        let len = file.stat().map_err(StoreError::io("access", &path))?.len;
         quarantine_range(disk, &path, &*file, 0, len)?;
     }
     Ok(())

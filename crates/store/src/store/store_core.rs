@@ -425,7 +425,7 @@ impl StoreCore {
         loop {
             self.temp_count += 1;
             let path = known_own_path(&["tmp", &format!("{prefix}{}", self.temp_count)]);
-            if self.disk.stat(&path).map_err(StoreError::io("look at", &path))?.is_none() {
+            if self.disk.stat(&path).map_err(StoreError::io("access", &path))?.is_none() {
                 return Ok(path);
             }
         }

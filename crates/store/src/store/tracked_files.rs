@@ -75,7 +75,7 @@ impl StoreCore {
                 return Ok(FileEnd::Known(stat.len));
             }
         }
-        let Some(stat) = self.disk.stat(path).map_err(StoreError::io("look at", path))? else {
+        let Some(stat) = self.disk.stat(path).map_err(StoreError::io("access", path))? else {
             self.stop_tracking(path)?;
             return Ok(FileEnd::Absent);
         };
@@ -128,7 +128,7 @@ impl StoreCore {
         clean: bool,
     ) -> Result<&mut TrackedFile, StoreError> {
         self.close_excess_files()?;
-        let stat = file.stat().map_err(StoreError::io("look at", path))?;
+        let stat = file.stat().map_err(StoreError::io("access", path))?;
         let dirty = self.files.get(path).is_some_and(|old| old.dirty && old.id == stat.id);
         if !dirty {
             self.stop_tracking(path)?;

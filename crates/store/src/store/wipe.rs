@@ -26,13 +26,11 @@ impl StoreCore {
             if Some(number) == own_number {
                 continue;
             }
-            let busy = || StoreError::Busy {
-                scope: number.file(),
-                owner: "which has a log of its own".to_owned(),
-            };
+            let busy =
+                || StoreError::Busy { scope: number.file(), owner: "its log is in use".to_owned() };
             let lock = number.try_take(&*self.disk, LockMode::Exclusive)?.ok_or_else(busy)?;
             if self.needs_replay(number)? {
-                let owner = "which has left commits that cannot be completed".to_owned();
+                let owner = "its commits cannot be completed".to_owned();
                 return Err(StoreError::Busy { scope: known_own_path(&["wal"]), owner });
             }
             remove_stale_temp(&*self.disk, &number.temp_prefix())?;

@@ -216,7 +216,7 @@ fn every_failure_with(trouble: FaultKind, lasting: bool, options: &Options) {
             }
         }
     }
-    assert!(at > 60, "only {at} places to fail at");
+    assert!(at > 60, "only {at} failure points");
     println!("fault suite: {trouble:?} at {at} places");
 }
 

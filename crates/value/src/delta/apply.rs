@@ -158,7 +158,7 @@ impl<S: AsRef<str>> DeltaApplication<'_, S> {
 
     fn set_in(&mut self, state: &mut JsonTree) -> Result<InverseData, DeltaError> {
         let segments = self.segments;
-        let value = self.take_value("any value")?.0.limit_depth(segments.len());
+        let value = self.take_value("present")?.0.limit_depth(segments.len());
         let mut node = &mut state.0;
         let mut left = segments;
         while let Some((segment, below)) = left.split_first() {
@@ -233,7 +233,7 @@ impl<S: AsRef<str>> DeltaApplication<'_, S> {
     }
 
     fn push_in(&mut self, state: &mut JsonTree) -> Result<InverseData, DeltaError> {
-        let value = self.take_value("any value")?.0.limit_depth(self.segments.len() + 1);
+        let value = self.take_value("present")?.0.limit_depth(self.segments.len() + 1);
         let elements = self.array(state)?;
         let length = elements.len();
         let at_the_end = self.positions == [length] && self.previous.is_none();
@@ -265,7 +265,7 @@ impl<S: AsRef<str>> DeltaApplication<'_, S> {
     }
 
     fn pull_in(&mut self, state: &mut JsonTree) -> Result<InverseData, DeltaError> {
-        let value = self.take_value("any value")?;
+        let value = self.take_value("present")?;
         let elements = self.array(state)?;
         let wanted = OnceCell::new();
         let is_it = |node: &TreeNode| {

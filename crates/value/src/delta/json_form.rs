@@ -98,10 +98,10 @@ impl DeltaText<'_> {
     /// The delta; its values share the text of `slice`, of which this is a part.
     pub fn to_delta(&self, slice: &TextSlice) -> Result<Delta, String> {
         let op =
-            DeltaOp::parse(&self.op).ok_or_else(|| format!("{:?} is no operation", self.op))?;
+            DeltaOp::parse(&self.op).ok_or_else(|| format!("unknown operation {:?}", self.op))?;
         let path = parse_path(self.path.get())?;
         if self.created > 0 && self.created >= path.segments().len() {
-            return Err(format!("set at {path}: it cannot have {} parents", self.created));
+            return Err(format!("set at {path}: cannot have created {} parents", self.created));
         }
         Ok(Delta {
             op,
@@ -130,7 +130,7 @@ enum WireSegment {
 
 /// Parses a path in dotted or array notation.
 pub fn parse_path(text: &str) -> Result<DeltaPath, String> {
-    let bad = |_| format!("{text} is no path: a string with dots or an array of keys is needed");
+    let bad = |_| format!("{text} is not a path; expected a dotted string or an array of keys");
     if let Some(inner) = text.strip_prefix('"') {
         if !inner.contains('\\') {
             return Ok(DeltaPath::dotted(inner.strip_suffix('"').unwrap_or(inner)));

@@ -108,7 +108,9 @@ pub enum EditError {
         wanted: Container,
     },
     /// An array is too short.
-    #[error("cannot change {path:?}: the array has {length} elements, there is no place {index}")]
+    #[error(
+        "cannot change {path:?}: the array has {length} elements, so there is no index {index}"
+    )]
     Index {
         /// The path, as a JSON pointer.
         path: String,

@@ -97,7 +97,7 @@ impl Document {
             Some(b'{') => "an object",
             Some(b'[') => "an array",
             Some(b'"') => "a string",
-            Some(b't' | b'f') => "a truth value",
+            Some(b't' | b'f') => "a boolean",
             Some(b'n') => "null",
             _ => "a number",
         }

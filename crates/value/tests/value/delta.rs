@@ -130,7 +130,7 @@ fn refuse(before: &str, change: &str, words: &str) {
 fn what_cannot_be_done_is_refused_with_the_path() {
     let state = r#"{"a":{"b":[1,"x"]},"\u006e":null}"#;
     for (change, words) in [
-        (r#"{"op":"set","path":"a"}"#, "set at a: any value is needed as value"),
+        (r#"{"op":"set","path":"a"}"#, "set at a: the value must be present"),
         (r#"{"op":"set","path":"a.b.3","value":1}"#, "set at a.b.3: the array has 2 elements"),
         (r#"{"op":"set","path":"a.b.2.c","value":1}"#, "set at a.b.2.c: the array has 2 elements"),
         (r#"{"op":"set","path":"a.b.01","value":1}"#, "set at a.b.01: the array has 2 elements"),
@@ -147,11 +147,11 @@ fn what_cannot_be_done_is_refused_with_the_path() {
             r#"{"op":"set","path":"a.b.1.c.d","value":1}"#,
             "set at a.b.1.c.d: a.b.1 is a string, not an object or an array",
         ),
-        (r#"{"op":"delete","path":"x.y"}"#, "delete at x.y: there is nothing there"),
-        (r#"{"op":"delete","path":"x"}"#, "delete at x: there is nothing there"),
-        (r#"{"op":"delete","path":"a.b.2"}"#, "delete at a.b.2: there is nothing there"),
+        (r#"{"op":"delete","path":"x.y"}"#, "delete at x.y: no such value"),
+        (r#"{"op":"delete","path":"x"}"#, "delete at x: no such value"),
+        (r#"{"op":"delete","path":"a.b.2"}"#, "delete at a.b.2: no such value"),
         (r#"{"op":"delete","path":"n.x"}"#, "delete at n.x: n is null, not an object or an array"),
-        (r#"{"op":"push","path":"a.b"}"#, "push at a.b: any value is needed as value"),
+        (r#"{"op":"push","path":"a.b"}"#, "push at a.b: the value must be present"),
         (r#"{"op":"push","path":"a","value":1}"#, "push at a: a is an object, not an array"),
         (
             r#"{"op":"push","path":"a.b","value":1,"positions":[3]}"#,
@@ -161,20 +161,20 @@ fn what_cannot_be_done_is_refused_with_the_path() {
             r#"{"op":"push","path":"a.b","value":1,"positions":[1,1]}"#,
             "push at a.b: the array has 2 elements",
         ),
-        (r#"{"op":"pull","path":"a.c","value":1}"#, "pull at a.c: there is nothing there"),
+        (r#"{"op":"pull","path":"a.c","value":1}"#, "pull at a.c: no such value"),
         (r#"{"op":"pull","path":"n","value":1}"#, "pull at n: n is null, not an array"),
         (
             r#"{"op":"pull","path":"a.b","value":1,"positions":[0,1]}"#,
-            "pull at a.b: another value stands at position 1",
+            "pull at a.b: there is a different value at position 1",
         ),
         (
             r#"{"op":"pull","path":"a.b","value":1,"positions":[7]}"#,
-            "pull at a.b: another value stands at position 7",
+            "pull at a.b: there is a different value at position 7",
         ),
-        (r#"{"op":"increment","path":"a.b.0"}"#, "increment at a.b.0: a number is needed as value"),
+        (r#"{"op":"increment","path":"a.b.0"}"#, "increment at a.b.0: the value must be a number"),
         (
             r#"{"op":"increment","path":"a.b.0","value":"1"}"#,
-            "increment at a.b.0: a number is needed as value",
+            "increment at a.b.0: the value must be a number",
         ),
         (
             r#"{"op":"increment","path":"a.b.1","value":1}"#,
@@ -184,8 +184,8 @@ fn what_cannot_be_done_is_refused_with_the_path() {
             r#"{"op":"increment","path":"a","value":1}"#,
             "increment at a: a is an object, not a number",
         ),
-        (r#"{"op":"increment","path":"q","value":1}"#, "increment at q: there is nothing there"),
-        (r#"{"op":"delete","path":"x\ny"}"#, r#"delete at ["x\ny"]: there is nothing there"#),
+        (r#"{"op":"increment","path":"q","value":1}"#, "increment at q: no such value"),
+        (r#"{"op":"delete","path":"x\ny"}"#, r#"delete at ["x\ny"]: no such value"#),
     ] {
         refuse(state, change, words);
     }
@@ -238,13 +238,13 @@ fn a_delta_without_notes_has_no_way_back() {
     assert!(delta(r#"{"op":"set","path":[],"value":1}"#).inverse().is_err());
     let words =
         Delta::parse(r#"{"op":"set","path":"a","value":1,"createdParents":1}"#).unwrap_err();
-    assert_eq!(words, "set at a: it cannot have 1 parents");
+    assert_eq!(words, "set at a: cannot have created 1 parents");
 }
 
 #[test]
 fn texts_that_are_no_deltas_are_refused() {
     for (text, words) in [
-        (r#"{"op":"merge","path":"a"}"#, "\"merge\" is no operation"),
+        (r#"{"op":"merge","path":"a"}"#, "unknown operation \"merge\""),
         (r#"{"op":"set","path":7}"#, "7 is no path"),
         (r#"{"op":"set","path":["a",-1]}"#, "[\"a\",-1] is no path"),
         (r#"{"op":"set","path":"\ud800"}"#, "\"\\ud800\" is no path"),
@@ -280,7 +280,7 @@ fn a_group_with_one_that_fails_changes_nothing() {
     ];
     let mut group = texts.map(delta);
     let (at, error) = apply_group(&mut group, &mut state).unwrap_err();
-    assert_eq!((at, error.to_string().as_str()), (5, "delete at nothing: there is nothing there"));
+    assert_eq!((at, error.to_string().as_str()), (5, "delete at nothing: no such value"));
     assert_eq!(state.to_line(), before);
     // The deltas are unchanged too: applied later, a push still appends at the end.
     assert_eq!(group.map(|delta| delta.to_line()), texts);

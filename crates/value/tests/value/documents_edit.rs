@@ -166,7 +166,7 @@ fn edits_that_make_no_sense_are_refused_and_change_nothing() {
     check_refused(
         text,
         |d| d.set(&path("/a/c/2"), &0),
-        "cannot change \"/a/c/2\": the array has 1 elements, there is no place 2",
+        "cannot change \"/a/c/2\": the array has 1 elements, so there is no index 2",
     );
     check_refused(
         text,
@@ -208,17 +208,17 @@ fn a_text_that_is_not_a_document_is_refused_with_the_place() {
     check_bad(b"\0\0\0", "the document is empty (3 bytes without content)");
     check_bad(
         b"{\n  \"\xc3\xa9\": x}",
-        "not JSON in line 2, column 8, byte 10: `x` in place of a value",
+        "not JSON in line 2, column 8, byte 10: found `x` instead of a value",
     );
     check_bad(
         b"{} {}",
-        "not JSON in line 1, column 4, byte 3: `{` in place of the end of the document",
+        "not JSON in line 1, column 4, byte 3: found `{` instead of the end of the document",
     );
     check_bad(
         b"{}\0",
-        "not JSON in line 1, column 3, byte 2: a NUL byte in place of the end of the document",
+        "not JSON in line 1, column 3, byte 2: found a NUL byte instead of the end of the document",
     );
-    check_bad(b"// x\n{}", "not JSON in line 1, column 1, byte 0: `/` in place of a value");
+    check_bad(b"// x\n{}", "not JSON in line 1, column 1, byte 0: found `/` instead of a value");
     check_bad(
         b"\xef\xbb\xbf[1,\n",
         "not JSON in line 2, column 1, byte 7: the text ends inside an array",
@@ -229,7 +229,7 @@ fn a_text_that_is_not_a_document_is_refused_with_the_place() {
     );
     check_bad(
         b"\xef\xbb\xbf[x]",
-        "not JSON in line 1, column 2, byte 4: `x` in place of a value or `]`",
+        "not JSON in line 1, column 2, byte 4: found `x` instead of a value or `]`",
     );
     check_bad(b"[\n\"\xff\"]", "not UTF-8 in line 2, byte 3");
 }
@@ -260,8 +260,8 @@ fn keys_that_come_twice_are_reported_and_the_last_one_is_read() {
     assert_eq!(
         findings,
         [
-            "f.json, line 2, byte 24: the object has the key \"\\u0078\" already; this one counts (duplicate-key)",
-            "f.json, line 2, byte 38: the object has the key \"a\" already; this one counts (duplicate-key)",
+            "f.json, line 2, byte 24: duplicate key \"\\u0078\"; this value takes precedence (duplicate-key)",
+            "f.json, line 2, byte 38: duplicate key \"a\"; this value takes precedence (duplicate-key)",
         ]
     );
 }

@@ -22,7 +22,7 @@ use crate::peer::{Durability, PeerError};
 /// This peer.
 pub(super) const PEER: GamePeer = GamePeer {
     name: "document",
-    about: "the described algorithm: appends, indexes rewritten with each turn, nothing flushed",
+    about: "the documented algorithm: appends, indexes rewritten on each turn, no flushes",
     durability: Durability::NotAtPowerCut,
     create,
     play,

@@ -16,13 +16,13 @@ The document that --json prints:
   benchmark            \"game\"
   machine              cores, kernel, file_system (null where unknown), build (release or debug)
   workload             seed, replay_turns, states_behind (turns between the state files and the last
-                       turn), and how often each thing is done in one run
-  runs, sizes          how often each row was run, and how many turns the sessions have
+                       turn), and the number of operations of each kind in one run
+  runs, sizes          number of runs of each row, and turns of the sessions
   peers[]              name, about, durable (false: not durable at power cut)
   built[]              turns, peer, seconds
-  rows[]               op, turns, name (a peer; -values: the whole state as values; -play: opened to
-                       play on), p50_us, p99_us (medians over the runs), baseline, ratio (p50
-                       divided by that of the baseline, null if that was not measured), samples[]
+  rows[]               op, turns, name (a peer; -values: the whole state as values; -play: opened for
+                       writing), p50_us, p99_us (medians over the runs), baseline, ratio (p50
+                       relative to the baseline, null if that was not measured), samples[]
                        (each run: p50_us, p99_us)
   memory[]             op, turns, peer, peak_kb (of a process that does nothing else)
   files[]              turns, peer, kind, files, bytes

@@ -55,13 +55,13 @@ fn write_rows(report: &GameReport, op: GameOp, out: &mut dyn Write) -> io::Resul
         return Ok(());
     }
     let title = match op {
-        GameOp::Jump => "Jump: the state at a random turn".to_owned(),
-        GameOp::Resume => "Resume: open, and the state after the last turn".to_owned(),
-        GameOp::Replay => format!("Replay: up to {REPLAY_TURNS} turns, the state following"),
+        GameOp::Jump => "Jump: read the state at a random turn".to_owned(),
+        GameOp::Resume => "Resume: open, and read the state after the last turn".to_owned(),
+        GameOp::Replay => format!("Replay: up to {REPLAY_TURNS} turns with their states"),
         GameOp::Save => "Save: one turn".to_owned(),
-        GameOp::Snapshot => "Snapshot: it and the state files".to_owned(),
+        GameOp::Snapshot => "Snapshot: write a snapshot and the state files".to_owned(),
     };
-    writeln!(out, "\n{title}; \"x\": p50 divided by that of {}\n", baseline(op))?;
+    writeln!(out, "\n{title}; \"x\": p50 relative to {}\n", baseline(op))?;
     writeln!(
         out,
         "{:<18}{:>8}{:>11}{:>11}{:>8}  p50 of the runs, ms",

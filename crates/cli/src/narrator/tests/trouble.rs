@@ -27,7 +27,7 @@ fn an_endpoint_in_trouble_is_asked_so_often_and_no_more() {
     let down = play(vec![trouble(500), trouble(502), trouble(503), trouble(504)]);
     let (error, passing) = down.error();
     assert!(error.ends_with("reports a server error (504)") && passing, "{error}");
-    assert!(error.contains("nothing was written, and the input can be sent again"), "{error}");
+    assert!(error.contains("nothing was written, so the input can be sent again"), "{error}");
     assert_eq!((down.requests.len(), down.slept.len(), down.rows), (4, 3, 0));
 }
 

@@ -109,7 +109,7 @@ fn a_document_is_put_together_from_the_rows_if_there_is_nothing_else() {
     writer.commit(vec![remove], everturn::store::Durability::Synced).unwrap();
     writer.release().unwrap();
     let (found, what) = repaired(&store);
-    assert!(what.contains("put together from the rows"), "{what}");
+    assert!(what.contains("composed from the rows"), "{what}");
     for part in ["positions", "hp", "character_states"] {
         assert_eq!(found[part], state[part]);
     }
@@ -130,7 +130,7 @@ fn nothing_comes_from_nothing() {
     let (store, id) = first();
     put(&store, FILE, "");
     let error = plan_repair(&store, &id).unwrap_err();
-    assert!(error.to_string().contains("could be restored"), "{error}");
+    assert!(error.to_string().contains("to restore it from"), "{error}");
 }
 
 #[test]
@@ -333,6 +333,6 @@ fn a_repair_is_taken_back_unless_the_campaign_went_on() {
     assert_eq!(read(&store, FILE), repaired);
     play(&mut open(&store, &id), answer("", &[step("area_003", "area_002")])).unwrap();
     let error = undo_repair(&store, &id, now()).unwrap_err();
-    assert!(error.to_string().contains("was changed after the repair"), "{error}");
+    assert!(error.to_string().contains("has changed since then"), "{error}");
     assert_eq!(reader(&store, &id).turn(), 4);
 }

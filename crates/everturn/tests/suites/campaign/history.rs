@@ -281,7 +281,7 @@ fn rows_of_the_program_are_put_together_from_their_summaries() {
     assert_eq!(value(&exact.state)["hp"]["pc_001"], 7);
     let guess = campaign.state_at(2).unwrap();
     assert_eq!(guess.findings.len(), 1);
-    assert!(guess.findings[0].message.contains("put together"), "{}", guess.findings[0]);
+    assert!(guess.findings[0].message.contains("is composed from"), "{}", guess.findings[0]);
     let state = value(&guess.state);
     assert_eq!(
         (&state["hp"]["pc_001"], &state["positions"]["pc_001"]),

@@ -61,11 +61,11 @@ fn values_must_be_of_their_kind_and_in_their_range() {
     }
     check(&[(CHECKPOINTS, json!(0))], Ok(&[]));
     for wrong in [json!(-1), json!(11), json!(true), json!(1.0), json!("1"), json!(null)] {
-        let reason = format!("{CHECKPOINTS}: {wrong} is not a whole number from 0 to 10");
+        let reason = format!("{CHECKPOINTS}: {wrong} is not an integer from 0 to 10");
         check(&[(CHECKPOINTS, wrong)], Err(&reason));
     }
-    check(&[("no.such", json!(1))], Err("no.such: there is no such setting"));
-    check(&[("context", json!({}))], Err("context: there is no such setting"));
+    check(&[("no.such", json!(1))], Err("no.such: unknown setting"));
+    check(&[("context", json!({}))], Err("context: unknown setting"));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_patch_happens_whole_or_not_at_all() {
         &[(CHECKPOINTS, json!(3)), (SHORT, json!(7))],
         Err("context.compress_enabled: 7 is not true or false"),
     );
-    check(&[(CHECKPOINTS, json!(3)), ("x", json!(7))], Err("x: there is no such setting"));
+    check(&[(CHECKPOINTS, json!(3)), ("x", json!(7))], Err("x: unknown setting"));
     check(&[], Ok(&[]));
 }
 
@@ -101,7 +101,7 @@ fn some_settings_belong_to_the_second_rules() {
         assert_eq!(patch(true, &[(key, json!(true))]), Ok(vec![key]));
         assert_eq!(
             patch(false, &[(key, json!(true))]),
-            Err(format!("{key}: there is no such setting"))
+            Err(format!("{key}: unknown setting"))
         );
     }
     let key = "characters.fact_generation.draft_mode";
@@ -123,7 +123,7 @@ fn the_whole_snapshot_must_be_right_after_a_patch() {
     let error = campaign.patch_settings(&[(FULL.to_owned(), json!(false))]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "setting rollback.max_checkpoints: 99 is not a whole number from 0 to 10"
+        "setting rollback.max_checkpoints: 99 is not an integer from 0 to 10"
     );
     let both = [(FULL.to_owned(), json!(false)), (CHECKPOINTS.to_owned(), json!(2))];
     assert_eq!(campaign.patch_settings(&both).unwrap(), [FULL, CHECKPOINTS]);

@@ -19,14 +19,14 @@ fn the_example_has_exactly_its_known_inconsistencies() {
     assert_eq!(
         messages(&findings),
         [
-            (FindingCode::WrongMetadata, "session.message_count is 42, and there are 3 messages"),
+            (FindingCode::WrongMetadata, "session.message_count is 42, but there are 3 messages"),
             (
                 FindingCode::UnknownReference,
-                "bookmark bm-001 refers to tool snapshot tool-snapshot-id-1, which is not there"
+                "bookmark bm-001 refers to tool snapshot tool-snapshot-id-1, which does not exist"
             ),
             (
                 FindingCode::UnknownReference,
-                "the context window refers to tool snapshot tool-snapshot-id-1, which is not there"
+                "the context window refers to tool snapshot tool-snapshot-id-1, which does not exist"
             ),
         ]
     );
@@ -93,7 +93,7 @@ fn every_kind_of_damage_inside_a_document_is_a_finding() {
         "\"timestamp\": \"2023-05-18T12:01:00Z\"",
         "\"timestamp\": \"soon\"",
         FindingCode::BadRecord,
-        "which is no time",
+        "which is not a time",
     );
     check(
         "\"is_edited\": false",
@@ -121,7 +121,7 @@ fn values_keys_and_kinds_that_make_no_sense_are_findings() {
         "\"name\": \"System\"",
         "\"name\": \"System\", \"name\": \"x\"",
         FindingCode::DuplicateKey,
-        "message msg-001: an object has the key \"name\"",
+        "message msg-001: duplicate key \"name\"",
     );
     check("\"version\": \"1.0\"", "\"version\": \"2.0\"", FindingCode::NewerVersion, "2.0");
     check("\"changes\": []", "\"changes\": 7", FindingCode::BadRecord, "changes is a number");

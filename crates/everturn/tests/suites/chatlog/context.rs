@@ -78,7 +78,7 @@ fn cards_and_lorebooks_that_are_not_there_are_notes() {
     assert_eq!(told.notes[2], "there is no lorebook lb-rezero in lorebooks");
     put(&store, TALE, &EXAMPLE.replace("\"lb-rezero\"", "\"../../etc\""));
     let told = reader(&store).context(&how(16384, ContextStrategy::Sliding)).unwrap();
-    assert!(told.notes.iter().any(|note| note.contains("cannot be the name of a file")));
+    assert!(told.notes.iter().any(|note| note.contains("is not a valid file name")));
 }
 
 #[test]

@@ -30,13 +30,13 @@ fn messages_with_anything_wrong_are_refused() {
     refused("{}", "needs a type");
     refused(r#"{"type": 7, "text": "x"}"#, "needs a type");
     refused(r#"{"type": "bard", "text": "x"}"#, "type is \"bard\"");
-    refused(r#"{"type": "npc"}"#, "needs a content");
+    refused(r#"{"type": "npc"}"#, "needs content");
     refused(r#"{"type": "npc", "text": 7}"#, "content.text is a number");
     refused(r#"{"type": "npc", "content": []}"#, "content is an array");
     refused(r#"{"type": "npc", "content": {}}"#, "no content.text");
     refused(r#"{"type": "npc", "text": "x", "sender": "me"}"#, "sender is a string");
     refused(r#"{"type": "npc", "text": "x", "sender": {"name": 1}}"#, "sender.name");
-    refused(r#"{"type": "npc", "text": "x", "timestamp": "later"}"#, "which is no time");
+    refused(r#"{"type": "npc", "text": "x", "timestamp": "later"}"#, "which is not a time");
     refused(r#"{"type": "npc", "text": "x", "timestamp": 12}"#, "timestamp is a number");
     refused(r#"{"type": "npc", "text": "x", "metadata": 3}"#, "metadata is a number");
     refused(

@@ -96,12 +96,12 @@ fn what_is_not_understood_stays_in_the_text_and_is_reported() {
     assert_eq!(
         told,
         [
-            "in message msg-001: a tool tag is not carried out: no tool has a component \"nobody\"",
-            "in message msg-001: a tool tag is not carried out: \"many\" is no number",
-            "in message msg-001: a tool tag is not carried out: only lists get elements",
-            "in message msg-001: a tool tag is not understood: it has no value",
-            "in message msg-001: a tool tag is not understood: tools have no \"dance\"",
-            "in message msg-001: component hp: 99 is off its scale",
+            "in message msg-001: a tool tag cannot be applied: no tool has a component \"nobody\"",
+            "in message msg-001: a tool tag cannot be applied: \"many\" is not a number",
+            "in message msg-001: a tool tag cannot be applied: only lists have elements",
+            "in message msg-001: invalid tool tag: it has no value",
+            "in message msg-001: invalid tool tag: unknown tool action \"dance\"",
+            "in message msg-001: component hp: 99 is out of range",
         ]
     );
     assert!(changed.findings.iter().all(|finding| finding.code == FindingCode::OddTag));

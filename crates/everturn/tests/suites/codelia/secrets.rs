@@ -172,7 +172,7 @@ fn policies_of_projects_are_strict_and_keep_what_they_do_not_know() {
         (r#"{"version":1,"default":{}}"#, "default has no approval_mode"),
         (
             r#"{"version":1,"projects":{"/w":{"approval_mode":"yolo"}}}"#,
-            "projects[\"/w\"]: \"yolo\" is no approval mode; there are minimal, trusted and full-access",
+            "projects[\"/w\"]: \"yolo\" is not an approval mode; known modes: minimal, trusted, full-access",
         ),
     ];
     for (text, reason) in bad {

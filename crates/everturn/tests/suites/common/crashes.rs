@@ -77,7 +77,7 @@ pub(crate) fn fail_everywhere(
         }
         if point > disk.changes() {
             assert_eq!(done, count, "{name}: nothing was in the way");
-            assert!(point > least, "{name}: only {point} places to fail at");
+            assert!(point > least, "{name}: only {point} failure points");
             return;
         }
     }

@@ -87,8 +87,8 @@ fn claude_code_gets_a_chain_in_which_every_call_has_its_answer() {
             "event system: orphan",
         ],
         &[
-            "3 a thought without the signature of its model is refused",
-            "8 it says nothing, and empty messages are refused",
+            "3 thinking without a model signature is rejected",
+            "8 it has no text, and empty messages are rejected",
         ],
     );
     let lines = lines(&plan);
@@ -121,7 +121,7 @@ fn codex_gets_what_its_model_was_told_and_what_it_shows() {
             "system system: <environment_context> is no prompt",
             "thinking assistant: orphan",
         ],
-        &["8 it says nothing, and empty messages are refused"],
+        &["8 it has no text, and empty messages are rejected"],
     );
     let lines = lines(&plan);
     assert_eq!(lines[0]["type"], "session_meta");
@@ -146,7 +146,7 @@ fn sillytavern_gets_a_header_and_messages_without_a_last_newline() {
             "user user: <environment_context> is no prompt",
             "system lost: orphan",
         ],
-        &["8 it says nothing, and empty messages are refused"],
+        &["8 it has no text, and empty messages are rejected"],
     );
     assert!(!plan.file().unwrap().ends_with(b"\n"));
     let lines = lines(&plan);
@@ -186,7 +186,7 @@ fn ids_of_programs_that_want_uuids_are_uuids() {
     let from = talk();
     let plan = |id| conversion(id).plan(&from.store, from.layout, &from.place, at(9));
     let error = plan("first").err().unwrap();
-    assert!(error.to_string().contains("no UUID"), "{error}");
+    assert!(error.to_string().contains("not a UUID"), "{error}");
     assert!(plan("3f0c9a52-6b1e-4c58-9d3a-0e7a11223344").is_ok());
 }
 

@@ -211,7 +211,7 @@ fn what_belongs_to_the_whole_session_survives_a_message_that_is_thrown_away() {
     let (back, plan) = convert(&there, "game", "back");
     assert_eq!(player(&back), player(&original));
     assert_eq!(entries(&back).len(), entries(&original).len() - 1);
-    let wrong = plan.report().notes.iter().find(|note| note.why.contains("has no place"));
+    let wrong = plan.report().notes.iter().find(|note| note.why.contains("cannot store"));
     assert_eq!(wrong, None);
 }
 
@@ -227,10 +227,10 @@ fn what_went_away_with_a_record_is_told() {
     assert_eq!(entries(&back).len(), entries(&original).len() - 1);
     let notes = &plan.report().notes;
     assert!(
-        notes.iter().any(|note| note.why == "the record that carried them is gone"),
+        notes.iter().any(|note| note.why == "the record that contained them is missing"),
         "{notes:?}"
     );
-    assert!(notes.iter().all(|note| !note.why.contains("has no place")), "{notes:?}");
+    assert!(notes.iter().all(|note| !note.why.contains("cannot store")), "{notes:?}");
 }
 
 #[test]

@@ -268,6 +268,6 @@ fn tools_get_names_that_models_may_write_and_that_is_told() {
         let file = new.store.read(&new.place.path, 0..u64::MAX).unwrap();
         assert_eq!(names(&file), ["ls", "my_tool"], "{to}");
         let changed = &plan.report().entries[2].why;
-        assert_eq!(changed[0], "the text is written in the way of the layout", "{to}");
+        assert_eq!(changed[0], "the text is written as the format requires", "{to}");
     }
 }

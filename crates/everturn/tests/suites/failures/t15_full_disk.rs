@@ -134,6 +134,6 @@ fn t15_a_mended_copy_and_what_was_set_aside_come_together_or_not_at_all() {
             left => Err(format!("copy, what was set aside, acknowledged: {left:?}")),
         }
     };
-    crash_everywhere("mended copies", 1, 4, work, |disk, done, _| verify(disk, done));
-    fail_everywhere("mended copies", 1, 4, 1, work, verify);
+    crash_everywhere("repaired copies", 1, 4, work, |disk, done, _| verify(disk, done));
+    fail_everywhere("repaired copies", 1, 4, 1, work, verify);
 }

@@ -133,7 +133,7 @@ fn turns_that_were_taken_back_are_a_branch() {
     let reader = read(&records);
     assert_eq!(
         told(&*reader),
-        ["1 user: One.", "1 assistant: First.", "1 event: 2 turns were taken back"]
+        ["1 user: One.", "1 assistant: First.", "1 event: 2 turns were rolled back"]
     );
     records.extend(say("Other."));
     records.push(item("assistant", "Another."));
@@ -309,7 +309,7 @@ fn copies_are_known_with_pictures_and_in_several_texts() {
             "1 assistant: x\ny",
             "2 user: one \ntwo",
             "2 assistant: x\ny",
-            "2 event: 1 turns were taken back",
+            "2 event: 1 turns were rolled back",
             "3 user: two",
         ]
     );

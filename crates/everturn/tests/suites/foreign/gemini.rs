@@ -69,12 +69,7 @@ fn going_back_leaves_a_branch() {
     assert_eq!(reached(&*reader), sorted(&records));
     assert_eq!(
         told(&*reader),
-        [
-            "1 user: One.",
-            "1 assistant: First.",
-            "1 event: went back to before m3",
-            "2 user: Other."
-        ]
+        ["1 user: One.", "1 assistant: First.", "1 event: rewound to before m3", "2 user: Other."]
     );
     assert_eq!(branch_lines(&*reader), ["m3 1+1: Two."]);
     assert_eq!(told_along(&*reader, "m3")[2..], ["2 user: Two.", "2 assistant: Second."]);
@@ -91,7 +86,7 @@ fn going_back_to_nowhere_clears_all_and_loses_nothing() {
     ];
     let reader = read(&records);
     assert_eq!(reached(&*reader), sorted(&records));
-    assert_eq!(told(&*reader), ["1 event: went back to before gone", "1 user: New."]);
+    assert_eq!(told(&*reader), ["1 event: rewound to before gone", "1 user: New."]);
     assert_eq!(branch_lines(&*reader), ["m1 -+1: One."]);
     assert_eq!(told_along(&*reader, "m1"), ["1 user: One.", "1 assistant: First."]);
     // Nothing may follow.

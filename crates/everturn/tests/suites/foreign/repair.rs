@@ -312,8 +312,8 @@ fn what_cannot_be_mended_so_says_why() {
         assert!(error.contains(why) && error.contains("convert"), "{error}");
     };
     check("aider", ".aider.chat.history.md", b"# aider chat started at", "Markdown");
-    check("gemini-cli", "session-1.json", b"{", "one document");
-    check("opencode", "storage/session/p/ses_1.json", b"{", "documents of their own");
+    check("gemini-cli", "session-1.json", b"{", "a single document");
+    check("opencode", "storage/session/p/ses_1.json", b"{", "separate documents");
     check("goose", "sessions.db/x", b"", "database");
     let game = everturn::format::find("game").unwrap();
     let place = SessionRef { id: "x".to_owned(), path: FilePath::parse("x").unwrap() };

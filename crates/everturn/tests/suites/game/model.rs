@@ -276,8 +276,8 @@ impl World {
                 let count = (1 + self.random.below(5)).min(last);
                 assert_eq!(game.undo(count as u64, now).is_ok(), count > 0);
                 let told = match count {
-                    1 => format!("Turn {last} is taken back."),
-                    _ => format!("Turns {} to {last} are taken back.", next - count),
+                    1 => format!("Turn {last} was undone."),
+                    _ => format!("Turns {} to {last} were undone.", next - count),
                 };
                 if count > 0 {
                     twin.add(twin.states[last - count].clone(), told);

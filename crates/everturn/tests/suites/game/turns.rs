@@ -142,8 +142,12 @@ fn what_no_session_could_keep_is_refused_and_nothing_changes() {
         ("world", json!([{"op": "delete", "path": []}]), "delete at the whole state"),
         ("world", json!([{"op": "set", "path": [], "value": 5}]), "is a number, not an object"),
         ("player", json!([{"op": "set", "path": [], "value": null}]), "is null, not an object"),
-        ("npcs", json!([{"op": "set", "path": "a", "value": 1}]), "world, player and scene"),
-        ("world", json!([{"op": "delete", "path": "lastUpdated"}]), "lastUpdated says when"),
+        ("npcs", json!([{"op": "set", "path": "a", "value": 1}]), "world, player, scene"),
+        (
+            "world",
+            json!([{"op": "delete", "path": "lastUpdated"}]),
+            "lastUpdated is the write time",
+        ),
         ("player", json!([{"op": "set", "path": "lastUpdated.a", "value": 1}]), "lastUpdated"),
     ];
     let before = (files(&store), game.state().clone());

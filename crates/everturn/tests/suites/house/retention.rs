@@ -104,7 +104,7 @@ fn what_is_pinned_or_has_changed_stays() {
         choice.why.join(" ")
     };
     assert_eq!(why(first.id), "it is pinned");
-    assert_eq!(why(ALL[2].id), "nothing in it says when it was last active");
+    assert_eq!(why(ALL[2].id), "its last activity is not known");
     // Somebody goes on with one of them before the plan is applied.
     ALL[3].say(&store, "Still here.").unwrap();
     let mut told = Vec::new();

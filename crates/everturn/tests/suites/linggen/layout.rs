@@ -118,7 +118,7 @@ fn a_session_is_made_written_and_read_through_the_layout() {
     // The title is written over, so the state of an earlier turn is not known.
     assert_eq!(
         reader.state(Some(1)).unwrap_err().to_string(),
-        "sessions of the layout linggen do not offer states of the past: only the present one is kept"
+        "linggen sessions do not support past states: only the current state is stored"
     );
     assert_eq!(reader.state(Some(5)).unwrap().turn, 5);
 }

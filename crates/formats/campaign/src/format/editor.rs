@@ -37,14 +37,18 @@ impl ScriptedTurn {
         let tree = JsonTree::parse(text)
             .map_err(|bad| CampaignError::input(format!("the turn is not JSON: {bad}")))?;
         if tree.kind() != ValueKind::Object {
-            return Err(CampaignError::input(format!("a turn is an object, not {}", tree.kind())));
+            return Err(CampaignError::input(format!(
+                "a turn must be an object, not {}",
+                tree.kind()
+            )));
         }
         let user_input = tree.string_at(&["user_input"]);
-        let user_input = user_input
-            .ok_or_else(|| CampaignError::input("a turn needs a user_input, which is a text"))?;
+        let user_input = user_input.ok_or_else(|| {
+            CampaignError::input("a turn needs a user_input, which must be a string")
+        })?;
         let actor = match tree.value_at(&["actor_id"]).filter(|actor| !actor.is_null()) {
             Some(actor) => {
-                let wrong = || CampaignError::input("actor_id is not a text");
+                let wrong = || CampaignError::input("actor_id is not a string");
                 Some(actor.string_at::<&str>(&[]).ok_or_else(wrong)?)
             }
             None => None,

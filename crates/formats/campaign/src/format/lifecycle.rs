@@ -57,8 +57,7 @@ pub(super) fn list_trash(store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, 
 }
 
 fn trash_name(name: &str) -> Result<TrashName, SessionError> {
-    let unknown =
-        || SessionError::request(format!("there is nothing called {name:?} in the trash"));
+    let unknown = || SessionError::request(format!("there is no {name:?} in the trash"));
     TrashName::parse(name).ok_or_else(unknown)
 }
 

@@ -21,12 +21,12 @@ pub(super) fn document(campaign: &Campaign) -> Result<(JsonTree, String), Campai
     }
     let Some(last) = campaign.last_row()? else {
         let file = campaign.file(super::CampaignFile::Campaign);
-        let reason = "there are no rows, changes or checkpoints from which it could be restored";
+        let reason = "there are no rows, changes or checkpoints to restore it from";
         return Err(CampaignError::damaged(&file, reason));
     };
     let state = from_rows(campaign, &last.row)?;
     let what = format!(
-        "it is put together from the rows of the log; of settings, goal and map only what {} says is known",
+        "it is composed from the rows of the log; settings, goal and map are only known as far as {} has them",
         turn_id(last.turn)
     );
     Ok((state, what))
@@ -49,7 +49,7 @@ pub(super) fn known_document(
         && disagreement(CampaignView::new(&state), &last.row).is_some()
     {
         state = overlay(state, &last.row)?;
-        what.push_str(&format!(", with what {} says about the characters", turn_id(last.turn)));
+        what.push_str(&format!(", with the characters from {}", turn_id(last.turn)));
     }
     // The changes of a branch started under the ID of another campaign.
     let mut draft = CampaignDraft::new(state);

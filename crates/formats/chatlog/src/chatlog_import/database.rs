@@ -132,7 +132,7 @@ impl ImportDatabase {
             let found = statement.query_map([], |row| row.get::<_, String>(0))?;
             found.filter(|line| !matches!(line.as_deref(), Ok("ok"))).collect()
         };
-        check().unwrap_or_else(|error| vec![format!("the check of the database failed: {error}")])
+        check().unwrap_or_else(|error| vec![format!("the database check failed: {error}")])
     }
 
     /// The tables that are not imported, with their row counts.
@@ -274,8 +274,8 @@ impl DatabaseFiles {
         };
         match length {
             0 => not_one("the file is empty"),
-            _ if !header.starts_with(MAGIC) => not_one("it does not begin like one"),
-            length if length < header.len() => not_one("it is cut off in its header"),
+            _ if !header.starts_with(MAGIC) => not_one("it has no SQLite header"),
+            length if length < header.len() => not_one("its header is truncated"),
             _ => Ok(header),
         }
     }

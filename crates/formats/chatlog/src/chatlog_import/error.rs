@@ -32,13 +32,13 @@ pub enum ImportError {
         path: PathBuf,
     },
     /// A pending log beside the database holds changes that cannot be read without writing.
-    #[error("{} has changes that are not in the database yet; open it once with the program it belongs to, or with sqlite3", log.display())]
+    #[error("{} has changes that are not in the database yet; open it once with its own program or with sqlite3", log.display())]
     Waiting {
         /// The log file.
         log: PathBuf,
     },
     /// The rollback journal of an unfinished change cannot be used.
-    #[error("{} is damaged, so that a half-done change cannot be undone: {why}", journal.display())]
+    #[error("{} is damaged, so an incomplete change cannot be rolled back: {why}", journal.display())]
     Journal {
         /// The file.
         journal: PathBuf,
@@ -54,7 +54,7 @@ pub enum ImportError {
         source: Arc<rusqlite::Error>,
     },
     /// It belongs to another program.
-    #[error("{} is the database of another program: {why}", path.display())]
+    #[error("{} is a database of another program: {why}", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,

@@ -40,14 +40,11 @@ pub(super) fn roll_back(mut database: Vec<u8>, journal: &[u8]) -> Result<Vec<u8>
     let sensible =
         |size: usize, least: usize| size.is_power_of_two() && (least..=65536).contains(&size);
     if !sensible(page_size, 512) || !sensible(first.sector, 32) {
-        return Err(format!(
-            "it is about pages of {page_size} bytes in sectors of {}",
-            first.sector
-        ));
+        return Err(format!("it has pages of {page_size} bytes in sectors of {}", first.sector));
     }
     let length = (first.pages as usize).saturating_mul(page_size);
     if length > database.len().saturating_add(journal.len()) {
-        return Err(format!("it says that the database had {} pages", first.pages));
+        return Err(format!("it declares a database of {} pages", first.pages));
     }
     let mut at = 0;
     'parts: while let Some(part) = header(journal, at) {

@@ -62,7 +62,7 @@ pub(super) fn bookmark(
 pub(super) fn marker(mut row: TableRow, start: Timestamp, ledger: &mut ImportLedger) -> JsonTree {
     let kind = row.needed("type", "event");
     if !MARKERS.contains(&kind.as_str()) {
-        ledger.note(row.table(), Some(row.number), format!("the type {kind:?} is not known"));
+        ledger.note(row.table(), Some(row.number), format!("unknown type {kind:?}"));
     }
     let mark = MarkRow::of(&mut row, "nm", start);
     let mut members = mark.members(Some(&kind));

@@ -35,9 +35,7 @@ pub(super) fn in_order(
         said.push(message);
     }
     if backwards > 0 {
-        let what = format!(
-            "the clock went back {backwards} times; messages are in the order of their times"
-        );
+        let what = format!("the clock went back {backwards} times; messages are sorted by time");
         ledger.note("chat_messages", None, what);
     }
     said.sort_by_key(|said| said.time.as_second());
@@ -49,7 +47,7 @@ fn message(mut row: TableRow, before: Timestamp, ledger: &mut ImportLedger) -> I
     let time = row.time("timestamp", before);
     let kind = row.needed("type", "system");
     if !TYPES.contains(&kind.as_str()) {
-        ledger.note(row.table(), Some(row.number), format!("the type {kind:?} is not known"));
+        ledger.note(row.table(), Some(row.number), format!("unknown type {kind:?}"));
     }
     let mut sender = Vec::new();
     if let Some(sender_id) = row.text("sender_id") {
@@ -130,7 +128,7 @@ fn history(row: &mut TableRow, column: &str, ledger: &mut ImportLedger) -> JsonT
         let words = entry.value_at(&["content"]).as_ref().and_then(text_of);
         let Some(words) = words.or_else(|| text_of(&entry)) else { return entry };
         if is_lost(&words) {
-            let what = format!("{column} holds a text that was lost at the source");
+            let what = format!("{column} contains a text that was lost at the source");
             ledger.note(row.table(), Some(row.number), what);
         }
         let formatted = entry.value_at(&["formatted_content"]).as_ref().and_then(text_of);

@@ -29,14 +29,14 @@ pub(super) fn read(
     ledger: &mut ImportLedger,
 ) -> Result<Vec<TableRow>, ImportError> {
     if database.columns(table).is_none() {
-        ledger.note(table, None, "there is no such table".to_owned());
+        ledger.note(table, None, "no such table".to_owned());
         return Ok(Vec::new());
     }
     let mut rows = Vec::new();
     match read_into(database, table, &mut rows) {
         Ok(()) => {}
         Err(error) if is_damage(&error) => {
-            let what = format!("rows behind the first {} cannot be read: {error}", rows.len());
+            let what = format!("rows after the first {} cannot be read: {error}", rows.len());
             ledger.note(table, None, what);
         }
         Err(error) => return Err(database.failed(error)),
@@ -74,7 +74,7 @@ fn cell(value: ValueRef<'_>, name: &str, repairs: &mut Vec<String>) -> Value {
         ValueRef::Text(bytes) => {
             let words = String::from_utf8_lossy(bytes);
             if matches!(words, std::borrow::Cow::Owned(_)) {
-                repairs.push(format!("{name} is not UTF-8; what is not is replaced"));
+                repairs.push(format!("{name} is not UTF-8; invalid bytes are replaced"));
             }
             Value::Text(words.into_owned())
         }
@@ -128,7 +128,7 @@ impl TableRow {
         match self.text("id").filter(|id| !id.is_empty()) {
             Some(id) => id,
             None => {
-                self.repaired(format!("id is missing; {made} stands for it"));
+                self.repaired(format!("id is missing; {made} is used instead"));
                 made
             }
         }
@@ -150,7 +150,7 @@ impl TableRow {
             return instead;
         };
         time(&cell).unwrap_or_else(|| {
-            self.repaired(format!("{column} is no time"));
+            self.repaired(format!("{column} is not a time"));
             self.keep(column, of_cell(&cell));
             instead
         })

@@ -224,7 +224,7 @@ fn report_dangling(
     for snapshot in snapshots {
         if let Some(message) = snapshot.message.as_deref().filter(|it| !messages.contains(it)) {
             let what = format!(
-                "tool state {} is at the message {message:?}, which does not exist",
+                "tool state {} refers to the message {message:?}, which does not exist",
                 snapshot.id
             );
             tell("tool_states", what);
@@ -235,7 +235,10 @@ fn report_dangling(
             let id = mark.string_at(&["id"]).unwrap_or_default();
             let message = mark.string_at(&["message_id"]).unwrap_or_default();
             if !messages.contains(message.as_str()) {
-                tell(table, format!("{id} is at the message {message:?}, which does not exist"));
+                tell(
+                    table,
+                    format!("{id} refers to the message {message:?}, which does not exist"),
+                );
             }
             let noted = mark.value_at(&["tool_snapshot_ids"]).map(|ids| ids.children());
             for (_, state) in noted.unwrap_or_default() {

@@ -92,7 +92,7 @@ impl SessionEditor for ChatEditor {
         let made = self.writer.add_mark(&new, now)?;
         let marks = self.writer.log().marks()?;
         let made = marks.into_iter().find(|mark| mark.id == made.id);
-        let missing = || SessionError::request("the mark is not there");
+        let missing = || SessionError::request("the mark does not exist");
         made.map(mark).ok_or_else(missing)
     }
 

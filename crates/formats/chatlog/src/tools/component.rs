@@ -282,7 +282,7 @@ impl Component {
             kind if kind.is_number() => {
                 let given = given.trim();
                 let number = given.parse::<f64>().ok().filter(|number| number.is_finite());
-                let number = number.ok_or_else(|| format!("{given:?} is no number"))?;
+                let number = number.ok_or_else(|| format!("{given:?} is not a number"))?;
                 match JsonTree::parse(given) {
                     _ if was_text => Ok(text(given)),
                     Ok(tree) if tree.kind() == ValueKind::Number => Ok(tree),
@@ -303,7 +303,7 @@ impl Component {
             }
             ComponentKind::List => match JsonTree::parse(given) {
                 Ok(tree) if tree.kind() == ValueKind::Array => Ok(tree),
-                _ => Err("a list gets elements by tool:add, or is a JSON array".to_owned()),
+                _ => Err("use tool:add to add an element, or give a JSON array".to_owned()),
             },
             ComponentKind::Text => Ok(text(given)),
             _ => Ok(match JsonTree::parse(given) {
@@ -318,7 +318,7 @@ impl Component {
         let list = match before.kind() {
             ValueKind::Array => before.clone(),
             ValueKind::Null if self.kind == ComponentKind::List => self.default.clone(),
-            _ => return Err("only lists get elements".to_owned()),
+            _ => return Err("only lists have elements".to_owned()),
         };
         let elements = list.children();
         let mut texts: Vec<String> =
@@ -334,7 +334,7 @@ impl Component {
             |bound: &Option<String>| bound.as_ref().and_then(|bound| bound.parse::<f64>().ok());
         let low = bound(&self.min).is_some_and(|min| number < min);
         let high = bound(&self.max).is_some_and(|max| number > max);
-        (low || high).then(|| format!("{} is off its scale", plain(value)))
+        (low || high).then(|| format!("{} is out of range", plain(value)))
     }
 
     /// The triggers that a change fires.
@@ -384,8 +384,8 @@ mod tests {
         check("numeric", "1", "2", Ok("2"));
         check("numeric", "\"1\"", "2", Ok("\"2\""));
         check("numeric", "1", "+2.50", Ok("2.5"));
-        check("numeric", "1", "two", Err("\"two\" is no number"));
-        check("progress", "1", "inf", Err("\"inf\" is no number"));
+        check("numeric", "1", "two", Err("\"two\" is not a number"));
+        check("progress", "1", "inf", Err("\"inf\" is not a number"));
         check("toggle", "false", "on", Ok("true"));
         check("toggle", "\"no\"", "yes", Ok("\"yes\""));
         check("toggle", "false", "maybe", Err("\"maybe\" is neither on nor off"));
@@ -393,7 +393,7 @@ mod tests {
         check("grid", "null", "[[1,2],[3,4]]", Ok("[[1,2],[3,4]]"));
         check("custom", "null", "word", Ok("\"word\""));
         check("list", "[]", "[\"a\"]", Ok("[\"a\"]"));
-        check("list", "[]", "a", Err("a list gets elements by tool:add, or is a JSON array"));
+        check("list", "[]", "a", Err("use tool:add to add an element, or give a JSON array"));
     }
 
     #[test]
@@ -402,7 +402,7 @@ mod tests {
             r#"{"id":"a","type":"progress","display":{"format":"{value} of {max}","min":0,"max":"10"}}"#,
         );
         assert_eq!(shown.shown(&tree("\"7\"")), "7 of 10");
-        assert_eq!(shown.outside(&tree("\"11\"")).as_deref(), Some("11 is off its scale"));
+        assert_eq!(shown.outside(&tree("\"11\"")).as_deref(), Some("11 is out of range"));
         let free = component(r#"{"id":"a","type":"numeric","display":{"max":"unlimited"}}"#);
         assert_eq!((free.shown(&tree("3")), free.outside(&tree("1e9"))), ("3".to_owned(), None));
     }

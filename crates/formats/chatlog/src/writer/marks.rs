@@ -156,7 +156,9 @@ impl ChatWriter {
             (id, NARRATIVE, value)
         } else {
             let kinds = MARKERS.join(", ");
-            return Err(ChatError::input(format!("a mark is a bookmark, {kinds}, not {kind:?}")));
+            return Err(ChatError::input(format!(
+                "a mark must be a bookmark, {kinds}, not {kind:?}"
+            )));
         };
         let value =
             JsonTree::from_value(&value).map_err(|error| ChatError::input(error.to_string()))?;
@@ -179,7 +181,7 @@ impl ChatWriter {
     pub fn set(&mut self, path: &[&str], value: JsonTree, now: Timestamp) -> Result<(), ChatError> {
         let owned = ["messages", "tool_snapshots"];
         if path.first().is_none_or(|key| owned.contains(key)) {
-            return Err(ChatError::input("messages and tool snapshots are not set like this"));
+            return Err(ChatError::input("messages and tool snapshots cannot be set this way"));
         }
         let edits = vec![Delta::set(DeltaPath::array(path.iter().copied()), value)];
         self.write(vec![JournalOp::Head { edits }], Vec::new(), &now.to_string())

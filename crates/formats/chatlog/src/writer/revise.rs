@@ -81,7 +81,7 @@ impl ChatWriter {
                 Ok(state.map(|state| ToolState::parse(&state)))
             };
             let id = message.id().unwrap_or_default();
-            let cause = "an earlier telling was chosen";
+            let cause = "an earlier version was selected";
             more = self.set_tool_states(&noted, (&id, message.place), cause, &at)?;
         }
         self.revise(&message, choice.edits, more, Vec::new(), now)
@@ -103,7 +103,7 @@ impl ChatWriter {
             offset: None,
             code: FindingCode::OddTag,
             message: format!(
-                "in message {id}: {count} tool tags are not carried out, for others follow it"
+                "in message {id}: {count} tool tags are not applied, because other messages follow"
             ),
         };
         (count > 0).then(|| finding(count)).into_iter().collect()

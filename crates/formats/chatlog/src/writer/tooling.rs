@@ -146,14 +146,14 @@ impl ChatWriter {
         let mut bench = self.load_tools(self.log.len(), &mut told.findings)?;
         if let Some(number) = anew {
             let before = |tool: &Tool| self.log.tool_state(tool, number - 1).map(Some);
-            bench.set_states(&before, "the message was told anew")?;
+            bench.set_states(&before, "the message was regenerated")?;
         }
         let mut done = Vec::new();
         for tag in found {
             let tag = match tag {
                 Ok(tag) => tag,
                 Err(odd) => {
-                    let what = format!("a tool tag is not understood: {}", odd.reason);
+                    let what = format!("invalid tool tag: {}", odd.reason);
                     told.findings.push(self.tag_finding(&id, &what));
                     continue;
                 }
@@ -166,7 +166,7 @@ impl ChatWriter {
                     done.push(tag.span);
                 }
                 Err(reason) => {
-                    let what = format!("a tool tag is not carried out: {reason}");
+                    let what = format!("a tool tag cannot be applied: {reason}");
                     told.findings.push(self.tag_finding(&id, &what));
                 }
             }

@@ -54,7 +54,7 @@ impl ChatLog {
             let number = tree.text_at(&["number"]).and_then(|text| text.parse().ok());
             let message = tree.value_at(&["message"]);
             let Some((number, message)) = number.zip(message) else {
-                return Err(ChatError::damaged(&file, "it holds no message"));
+                return Err(ChatError::damaged(&file, "it contains no message"));
             };
             found.push(DiscardedMessage { name: name.to_owned(), number, message, file, tree });
         }
@@ -167,7 +167,7 @@ impl ChatWriter {
         let kept = kept.ok_or_else(missing)?;
         let id = kept.message.string_at(&["id"]).unwrap_or_default();
         if !id.is_empty() && self.log.find(&id)?.is_some() {
-            return Err(ChatError::input(format!("there is a message {id:?} again")));
+            return Err(ChatError::input(format!("message {id:?} already exists")));
         }
         let number = kept.number.min(self.log.len() + 1).max(1);
         let snapshots = kept.tree.value_at(&["tool_snapshots"]);

@@ -28,9 +28,9 @@ fn what_is_no_database_is_refused() {
         assert!(error.contains(expect), "{error}");
     };
     check(b"", "the file is empty");
-    check(b"hello", "it does not begin like one");
-    check(&[0; 4096], "it does not begin like one");
-    check(b"SQLite format 3\0", "it is cut off in its header");
+    check(b"hello", "it has no SQLite header");
+    check(&[0; 4096], "it has no SQLite header");
+    check(b"SQLite format 3\0", "its header is truncated");
     check(&[b"SQLite format 3\0", &[0xff; 4080][..]].concat(), "is not an SQLite database");
     let dir = TempDir::new().unwrap();
     assert!(matches!(read(dir.path()), Err(ImportError::Unreadable { .. })));

@@ -76,7 +76,7 @@ fn odd_messages_are_kept_and_told() {
         &message("id, type, content", "'m', 'whisper', 'x'"),
         &first("type"),
         r#""whisper""#,
-        "the type \"whisper\" is not known",
+        "unknown type \"whisper\"",
     );
     check(&message("type, content", "'ooc', 'x'"), &first("id"), r#""msg-row-1""#, "id is missing");
     check(
@@ -160,7 +160,7 @@ fn odd_states_marks_and_sessions_are_kept_and_told() {
         "insert into narrative_markers (id, session_id, type, name, message_id) values ('n', 's1', 'battle', 'x', 'gone')",
         &["narrative_markers", "0", "type"],
         r#""battle""#,
-        "n is at the message \"gone\", which does not exist",
+        "n refers to the message \"gone\", which does not exist",
     );
     check(
         "alter table chat_messages add column mood text;

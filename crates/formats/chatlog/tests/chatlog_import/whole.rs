@@ -75,7 +75,7 @@ fn messages_are_in_the_order_in_which_they_were_said() {
     let import = made.read().unwrap();
     assert_eq!(ids(&import), "late none msg-b msg-a msg-c");
     assert!(has_note(&import, "the clock went back 1 times"));
-    assert!(has_note(&import, "timestamp is no time"));
+    assert!(has_note(&import, "timestamp is not a time"));
     assert_eq!(at(&import, &["messages", "1", "source", "timestamp"]), r#""soon""#);
 }
 

@@ -124,7 +124,10 @@ fn no_mistake_in_a_rule_permits_more() {
 fn what_is_not_what_it_may_be_is_said_and_left_out() {
     assert_eq!(problems(r#""model":{"name":7}"#), ["model.name is a number, not a string"]);
     assert_eq!(problems(r#""model":[]"#), ["model is an array, not an object"]);
-    assert_eq!(problems(r#""mcp":{"servers":{"a b":{}}}"#), ["mcp.servers: \"a b\" is no server"]);
+    assert_eq!(
+        problems(r#""mcp":{"servers":{"a b":{}}}"#),
+        ["mcp.servers: \"a b\" is not a server"]
+    );
     check(r#""model":{"name":7}"#, "", "model.name", json!("gpt-4.1-mini"));
     check(r#""unknown":{"kept":[1]}"#, "", "unknown.kept", json!([1]));
 }

@@ -230,7 +230,7 @@ mod tests {
                 row.get(0)
             })
             .unwrap();
-        assert_eq!(stars, 5, "a column that is not known is kept");
+        assert_eq!(stars, 5, "an unknown column is kept");
         assert_eq!(index.row("old").unwrap().unwrap().run_id.as_deref(), Some("run"));
     }
 

@@ -76,7 +76,7 @@ impl GooseDatabase {
     ) -> Result<GooseDatabase, SessionError> {
         let failed = |error: rusqlite::Error| SessionError::damaged(format!("{file}: {error}"));
         if length(store, &beside(file, "-journal")?)? > 0 {
-            let what = format!("{file} is being changed; try again when its program is done");
+            let what = format!("{file} is being changed; try again when its program has finished");
             return Err(SessionError::request(what));
         }
         let log = beside(file, "-wal")?;
@@ -88,8 +88,8 @@ impl GooseDatabase {
                 let size = length(store, file)? + waiting;
                 if size > MOST_IN_MEMORY {
                     let what = format!(
-                        "{file} has {size} bytes with the log that waits beside it, too many to be put together \
-                         in memory; end its program, which folds the log in, and try again"
+                        "{file} and its write-ahead log have {size} bytes, too many to merge in memory; quit its \
+                         program, which checkpoints the log, and try again"
                     );
                     return Err(SessionError::request(what));
                 }

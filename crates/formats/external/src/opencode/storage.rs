@@ -76,7 +76,7 @@ pub(super) fn document(
     Ok(match String::from_utf8(bytes) {
         Err(error) => Err((FindingCode::NotUtf8, error.to_string())),
         Ok(text) if text.trim_matches(['\0', ' ', '\n', '\r', '\t']).is_empty() => {
-            Err((FindingCode::EmptyDocument, "there is nothing in it".to_owned()))
+            Err((FindingCode::EmptyDocument, "the file is empty".to_owned()))
         }
         Ok(text) => {
             let tree = JsonTree::parse(text.trim_start_matches('\u{feff}').trim());

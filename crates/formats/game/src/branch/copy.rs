@@ -39,7 +39,7 @@ pub(super) fn files_of(session: &Session) -> Result<Vec<SessionFile>, GameError>
                     files.push(SessionFile { path, len });
                 }
                 FileKind::LinkOutside | FileKind::Other => {
-                    return Err(GameError::damaged(&path, "it is no file and no directory"));
+                    return Err(GameError::damaged(&path, "it is neither a file nor a directory"));
                 }
             }
         }

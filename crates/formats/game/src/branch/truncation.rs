@@ -52,7 +52,7 @@ impl Truncation {
         let files = session.files()?;
         let snapshot = files.snapshots_until(turn).next().map(|(file, _)| *file);
         if turn > 0 && !lines && snapshot.is_none_or(|file| file.turn != turn) {
-            let reason = "no turn and no snapshot would be left that tells its number".to_owned();
+            let reason = "no turn or snapshot with its number would remain".to_owned();
             return Err(GameError::NoState { turn, reason });
         }
         Ok(Truncation { turn, logs, snapshot })
@@ -116,7 +116,7 @@ fn log_ends<R: HasTurn>(
             last_byte(session, path, turn, parse)?
         };
         if over && left != KeptPart::Nothing {
-            let reason = format!("it has turns up to {turn}, but a file before it has later ones");
+            let reason = format!("it has turns up to {turn}, but an earlier file has later turns");
             return Err(GameError::damaged(path, reason));
         }
         over |= left != KeptPart::All;
@@ -145,7 +145,7 @@ fn last_byte<R: HasTurn>(
             None => end = Some(line.offset + line.slice.as_str().len() as u64),
             Some(later) => {
                 let reason = format!(
-                    "line {}: turn {} comes after turn {later}, so that it cannot be cut there",
+                    "line {}: turn {} comes after turn {later}, so the log cannot be truncated there",
                     line.line,
                     row.turn_number()
                 );

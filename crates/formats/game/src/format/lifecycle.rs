@@ -58,9 +58,7 @@ fn free_id(store: &Arc<dyn Store>, id: &SessionId) -> Result<SessionId, SessionE
             return Ok(new);
         }
     }
-    Err(SessionError::request(format!(
-        "there are too many forks of {id}; name the new one with --id"
-    )))
+    Err(SessionError::request(format!("too many forks of {id}; choose an id with --id")))
 }
 
 pub(super) fn rewind_session(
@@ -151,8 +149,7 @@ pub(super) fn mark(
 }
 
 fn trash_name(name: &str) -> Result<TrashName, SessionError> {
-    let unknown =
-        || SessionError::request(format!("there is nothing called {name:?} in the trash"));
+    let unknown = || SessionError::request(format!("there is no {name:?} in the trash"));
     TrashName::parse(name).ok_or_else(unknown)
 }
 
@@ -180,7 +177,7 @@ pub(super) fn purge(
         now.path == before.path && *bytes == before.bytes
     };
     if !plan.entries.iter().zip(looked_at).all(same) {
-        return Err(GameError::input("the trash has changed since it was looked at").into());
+        return Err(GameError::input("the trash has changed since it was listed").into());
     }
     Ok(purge_plan(store, &plan)?)
 }

@@ -36,7 +36,7 @@ impl LegacyCheckpoints {
             read.count += 1;
             let path = format!("checkpoints.{place}");
             if checkpoint.kind() != ValueKind::Object {
-                read.keep(path, checkpoint, "it is no object, and");
+                read.keep(path, checkpoint, "it is not an object, and is");
                 continue;
             }
             read.read_one(id, &path, &checkpoint, frames)?;
@@ -76,7 +76,7 @@ impl LegacyCheckpoints {
             self.keep(
                 path.to_owned(),
                 checkpoint.clone(),
-                "it has no state of both world and player, and is",
+                "it lacks the world state or the player state, and is",
             );
             return Ok(());
         };
@@ -84,7 +84,7 @@ impl LegacyCheckpoints {
             self.keep(
                 path.to_owned(),
                 checkpoint.clone(),
-                "another one is of the same turn; it is",
+                "there is another checkpoint of the same turn; it is",
             );
             return Ok(());
         }

@@ -145,7 +145,7 @@ pub(super) fn migration(
     if world.is_none() {
         fields.note(
             "worldState",
-            "there is none; the world is what the last checkpoint has, or empty",
+            "it is missing; the world is taken from the last checkpoint, or is empty",
         );
     }
     let frames = fields.take(&["frames", "turns"], is_list).map(|(_, frames)| frames);
@@ -200,7 +200,7 @@ fn is_list(value: &JsonTree) -> bool {
 fn status(fields: &mut LegacyFields) -> GameStatus {
     let Some((key, word)) = fields.take_string(&["status"]) else { return GameStatus::Active };
     GameStatus::parse(&word).unwrap_or_else(|| {
-        fields.keep_as(&key, tree(&word), "a status that is not known; the session is active now");
+        fields.keep_as(&key, tree(&word), "unknown status; the session is active now");
         GameStatus::Active
     })
 }

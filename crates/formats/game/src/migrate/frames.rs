@@ -69,7 +69,8 @@ impl LegacyFrames {
         let shift = shift(&own);
         let mut all = LegacyFrames::default();
         if shift.is_none() && !read.is_empty() {
-            let why = "the numbers of the frames are missing or not in order; the turns are numbered from 1";
+            let why =
+                "the frame numbers are missing or out of order; the turns are numbered from 1";
             all.notes.push(MigrationNote { path: "frames".to_owned(), why: why.to_owned() });
         }
         let mut time = created.as_millisecond();
@@ -81,7 +82,7 @@ impl LegacyFrames {
             if let Some((key, number)) = number {
                 all.numbers.entry(number).or_insert(turn);
                 if number != turn {
-                    fields.keep_as(&key, tree(&number), "the turn has another number now");
+                    fields.keep_as(&key, tree(&number), "the turn has a new number");
                 }
             }
             if let Some((_, at)) =
@@ -131,7 +132,7 @@ impl LegacyFrames {
                     Err((_, error)) => {
                         let path = format!("turn {}", turn.number);
                         let why = format!(
-                            "a change does not fit the state, and is kept in the turn: {error}"
+                            "a change cannot be applied to the state, and is kept in the turn: {error}"
                         );
                         self.notes.push(MigrationNote { path, why });
                         unfit.push(deltas::tree_of(&before.group));
@@ -200,12 +201,12 @@ fn turn_of(
                     fields.keep_as(
                         &key,
                         list,
-                        "changes with more than today's have, kept in the turn, too",
+                        "changes with additional fields, also kept in the turn",
                     );
                 }
             }
             None => {
-                fields.keep_as(&key, list, "changes in a form that is not known, kept in the turn");
+                fields.keep_as(&key, list, "changes in an unknown form, kept in the turn");
             }
         }
     }

@@ -52,8 +52,7 @@ pub(super) fn repair_logs(
             }
             let Some(bytes) = read_optional(&session.store, path)? else { continue };
             repaired.files.insert(path.clone(), Some(one_record_per_line(path, &bytes)?));
-            let what =
-                "lines that are no records are moved out, and each record gets a line of its own";
+            let what = "rewritten with one record per line; other lines moved out";
             repaired.actions.push(RepairAction { file: path.clone(), what: what.to_owned() });
         }
         return Ok(repaired);
@@ -163,7 +162,7 @@ impl RepairedLogs {
             {
                 continue;
             }
-            let what = "what is no record, or is there twice, is moved out, and each record gets a line of its own, in the order of the turns";
+            let what = "rewritten with one record per line, sorted by turn; duplicates and other bytes moved out";
             self.actions.push(RepairAction { file: path.clone(), what: what.to_owned() });
             let after = Some(after.into_bytes()).filter(|after| !after.is_empty());
             self.files.insert(path, after);
@@ -178,12 +177,9 @@ impl RepairedLogs {
             told.iter().filter(|(_, told)| told.is_new_filler()).map(|(turn, _)| *turn).collect();
         let which = match lost.as_slice() {
             [] => return,
-            [turn] => format!("turn {turn}, which is lost, gets a line that says so"),
+            [turn] => format!("added a placeholder for the lost turn {turn}"),
             [first, .., last] => {
-                format!(
-                    "{} turns that are lost, from {first} to {last}, get lines that say so",
-                    lost.len()
-                )
+                format!("added placeholders for {} lost turns, from {first} to {last}", lost.len())
             }
         };
         self.actions.push(RepairAction { file: first, what: which });

@@ -64,7 +64,7 @@ impl GameRepairPlan {
         let mut add = |file: FilePath, what: String| actions.push(RepairAction { file, what });
         for file in &self.trash {
             let what = if facts.stale_indexes.contains(file) {
-                "moved to the trash, to be made anew"
+                "moved to the trash, to be rebuilt"
             } else {
                 "moved to the trash"
             };
@@ -73,11 +73,12 @@ impl GameRepairPlan {
         for (turn, why) in &self.fresh {
             let file = SnapshotFile { turn: *turn, is_upstream: false };
             let what = match why {
-                SnapshotPurpose::Stretch => format!("a snapshot of turn {turn} is taken"),
-                SnapshotPurpose::Anew => "written anew with the same state".to_owned(),
+                SnapshotPurpose::Stretch => format!("created a snapshot of turn {turn}"),
+                SnapshotPurpose::Anew => "rewritten with the same state".to_owned(),
                 SnapshotPurpose::Beginning => {
                     format!(
-                        "the state of turn {turn} becomes a beginning of its own, because changes before it are lost or wrong"
+                        "the state of turn {turn} becomes a new starting point, because earlier changes are lost or \
+                         wrong"
                     )
                 }
             };
@@ -85,11 +86,11 @@ impl GameRepairPlan {
         }
         for id in &self.scenes {
             if let Some(file) = scene_file(session, id) {
-                add(file, "the scene is written as the changes tell it".to_owned());
+                add(file, "the scene is rewritten from the changes".to_owned());
             }
         }
         if facts.wrong_states || (session.meta.is_none() && session.dialect == Dialect::Spec) {
-            let what = "the states are worked out from the newest good snapshot and the changes";
+            let what = "the states are computed from the newest good snapshot and the changes";
             add(session.dir.clone(), what.to_owned());
         }
         let counts = has_logs || !self.fresh.is_empty() || !self.trash.is_empty();
@@ -98,7 +99,7 @@ impl GameRepairPlan {
         {
             add(
                 DocumentFile::Meta.in_dir(&session.dir),
-                "counted anew; other fields stay".to_owned(),
+                "counts recomputed; other fields kept".to_owned(),
             );
         }
         actions

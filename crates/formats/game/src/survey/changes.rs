@@ -117,7 +117,7 @@ impl Survey<'_> {
             }
             if let Some((line, turn)) = outside {
                 let message =
-                    format!("a change of turn {turn} lies outside of the range in the file's name");
+                    format!("a change of turn {turn} is outside the range in the file name");
                 self.note_line(path, &line, FindingCode::WrongRange, message);
             }
             self.report_group(path, FindingCode::DanglingChange, &mut track.dangling);
@@ -214,7 +214,7 @@ impl Survey<'_> {
         match state.apply(&mut change.group) {
             Err((_, error)) => {
                 let message =
-                    || format!("a change that does not fit the state is left out: {error}");
+                    || format!("a change that cannot be applied to the state is skipped: {error}");
                 track.unfit.add(line, message);
             }
             Ok(()) => {
@@ -246,10 +246,10 @@ impl Survey<'_> {
     ) {
         let Some((turn, number)) = id_parts(&change.id) else { return };
         if turn != change.turn {
-            let message = format!("change {} is of turn {}", change.id, change.turn);
+            let message = format!("change {} belongs to turn {}", change.id, change.turn);
             self.note_line(path, line, FindingCode::WrongId, message);
         } else if !track.numbers.insert(number) && self.session.dialect == Dialect::Spec {
-            let message = format!("change {} is there more than once", change.id);
+            let message = format!("duplicate change {}", change.id);
             self.note_line(path, line, FindingCode::DuplicateId, message);
         }
     }
@@ -297,7 +297,7 @@ impl Survey<'_> {
                 self.facts.wrong_states = true;
                 let turn = stored.turn.unwrap_or_default();
                 let message = format!(
-                    "it is not the state that the changes lead to at turn {turn}: {}",
+                    "it differs from the state that the changes produce at turn {turn}: {}",
                     differs.join(", ")
                 );
                 self.note(&path, FindingCode::StateDiffers, message);

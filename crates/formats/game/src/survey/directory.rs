@@ -106,7 +106,7 @@ impl Survey<'_> {
             _ => self.note(
                 path,
                 FindingCode::UnknownFile,
-                "it has no place in a session, and is left alone",
+                "it does not belong to a session, and is ignored",
             ),
         }
         Ok(())
@@ -114,11 +114,10 @@ impl Survey<'_> {
 
     fn size(&mut self, path: &FilePath, len: u64, limits: &FileSizeLimits, targeted: bool) {
         if len > limits.most {
-            let message = format!("{len} bytes are more than the {} that it may have", limits.most);
+            let message = format!("{len} bytes exceed the maximum of {}", limits.most);
             self.note(path, FindingCode::SizeOverMax, message);
         } else if targeted && len > limits.target {
-            let message =
-                format!("{len} bytes are more than the {} that it should have", limits.target);
+            let message = format!("{len} bytes exceed the recommended {}", limits.target);
             self.note(path, FindingCode::SizeOverTarget, message);
         }
     }
@@ -126,7 +125,7 @@ impl Survey<'_> {
     /// Checks the size of a log. A log is full when it reaches its target, so it may exceed it by its last lines.
     pub(super) fn log_size(&mut self, path: &FilePath, last_lines: u64) {
         if last_lines > MB {
-            let message = format!("lines were added after it had reached {MB} bytes");
+            let message = format!("lines were appended after it had reached {MB} bytes");
             self.note(path, FindingCode::SizeOverTarget, message);
         }
     }
@@ -140,7 +139,7 @@ impl Survey<'_> {
             let place = other.session(&id);
             if self.place.dir == status.session(&id) && self.session.store.stat(&place)?.is_some() {
                 let message = format!(
-                    "there is a session of this id in {place}, too, and only that one is used"
+                    "there is another session with this id in {place}, and only that session is used"
                 );
                 self.note(&self.session.dir, FindingCode::SessionTwice, message);
             }
@@ -166,7 +165,7 @@ impl Survey<'_> {
         self.note(
             &file,
             FindingCode::MissingParent,
-            format!("it was made from session {id}, which is not here"),
+            format!("its parent session {id} does not exist"),
         );
         Ok(())
     }

@@ -77,7 +77,7 @@ impl Survey<'_> {
             }
             (DocumentResult::Missing, Dialect::Spec) => {
                 self.facts.wrong_metadata = true;
-                self.note(&path, FindingCode::BadMetadata, "the metadata are missing");
+                self.note(&path, FindingCode::BadMetadata, "the metadata is missing");
             }
             (DocumentResult::Bad, _) => self.facts.wrong_metadata = true,
             (DocumentResult::Good(tree, _), form) => {
@@ -87,7 +87,7 @@ impl Survey<'_> {
                     self.note(
                         &path,
                         FindingCode::BadMetadata,
-                        "the metadata do not say which session they belong to",
+                        "the metadata does not name its session",
                     );
                 }
             }
@@ -178,7 +178,7 @@ impl Survey<'_> {
                 self.note(
                     &path,
                     FindingCode::StaleIndex,
-                    format!("the index must be made anew: {reason}"),
+                    format!("the index must be rebuilt: {reason}"),
                 );
             }
         }
@@ -233,14 +233,14 @@ impl Survey<'_> {
         for (_, entry) in entries("files") {
             let name = entry.string_at(&["file"]).unwrap_or_default();
             let Some(file) = LogFile::parse(log, &name) else {
-                return Some(format!("it names {name:?}, which is no file of the log"));
+                return Some(format!("it names {name:?}, which is not a log file"));
             };
             let (first, last) = (number(&entry, &[range, "0"]), number(&entry, &[range, "1"]));
             let fits = first.is_some_and(|first| file.first.is_none_or(|start| first >= start))
                 && last.is_some_and(|last| file.last.is_none_or(|end| last <= end))
                 && first <= last;
             if !fits {
-                return Some(format!("{name} has other turns than it says"));
+                return Some(format!("{name} has different turns than it lists"));
             }
         }
         for (turn, place) in entries("turnOffsets") {
@@ -261,7 +261,7 @@ impl Survey<'_> {
             if line.is_none_or(str::is_empty)
                 || found.flatten().is_some_and(|found| found.to_string() != turn)
             {
-                return Some(format!("turn {turn} is not where it says"));
+                return Some(format!("turn {turn} is not at the listed position"));
             }
         }
         None

@@ -85,7 +85,7 @@ impl Survey<'_> {
             match self.session.named_file(field) {
                 None => wrong.push((
                     FindingCode::WrongMetadata,
-                    format!("files.{field} is {name:?}, which is no path"),
+                    format!("files.{field} is {name:?}, which is not a path"),
                 )),
                 // Missing states are reported where they are read.
                 Some(file)

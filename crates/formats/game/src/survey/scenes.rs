@@ -75,7 +75,7 @@ impl Survey<'_> {
             // A scene that started after the states were written gets its file with the next ones.
             if begun <= written {
                 self.facts.wrong_scenes.insert(id);
-                self.note(&path, FindingCode::SceneDiffers, "the file of the scene is missing");
+                self.note(&path, FindingCode::SceneDiffers, "the scene file is missing");
             }
         }
         for (id, finding) in std::mem::take(&mut self.facts.recount.scenes_named) {
@@ -110,7 +110,7 @@ impl Survey<'_> {
             self.note(
                 path,
                 FindingCode::SceneDiffers,
-                "it is not the scene that the changes lead to",
+                "it differs from the scene that the changes produce",
             );
         }
         Ok(())
@@ -130,7 +130,7 @@ impl Survey<'_> {
             self.note(
                 path,
                 FindingCode::SceneRange,
-                format!("the turns {text} of the scene make no sense"),
+                format!("the turn range {text} of the scene is invalid"),
             );
         }
     }

@@ -81,7 +81,8 @@ impl Survey<'_> {
         self.facts.beginning = self.facts.beginning.filter(|turn| *turn != snapshot.turn);
         self.facts.bad_snapshots.push(path.clone());
         let message = format!(
-            "the snapshot cannot be used: it has no checksums, and is not what the changes lead to: {}",
+            "the snapshot cannot be used: it has no checksums, and differs from the state that the changes produce: \
+             {}",
             differs.join(", ")
         );
         self.note(path, FindingCode::BadSnapshot, message);
@@ -107,7 +108,7 @@ impl Survey<'_> {
         };
         if !differs.is_empty() {
             let message = format!(
-                "it does not follow from the snapshot before it and the changes since then: {}",
+                "it differs from the previous snapshot with the changes since then: {}",
                 differs.join(", ")
             );
             self.note(path, FindingCode::SnapshotDiffers, message);
@@ -120,7 +121,7 @@ impl Survey<'_> {
     fn wrong_facts(&mut self, snapshot: &Snapshot, facts: &SnapshotFacts) -> Vec<String> {
         let mut wrong = Vec::new();
         if facts.edited {
-            let reason = "the checksum of the file is not the one that it should have, though the states are whole";
+            let reason = "the file checksum does not match, although the states are intact";
             wrong.push(reason.to_owned());
         }
         let is_ours = self.meta.is_some_and(|meta| meta.tree.value_at(&["stateFiles"]).is_some());
@@ -145,13 +146,11 @@ impl Survey<'_> {
         if let Some(from) = from {
             let range = (from.turn + 1, snapshot.turn);
             if facts.range.is_some_and(|said| said != range) {
-                wrong.push(format!("its changes are those of turns {} to {}", range.0, range.1));
+                wrong.push(format!("its changes are of turns {} to {}", range.0, range.1));
             }
             let counted = self.facts.recount.deltas_by_turn.sum(from.turn, snapshot.turn);
             if let Some(said) = facts.deltas.filter(|said| *said != counted) {
-                wrong.push(format!(
-                    "it says that {said} changes led to it, but there are {counted}"
-                ));
+                wrong.push(format!("it records {said} changes, but there are {counted}"));
             }
         }
         wrong
@@ -172,7 +171,7 @@ impl Survey<'_> {
             self.note(
                 &file,
                 FindingCode::MissingFile,
-                "the snapshot is missing from which others follow",
+                "the snapshot that others are based on is missing",
             );
         }
         // A snapshot that follows from a missing one is not the start of the session.

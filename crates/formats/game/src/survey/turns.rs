@@ -130,11 +130,7 @@ impl Survey<'_> {
             };
             if let Some(other) = other {
                 let name = other.name().map(|name| name.to_string()).unwrap_or_default();
-                self.note(
-                    path,
-                    FindingCode::FileOverlap,
-                    format!("it is about turns that {name} is about, too"),
-                );
+                self.note(path, FindingCode::FileOverlap, format!("its turns overlap with {name}"));
             }
             match file.last {
                 Some(last) if end.is_none_or(|(end, _)| last > end) => end = Some((last, path)),
@@ -178,7 +174,7 @@ impl Survey<'_> {
             }
         } else if seen {
             let last = before.turn.unwrap_or_default();
-            let message = format!("turn {number} is there again, after turn {last}");
+            let message = format!("duplicate turn {number} after turn {last}");
             self.note_line(&within.path, line, FindingCode::DuplicateTurn, message);
         } else if let Some(last) = before.turn.filter(|last| number < *last) {
             let message = format!("turn {number} comes after turn {last}");
@@ -195,22 +191,18 @@ impl Survey<'_> {
     fn end_of_file(&mut self, within: &FileSummary) {
         let path = &within.path;
         let told: [(&LineCount, FindingCode, &str); 3] = [
-            (
-                &within.outside,
-                FindingCode::WrongRange,
-                "lie outside of the range in the file's name",
-            ),
+            (&within.outside, FindingCode::WrongRange, "are outside the range in the file name"),
             (
                 &within.superseded,
                 FindingCode::SupersededTurn,
-                "are written again, and the later lines count",
+                "are repeated, and the later lines take precedence",
             ),
-            (&within.restarted, FindingCode::RestartedTurns, "have numbers that were there before"),
+            (&within.restarted, FindingCode::RestartedTurns, "repeat earlier turn numbers"),
         ];
         for (count, code, words) in told {
             if let Some(line) = &count.first {
                 let message =
-                    format!("{} lines {words}, the first one of turn {}", count.lines, count.turn);
+                    format!("{} lines {words}, the first at turn {}", count.lines, count.turn);
                 self.note_line(path, line, code, message);
             }
         }
@@ -219,10 +211,14 @@ impl Survey<'_> {
         let closed = self.session.dialect == Dialect::Spec && within.file.last.is_some();
         if closed && !self.blind && within.outside.lines == 0 && named != found {
             let text = match found {
-                (Some(first), Some(last)) => format!("it holds turns {first} to {last} only"),
-                _ => "it holds no turns".to_owned(),
+                (Some(first), Some(last)) => format!("it contains only turns {first} to {last}"),
+                _ => "it contains no turns".to_owned(),
             };
-            self.note(path, FindingCode::WrongRange, format!("{text}, unlike its name"));
+            self.note(
+                path,
+                FindingCode::WrongRange,
+                format!("{text}, which does not match its name"),
+            );
         }
         self.log_size(path, within.last_offset);
     }
@@ -235,7 +231,11 @@ impl Survey<'_> {
         }
         let number = turn.turn;
         for (key, code, message) in [
-            ("lost", FindingCode::LostTurn, format!("turn {number} is lost, and this says so")),
+            (
+                "lost",
+                FindingCode::LostTurn,
+                format!("turn {number} is lost; this is its placeholder"),
+            ),
             ("mended", FindingCode::LostTurn, format!("a part of turn {number} was lost")),
             (
                 "also",
@@ -260,7 +260,7 @@ impl Survey<'_> {
                 Some((of, number)) => {
                     regular &= of == turn.turn && number == place;
                     if of != turn.turn {
-                        let message = format!("event {id} stands in turn {}", turn.turn);
+                        let message = format!("event {id} is in turn {}", turn.turn);
                         self.note_line(path, line, FindingCode::WrongId, message);
                     }
                 }
@@ -272,7 +272,7 @@ impl Survey<'_> {
                     path,
                     line,
                     FindingCode::DuplicateId,
-                    format!("event {id} is there more than once"),
+                    format!("duplicate event {id}"),
                 );
             }
         }
@@ -284,7 +284,7 @@ impl Survey<'_> {
                     && id_parts(&event.id).is_none()
                     && seen.remove(event.id.as_str());
                 if !new && unusual && self.session.dialect == Dialect::Spec {
-                    let message = format!("event {} is there more than once", event.id);
+                    let message = format!("duplicate event {}", event.id);
                     self.note_line(path, line, FindingCode::DuplicateId, message);
                 }
             }

@@ -52,8 +52,7 @@ impl GameWriter {
         self.session.meta = Some(self.meta.clone());
         self.session.invalidate_files();
         self.findings.extend(receipt.findings);
-        let message =
-            format!("the line of turn {turn} is lost, and one that says so takes its place");
+        let message = format!("the line of turn {turn} is lost; a placeholder was written");
         let (line, offset, code) = (None, receipt.appended.first().copied(), FindingCode::LostTurn);
         self.findings.push(Finding { file, line, offset, code, message });
         Ok(())

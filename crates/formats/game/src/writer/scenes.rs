@@ -120,7 +120,7 @@ impl GameWriter {
     pub(super) fn must_be_new(&self, id: &SceneId) -> Result<(), GameError> {
         let is_current = self.scene_id().as_deref() == Some(id.as_str());
         if is_current || self.has_scene(id)? {
-            return Err(GameError::input(format!("there is a scene {id} already")));
+            return Err(GameError::input(format!("scene {id} already exists")));
         }
         Ok(())
     }
@@ -148,8 +148,8 @@ impl GameWriter {
             return Ok(());
         }
         Err(GameError::input(format!(
-            "there is no scene {id}: `everturn scene start --id {id}` begins it, and so does a turn with an event \
-             {START:?}"
+            "there is no scene {id}: start it with `everturn scene start --id {id}`, or with an event {START:?} in a \
+             turn"
         )))
     }
 }

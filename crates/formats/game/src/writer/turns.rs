@@ -204,16 +204,16 @@ impl GameWriter {
         for (number, (scope, delta)) in (1..).zip(deltas) {
             if self.session.dialect == Dialect::Spec {
                 if scope == Scope::Npcs {
-                    let scopes = "there are world, player and scene";
+                    let scopes = "known scopes: world, player, scene";
                     return Err(GameError::input(format!(
-                        "{scope} is no scope of this session; {scopes}"
+                        "{scope} is not a scope of this session; {scopes}"
                     )));
                 }
                 let first = delta.path.segments().first();
                 if scope != Scope::Scene && first.is_some_and(|first| &**first == STAMP) {
                     return Err(GameError::input(format!(
-                        "change {number} of scope {scope}: {STAMP} says when the file was written, and is not \
-                         part of the state"
+                        "change {number} of scope {scope}: {STAMP} is the write time of the file, and is not part of \
+                         the state"
                     )));
                 }
             }
@@ -292,7 +292,7 @@ impl GameWriter {
         if let Some(now) = now.filter(|_| source == TurnSource::Given)
             && self.has_scene(&SceneId::parse(&now)?)?
         {
-            return Err(GameError::input(format!("there is a scene {now} already")));
+            return Err(GameError::input(format!("scene {now} already exists")));
         }
         self.check_scene_of(input, before)
     }
@@ -305,7 +305,7 @@ impl GameWriter {
         }
         let id = scene.string_at(&["sceneId"]);
         let id =
-            id.ok_or_else(|| GameError::input("a scene needs a sceneId, which is a string"))?;
+            id.ok_or_else(|| GameError::input("a scene needs a sceneId, which must be a string"))?;
         scene_file(&SceneId::parse(&id)?)?;
         Ok(())
     }

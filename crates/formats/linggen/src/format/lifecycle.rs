@@ -87,14 +87,14 @@ pub(super) fn trashed(store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, Lin
 }
 
 fn parse(name: &str) -> Result<TrashName, LinggenError> {
-    let unknown = || LinggenError::input(format!("there is nothing called {name:?} in the trash"));
+    let unknown = || LinggenError::input(format!("there is no {name:?} in the trash"));
     TrashName::parse(name).ok_or_else(unknown)
 }
 
 /// Restores a session from the trash.
 pub(super) fn restore(store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, LinggenError> {
     let parsed = parse(name)?;
-    let missing = || LinggenError::input(format!("there is no session called {name} in the trash"));
+    let missing = || LinggenError::input(format!("there is no session {name} in the trash"));
     let (path, _) = read_entry(store, &parsed)?.ok_or_else(missing)?;
     let place = parsed.trash_path()?;
     let writer = store.lock(&[path, place.clone()])?;
@@ -125,7 +125,7 @@ pub(super) fn purge(
     let writer = store.lock(&places)?;
     let there = trashed(store)?;
     if !looked_at.iter().all(|item| there.contains(item)) {
-        return Err(LinggenError::input("the trash has changed since it was looked at"));
+        return Err(LinggenError::input("the trash has changed since it was listed"));
     }
     let steps = places.into_iter().map(|path| Step::Remove { path }).collect();
     writer.commit(steps, Durability::Synced)?;

@@ -97,7 +97,7 @@ impl RecordStream for LinggenEntries {
             self.seq += entries.len() as u64;
             if row.number.is_some_and(|number| self.turns.contains(&number)) {
                 if let Some(reason) = row.lacks() {
-                    let message = format!("programs pass over this message: {reason}");
+                    let message = format!("linggen skips this message: {reason}");
                     self.noticed.push(finding(&self.file, &row, message));
                 }
                 self.ready.extend(entries);

@@ -108,7 +108,7 @@ pub fn rehome(
     let writer = store.lock(&scopes)?;
     let again = plan_rehome(store, from, to)?;
     if (&again.moves, &again.dir) != (&plan.moves, &plan.dir) {
-        return Err(LinggenError::input("the project was changed meanwhile; try again"));
+        return Err(LinggenError::input("the project was changed in the meantime; try again"));
     }
     let whole = plan.moves.iter().any(|(from, _)| *from == plan.from.dir);
     // A directory that is moved as a whole is changed first, and takes its documents with it.

@@ -47,13 +47,13 @@ pub(super) fn repair_project(
             // The path may be right and the directory name wrong: this cannot be decided automatically.
             return Ok(None);
         }
-        let what = "does not say whose directory it is, and is moved away; \
-                    `everturn linggen project rehome PATH PATH` says it anew";
+        let what = "moved out, because it does not name the project; set it with `everturn linggen project rehome \
+                    PATH PATH`";
         return Ok(Some(FileRepair { file, what: what.to_owned(), bytes: None }));
     };
     complete(&mut fields, &bytes, &path, now);
     let document = Document::new(&fields, JsonStyle::PRETTY_RAW)?;
-    let what = format!("made anew for the project {path}");
+    let what = format!("rebuilt for the project {path}");
     Ok(Some(FileRepair { file, what, bytes: Some(document.into_bytes()) }))
 }
 

@@ -94,7 +94,7 @@ impl YamlReader<'_> {
                 let value =
                     known.map(|(_, value)| value.clone()).ok_or_else(|| YamlError::Bad {
                         line: span.start.line(),
-                        reason: "only single values may be referred to".to_owned(),
+                        reason: "aliases can only refer to scalars".to_owned(),
                     })?;
                 self.place(span, None);
                 self.value(value)

@@ -69,7 +69,7 @@ impl OverlayInode {
                 continue;
             };
             if read_full(&*base.file, offset + gap.at as u64, piece)? < gap.len {
-                let message = "the file below was cut by another program";
+                let message = "the underlying file was truncated by another program";
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
             }
         }

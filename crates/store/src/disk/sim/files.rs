@@ -33,7 +33,10 @@ impl SimFile {
         len: usize,
     ) -> io::Result<usize> {
         if self.access != access {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "opened otherwise"));
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "not opened for this kind of access",
+            ));
         }
         match world.count_data_change(self.disk.pid)? {
             None => Ok(len),

@@ -54,7 +54,7 @@ impl StoreCore {
                     self.dirs.extend(file.parent());
                     // Its content may be as new as the last commit, and not flushed yet.
                     let old = self.open_to_flush(&file)?;
-                    let stat = old.stat().map_err(StoreError::io("look at", &file))?;
+                    let stat = old.stat().map_err(StoreError::io("access", &file))?;
                     self.track_changed(&file, old, stat);
                 }
                 UndoStep::Content { file, bytes, mode } => {
@@ -73,12 +73,12 @@ impl StoreCore {
 
     fn undo_append(&mut self, path: &FilePath, at: u64, end: u64) -> Result<(), StoreError> {
         let tracked = self.open_for_append(path, &mut Vec::new())?;
-        let len = tracked.file.stat().map_err(StoreError::io("look at", path))?.len;
+        let len = tracked.file.stat().map_err(StoreError::io("access", path))?.len;
         if len != end {
             // Another program has appended after it: the batch can only be completed.
             return Err(StoreError::Changed { file: path.clone() });
         }
-        tracked.file.set_len(at).map_err(StoreError::io("cut", path))?;
+        tracked.file.set_len(at).map_err(StoreError::io("truncate", path))?;
         // The preceding byte may be anything; the next append checks.
         (tracked.len, tracked.clean, tracked.dirty) = (at, false, true);
         Ok(())

@@ -42,7 +42,7 @@ impl ValidatedBatch {
         disk: &dyn Disk,
     ) -> Result<(), StoreError> {
         let look = |step: &Step| match step {
-            Step::Append { file, .. } => disk.stat(file).map_err(StoreError::io("look at", file)),
+            Step::Append { file, .. } => disk.stat(file).map_err(StoreError::io("access", file)),
             _ => Ok(None),
         };
         self.stats = self.steps.iter().map(look).collect::<Result<_, _>>()?;
@@ -62,7 +62,8 @@ impl ValidatedBatch {
                     let end = bytes.len() as u64;
                     check_append_offset(file, *at, end, end)?;
                     if bytes.last().is_some_and(|last| *last != b'\n') {
-                        let reason = "lines cannot follow a replacement without a final newline";
+                        let reason =
+                            "lines cannot be appended to a replacement without a final newline";
                         return Err(bad_step(file, reason));
                     }
                     bytes.extend_from_slice(lines);
@@ -111,7 +112,7 @@ pub(in crate::store) fn validate_batch(steps: Vec<Step>) -> Result<ValidatedBatc
             }
             Step::Replace { bytes, .. } => size += bytes.len(),
             Step::Rename { from, to } if from.is_within(to) || to.is_within(from) => {
-                return Err(bad_step(to, "a name cannot be moved into itself"));
+                return Err(bad_step(to, "a directory cannot be moved into itself"));
             }
             Step::Rename { from, to } => ended.extend([from.clone(), to.clone()]),
             Step::Remove { path } => ended.extend([path.clone()]),

@@ -67,18 +67,18 @@ impl Recovery<'_> {
         at: u64,
         lines: &[u8],
     ) -> Result<(u64, Fingerprint), StoreError> {
-        let len = file.stat().map_err(StoreError::io("look at", path))?.len;
+        let len = file.stat().map_err(StoreError::io("access", path))?.len;
         let tail = FileTail::examine(file).map_err(StoreError::io("read", path))?;
         if tail.good_end < len {
             quarantine_range(self.disk, path, file, tail.good_end, len)?;
-            file.set_len(tail.good_end).map_err(StoreError::io("cut", path))?;
+            file.set_len(tail.good_end).map_err(StoreError::io("truncate", path))?;
         }
         let gap: &[u8] = if tail.newline_missing { b"\n" } else { b"" };
         let added = [gap, lines].concat();
         write_full(file, tail.good_end, &added).map_err(StoreError::io("write", path))?;
         let end = tail.good_end;
         let message = format!(
-            "changed by another program; committed lines were added at the end again, byte {end}"
+            "changed by another program; committed lines were appended again at byte {end}"
         );
         self.report_finding(path, Some(at), message);
         Ok((end, Fingerprint::of(&added)))

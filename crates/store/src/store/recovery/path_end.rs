@@ -39,7 +39,7 @@ impl Recovery<'_> {
             return if in_doubt { self.bring_back(path, held) } else { Ok(()) };
         };
         if !self.is_removed(path, stat, held)? {
-            let message = "made again by another program after it was removed; it was kept";
+            let message = "created again by another program after it was removed, and kept";
             self.report_finding(path, None, message.to_owned());
             return self.secure_kept(path);
         }
@@ -75,7 +75,7 @@ impl Recovery<'_> {
                 self.make_parents(path)?;
                 relocate(self.disk, &temp, path)?;
                 self.note_parent_dirs(path);
-                let message = "brought back: another program has changed a file of the same commit";
+                let message = "restored: another program has changed a file of the same commit";
                 self.report_finding(path, None, message.to_owned());
                 return Ok(());
             }
@@ -124,7 +124,11 @@ impl Recovery<'_> {
             }
             (Some(old), Some(new)) => self.drop_old_name(from, old, to, new),
             (None, None) => {
-                self.report_finding(from, None, format!("gone before it could become {to}"));
+                self.report_finding(
+                    from,
+                    None,
+                    format!("missing, so it could not be renamed to {to}"),
+                );
                 Ok(())
             }
             (None, Some(_)) => Ok(()),

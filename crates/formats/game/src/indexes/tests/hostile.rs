@@ -95,9 +95,9 @@ fn a_text_that_is_not_json_is_refused() {
         refused(kind, "{\n", &deep(100_000), "not JSON: recursion limit");
         refused(kind, "{\n", "{\"x\": 1e999,\n", "not JSON");
         refused(kind, "{\n", "{\"x\": \"\\ud800\",\n", "not JSON");
-        refused(kind, "{\n", "{\"x\": {\"a\": 1, \"\\u0061\": 2},\n", "a key twice, at byte 15");
-        refused(kind, "{\n", "{\"throughTurn\": 120,\n", "a key twice");
-        refused(kind, "{\n", &format!("{{{}\n", " ".repeat(1_000_000)), "more than any index");
+        refused(kind, "{\n", "{\"x\": {\"a\": 1, \"\\u0061\": 2},\n", "a duplicate key at byte 15");
+        refused(kind, "{\n", "{\"throughTurn\": 120,\n", "a duplicate key");
+        refused(kind, "{\n", &format!("{{{}\n", " ".repeat(1_000_000)), "too many for an index");
         assert_eq!(changed(kind, "{\n", "{\"unknown\": [{}],\n").as_ref(), Ok(&small()));
     }
     let whole = ["[]", "null", "7", "", "\u{feff}{}"];
@@ -115,7 +115,7 @@ fn a_text_that_is_not_json_is_refused() {
 #[test]
 fn indexes_of_another_session_or_another_turn_are_refused() {
     for kind in IndexKind::ALL {
-        refused(kind, SESSION, "another", "is of session \"another\"");
+        refused(kind, SESSION, "another", "belongs to session \"another\"");
         refused(kind, "sessionId", "session", "sessionId");
         refused(kind, &format!("\"{SESSION}\""), "7", "sessionId");
         if kind != IndexKind::Turns {
@@ -140,10 +140,7 @@ fn a_list_beyond_its_budget_is_refused() {
         files(&small()).map(|text| text.replace("\"throughTurn\": 120", "\"throughTurn\": 99951"));
     let turns = texts[0].replace("\"120\"", &format!("{places}\"99951\""));
     let error = Indexes::parse(SESSION, &[&turns, &texts[1], &texts[2], &texts[3]]).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "turn-index.json: \"turnOffsets\" is missing, or not what it should be"
-    );
+    assert_eq!(error.to_string(), "turn-index.json: \"turnOffsets\" is missing or invalid");
 }
 
 /// Adds entries that any index must accept after it was read, whatever its numbers.
