@@ -88,6 +88,7 @@ fn too_few_open_files_are_no_damage_and_are_not_remembered() {
                 assert!(told.to_lowercase().contains("too many open files"), "{what}");
             }
             for damage in ["damaged", "missing", "bad-", "torn", "differs", "findings"] {
+                let told = told.replace("no findings", "");
                 assert!(!told.contains(damage) && !found.contains(damage), "{what}");
             }
             if words == ["search", "dragon"] && code == Some(0) {
