@@ -239,7 +239,7 @@ impl FileStore {
             let stranger = || StoreError::OutsideScope { path: FilePath::root() };
             let checked = if ours { writer.check_scopes(&steps) } else { Err(stranger()) };
             let ready = checked.and_then(|()| validate_batch(steps)).and_then(|mut validated| {
-                validated.marks = writer.marks();
+                validated.marks = Some(Arc::clone(&writer.marks));
                 self.shared.stage_large_contents(&mut validated, durability)?;
                 Ok(validated)
             });
@@ -270,20 +270,12 @@ impl FileStore {
     /// As [`Store::lock`], with the concrete type of the writer.
     pub fn lock_files(&self, scopes: &[FilePath]) -> Result<FileWriter, StoreError> {
         let Some(owner) = &self.shared.owner else { return Err(StoreError::ReadOnly) };
+        let marks = ChangeMarks::new(owner);
         let mut core = lock_unpoisoned(&self.shared.core);
-        core.check_usable()?;
-        let mut locks = retry_with_reserve(
-            || ScopeLocks::take(&*self.shared.disk, scopes, owner),
-            || if uses_trash(scopes) { core.release_reserve() } else { Ok(false) },
-        )?;
-        // The previous writer may have died meanwhile, with commits in its log.
-        let ready = core.await_predecessors(scopes, locks.found_stale_lock);
-        self.shared.set_view(DiskView::plain(Arc::clone(&self.shared.disk), core.blocked.clone()));
-        ready?;
-        locks.remove_stale_owners();
+        let locks = self.shared.lock_scopes(&mut core, scopes, &marks)?;
         core.writers += 1;
         let (shared, scopes) = (Arc::clone(&self.shared), scopes.to_vec());
-        Ok(FileWriter { shared, scopes, locks: Some(locks) })
+        Ok(FileWriter { shared, own_scopes: scopes.len(), scopes, marks, locks: vec![locks] })
     }
 }
 
@@ -300,6 +292,26 @@ impl FileStoreShared {
         self.unseen.store(!core.pending.is_empty(), Ordering::Release);
     }
 
+    /// Locks scopes for a writer, and completes the commits of earlier writers there.
+    fn lock_scopes(
+        &self,
+        core: &mut StoreCore,
+        scopes: &[FilePath],
+        marks: &Arc<ChangeMarks>,
+    ) -> Result<ScopeLocks, StoreError> {
+        core.check_usable()?;
+        let mut locks = retry_with_reserve(
+            || ScopeLocks::take(&*self.disk, scopes, marks),
+            || if uses_trash(scopes) { core.release_reserve() } else { Ok(false) },
+        )?;
+        // The previous writer may have died meanwhile, with commits in its log.
+        let ready = core.await_predecessors(scopes, locks.found_stale_lock);
+        self.set_view(DiskView::plain(Arc::clone(&self.disk), core.blocked.clone()));
+        ready?;
+        locks.remove_stale_owners();
+        Ok(locks)
+    }
+
     /// Stages large new contents beside the log. No other thread waits meanwhile.
     fn stage_large_contents(
         &self,
@@ -314,6 +326,21 @@ impl FileStoreShared {
         let stage = lock_unpoisoned(&self.core).staging_area()?;
         validated.staged = stage.write(&validated.steps)?;
         stage.sync_names().map_err(|error| lock_unpoisoned(&self.core).poison(error))
+    }
+
+    /// Releases locks, unless the commits in their scopes could not be made safe.
+    fn release_if_safe(
+        &self,
+        locks: Vec<ScopeLocks>,
+        safe: Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        match safe {
+            Ok(()) => locks.into_iter().try_for_each(ScopeLocks::release),
+            Err(error) => {
+                lock_unpoisoned(&self.kept).extend(locks);
+                Err(error)
+            }
+        }
     }
 
     fn set_view(&self, view: DiskView) {
@@ -425,9 +452,12 @@ impl Store for FileStore {
 /// The writer of some scopes of a [`FileStore`].
 pub struct FileWriter {
     shared: Arc<FileStoreShared>,
+    /// The scopes that the writer was created with, and then the added ones.
     scopes: Vec<FilePath>,
-    /// `None` once released.
-    locks: Option<ScopeLocks>,
+    own_scopes: usize,
+    marks: Arc<ChangeMarks>,
+    /// The locks of the first scopes, and of each addition. Empty once released.
+    locks: Vec<ScopeLocks>,
 }
 
 impl FileWriter {
@@ -439,17 +469,13 @@ impl FileWriter {
         }
     }
 
-    fn marks(&self) -> Option<Arc<ChangeMarks>> {
-        self.locks.as_ref().map(|locks| Arc::clone(&locks.marks))
-    }
-
     fn commit_once(
         &self,
         steps: Vec<Step>,
         durability: Durability,
     ) -> Result<CommitReceipt, StoreError> {
         let mut validated = validate_batch(steps)?;
-        validated.marks = self.marks();
+        validated.marks = Some(Arc::clone(&self.marks));
         self.shared.stage_large_contents(&mut validated, durability)?;
         validated.stat_appended_files(&*self.shared.disk)?;
         let receipt = self.shared.queue.commit(&self.shared.core, (validated, durability))?;
@@ -460,16 +486,13 @@ impl FileWriter {
     }
 
     fn release_locks(&mut self) -> Result<(), StoreError> {
-        let Some(locks) = self.locks.take() else { return Ok(()) };
+        let locks = std::mem::take(&mut self.locks);
+        if locks.is_empty() {
+            return Ok(());
+        }
         // The next writer must not find changes that only this log would restore after a power cut.
         let safe = lock_unpoisoned(&self.shared.core).release(&self.scopes);
-        match safe {
-            Ok(()) => locks.release(),
-            Err(error) => {
-                lock_unpoisoned(&self.shared.kept).push(locks);
-                Err(error)
-            }
-        }
+        self.shared.release_if_safe(locks, safe)
     }
 }
 
@@ -491,6 +514,23 @@ impl Writer for FileWriter {
 
     fn sync_file(&self, file: &FilePath) -> Result<(), StoreError> {
         lock_unpoisoned(&self.shared.core).sync_existing(file)
+    }
+
+    fn add_scopes(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {
+        let mut core = lock_unpoisoned(&self.shared.core);
+        self.locks.push(self.shared.lock_scopes(&mut core, scopes, &self.marks)?);
+        self.scopes.extend_from_slice(scopes);
+        Ok(())
+    }
+
+    fn release_added_scopes(&mut self) -> Result<(), StoreError> {
+        let scopes = self.scopes.split_off(self.own_scopes);
+        if self.locks.len() < 2 {
+            return Ok(());
+        }
+        let locks = self.locks.split_off(1);
+        let safe = lock_unpoisoned(&self.shared.core).secure_scopes(&scopes);
+        self.shared.release_if_safe(locks, safe)
     }
 
     fn release(mut self: Box<Self>) -> Result<(), StoreError> {
