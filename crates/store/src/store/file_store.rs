@@ -1,4 +1,4 @@
-//! [`FileStore`] and [`FileWriter`]: the store that keeps plain files on a disk.
+//! [`FileStore`]: the store that keeps plain files on a disk; [`FileWriter`] writes some of its scopes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,12 +10,12 @@ use super::changes::{ChangeMarks, LockMarks};
 use super::disk_view::DiskView;
 use super::findings::RecoveryFindings;
 use super::group_commit::{CommitQueue, lock_unpoisoned};
-use super::locks::{LockOwner, ScopeLocks, may_write};
+use super::locks::{LockOwner, ScopeLocks};
 use super::log::known_own_path;
 use super::plan::{ValidatedBatch, validate_batch};
 use super::quarantine::ensure_dir;
 use super::recovery::RecoveryProgress;
-use super::reserve::{may_use_reserve, retry_with_reserve, uses_trash};
+use super::reserve::{retry_with_reserve, uses_trash};
 use super::snapshot::{Attempt, capture, capture_once};
 use super::staging::is_large;
 use super::store_core::{CommitResult, StoreCore};
@@ -23,6 +23,10 @@ use super::{CommitReceipt, Durability, Step, Store, StoreError, Writer};
 use crate::disk::{DirListing, Disk, FileAccess, FileKind, FileStat, read_range};
 use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
+
+mod writer;
+
+pub use writer::FileWriter;
 
 /// The options for opening a store for writing.
 #[derive(Debug, Clone)]
@@ -446,101 +450,5 @@ impl Store for FileStore {
     fn local_path(&self, path: &FilePath) -> Result<Option<PathBuf>, StoreError> {
         let view = self.shared.view()?;
         view.disk.local_path(path).map_err(StoreError::io("find", path))
-    }
-}
-
-/// The writer of some scopes of a [`FileStore`].
-pub struct FileWriter {
-    shared: Arc<FileStoreShared>,
-    /// The scopes that the writer was created with, and then the added ones.
-    scopes: Vec<FilePath>,
-    own_scopes: usize,
-    marks: Arc<ChangeMarks>,
-    /// The locks of the first scopes, and of each addition. Empty once released.
-    locks: Vec<ScopeLocks>,
-}
-
-impl FileWriter {
-    fn check_scopes(&self, steps: &[Step]) -> Result<(), StoreError> {
-        let mut paths = steps.iter().flat_map(Step::paths);
-        match paths.find(|path| !may_write(&self.scopes, path)) {
-            Some(path) => Err(StoreError::OutsideScope { path: path.clone() }),
-            None => Ok(()),
-        }
-    }
-
-    fn commit_once(
-        &self,
-        steps: Vec<Step>,
-        durability: Durability,
-    ) -> Result<CommitReceipt, StoreError> {
-        let mut validated = validate_batch(steps)?;
-        validated.marks = Some(Arc::clone(&self.marks));
-        self.shared.stage_large_contents(&mut validated, durability)?;
-        validated.stat_appended_files(&*self.shared.disk)?;
-        let receipt = self.shared.queue.commit(&self.shared.core, (validated, durability))?;
-        if durability == Durability::Buffered {
-            self.shared.unseen.store(true, Ordering::Release);
-        }
-        Ok(receipt)
-    }
-
-    fn release_locks(&mut self) -> Result<(), StoreError> {
-        let locks = std::mem::take(&mut self.locks);
-        if locks.is_empty() {
-            return Ok(());
-        }
-        // The next writer must not find changes that only this log would restore after a power cut.
-        let safe = lock_unpoisoned(&self.shared.core).release(&self.scopes);
-        self.shared.release_if_safe(locks, safe)
-    }
-}
-
-impl Writer for FileWriter {
-    fn commit(
-        &self,
-        steps: Vec<Step>,
-        durability: Durability,
-    ) -> Result<CommitReceipt, StoreError> {
-        self.check_scopes(&steps)?;
-        if !may_use_reserve(&steps) {
-            return self.commit_once(steps, durability);
-        }
-        retry_with_reserve(
-            || self.commit_once(steps.clone(), durability),
-            || lock_unpoisoned(&self.shared.core).release_reserve(),
-        )
-    }
-
-    fn sync_file(&self, file: &FilePath) -> Result<(), StoreError> {
-        lock_unpoisoned(&self.shared.core).sync_existing(file)
-    }
-
-    fn add_scopes(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {
-        let mut core = lock_unpoisoned(&self.shared.core);
-        self.locks.push(self.shared.lock_scopes(&mut core, scopes, &self.marks)?);
-        self.scopes.extend_from_slice(scopes);
-        Ok(())
-    }
-
-    fn release_added_scopes(&mut self) -> Result<(), StoreError> {
-        let scopes = self.scopes.split_off(self.own_scopes);
-        if self.locks.len() < 2 {
-            return Ok(());
-        }
-        let locks = self.locks.split_off(1);
-        let safe = lock_unpoisoned(&self.shared.core).secure_scopes(&scopes);
-        self.shared.release_if_safe(locks, safe)
-    }
-
-    fn release(mut self: Box<Self>) -> Result<(), StoreError> {
-        self.release_locks()
-    }
-}
-
-impl Drop for FileWriter {
-    fn drop(&mut self) {
-        // Callers that need the result call `release`.
-        drop(self.release_locks());
     }
 }
