@@ -214,7 +214,17 @@ pub trait Writer: Send + Sync {
         Ok(())
     }
 
-    /// Releases the scopes, once everything committed is flushed to the plain files.
+    /// Locks more scopes, so that one commit can change them together with the ones that the writer has.
+    ///
+    /// Never waits. Fails with [`StoreError::Busy`] as [`Store::lock`] does, also if a new scope is, contains or lies
+    /// below one that this writer has already. After an error the writer has the scopes it had before.
+    fn add_scopes(&mut self, scopes: &[FilePath]) -> Result<(), StoreError>;
+
+    /// Releases all scopes that were added, once everything committed there is flushed to the plain files. The writer
+    /// keeps the scopes that it was created with.
+    fn release_added_scopes(&mut self) -> Result<(), StoreError>;
+
+    /// Releases all scopes, once everything committed is flushed to the plain files.
     fn release(self: Box<Self>) -> Result<(), StoreError>;
 }
 

@@ -227,9 +227,9 @@ fn verify(
             ));
         }
     }
-    // Nothing is gone that is not somewhere else.
-    if before.len() <= after.len() && found.len() < before.len() {
-        return Err(format!("there is less than before: {found:?}"));
+    // One commit changes all sessions that an operation concerns.
+    if found != *before && found != *after {
+        return Err(format!("only a part of the operation is done: {found:?}"));
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::marks;
 use everturn_store::disk::FileKind;
-use everturn_store::{Durability, FileMode, Precondition, Step, Store};
+use everturn_store::{Durability, FileMode, Precondition, Step, Store, Writer};
 use everturn_value::tree::JsonTree;
 
 /// The result of a fork or a rewind.
@@ -38,12 +38,12 @@ pub fn fork(
     id: Option<&SessionId>,
 ) -> Result<CampaignFork, CampaignError> {
     // Another process must not be in the middle of a turn while the parent is copied.
-    let lock = store.lock(&[campaign_dir(parent)])?;
+    let mut writer = store.lock(&[campaign_dir(parent)])?;
     let campaign = Campaign::open(Arc::clone(store), parent)?;
     let cut = Truncation::at(&campaign, turn)?;
-    let branched = copy(&campaign, turn, "fork", id, Some(&cut))?;
-    lock.release()?;
-    Ok(CampaignFork { findings: cut.findings, ..branched })
+    let branched = create_branch(&campaign, &mut *writer, BranchKind::Fork, id, cut)?;
+    writer.release()?;
+    Ok(branched)
 }
 
 impl CampaignWriter {
@@ -55,25 +55,38 @@ impl CampaignWriter {
     ) -> Result<CampaignFork, CampaignError> {
         self.refresh()?;
         let cut = Truncation::at(&self.campaign, turn)?;
-        let branched = copy(&self.campaign, turn, "fork", id, Some(&cut))?;
-        Ok(CampaignFork { findings: cut.findings, ..branched })
+        create_branch(&self.campaign, &mut *self.writer, BranchKind::Fork, id, cut)
     }
 
-    /// Rewinds to a turn, state and log together. The campaign as it was becomes a branch first, so nothing is lost. A
-    /// rewind to the last turn changes nothing but creates the branch all the same.
+    /// Rewinds to a turn, state and log together. The campaign as it was becomes a branch in the same commit, so nothing
+    /// is lost. A rewind to the last turn changes nothing but creates the branch all the same.
     pub fn rewind(&mut self, turn: u64) -> Result<CampaignFork, CampaignError> {
         self.refresh()?;
-        let campaign = &self.campaign;
-        let cut = Truncation::at(campaign, turn)?;
-        let branched = copy(campaign, turn, "rewind", None, None)?;
-        let steps = cut.steps(campaign)?;
-        if !steps.is_empty() {
-            self.writer.commit(steps, Durability::Synced)?;
-        }
-        let (store, id) = (Arc::clone(&campaign.store), campaign.id.clone());
+        let cut = Truncation::at(&self.campaign, turn)?;
+        let kind = BranchKind::Rewind;
+        let branched = create_branch(&self.campaign, &mut *self.writer, kind, None, cut)?;
+        let (store, id) = (Arc::clone(&self.campaign.store), self.campaign.id.clone());
         self.campaign = Campaign::open(store, &id)?;
         self.load_document()?;
-        Ok(CampaignFork { findings: cut.findings, ..branched })
+        Ok(branched)
+    }
+}
+
+/// What a branch is created for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BranchKind {
+    /// It continues from a turn.
+    Fork,
+    /// It keeps the campaign as it was.
+    Rewind,
+}
+
+impl BranchKind {
+    fn as_str(self) -> &'static str {
+        match self {
+            BranchKind::Fork => "fork",
+            BranchKind::Rewind => "rewind",
+        }
     }
 }
 
@@ -165,18 +178,55 @@ fn replace(file: FilePath, bytes: Vec<u8>) -> Step {
     Step::Replace { file, expect: Precondition::Anything, bytes, mode: FileMode::Default }
 }
 
-/// Copies a campaign, whole or truncated, under another ID, in one commit.
+/// Creates a branch of a campaign with the writer of the campaign, in one commit. A rewind truncates the campaign in the
+/// same commit.
+fn create_branch(
+    campaign: &Campaign,
+    writer: &mut dyn Writer,
+    kind: BranchKind,
+    id: Option<&SessionId>,
+    cut: Truncation,
+) -> Result<CampaignFork, CampaignError> {
+    if id == Some(&campaign.id) {
+        return Err(CampaignError::Taken { id: campaign.id.clone() });
+    }
+    let id = claim(&campaign.store, writer, id)?;
+    let planned = branch_steps(campaign, kind, &id, &cut);
+    let committed = planned.and_then(|steps| Ok(writer.commit(steps, Durability::Synced)?));
+    // The writer may live on, and the branch must be free for others.
+    let released = writer.release_added_scopes();
+    committed?;
+    released?;
+    Ok(CampaignFork { id, turn: cut.turn, findings: cut.findings })
+}
+
+fn branch_steps(
+    campaign: &Campaign,
+    kind: BranchKind,
+    id: &SessionId,
+    cut: &Truncation,
+) -> Result<Vec<Step>, CampaignError> {
+    match kind {
+        BranchKind::Fork => copy(campaign, kind, id, cut.turn, Some(cut)),
+        BranchKind::Rewind => {
+            let mut steps = copy(campaign, kind, id, cut.turn, None)?;
+            steps.extend(cut.steps(campaign)?);
+            Ok(steps)
+        }
+    }
+}
+
+/// Returns the steps that copy a campaign, whole or truncated, under another ID.
 fn copy(
     campaign: &Campaign,
+    kind: BranchKind,
+    id: &SessionId,
     turn: u64,
-    kind: &str,
-    id: Option<&SessionId>,
     cut: Option<&Truncation>,
-) -> Result<CampaignFork, CampaignError> {
+) -> Result<Vec<Step>, CampaignError> {
     let stored = campaign.stored.as_ref();
     let stored = stored.ok_or_else(|| CampaignError::NoCampaign { id: campaign.id.clone() })?;
-    let (id, writer) = claim(&campaign.store, id)?;
-    let dir = campaign_dir(&id);
+    let dir = campaign_dir(id);
     let mut steps = Vec::new();
     for file in files_of(&campaign.store, &campaign.dir)? {
         let Some(target) = file.rebased(&campaign.dir, &dir) else { continue };
@@ -201,13 +251,11 @@ fn copy(
     draft.set(&["id"], id.as_str())?;
     let document = stored.with(draft.into_parts().0);
     steps.push(replace(CampaignFile::Campaign.in_dir(&dir), document.bytes()));
-    let lineage = json!({"parent": campaign.id.as_str(), "turn": turn, "kind": kind});
+    let lineage = json!({"parent": campaign.id.as_str(), "turn": turn, "kind": kind.as_str()});
     let lineage = CampaignDocument::new(&json!({"lineage": lineage}));
     let lineage = lineage.map(|lineage| lineage.bytes()).unwrap_or_default();
     steps.push(replace(CampaignFile::Lineage.in_dir(&dir), lineage));
-    writer.commit(steps, Durability::Synced)?;
-    writer.release()?;
-    Ok(CampaignFork { id, turn, findings: Vec::new() })
+    Ok(steps)
 }
 
 /// Returns every file of a directory, recursively, except for links.

@@ -162,7 +162,8 @@ pub fn create(
     new: &NewCampaign,
     now: Timestamp,
 ) -> Result<SessionId, CampaignError> {
-    let (id, writer) = claim(store, new.id.as_ref())?;
+    let mut writer = store.lock(&[])?;
+    let id = claim(store, &mut *writer, new.id.as_ref())?;
     let stored = CampaignDocument::new(&new.document(&id, now)?)
         .ok_or_else(|| CampaignError::input("the campaign cannot be written"))?;
     let file = CampaignFile::Campaign.in_dir(&campaign_dir(&id));
@@ -173,17 +174,19 @@ pub fn create(
     Ok(id)
 }
 
-/// Locks a campaign that does not exist yet: the requested one, or the next free one.
+/// Adds a campaign that does not exist yet to the scopes of a writer: the requested one, or the next free one.
 pub(crate) fn claim(
     store: &Arc<dyn Store>,
+    writer: &mut dyn Writer,
     wanted: Option<&SessionId>,
-) -> Result<(SessionId, Box<dyn Writer>), CampaignError> {
+) -> Result<SessionId, CampaignError> {
     if let Some(id) = wanted {
-        let writer = store.lock(&[campaign_dir(id)])?;
+        writer.add_scopes(&[campaign_dir(id)])?;
         if store.stat(&campaign_dir(id))?.is_some() || store.stat(&archive_file(id)?)?.is_some() {
+            writer.release_added_scopes()?;
             return Err(CampaignError::Taken { id: id.clone() });
         }
-        return Ok((id.clone(), writer));
+        return Ok(id.clone());
     }
     // An archived or trashed campaign may be restored and needs its ID then.
     let resting = trash::list_trash_names(store)?.into_iter().map(|name| name.id);
@@ -193,14 +196,15 @@ pub(crate) fn claim(
     let mut busy = None;
     for step in 1..=CLAIMS {
         let id = SessionId::parse(&campaign_id(highest.saturating_add(step)))?;
-        match store.lock(&[campaign_dir(&id)]) {
+        match writer.add_scopes(&[campaign_dir(&id)]) {
             // Another process is about to create the same one.
             Err(error @ StoreError::Busy { .. }) => busy = Some(error),
             Err(error) => return Err(error.into()),
-            Ok(writer) => {
+            Ok(()) => {
                 if store.stat(&campaign_dir(&id))?.is_none() {
-                    return Ok((id, writer));
+                    return Ok(id);
                 }
+                writer.release_added_scopes()?;
             }
         }
     }

@@ -86,7 +86,8 @@ impl RecordedCampaign {
             rows.push_str(&turn.row(number, &tree)?);
             changes.push_str(&ChangeRecord::line(number, ChangeKind::Turn, &turn.deltas));
         }
-        let (_, writer) = claim(store, Some(&self.id))?;
+        let mut writer = store.lock(&[])?;
+        claim(store, &mut *writer, Some(&self.id))?;
         let dir = campaign_dir(&self.id);
         let file = |file: CampaignFile, bytes: Vec<u8>| {
             let (expect, mode) = (Precondition::Absent, FileMode::Default);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::create::claim;
+use super::create::claim_branch;
 use super::edit::apply;
 use super::error::ChatError;
-use super::fold::{BATCH_BYTES, build, put_new};
+use super::fold::{BATCH_BYTES, BuiltDocument, build, clear_staging, new_steps, put_new};
 use super::log::ChatLog;
 use super::paths::{ChatPaths, document};
 use super::rewrite::RewritePlan;
@@ -87,31 +87,46 @@ fn set_identity(
     plan.derive(log, Some(now))
 }
 
-fn write_branch(
-    log: &ChatLog,
-    (id, kind, number): (&str, &str, u64),
-    files: &ChatPaths,
-    writer: &dyn Writer,
-    batch: u64,
-    now: &str,
-) -> Result<ChatFork, ChatError> {
-    let mut plan = plan_truncation(log, number)?;
-    set_identity(&mut plan, log, (id, kind, number), now)?;
-    let built = build(log, &plan, files, writer, batch)?;
-    put_new(&*log.store, built, files, writer)?;
-    Ok(ChatFork { id: id.to_owned(), path: files.document.clone(), messages: number })
+/// A chat log that is to be created from another.
+struct NewBranch {
+    id: String,
+    files: ChatPaths,
+    /// `fork` or `rewind`.
+    kind: &'static str,
+    /// The number of messages.
+    messages: u64,
 }
 
-/// The first free id of the form `<id>-<word>-<n>`.
+impl NewBranch {
+    /// Builds the document, without any visible change.
+    fn build(
+        &self,
+        log: &ChatLog,
+        writer: &dyn Writer,
+        batch: u64,
+        now: &str,
+    ) -> Result<BuiltDocument, ChatError> {
+        let mut plan = plan_truncation(log, self.messages)?;
+        set_identity(&mut plan, log, (&self.id, self.kind, self.messages), now)?;
+        build(log, &plan, &self.files, writer, batch)
+    }
+
+    fn into_fork(self) -> ChatFork {
+        ChatFork { id: self.id, path: self.files.document, messages: self.messages }
+    }
+}
+
+/// Claims the first free id of the form `<id>-<word>-<n>` for the writer of the chat log.
 fn allocate_branch(
     store: &Arc<dyn Store>,
+    writer: &mut dyn Writer,
     first: &str,
-) -> Result<(String, ChatPaths, Box<dyn Writer>), ChatError> {
+) -> Result<(String, ChatPaths), ChatError> {
     let mut number = 1_u64;
     loop {
         let id = if number == 1 { first.to_owned() } else { format!("{first}-{number}") };
-        match claim(store, &id) {
-            Ok((files, writer)) => return Ok((id, files, writer)),
+        match claim_branch(store, writer, &id) {
+            Ok(files) => return Ok((id, files)),
             Err(ChatError::Taken { .. } | ChatError::Store(StoreError::Busy { .. })) => number += 1,
             Err(error) => return Err(error),
         }
@@ -127,32 +142,30 @@ pub fn fork(
     now: Timestamp,
 ) -> Result<ChatFork, ChatError> {
     // The source must not be written while it is copied.
-    let source = ChatWriter::open(store, path)?;
-    let log = source.log();
-    let number = number.unwrap_or_else(|| log.len());
-    if number > log.len() {
-        return Err(ChatError::NoNumber { number, last: log.len() });
+    let ChatWriter { log, mut writer, .. } = ChatWriter::open(store, path)?;
+    let messages = number.unwrap_or_else(|| log.len());
+    if messages > log.len() {
+        return Err(ChatError::NoNumber { number: messages, last: log.len() });
     }
-    let (id, files, writer) = match id {
+    let (id, files) = match id {
         Some(id) => {
             if document(&SessionId::parse(id)?)? == *log.path() {
                 return Err(ChatError::Taken { id: id.to_owned(), path: log.path().clone() });
             }
-            let (files, writer) = claim(store, id)?;
-            (id.to_owned(), files, writer)
+            (id.to_owned(), claim_branch(store, &mut *writer, id)?)
         }
-        None => allocate_branch(store, &format!("{}-fork", log.id()))?,
+        None => allocate_branch(store, &mut *writer, &format!("{}-fork", log.id()))?,
     };
-    let made =
-        write_branch(log, (&id, "fork", number), &files, &*writer, BATCH_BYTES, &now.to_string())?;
+    let branch = NewBranch { id, files, kind: "fork", messages };
+    let built = branch.build(&log, &*writer, BATCH_BYTES, &now.to_string())?;
+    put_new(&**store, built, &branch.files, &*writer)?;
     writer.release()?;
-    source.release()?;
-    Ok(made)
+    Ok(branch.into_fork())
 }
 
 impl ChatWriter {
-    /// Rewinds to a message, with the states of the tools. The chat log as it was first becomes a branch, which is
-    /// returned; nothing is lost.
+    /// Rewinds to a message, with the states of the tools. The chat log as it was becomes a branch in the same commit,
+    /// so nothing is lost; the branch is returned.
     pub fn rewind(&mut self, number: u64, now: Timestamp) -> Result<ChatFork, ChatError> {
         let (last, at) = (self.log.len(), now.to_string());
         if number > last {
@@ -165,12 +178,28 @@ impl ChatWriter {
         self.fold()?;
         let mut plan = plan_truncation(&self.log, number)?;
         plan.derive(&self.log, Some(&at))?;
-        let (id, files, writer) =
-            allocate_branch(&self.log.store, &format!("{}-branch-{last}", self.log.id()))?;
-        let branch = (id.as_str(), "rewind", last);
-        let made = write_branch(&self.log, branch, &files, &*writer, self.batch, &at)?;
-        writer.release()?;
-        self.rewrite(&plan, Vec::new())?;
-        Ok(made)
+        let first = format!("{}-branch-{last}", self.log.id());
+        let (id, files) = allocate_branch(&self.log.store, &mut *self.writer, &first)?;
+        let branch = NewBranch { id, files, kind: "rewind", messages: last };
+        let rewound = self.rewrite_with_branch(&plan, &branch, &at);
+        let cleared = clear_staging(&*self.log.store, &branch.files, &*self.writer);
+        // The writer lives on, and the branch must be free for others.
+        let released = self.writer.release_added_scopes();
+        rewound?;
+        cleared?;
+        released?;
+        Ok(branch.into_fork())
+    }
+
+    /// Rewrites the document, and puts a branch at its path in the same commit.
+    fn rewrite_with_branch(
+        &mut self,
+        plan: &RewritePlan,
+        branch: &NewBranch,
+        at: &str,
+    ) -> Result<(), ChatError> {
+        let built = branch.build(&self.log, &*self.writer, self.batch, at)?;
+        let steps = new_steps(&*self.log.store, built, &branch.files)?;
+        self.rewrite(plan, steps)
     }
 }

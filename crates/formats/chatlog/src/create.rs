@@ -131,12 +131,33 @@ pub(super) fn claim(
     let path = document(&SessionId::parse(id)?)?;
     let files = ChatPaths::of(&path)?;
     let writer = store.lock(&files.scopes())?;
+    check_free(store, id, &files)?;
+    Ok((files, writer))
+}
+
+/// Adds a chat log that is to be created to the scopes of another one's writer; its id must be free.
+pub(super) fn claim_branch(
+    store: &Arc<dyn Store>,
+    writer: &mut dyn Writer,
+    id: &str,
+) -> Result<ChatPaths, ChatError> {
+    let files = ChatPaths::of(&document(&SessionId::parse(id)?)?)?;
+    writer.add_scopes(&files.scopes())?;
+    if let Err(error) = check_free(store, id, &files) {
+        writer.release_added_scopes()?;
+        return Err(error);
+    }
+    Ok(files)
+}
+
+/// Fails if there is a chat log at these paths.
+fn check_free(store: &Arc<dyn Store>, id: &str, files: &ChatPaths) -> Result<(), ChatError> {
     for file in [&files.document, &files.folded, &files.journal] {
         if store.stat(file)?.is_some() {
             return Err(ChatError::Taken { id: id.to_owned(), path: file.clone() });
         }
     }
-    Ok((files, writer))
+    Ok(())
 }
 
 impl ChatWriter {

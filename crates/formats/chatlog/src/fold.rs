@@ -281,7 +281,17 @@ pub(crate) fn put_new(
     target: &ChatPaths,
     writer: &dyn Writer,
 ) -> Result<(), ChatError> {
-    let steps = match built {
+    writer.commit(new_steps(store, built, target)?, Durability::Synced)?;
+    clear_staging(store, target, writer)
+}
+
+/// The steps that put a new chat log at its path, which must be free.
+pub(crate) fn new_steps(
+    store: &dyn Store,
+    built: BuiltDocument,
+    target: &ChatPaths,
+) -> Result<Vec<Step>, ChatError> {
+    Ok(match built {
         BuiltDocument::Whole { bytes, index } => {
             let mut steps = vec![replace(&target.document, Precondition::Absent, bytes)];
             index_steps(store, target, index, &mut steps)?;
@@ -291,8 +301,15 @@ pub(crate) fn put_new(
             Step::Rename { from: file, to: target.document.clone() },
             replace(&target.index, Precondition::Anything, index),
         ],
-    };
-    writer.commit(steps, Durability::Synced)?;
+    })
+}
+
+/// Removes the remains of a document that was built.
+pub(crate) fn clear_staging(
+    store: &dyn Store,
+    target: &ChatPaths,
+    writer: &dyn Writer,
+) -> Result<(), ChatError> {
     let mut rest = Vec::new();
     remove_if_there(store, &target.staging, &mut rest)?;
     if !rest.is_empty() {

@@ -17,34 +17,45 @@ use super::log::{LogEpoch, LogNumber, WriteAheadLog, known_own_path};
 use crate::disk::{Disk, DiskLock, FileAccess, PauseRequest, read_all};
 use everturn_json::names::FilePath;
 
-/// The change marks in the lock files of a writer.
+/// The change marks in the lock files of a writer. All of them show the same count.
 pub(super) struct ChangeMarks {
-    locks: Vec<Arc<dyn DiskLock>>,
-    /// The offset of the count in each lock file.
-    offset: u64,
+    /// The text before the count in each lock file.
+    owner_line: Vec<u8>,
     state: Mutex<MarkState>,
 }
 
-#[derive(Default)]
 struct MarkState {
-    count: u64,
+    locks: Vec<Arc<dyn DiskLock>>,
+    mark: ChangeMark,
     /// The number of batches being applied.
     running: usize,
 }
 
 impl ChangeMarks {
-    /// Writes the lock files of a writer that has changed nothing yet.
-    pub(super) fn new(
-        locks: Vec<Arc<dyn DiskLock>>,
-        owner: &LockOwner,
-    ) -> io::Result<Arc<ChangeMarks>> {
-        let mut text = owner.to_text();
-        text.push(b'\n');
-        let offset = text.len() as u64;
-        let log = LogEpoch { number: LogNumber(0), epoch: 0 };
-        text.extend(ChangeMark { count: 0, log }.render().bytes());
+    /// Returns the marks of a writer that has no locks and has changed nothing yet.
+    pub(super) fn new(owner: &LockOwner) -> Arc<ChangeMarks> {
+        let mut owner_line = owner.to_text();
+        owner_line.push(b'\n');
+        let mark = ChangeMark { count: 0, log: LogEpoch { number: LogNumber(0), epoch: 0 } };
+        let state = MarkState { locks: Vec::new(), mark, running: 0 };
+        Arc::new(ChangeMarks { owner_line, state: Mutex::new(state) })
+    }
+
+    /// Writes the marks into more lock files. Their count continues that of the others, so that one commit marks all of
+    /// them alike.
+    pub(super) fn add_locks(&self, locks: &[Arc<dyn DiskLock>]) -> io::Result<()> {
+        let mut state = lock_unpoisoned(&self.state);
+        let text = [self.owner_line.as_slice(), state.mark.render().as_bytes()].concat();
         locks.iter().try_for_each(|lock| lock.describe(&text))?;
-        Ok(Arc::new(ChangeMarks { locks, offset, state: Mutex::default() }))
+        state.locks.extend(locks.iter().cloned());
+        Ok(())
+    }
+
+    /// Leaves lock files alone that are about to be released.
+    pub(super) fn remove_locks(&self, locks: &[Arc<dyn DiskLock>]) {
+        let is_other =
+            |known: &Arc<dyn DiskLock>| !locks.iter().any(|lock| Arc::ptr_eq(lock, known));
+        lock_unpoisoned(&self.state).locks.retain(is_other);
     }
 
     /// Marks a commit of `log` as being applied, until the guard is dropped.
@@ -66,11 +77,11 @@ impl ChangeMarks {
     }
 
     fn advance(&self, state: &mut MarkState, log: LogEpoch) {
-        state.count += 1;
-        let text = ChangeMark { count: state.count, log }.render();
-        for lock in &self.locks {
+        state.mark = ChangeMark { count: state.mark.count + 1, log };
+        let text = state.mark.render();
+        for lock in &state.locks {
             // The commit does not depend on it. A reader that misses the mark may have to read again.
-            drop(lock.update(self.offset, text.as_bytes()));
+            drop(lock.update(self.owner_line.len() as u64, text.as_bytes()));
         }
     }
 }

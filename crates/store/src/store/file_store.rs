@@ -1,4 +1,4 @@
-//! [`FileStore`] and [`FileWriter`]: the store that keeps plain files on a disk.
+//! [`FileStore`]: the store that keeps plain files on a disk; [`FileWriter`] writes some of its scopes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,12 +10,12 @@ use super::changes::{ChangeMarks, LockMarks};
 use super::disk_view::DiskView;
 use super::findings::RecoveryFindings;
 use super::group_commit::{CommitQueue, lock_unpoisoned};
-use super::locks::{LockOwner, ScopeLocks, may_write};
+use super::locks::{LockOwner, ScopeLocks};
 use super::log::known_own_path;
 use super::plan::{ValidatedBatch, validate_batch};
 use super::quarantine::ensure_dir;
 use super::recovery::RecoveryProgress;
-use super::reserve::{may_use_reserve, retry_with_reserve, uses_trash};
+use super::reserve::{retry_with_reserve, uses_trash};
 use super::snapshot::{Attempt, capture, capture_once};
 use super::staging::is_large;
 use super::store_core::{CommitResult, StoreCore};
@@ -23,6 +23,10 @@ use super::{CommitReceipt, Durability, Step, Store, StoreError, Writer};
 use crate::disk::{DirListing, Disk, FileAccess, FileKind, FileStat, read_range};
 use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
+
+mod writer;
+
+pub use writer::FileWriter;
 
 /// The options for opening a store for writing.
 #[derive(Debug, Clone)]
@@ -239,7 +243,7 @@ impl FileStore {
             let stranger = || StoreError::OutsideScope { path: FilePath::root() };
             let checked = if ours { writer.check_scopes(&steps) } else { Err(stranger()) };
             let ready = checked.and_then(|()| validate_batch(steps)).and_then(|mut validated| {
-                validated.marks = writer.marks();
+                validated.marks = Some(Arc::clone(&writer.marks));
                 self.shared.stage_large_contents(&mut validated, durability)?;
                 Ok(validated)
             });
@@ -270,20 +274,12 @@ impl FileStore {
     /// As [`Store::lock`], with the concrete type of the writer.
     pub fn lock_files(&self, scopes: &[FilePath]) -> Result<FileWriter, StoreError> {
         let Some(owner) = &self.shared.owner else { return Err(StoreError::ReadOnly) };
+        let marks = ChangeMarks::new(owner);
         let mut core = lock_unpoisoned(&self.shared.core);
-        core.check_usable()?;
-        let mut locks = retry_with_reserve(
-            || ScopeLocks::take(&*self.shared.disk, scopes, owner),
-            || if uses_trash(scopes) { core.release_reserve() } else { Ok(false) },
-        )?;
-        // The previous writer may have died meanwhile, with commits in its log.
-        let ready = core.await_predecessors(scopes, locks.found_stale_lock);
-        self.shared.set_view(DiskView::plain(Arc::clone(&self.shared.disk), core.blocked.clone()));
-        ready?;
-        locks.remove_stale_owners();
+        let locks = self.shared.lock_scopes(&mut core, scopes, &marks)?;
         core.writers += 1;
         let (shared, scopes) = (Arc::clone(&self.shared), scopes.to_vec());
-        Ok(FileWriter { shared, scopes, locks: Some(locks) })
+        Ok(FileWriter { shared, own_scopes: scopes.len(), scopes, marks, locks: vec![locks] })
     }
 }
 
@@ -300,6 +296,26 @@ impl FileStoreShared {
         self.unseen.store(!core.pending.is_empty(), Ordering::Release);
     }
 
+    /// Locks scopes for a writer, and completes the commits of earlier writers there.
+    fn lock_scopes(
+        &self,
+        core: &mut StoreCore,
+        scopes: &[FilePath],
+        marks: &Arc<ChangeMarks>,
+    ) -> Result<ScopeLocks, StoreError> {
+        core.check_usable()?;
+        let mut locks = retry_with_reserve(
+            || ScopeLocks::take(&*self.disk, scopes, marks),
+            || if uses_trash(scopes) { core.release_reserve() } else { Ok(false) },
+        )?;
+        // The previous writer may have died meanwhile, with commits in its log.
+        let ready = core.await_predecessors(scopes, locks.found_stale_lock);
+        self.set_view(DiskView::plain(Arc::clone(&self.disk), core.blocked.clone()));
+        ready?;
+        locks.remove_stale_owners();
+        Ok(locks)
+    }
+
     /// Stages large new contents beside the log. No other thread waits meanwhile.
     fn stage_large_contents(
         &self,
@@ -314,6 +330,21 @@ impl FileStoreShared {
         let stage = lock_unpoisoned(&self.core).staging_area()?;
         validated.staged = stage.write(&validated.steps)?;
         stage.sync_names().map_err(|error| lock_unpoisoned(&self.core).poison(error))
+    }
+
+    /// Releases locks, unless the commits in their scopes could not be made safe.
+    fn release_if_safe(
+        &self,
+        locks: Vec<ScopeLocks>,
+        safe: Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        match safe {
+            Ok(()) => locks.into_iter().try_for_each(ScopeLocks::release),
+            Err(error) => {
+                lock_unpoisoned(&self.kept).extend(locks);
+                Err(error)
+            }
+        }
     }
 
     fn set_view(&self, view: DiskView) {
@@ -419,88 +450,5 @@ impl Store for FileStore {
     fn local_path(&self, path: &FilePath) -> Result<Option<PathBuf>, StoreError> {
         let view = self.shared.view()?;
         view.disk.local_path(path).map_err(StoreError::io("find", path))
-    }
-}
-
-/// The writer of some scopes of a [`FileStore`].
-pub struct FileWriter {
-    shared: Arc<FileStoreShared>,
-    scopes: Vec<FilePath>,
-    /// `None` once released.
-    locks: Option<ScopeLocks>,
-}
-
-impl FileWriter {
-    fn check_scopes(&self, steps: &[Step]) -> Result<(), StoreError> {
-        let mut paths = steps.iter().flat_map(Step::paths);
-        match paths.find(|path| !may_write(&self.scopes, path)) {
-            Some(path) => Err(StoreError::OutsideScope { path: path.clone() }),
-            None => Ok(()),
-        }
-    }
-
-    fn marks(&self) -> Option<Arc<ChangeMarks>> {
-        self.locks.as_ref().map(|locks| Arc::clone(&locks.marks))
-    }
-
-    fn commit_once(
-        &self,
-        steps: Vec<Step>,
-        durability: Durability,
-    ) -> Result<CommitReceipt, StoreError> {
-        let mut validated = validate_batch(steps)?;
-        validated.marks = self.marks();
-        self.shared.stage_large_contents(&mut validated, durability)?;
-        validated.stat_appended_files(&*self.shared.disk)?;
-        let receipt = self.shared.queue.commit(&self.shared.core, (validated, durability))?;
-        if durability == Durability::Buffered {
-            self.shared.unseen.store(true, Ordering::Release);
-        }
-        Ok(receipt)
-    }
-
-    fn release_locks(&mut self) -> Result<(), StoreError> {
-        let Some(locks) = self.locks.take() else { return Ok(()) };
-        // The next writer must not find changes that only this log would restore after a power cut.
-        let safe = lock_unpoisoned(&self.shared.core).release(&self.scopes);
-        match safe {
-            Ok(()) => locks.release(),
-            Err(error) => {
-                lock_unpoisoned(&self.shared.kept).push(locks);
-                Err(error)
-            }
-        }
-    }
-}
-
-impl Writer for FileWriter {
-    fn commit(
-        &self,
-        steps: Vec<Step>,
-        durability: Durability,
-    ) -> Result<CommitReceipt, StoreError> {
-        self.check_scopes(&steps)?;
-        if !may_use_reserve(&steps) {
-            return self.commit_once(steps, durability);
-        }
-        retry_with_reserve(
-            || self.commit_once(steps.clone(), durability),
-            || lock_unpoisoned(&self.shared.core).release_reserve(),
-        )
-    }
-
-    fn sync_file(&self, file: &FilePath) -> Result<(), StoreError> {
-        lock_unpoisoned(&self.shared.core).sync_existing(file)
-    }
-
-    fn release(mut self: Box<Self>) -> Result<(), StoreError> {
-        self.release_locks()
-    }
-}
-
-impl Drop for FileWriter {
-    fn drop(&mut self) {
-        // Callers that need the result call `release`.
-        drop(self.release_locks());
     }
 }

@@ -70,15 +70,16 @@ pub(super) struct ScopeLocks {
     shared: Vec<Box<dyn DiskLock>>,
     /// Whether a lock file was found that its owner has not removed: the owner may have died.
     pub(super) found_stale_lock: bool,
-    /// The marks in the lock files for the changes of the writer.
-    pub(super) marks: Arc<ChangeMarks>,
+    /// The marks of the writer, also in these lock files.
+    marks: Arc<ChangeMarks>,
 }
 
 impl ScopeLocks {
+    /// Locks these scopes for the writer that `marks` belong to. Never waits, so two writers cannot block each other.
     pub(super) fn take(
         disk: &dyn Disk,
         scopes: &[FilePath],
-        owner: &LockOwner,
+        marks: &Arc<ChangeMarks>,
     ) -> Result<ScopeLocks, StoreError> {
         ensure_dir(disk, &known_own_path(&["locks"]), &mut Vec::new())?;
         // Users know the session, not the internal directories where it is prepared.
@@ -102,8 +103,9 @@ impl ScopeLocks {
             }
             exclusive.push(take_lock(disk, &told, scope, LockMode::Exclusive)?.into());
         }
-        let marks = ChangeMarks::new(exclusive.clone(), owner);
-        let marks = marks.map_err(StoreError::io("write", &known_own_path(&["locks"])))?;
+        let marked = marks.add_locks(&exclusive);
+        marked.map_err(StoreError::io("write", &known_own_path(&["locks"])))?;
+        let marks = Arc::clone(marks);
         Ok(ScopeLocks { exclusive, shared, found_stale_lock: left_behind, marks })
     }
 
@@ -123,6 +125,13 @@ impl ScopeLocks {
         let dir = known_own_path(&["locks"]);
         let release = |lock: &Arc<dyn DiskLock>| lock.release();
         self.exclusive.iter().try_for_each(release).map_err(StoreError::io("free", &dir))
+    }
+}
+
+impl Drop for ScopeLocks {
+    fn drop(&mut self) {
+        // The marks live as long as their writer, and would keep the locks.
+        self.marks.remove_locks(&self.exclusive);
     }
 }
 

@@ -47,6 +47,18 @@ impl MemoryStore {
 }
 
 impl MemoryState {
+    fn lock(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {
+        for scope in scopes {
+            let meets = |held: &FilePath| held.is_within(scope) || scope.is_within(held);
+            if self.scopes.iter().any(meets) {
+                let owner = "this process".to_owned();
+                return Err(StoreError::Busy { scope: scope.clone(), owner });
+            }
+        }
+        self.scopes.extend_from_slice(scopes);
+        Ok(())
+    }
+
     fn exists(&self, path: &FilePath) -> bool {
         path.is_root() || self.files.contains_key(path) || self.dirs.contains(path)
     }
@@ -188,22 +200,25 @@ impl Store for MemoryStore {
     }
 
     fn lock(&self, scopes: &[FilePath]) -> Result<Box<dyn Writer>, StoreError> {
-        let mut state = lock_unpoisoned(&self.state);
-        for scope in scopes {
-            let meets = |held: &FilePath| held.is_within(scope) || scope.is_within(held);
-            if state.scopes.iter().any(meets) {
-                let owner = "this process".to_owned();
-                return Err(StoreError::Busy { scope: scope.clone(), owner });
-            }
-        }
-        state.scopes.extend_from_slice(scopes);
-        Ok(Box::new(MemoryWriter { state: Arc::clone(&self.state), scopes: scopes.to_vec() }))
+        lock_unpoisoned(&self.state).lock(scopes)?;
+        let (state, scopes) = (Arc::clone(&self.state), scopes.to_vec());
+        Ok(Box::new(MemoryWriter { state, own_scopes: scopes.len(), scopes }))
     }
 }
 
 struct MemoryWriter {
     state: Arc<Mutex<MemoryState>>,
+    /// The scopes that the writer was created with, and then the added ones.
     scopes: Vec<FilePath>,
+    own_scopes: usize,
+}
+
+impl MemoryWriter {
+    /// Releases the scopes from this index on.
+    fn release_from(&mut self, first: usize) {
+        let released = self.scopes.split_off(first);
+        lock_unpoisoned(&self.state).scopes.retain(|scope| !released.contains(scope));
+    }
 }
 
 impl Writer for MemoryWriter {
@@ -227,6 +242,17 @@ impl Writer for MemoryWriter {
         Ok(receipt)
     }
 
+    fn add_scopes(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {
+        lock_unpoisoned(&self.state).lock(scopes)?;
+        self.scopes.extend_from_slice(scopes);
+        Ok(())
+    }
+
+    fn release_added_scopes(&mut self) -> Result<(), StoreError> {
+        self.release_from(self.own_scopes);
+        Ok(())
+    }
+
     fn release(self: Box<Self>) -> Result<(), StoreError> {
         Ok(())
     }
@@ -234,6 +260,6 @@ impl Writer for MemoryWriter {
 
 impl Drop for MemoryWriter {
     fn drop(&mut self) {
-        lock_unpoisoned(&self.state).scopes.retain(|scope| !self.scopes.contains(scope));
+        self.release_from(0);
     }
 }

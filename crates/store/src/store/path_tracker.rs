@@ -94,6 +94,15 @@ impl PathTracker {
         self.uses.keys().any(inside) || self.retired.iter().flatten().any(inside)
     }
 
+    /// Returns `scopes` together with the other names of files that were renamed into a scope or out of it: one barrier
+    /// must cover both names of a file.
+    pub(super) fn with_renames(&self, scopes: &[FilePath]) -> Vec<FilePath> {
+        let inside = |path: &FilePath| scopes.iter().any(|scope| path.is_within(scope));
+        let across = self.retired.iter().filter(|group| group.iter().any(inside)).flatten();
+        let outside = across.filter(|path| !inside(path));
+        scopes.iter().chain(outside).cloned().collect()
+    }
+
     /// Drops names that are safe on the disk, and all names below them.
     pub(super) fn apply_barrier(&mut self, names: &[FilePath]) {
         let settled = |path: &FilePath| names.iter().any(|name| path.is_within(name));

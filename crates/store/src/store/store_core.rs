@@ -399,13 +399,15 @@ impl StoreCore {
     /// Makes everything in `scopes` safe without the log, so that another process may change it.
     pub(super) fn release(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {
         self.writers -= 1;
-        if self.writers == 0 {
-            return self.checkpoint();
-        }
+        if self.writers == 0 { self.checkpoint() } else { self.secure_scopes(scopes) }
+    }
+
+    /// Makes all commits in these scopes independent of the log, for the next writer of the scopes.
+    pub(super) fn secure_scopes(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {
         self.apply_buffered()?;
         // Barriers of a batch that then failed are not in the log yet.
         if self.path_tracker.has_uses_within(scopes) || !self.pending_control_records.is_empty() {
-            self.barrier(scopes.to_vec())?;
+            self.barrier(self.path_tracker.with_renames(scopes))?;
             let size: u64 = self.pending_control_records.iter().map(Record::size_at_most).sum();
             if self.log.as_ref().is_some_and(|log| log.free_bytes() < size) {
                 return self.checkpoint();

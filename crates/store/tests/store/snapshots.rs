@@ -84,6 +84,43 @@ fn look(reader: &FileStore) -> Option<Files> {
 }
 
 #[test]
+fn a_snapshot_of_an_added_scope_is_what_one_commit_left() {
+    let disk = SimDisk::new();
+    let (shown, refused) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let reader = FileStore::open_read_only(Arc::new(disk.process())).unwrap();
+    let hook = {
+        let (shown, refused) = (Arc::clone(&shown), Arc::clone(&refused));
+        move || {
+            let Some(snapshot) = reader.try_snapshot(&[path("copy")]).unwrap() else {
+                refused.fetch_add(1, Ordering::Relaxed);
+                return;
+            };
+            let [a, b] = ["copy/a.json", "copy/b.json"].map(|file| {
+                let file = path(file);
+                let is_there = snapshot.stat(&file).unwrap().is_some();
+                is_there.then(|| snapshot.read(&file, 0..u64::MAX).unwrap())
+            });
+            assert_eq!(a, b);
+            shown.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let writing = HookedDisk::new(Arc::new(disk.process())).before_changes(hook);
+    let store = FileStore::open(Arc::new(writing), small_log()).unwrap();
+    let mut writer = store.lock_files(&scope()).unwrap();
+    for number in 0..6 {
+        let state = replace("s/state.json", &format!("{number}"));
+        writer.commit(vec![state.clone()], Durability::Synced).unwrap();
+        writer.add_scopes(&[path("copy")]).unwrap();
+        let copy = |name: &str| replace(&format!("copy/{name}.json"), &format!("{number}"));
+        writer.commit(vec![copy("a"), state, copy("b")], Durability::Synced).unwrap();
+        writer.release_added_scopes().unwrap();
+    }
+    Box::new(writer).release().unwrap();
+    let (shown, refused) = (shown.load(Ordering::Relaxed), refused.load(Ordering::Relaxed));
+    assert!(shown > 20 && refused > 6, "{shown} shown, {refused} refused");
+}
+
+#[test]
 fn at_every_step_of_a_writer_a_snapshot_is_what_one_commit_left() {
     let states = states();
     for options in both() {

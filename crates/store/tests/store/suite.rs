@@ -96,6 +96,8 @@ store_suite! {
     scopes {
         a_writer_keeps_to_its_scope,
         a_writer_may_have_several_scopes,
+        a_writer_can_add_scopes_and_release_them,
+        an_added_scope_that_is_busy_changes_nothing,
         everturns_own_directory_is_nobodys,
         the_trash_and_the_staging_place_belong_to_who_names_them,
         a_scope_has_one_writer,

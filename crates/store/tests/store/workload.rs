@@ -229,6 +229,29 @@ impl Worker<'_> {
         self.commit(&b, vec![append("b/log.jsonl", "{\"still\":\"here\"}\n")])
     }
 
+    /// A session and a copy of it that one commit changes; the copy then moves to another process.
+    fn branch(&mut self, store: &FileStore, other: &FileStore) -> Result<(), StoreError> {
+        let mut one = store.lock_files(&[path("active/one")])?;
+        let notes = "active/one/notes.jsonl";
+        self.commit(&one, vec![append(notes, "{\"n\":1}\n"), replace("active/one/s.json", "1")])?;
+        let staged = ".everturn/staging/copy";
+        one.add_scopes(&[path("active/copy"), path("active/notes.jsonl"), path(staged)])?;
+        let copy = vec![append(&format!("{staged}/log.jsonl"), "{\"n\":1}\n")];
+        self.commit_as(&one, Durability::Buffered, copy)?;
+        let rewind = vec![
+            rename(staged, "active/copy"),
+            replace("active/one/s.json", "the state before"),
+            rename(notes, "active/notes.jsonl"),
+        ];
+        self.commit(&one, rewind)?;
+        one.release_added_scopes()?;
+        let copy = other.lock_files(&[path("active/copy")])?;
+        let log = "active/copy/log.jsonl";
+        self.commit(&copy, vec![append(log, "{\"n\":2}\n")])?;
+        Box::new(copy).release()?;
+        self.commit(&one, vec![replace("active/one/s.json", "the state after")])
+    }
+
     /// A torn tail, a change of owners, and a process that is killed.
     fn hand_over(&mut self, first: &FileStore) -> Result<(), StoreError> {
         self.promise.tear(self.disk, "a/log.jsonl", "{\"torn\":");
@@ -266,6 +289,7 @@ pub(crate) fn run(disk: &SimDisk, options: &Options) -> (Promise, Result<(), Sto
         let second = worker.open()?;
         worker.share(&second, &first)?;
         worker.hide(&second)?;
+        worker.branch(&second, &first)?;
         second.close()?;
         worker.hand_over(&first)
     })();

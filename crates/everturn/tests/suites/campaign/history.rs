@@ -143,6 +143,8 @@ fn rewind_returns_state_and_log_together_and_keeps_the_rest_as_a_branch() {
     let branched = campaign.rewind(4).unwrap();
     assert_eq!((branched.id.as_str(), branched.turn), ("camp_0002", 4));
     assert_eq!(ids(&store), ["camp_0001", "camp_0002"]);
+    open(&store, &branched.id).release().unwrap();
+    assert!(CampaignWriter::open(Arc::clone(&store), &id).is_err(), "it still has its writer");
     assert_eq!(campaign.turn(), 4);
     assert_same(campaign.state().unwrap(), &states[4]);
     let cut = read(&store, "campaigns/camp_0001/turn_log.jsonl");
@@ -194,7 +196,10 @@ fn a_fork_goes_its_own_way() {
     campaign.release().unwrap();
     let made = fork(&store, &id, 2, Some(&crate::campaign::support::id("mine"))).unwrap();
     assert_eq!(made.id.as_str(), "mine");
-    assert!(fork(&store, &id, 2, Some(&made.id)).is_err(), "the id is taken");
+    for taken in [&made.id, &id] {
+        let error = fork(&store, &id, 2, Some(taken)).unwrap_err();
+        assert!(matches!(error, CampaignError::Taken { .. }), "{error}");
+    }
     assert!(fork(&store, &id, 4, None).is_err(), "there is no such turn");
     let mut mine = open(&store, &made.id);
     let coins = |campaign: &CampaignWriter| {

@@ -1,6 +1,6 @@
 //! Forks and rewinds, and the whole life of a chat log.
 
-use everturn::chatlog::{ChatError, ChatLog, NewChatMark, fork};
+use everturn::chatlog::{ChatError, ChatLog, ChatWriter, NewChatMark, fork};
 use everturn::format::{self, Transition};
 use everturn::model::SessionRef;
 
@@ -68,7 +68,10 @@ fn a_rewind_loses_nothing_and_takes_the_tools_back() {
     let whole = told(log.log());
     let branch = log.rewind(4, at(9)).unwrap();
     assert_eq!(branch.id, "tale-branch-6");
-    assert_eq!(told(&ChatLog::open(&store, &branch.path).unwrap()), whole);
+    let kept = ChatWriter::open(&store, &branch.path).unwrap();
+    assert_eq!(told(kept.log()), whole);
+    kept.release().unwrap();
+    assert!(ChatWriter::open(&store, &path(TALE)).is_err(), "it still has its writer");
     let counter = |number| {
         log.log().states(number).unwrap().0.to_value().unwrap()["rezero-timeline-tracker"]["death-counter"].clone()
     };

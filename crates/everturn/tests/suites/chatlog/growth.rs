@@ -68,6 +68,14 @@ impl Writer for CountingWriter {
         self.inner.commit(steps, durability)
     }
 
+    fn add_scopes(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {
+        self.inner.add_scopes(scopes)
+    }
+
+    fn release_added_scopes(&mut self) -> Result<(), StoreError> {
+        self.inner.release_added_scopes()
+    }
+
     fn release(self: Box<Self>) -> Result<(), StoreError> {
         self.inner.release()
     }

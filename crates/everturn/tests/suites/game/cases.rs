@@ -78,6 +78,14 @@ impl Writer for WatchedWriter {
         Ok(receipt)
     }
 
+    fn add_scopes(&mut self, scopes: &[FilePath]) -> Result<(), StoreError> {
+        self.writer.add_scopes(scopes)
+    }
+
+    fn release_added_scopes(&mut self) -> Result<(), StoreError> {
+        self.writer.release_added_scopes()
+    }
+
     fn release(self: Box<Self>) -> Result<(), StoreError> {
         self.writer.release()
     }

@@ -50,6 +50,52 @@ pub(super) fn a_writer_may_have_several_scopes(store: &dyn Store) {
     refuses!(store, nobody, [append("a", "{}\n")], StoreError::OutsideScope { .. });
 }
 
+pub(super) fn a_writer_can_add_scopes_and_release_them(store: &dyn Store) {
+    let mut writer = lock(store, "s/a");
+    synced(&*writer, vec![append("s/a/log", "1\n")]).unwrap();
+    for round in 0..2 {
+        let (copy, staged) = (format!("s/b{round}"), format!(".everturn/staging/b{round}"));
+        let copied = format!("{copy}/log");
+        refuses!(store, writer, [append(&copied, "1\n")], StoreError::OutsideScope { .. });
+        writer.add_scopes(&[path(&copy), path(&staged)]).unwrap();
+        assert!(is_busy(store, &copy) && is_busy(store, "s/a"));
+        synced(&*writer, vec![append(&format!("{staged}/log"), "1\n")]).unwrap();
+        synced(&*writer, vec![rename(&staged, &copy), append("s/a/log", "2\n")]).unwrap();
+        writer.add_scopes(&[path("s/c")]).unwrap();
+        synced(&*writer, vec![append("s/c", "{}\n"), append(&copied, "3\n")]).unwrap();
+        writer.release_added_scopes().unwrap();
+        assert!(!is_busy(store, &copy) && !is_busy(store, "s/c") && is_busy(store, "s/a"));
+        refuses!(store, writer, [append(&copied, "1\n")], StoreError::OutsideScope { .. });
+        synced(&*lock(store, &copy), vec![append(&copied, "4\n")]).unwrap();
+        synced(&*lock(store, "s/c"), vec![remove("s/c")]).unwrap();
+    }
+    writer.release_added_scopes().unwrap();
+    synced(&*writer, vec![append("s/a/log", "5\n")]).unwrap();
+    writer.add_scopes(&[path("s/d")]).unwrap();
+    writer.release().unwrap();
+    assert!(!is_busy(store, ""));
+    let copies = ["s/b0/", "s/b0/log: 1\n3\n4\n", "s/b1/", "s/b1/log: 1\n3\n4\n"];
+    let all = [["s/", "s/a/", "s/a/log: 1\n2\n2\n5\n"].as_slice(), &copies].concat();
+    assert_eq!(shown(store), all);
+}
+
+pub(super) fn an_added_scope_that_is_busy_changes_nothing(store: &dyn Store) {
+    let (mut writer, other) = (lock(store, "s/a"), lock(store, "s/m"));
+    for scopes in [["s/b", "s/m"], ["s/m/x", "s/z"], ["s/b", "s"], ["s/a", "s/b"], ["s/a/x", "s/b"]]
+    {
+        let error = writer.add_scopes(&scopes.map(path)).unwrap_err();
+        assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
+        assert!(!is_busy(store, "s/b") && !is_busy(store, "s/z"));
+        refuses!(store, writer, [append("s/b", "{}\n")], StoreError::OutsideScope { .. });
+        synced(&*writer, vec![append("s/a/log", "{}\n")]).unwrap();
+    }
+    drop(other);
+    writer.add_scopes(&[path("s/m"), path("s/m/x")]).unwrap();
+    synced(&*writer, vec![append("s/m/x", "{}\n"), append("s/a/log", "{}\n")]).unwrap();
+    drop(writer);
+    assert!(!is_busy(store, ""));
+}
+
 pub(super) fn everturns_own_directory_is_nobodys(store: &dyn Store) {
     let writer = lock(store, "");
     let places = ["", "/wal/0001.log", "/trash", "/trash/one", "/staging", "/staging/one/log"];
