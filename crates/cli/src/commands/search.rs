@@ -1,6 +1,6 @@
 //! `everturn search`: searches the text of all sessions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +21,7 @@ use crate::json::JsonObject;
 use crate::output::{Output, coloured, escape_controls};
 use crate::progress::Progress;
 use crate::sessions::print_findings;
+use crate::unread::UnreadSessions;
 use crate::{overview, settings};
 
 /// How many characters of an entry are shown.
@@ -33,9 +34,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Search the text of all sessions
 ///
 /// All words must be there. An index of all sessions is kept, and brought up to date first; it can be deleted at any
-/// time. What is found is named so that `everturn show` understands it. Sessions that could not be read are named on
-/// stderr, and the command then ends with status 4. If another process has not finished the index after five seconds,
-/// it ends with status 5.
+/// time. If it cannot be brought up to date, the sessions themselves are read. What is found is named so that `everturn
+/// show` understands it. Sessions that could not be read are named on stderr, and the command then ends with status 4.
+/// Archived sessions are not searched. If another process has not finished the index after five seconds, it ends with
+/// status 5.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn search dragon tower
@@ -118,19 +120,21 @@ fn update(collection: &mut SourceCollection, sessions: &CatalogListing) -> Updat
     updated
 }
 
-/// Warns about sessions that were not fully searched; returns whether there are any.
-fn mention_left_out(
-    left_out: &[LeftOut],
+/// Returns the sessions that were not fully searched.
+fn unread_sessions<'a>(
+    left_out: impl Iterator<Item = &'a LeftOut>,
+    archived: usize,
     sessions: &CatalogListing,
     collection: &SourceCollection,
-) -> bool {
-    let mut named = HashSet::new();
+) -> UnreadSessions {
+    let mut unread = UnreadSessions::new("searched");
     for LeftOut { session, reason } in left_out {
-        if let Some(session) = sessions.sessions.get(*session).filter(|_| named.insert(*session)) {
-            Output::status(&format!("{} was not searched: {reason}", collection.shown(session)));
+        if let Some(session) = sessions.sessions.get(*session) {
+            unread.add(collection.shown(session), reason.clone());
         }
     }
-    !named.is_empty()
+    unread.add_archived(archived as u64);
+    unread
 }
 
 /// A hit with everything that is printed about it.
@@ -220,7 +224,10 @@ fn print(
         let reader = readers.entry(hit.session).or_insert_with(|| {
             open_session(&collection.sources, session).inspect_err(&mut leave_out).ok().flatten()
         });
-        let Some(reader) = reader.as_deref() else { continue };
+        let Some(reader) = reader.as_deref() else {
+            vanished += usize::from(!left_out.iter().any(|one| one.session == hit.session));
+            continue;
+        };
         let (entry, branch) = match (hit_entry(reader, hit), hit_branch(reader, hit)) {
             (Ok(Some(entry)), Ok(branch)) => (entry, branch),
             // A turn that was removed since is skipped.
@@ -274,11 +281,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         Output::status("nothing fits exactly; these are words that look like it");
     }
     let answered = found.similar.as_ref().unwrap_or(&query);
-    let mut left_out = print(context, (&collection, &sessions), answered, &found)?;
-    left_out.extend(updated.left_out.iter().chain(&found.left_out).cloned());
+    let left_out = print(context, (&collection, &sessions), answered, &found)?;
     context.out.flush()?;
     print_findings(&sessions.findings);
-    let is_incomplete = mention_left_out(&left_out, &sessions, &collection);
+    let left_out = left_out.iter().chain(&updated.left_out).chain(&found.left_out);
+    let archived = updated.archived.max(found.archived);
+    let is_incomplete = unread_sessions(left_out, archived, &sessions, &collection).report();
     if found.more {
         Output::status(&format!("there are more than {}; --limit shows more", args.limit));
     }
