@@ -94,7 +94,9 @@ fn everything(context: &mut Context) -> Result<UsageSum, Error> {
                     told += 1;
                     usage.add(&found);
                 }
-                if let Some(reason) = lost_file(&reader.findings()) {
+                // Some formats open their log only when entries are requested.
+                let problem = reader.entries(0..=0).err().map(|error| error_chain(&error));
+                if let Some(reason) = problem.or_else(|| lost_file(&reader.findings())) {
                     unread.add(path, reason);
                 }
             }

@@ -179,3 +179,22 @@ impl StoreError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opens_that_fail_because_of_the_limit_are_counted() {
+        let path = FilePath::root();
+        for (code, counts) in [(rustix::io::Errno::MFILE, true), (rustix::io::Errno::NOENT, false)]
+        {
+            let error = || io::Error::from_raw_os_error(code.raw_os_error());
+            let before = failed_opens();
+            let io = StoreError::io("open", &path)(error());
+            assert_eq!(matches!(io, StoreError::Missing { .. }), !counts);
+            drop(StoreError::log("open", &path)(error()));
+            assert_eq!(failed_opens() - before, if counts { 2 } else { 0 }, "{code}");
+        }
+    }
+}
