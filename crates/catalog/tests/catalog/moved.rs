@@ -1,4 +1,4 @@
-//! Sessions that are moved or removed after they were listed, and updates that fail.
+//! Sessions that are removed or archived after they were listed, and updates that fail.
 
 use std::fs::{self, File};
 use std::io;
@@ -26,21 +26,6 @@ fn search_after(world: &World, change: impl FnOnce()) -> (UpdateReport, Vec<Stri
     let found = shown(&sources, &sessions, &found);
     assert_eq!(catalog.take_notes(), Vec::<String>::new());
     (updated, found)
-}
-
-#[test]
-fn a_session_that_is_moved_after_it_was_listed_is_found_where_it_is() {
-    let world = World::new();
-    let place = world.session("game", "tale", &["The dragon sleeps."]);
-    let (updated, found) = search_after(&world, || {
-        transition(&world, &place, Transition::Pause);
-    });
-    assert_eq!(updated.left_out, []);
-    assert_eq!(found, ["tale 1: The dragon sleeps."]);
-    // The row of the old path is replaced.
-    let again = world.update();
-    assert_eq!((again.read, again.removed, again.left_out), (1, 1, Vec::new()));
-    world.check("dragon", &["tale 1: The dragon sleeps."]);
 }
 
 #[test]
