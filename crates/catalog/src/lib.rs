@@ -43,7 +43,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::SystemTime;
 
-use everturn::format::{SessionError, SessionReader};
+use everturn::format::{ListedSession, SessionError, SessionReader};
 use everturn::model::Entry;
 
 pub use dates::{DatePeriod, parse_period};
@@ -53,7 +53,7 @@ pub use search::{SearchHit, SearchResults, SortOrder};
 pub use snippet::Snippet;
 pub use source::{CatalogListing, CatalogSession, SessionSource};
 pub use summaries::SummaryDetail;
-pub use update::{LeftOut, UpdateProgress, UpdateReport};
+pub use update::{LeftOut, UpdateProgress, UpdateReport, lost_file};
 
 use catalog_dir::{CatalogDir, CatalogLock};
 use checksummed::IndexAccess;
@@ -69,6 +69,8 @@ pub struct Catalog {
     notes: Vec<String>,
     /// The index after an update, with the lock that keeps other processes from changing it.
     current: Option<(OpenIndex, CatalogLock)>,
+    /// Whether the last update failed, so that the index may lack sessions.
+    is_outdated: bool,
 }
 
 impl Catalog {
@@ -76,7 +78,12 @@ impl Catalog {
     /// nothing is cached.
     #[must_use]
     pub fn new(dir: Option<&Path>) -> Catalog {
-        Catalog { dir: dir.map(CatalogDir::at), notes: Vec::new(), current: None }
+        Catalog {
+            dir: dir.map(CatalogDir::at),
+            notes: Vec::new(),
+            current: None,
+            is_outdated: false,
+        }
     }
 
     /// Returns the sessions of all sources, most recently changed first. `now` is the system time, which file stamps
@@ -128,7 +135,7 @@ impl Catalog {
     }
 
     /// Brings the index up to date with these sessions. Does nothing if another process is updating it, and reports
-    /// that in [`UpdateReport::is_busy`].
+    /// that in [`UpdateReport::is_busy`]. If the update fails, the index is not used until an update succeeds.
     pub fn update(
         &mut self,
         sources: &[SessionSource],
@@ -136,7 +143,9 @@ impl Catalog {
         now: SystemTime,
         progress: &mut dyn FnMut(UpdateProgress<'_>),
     ) -> UpdateReport {
-        match self.try_update(sources, sessions, now, progress) {
+        let updated = self.try_update(sources, sessions, now, progress);
+        self.is_outdated = updated.is_err();
+        match updated {
             Ok(updated) => updated,
             Err(error) => {
                 self.note("the index cannot be updated", &error);
@@ -192,12 +201,15 @@ impl Catalog {
         search::scan_sessions(sources, sessions, query, limit)
     }
 
-    /// Returns a reusable search engine, if there is an index.
+    /// Returns a reusable search engine, if there is an index that an update has not failed on.
     fn engine(
         &self,
         sources: &[SessionSource],
         sessions: &CatalogListing,
     ) -> Result<Option<SearchEngine>, CatalogError> {
+        if self.is_outdated {
+            return Ok(None);
+        }
         if let Some((opened, _)) = &self.current {
             return SearchEngine::new(opened, sources, &sessions.sessions).map(Some);
         }
@@ -277,12 +289,16 @@ impl CatalogSearch {
     }
 }
 
-/// Opens a session for reading; `None` if its source is not among these.
+/// Opens a listed session for reading, also if it was moved since. Returns `None` if it no longer exists, if it is in
+/// an archive, or if its source is not among these.
 pub fn open_session(
     sources: &[SessionSource],
     session: &CatalogSession,
 ) -> Result<Option<Box<dyn SessionReader>>, SessionError> {
-    search::open_session(sources, session)
+    Ok(match search::open_session(sources, session)? {
+        ListedSession::Open(_, reader) => Some(reader),
+        ListedSession::Archived | ListedSession::Gone => None,
+    })
 }
 
 /// Returns the ID of the branch of a hit; `None` if it is in the session's main line.

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use everturn::format::{SessionError, SessionReader};
+use everturn::format::{ListedSession, SessionError, SessionReader, open_listed};
 use everturn::model::Entry;
 use jiff::Timestamp;
 use tantivy::collector::{Collector, CustomScorer, CustomSegmentScorer, FilterCollector, TopDocs};
@@ -72,6 +72,8 @@ pub struct SearchResults {
     pub is_current: bool,
     /// Sessions that could not be read, if sessions were read instead of the index.
     pub left_out: Vec<LeftOut>,
+    /// The number of sessions in archives, which were not read, if sessions were read instead of the index.
+    pub archived: usize,
 }
 
 /// An index that is ready for queries.
@@ -373,9 +375,10 @@ pub(crate) fn scan_sessions(
     query: &Query,
     limit: usize,
 ) -> SearchResults {
-    let mut left_out = Vec::new();
+    let (mut left_out, mut archived) = (Vec::new(), 0);
     let mut all = |query: &Query| {
         left_out.clear();
+        archived = 0;
         let mut hits = Vec::new();
         let is_meant = |session: &CatalogSession| {
             let source = sources.get(session.source);
@@ -385,7 +388,15 @@ pub(crate) fn scan_sessions(
         for (at, session) in meant {
             // An unreadable session does not hide the others.
             let read = scan_session(sources, (at, session), query, &mut hits);
-            let problem = read.unwrap_or_else(|error| Some(error_chain(&error)));
+            let problem = match read {
+                Ok(ScanOutcome::Whole) => None,
+                Ok(ScanOutcome::Partial(problem)) => Some(problem),
+                Ok(ScanOutcome::Archived) => {
+                    archived += 1;
+                    None
+                }
+                Err(error) => Some(error_chain(&error)),
+            };
             left_out.extend(problem.map(|reason| LeftOut { session: at, reason }));
         }
         hits
@@ -398,21 +409,35 @@ pub(crate) fn scan_sessions(
         found.hits = forgiving.as_ref().map(&mut all).unwrap_or_default();
         found.similar = forgiving.filter(|_| !found.hits.is_empty());
     }
-    found.left_out = left_out;
+    (found.left_out, found.archived) = (left_out, archived);
     found.hits.sort_by(newest_first);
     found.more = found.hits.len() > limit;
     found.hits.truncate(limit);
     found
 }
 
-/// Searches a session; returns the problem if a part of it is unreadable.
+/// How far a session was searched.
+enum ScanOutcome {
+    /// All of it, or it no longer exists.
+    Whole,
+    /// A part of it is unreadable, for this reason.
+    Partial(String),
+    /// It is in an archive.
+    Archived,
+}
+
+/// Searches a session.
 fn scan_session(
     sources: &[SessionSource],
     (at, session): (usize, &CatalogSession),
     query: &Query,
     hits: &mut Vec<SearchHit>,
-) -> Result<Option<String>, SessionError> {
-    let Some(reader) = open_session(sources, session)? else { return Ok(None) };
+) -> Result<ScanOutcome, SessionError> {
+    let reader = match open_session(sources, session)? {
+        ListedSession::Open(_, reader) => reader,
+        ListedSession::Archived => return Ok(ScanOutcome::Archived),
+        ListedSession::Gone => return Ok(ScanOutcome::Whole),
+    };
     let begun = session.summary.created.or(session.summary.updated);
     let mut seen = HashSet::new();
     scan_branch(&*reader, (at, 0), 0, (query, begun), &mut seen, hits)?;
@@ -421,7 +446,7 @@ fn scan_session(
         let from = branch.from.unwrap_or(0);
         scan_branch(&*along, (at, branch_number), from, (query, begun), &mut seen, hits)?;
     }
-    Ok(lost_file(&reader.findings()))
+    Ok(lost_file(&reader.findings()).map_or(ScanOutcome::Whole, ScanOutcome::Partial))
 }
 
 /// Searches the main line of a session, or a branch from a turn on, skipping entries of lines before it.
@@ -456,14 +481,16 @@ fn scan_branch(
     Ok(())
 }
 
-/// Opens a session for reading, if its source is still known.
+/// Opens a session for reading. A session whose source is not among these is gone.
 pub(crate) fn open_session(
     sources: &[SessionSource],
     session: &CatalogSession,
-) -> Result<Option<Box<dyn SessionReader>>, SessionError> {
-    let Some(source) = sources.get(session.source) else { return Ok(None) };
-    let Some(layout) = source.layout(session.summary.layout) else { return Ok(None) };
-    layout.open(&source.store, &session.summary.session).map(Some)
+) -> Result<ListedSession, SessionError> {
+    let Some(source) = sources.get(session.source) else { return Ok(ListedSession::Gone) };
+    let Some(layout) = source.layout(session.summary.layout) else {
+        return Ok(ListedSession::Gone);
+    };
+    open_listed(layout, &source.store, &session.summary.session)
 }
 
 /// Returns the branch of a hit, if it is in one.

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use everturn::finding::{Finding, FindingCode};
-use everturn::format::{SessionError, SessionReader};
+use everturn::format::{ListedSession, SessionError, SessionReader};
 use everturn::model::{Entry, SessionBranch};
 use everturn::names::FilePath;
-use everturn::store::{Store, StoreError, ran_out_of_files};
+use everturn::store::{Store, StoreError, failed_opens};
 use tantivy::{IndexWriter, Term};
 
 use self::entry_pieces::{ByteBudget, EntryPiece, split_pieces};
@@ -67,6 +67,8 @@ pub struct UpdateReport {
     pub bytes: u64,
     /// Sessions that could not be read to the end.
     pub left_out: Vec<LeftOut>,
+    /// The number of sessions in archives, which are not searched.
+    pub archived: usize,
     /// Whether another process is updating the index, so that nothing was done.
     pub is_busy: bool,
     /// Why the whole index was rebuilt, if it was.
@@ -109,9 +111,12 @@ pub(crate) fn update_index(
     now: SystemTime,
     progress: &mut dyn FnMut(UpdateProgress<'_>),
 ) -> Result<UpdateReport, CatalogError> {
+    let failed_before = failed_opens();
     let mut ledger = std::mem::take(&mut opened.ledger);
     let gone = missing_sessions(&ledger, sources, sessions);
-    let numbered = || sessions.iter().enumerate();
+    let is_archived = |session: &&CatalogSession| session.is_archived(sources);
+    let archived = sessions.iter().filter(is_archived).count();
+    let numbered = || sessions.iter().enumerate().filter(|(_, session)| !is_archived(session));
     let mut jobs: Vec<UpdateJob<'_>> =
         numbered().filter_map(|session| plan_job(&mut ledger, sources, session, now)).collect();
     let again: HashSet<usize> = jobs.iter().map(|job| job.at).collect();
@@ -122,7 +127,8 @@ pub(crate) fn update_index(
     });
     let reason = || "is damaged".to_owned();
     let left_out = known.map(|(session, _)| LeftOut { session, reason: reason() }).collect();
-    let mut done = UpdateReport { removed: gone.len(), left_out, ..UpdateReport::default() };
+    let mut done =
+        UpdateReport { removed: gone.len(), left_out, archived, ..UpdateReport::default() };
     if jobs.is_empty() && gone.is_empty() {
         opened.ledger = ledger;
         return Ok(done);
@@ -140,6 +146,7 @@ pub(crate) fn update_index(
         ledger,
         room: ByteBudget::default(),
         uncommitted: 0,
+        failed_before,
         now,
     };
     for key in gone {
@@ -163,6 +170,7 @@ pub(crate) fn update_index(
         let read = work.index_session(&job, sources, &mut tell)?;
         done.read += 1;
         done.bytes += read.bytes;
+        done.archived += usize::from(read.is_archived);
         done.left_out.extend(read.problem.map(|reason| LeftOut { session: job.at, reason }));
         before += job.bytes;
     }
@@ -271,14 +279,19 @@ struct IndexUpdate<'a> {
     room: ByteBudget,
     /// The amount of text that is not committed yet.
     uncommitted: u64,
+    /// The number of failed opens of the process when the update began.
+    failed_before: u64,
     now: SystemTime,
 }
 
 /// The result of reading a session.
+#[derive(Default)]
 struct ReadOutcome {
     bytes: u64,
     /// Why it could not be read to the end.
     problem: Option<String>,
+    /// Whether it was archived since it was listed.
+    is_archived: bool,
 }
 
 impl IndexUpdate<'_> {
@@ -295,30 +308,27 @@ impl IndexUpdate<'_> {
         sources: &[SessionSource],
         tell: &mut dyn FnMut(u64),
     ) -> Result<ReadOutcome, CatalogError> {
-        let opened = open_session(sources, job.session);
-        let (source, reader) = match (sources.get(job.session.source), opened) {
-            (Some(source), Ok(Some(reader))) => (source, reader),
-            (_, Err(error)) if !is_passing(&error) => {
+        let Some(source) = sources.get(job.session.source) else {
+            let problem = Some("its source no longer exists".to_owned());
+            return Ok(ReadOutcome { problem, ..ReadOutcome::default() });
+        };
+        let (place, reader) = match open_session(sources, job.session) {
+            Ok(ListedSession::Open(place, reader)) => (place, reader),
+            Ok(ListedSession::Archived) => {
                 self.remove_session(&job.key);
-                let (stamps, settled) = (job.stamps.clone(), are_stable(&job.stamps, self.now));
-                let row = LedgerRow {
-                    stable: settled,
-                    whole: true,
-                    damaged: true,
-                    ..self.new_row(stamps, None)
-                };
-                self.ledger.rows.insert(job.key.clone(), row);
-                return Ok(ReadOutcome { bytes: 0, problem: Some(error_chain(&error)) });
+                return Ok(ReadOutcome { is_archived: true, ..ReadOutcome::default() });
             }
-            // Its entries stay in the index, and the next search tries again.
-            (_, Err(error)) => {
-                return Ok(ReadOutcome { bytes: 0, problem: Some(error_chain(&error)) });
+            Ok(ListedSession::Gone) => {
+                self.remove_session(&job.key);
+                return Ok(ReadOutcome::default());
             }
-            _ => {
-                return Ok(ReadOutcome {
-                    bytes: 0,
-                    problem: Some("its source no longer exists".to_owned()),
-                });
+            Err(error) => {
+                // After a transient error its entries stay in the index, and the next search tries again.
+                if !self.is_passing(&error) {
+                    self.note_damaged(job);
+                }
+                let problem = Some(error_chain(&error));
+                return Ok(ReadOutcome { problem, ..ReadOutcome::default() });
             }
         };
         let log = job.session.log.as_ref();
@@ -337,9 +347,13 @@ impl IndexUpdate<'_> {
             Err(ReadFailure::Catalog(error)) => return Err(error),
         };
         // After a transient error, reading continues here the next time.
-        let is_passing = error.as_ref().is_some_and(is_passing);
+        let is_passing = error.as_ref().is_some_and(|error| self.is_passing(error));
+        let seems_lost = lost.is_some() && self.has_run_out_of_files();
         let problem = error.map(|error| error_chain(&error)).or(lost);
-        if !is_passing {
+        if seems_lost || place != job.session.summary.session {
+            // The next update reads it again from the start: files were skipped, or it is listed elsewhere.
+            row.tail = None;
+        } else if !is_passing {
             row.stamps.clone_from(&job.stamps);
             (row.stable, row.whole, row.tail) = (are_stable(&job.stamps, self.now), true, tail);
             row.damaged = problem.is_some();
@@ -348,7 +362,31 @@ impl IndexUpdate<'_> {
         if self.uncommitted >= COMMIT {
             self.commit()?;
         }
-        Ok(ReadOutcome { bytes, problem })
+        Ok(ReadOutcome { bytes, problem, is_archived: false })
+    }
+
+    /// Records that a session cannot be read as it is.
+    fn note_damaged(&mut self, job: &UpdateJob<'_>) {
+        self.remove_session(&job.key);
+        let row = LedgerRow {
+            stable: are_stable(&job.stamps, self.now),
+            whole: true,
+            damaged: true,
+            ..self.new_row(job.stamps.clone(), None)
+        };
+        self.ledger.rows.insert(job.key.clone(), row);
+    }
+
+    /// Returns whether an error may be transient and does not concern the stored data.
+    fn is_passing(&self, error: &SessionError) -> bool {
+        let is_missing = |error: &StoreError| matches!(error, StoreError::Missing { .. });
+        self.has_run_out_of_files()
+            || matches!(error, SessionError::Store(error) if !is_missing(error))
+    }
+
+    /// Returns whether too many files were open during this update, so that intact files may seem damaged or missing.
+    fn has_run_out_of_files(&self) -> bool {
+        failed_opens() > self.failed_before
     }
 
     /// Returns the row of a session that is not in the index yet.
@@ -476,7 +514,8 @@ impl IndexUpdate<'_> {
 }
 
 /// Returns the first finding that makes a whole file of a session unreadable, if there is one.
-pub(crate) fn lost_file(findings: &[Finding]) -> Option<String> {
+#[must_use]
+pub fn lost_file(findings: &[Finding]) -> Option<String> {
     let is_loss =
         |one: &&Finding| matches!(one.code, FindingCode::MissingFile | FindingCode::Unreadable);
     findings.iter().find(is_loss).map(ToString::to_string)
@@ -486,12 +525,6 @@ fn keep_first(first: &mut Option<String>, next: Option<String>) {
     if first.is_none() {
         *first = next;
     }
-}
-
-/// Returns whether an error may be transient and does not concern the stored data.
-fn is_passing(error: &SessionError) -> bool {
-    ran_out_of_files()
-        || matches!(error, SessionError::Store(error) if !matches!(error, StoreError::Missing { .. }))
 }
 
 /// Why reading a session ended early.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 use everturn::disk::RealDisk;
-use everturn::store::ran_out_of_files;
+use everturn::store::failed_opens;
 
 use crate::args::{self, Arguments};
 use crate::commands::Context;
@@ -29,9 +29,10 @@ pub(crate) fn run(words: &[OsString]) -> Exit {
     }
     match Arguments::parse_words(words) {
         Ok(arguments) => {
+            let failed_before = failed_opens();
             let result = execute(arguments);
             recovered::report();
-            finish(unless_out_of_files(result))
+            finish(if failed_opens() > failed_before { out_of_files(result) } else { result })
         }
         Err(answer) => {
             let exit = finish(print_clap_message(&answer));
@@ -76,10 +77,7 @@ fn print_clap_message(answer: &clap::Error) -> Result<Exit, EarlyExit> {
 }
 
 /// A failure because of too many open files is not damage, whatever error it caused.
-fn unless_out_of_files(result: Result<Exit, EarlyExit>) -> Result<Exit, EarlyExit> {
-    if !ran_out_of_files() {
-        return result;
-    }
+fn out_of_files(result: Result<Exit, EarlyExit>) -> Result<Exit, EarlyExit> {
     let out_of_files = Error::new(Exit::Request, "too many open files: raise ulimit -n");
     match result {
         Ok(Exit::Success) | Err(EarlyExit::ReaderGone) => result,

@@ -32,10 +32,11 @@ fn campaign_id(found: &FoundSession) -> Result<SessionId, Error> {
 impl Context {
     /// Opens a campaign for reading.
     pub(crate) fn read_campaign(&self, name: &str) -> Result<Campaign, Error> {
-        let found = self.find_to_read(name)?;
-        let paths = found.layout.snapshot_paths(&found.place)?;
-        let store = snapshot(&found.root.store(), &paths)?;
-        let campaign = Campaign::open(store, &campaign_id(&found)?)?;
+        let (_, campaign) = self.read_found(name, |found| {
+            let paths = found.layout.snapshot_paths(&found.place)?;
+            let store = snapshot(&found.root.store(), &paths)?;
+            Ok(Campaign::open(store, &campaign_id(found)?)?)
+        })?;
         print_findings(campaign.findings());
         Ok(campaign)
     }

@@ -35,6 +35,7 @@ mod settings;
 mod sources;
 mod store_errors;
 mod turns;
+mod unread;
 
 fn main() -> std::process::ExitCode {
     panics::guard(|| app::run(&std::env::args_os().collect::<Vec<_>>())).into()

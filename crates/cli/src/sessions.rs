@@ -15,7 +15,7 @@ use everturn::format::{
 use everturn::model::{Mark, SessionRef};
 use everturn::names::FilePath;
 use everturn::quarantine;
-use everturn::store::{FileStore, Options, Store, StoreError, quarantine_dir, ran_out_of_files};
+use everturn::store::{FileStore, Options, Store, StoreError, failed_opens, quarantine_dir};
 
 use crate::commands::Context;
 use crate::error::Error;
@@ -93,11 +93,11 @@ impl Busy for SessionError {
 
 /// Prints findings.
 pub(crate) fn print_findings(findings: &[Finding]) {
-    let is_certain = |finding: &&Finding| {
-        // Apparent damage may be a file that could not be opened, which is reported at the end.
-        !ran_out_of_files() || finding.code == FindingCode::Unreadable
-    };
-    for finding in findings.iter().filter(is_certain) {
+    // The process runs one command. If an open has failed in it, apparent damage may be a file that could not be
+    // opened, which is reported at the end.
+    let is_certain = failed_opens() == 0;
+    let is_printed = |one: &&Finding| is_certain || one.code == FindingCode::Unreadable;
+    for finding in findings.iter().filter(is_printed) {
         Output::status(&finding.to_string());
     }
 }
@@ -224,6 +224,29 @@ impl FoundSession {
         Ok(FoundSession { root, ..self })
     }
 
+    /// Opens the session for reading.
+    pub(crate) fn open(&self) -> Result<Box<dyn SessionReader>, Error> {
+        let reader = self.layout.open(&self.root.store(), &self.place);
+        reader.map_err(|error| self.failed(error))
+    }
+
+    /// Prints the findings of a reader, and that the quarantine has parts of the session.
+    pub(crate) fn print_notes(&self, reader: &dyn SessionReader) {
+        print_findings(&reader.findings());
+        self.mention_quarantine();
+    }
+
+    /// Returns whether the session is no longer where it was found.
+    fn has_moved(&self) -> Result<bool, Error> {
+        Ok(self.layout.any_moved(&self.root.store(), &mut std::iter::once(&self.place))?)
+    }
+
+    /// Returns whether no process is known to write to the session.
+    fn is_quiet(&self) -> Result<bool, Error> {
+        Ok(self.layout.is_external()
+            || self.root.store().is_quiet(std::slice::from_ref(&self.place.path))?)
+    }
+
     /// Reports in one line that the quarantine has parts of the session, or will have after recovery.
     fn mention_quarantine(&self) {
         let line = quarantine_line(&self.root.store(), self.layout, &self.place);
@@ -271,21 +294,34 @@ impl Context {
 
     /// Opens a session for reading.
     pub(crate) fn read(&self, name: &str) -> Result<(FoundSession, Box<dyn SessionReader>), Error> {
+        let (found, reader) = self.read_found(name, FoundSession::open)?;
+        found.print_notes(&*reader);
+        Ok((found, reader))
+    }
+
+    /// Finds a session and reads it with `read`. If that fails because another process has moved the session, it is
+    /// looked up and read again.
+    pub(crate) fn read_found<T>(
+        &self,
+        name: &str,
+        mut read: impl FnMut(&FoundSession) -> Result<T, Error>,
+    ) -> Result<(FoundSession, T), Error> {
+        let mut failed_at = None;
         let mut tries = 0;
         loop {
             tries += 1;
             let found = self.find_to_read(name)?;
-            let store = found.root.store();
-            match found.layout.open(&store, &found.place) {
-                Ok(reader) => {
-                    print_findings(&reader.findings());
-                    found.mention_quarantine();
-                    return Ok((found, reader));
-                }
-                // Another process has paused or resumed it, which moved it.
-                Err(_) if tries < MOVE_TRIES && store.stat(&found.place.path)?.is_none() => {}
-                Err(error) => return Err(found.failed(error)),
+            let error = match read(&found) {
+                Ok(value) => return Ok((found, value)),
+                Err(error) => error,
+            };
+            // The second attempt is for a session that was moved away and back while it was written to.
+            let may_have_moved = found.has_moved()?
+                || (failed_at.as_ref() != Some(&found.place) && !found.is_quiet()?);
+            if tries == MOVE_TRIES || !may_have_moved {
+                return Err(error);
             }
+            failed_at = Some(found.place);
         }
     }
 

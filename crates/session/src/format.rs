@@ -5,6 +5,7 @@
 //! implementation, and a line in the registry of `everturn-maintenance`.
 
 mod error;
+mod listed;
 mod settled;
 
 use std::ops::RangeInclusive;
@@ -29,6 +30,7 @@ use everturn_value::tree::JsonTree;
 
 pub use error::SessionError;
 pub use error::error_chain;
+pub use listed::{ListedSession, open_listed};
 pub use settled::list_settled;
 
 /// How often a list is retried if sessions are moved meanwhile.

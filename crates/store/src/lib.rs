@@ -44,7 +44,6 @@ pub use everturn_json::{finding, names};
 pub use store::{
     AppendAt, CommitReceipt, Durability, FileMode, FileStore, FileWriter, Fingerprint, LockOwner,
     MemoryStore, OWN_DIR, Options, Precondition, RecoveryFindings, RecoveryProgress, Step, Store,
-    StoreError, StoreSource, Writer, audit_dir, is_unfinished_copy, pins_dir, quarantine_dir,
-    ran_out_of_files, read_consistently, read_optional, seals_dir, snapshot, staging_dir,
-    trash_dir,
+    StoreError, StoreSource, Writer, audit_dir, failed_opens, is_unfinished_copy, pins_dir,
+    quarantine_dir, read_consistently, read_optional, seals_dir, snapshot, staging_dir, trash_dir,
 };

@@ -43,7 +43,7 @@ mod sync_existing;
 mod tracked_files;
 mod wipe;
 
-pub use error::{StoreError, ran_out_of_files};
+pub use error::{StoreError, failed_opens};
 pub use file_store::{FileStore, FileWriter, Options};
 pub use findings::RecoveryFindings;
 pub use fingerprint::Fingerprint;

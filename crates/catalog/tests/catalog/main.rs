@@ -8,5 +8,6 @@ mod answers;
 mod changes;
 mod damage;
 mod forget;
+mod moved;
 mod random;
 mod support;

@@ -9,7 +9,7 @@ use everturn::disk::{Disk, RealDisk};
 use everturn::finding::{Finding, FindingCode, Severity};
 use everturn::game::GameStatus;
 use everturn::names::FilePath;
-use everturn::store::{OWN_DIR, ran_out_of_files};
+use everturn::store::{OWN_DIR, failed_opens};
 use serde_json::json;
 
 use super::Context;
@@ -107,6 +107,8 @@ struct FindingPrinter<'a> {
     held: Option<Vec<Finding>>,
     /// Why nothing more can be printed.
     stopped: Option<EarlyExit>,
+    /// The number of failed opens of the process when the check began.
+    failed_before: u64,
 }
 
 impl FindingPrinter<'_> {
@@ -155,7 +157,7 @@ impl FindingPrinter<'_> {
 
     fn show(&mut self, finding: &Finding) {
         // Apparent damage may be a file that could not be opened, which is reported at the end.
-        if self.stopped.is_some() || ran_out_of_files() {
+        if self.stopped.is_some() || failed_opens() > self.failed_before {
             return;
         }
         self.codes.insert(finding.code);
@@ -233,6 +235,7 @@ fn check_at(
         codes: BTreeSet::new(),
         held: by_name.then(Vec::new),
         stopped: None,
+        failed_before: failed_opens(),
     };
     let checked = check_path(&disk, &start, &mut printer);
     if printer.held.is_some() && disk.stat(&start).is_ok_and(|stat| stat.is_none()) {
@@ -245,7 +248,7 @@ fn check_at(
         return Err(stop);
     }
     printer.progress.finish();
-    if ran_out_of_files() {
+    if failed_opens() > printer.failed_before {
         let what = "the check is incomplete";
         return Err(Error::new(Exit::Request, what).into());
     }

@@ -189,7 +189,6 @@ fn lines(report: &ConversionReport, every: bool) -> Vec<String> {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let found = context.find_to_read(&args.session)?;
     let dir = linggen::project_path(args.project.as_deref())?;
     let conversion = Conversion {
         to: &args.to,
@@ -198,8 +197,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         dir: Some(dir.as_str()),
         branch: args.branch.as_deref(),
     };
-    let plan = conversion.plan(&found.root.store(), found.layout, &found.place, settings::now());
-    let plan = plan.map_err(|error| failed(&found, error))?;
+    let (found, plan) = context.read_found(&args.session, |found| {
+        let store = found.root.store();
+        let plan = conversion.plan(&store, found.layout, &found.place, settings::now());
+        plan.map_err(|error| failed(found, error))
+    })?;
     let path = match (args.dry_run, plan.file()) {
         (true, _) => None,
         (false, Some(bytes)) => {

@@ -1,7 +1,6 @@
 //! `everturn export`: exports a session as a readable file.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use everturn::format::{SessionError, SessionReader};
 use everturn::model::ExportRecord;
@@ -325,14 +324,16 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             .hint("name one with -o; the JSON goes to stdout")
             .into());
     }
-    let (found, main) = context.read(&args.session)?;
+    let (found, (main, summary)) = context.read_found(&args.session, |found| {
+        let summary = found.layout.summary(&found.root.store(), &found.place);
+        Ok((found.open()?, summary.map_err(|error| found.failed(error))?))
+    })?;
+    found.print_notes(&*main);
     let failed = |error: SessionError| found.failed(error);
     let reader = match &args.branch {
         Some(branch) => main.open_branch(branch).map_err(failed)?,
         None => main,
     };
-    let store = found.root.store();
-    let summary = found.layout.summary(&Arc::clone(&store), &found.place).map_err(failed)?;
     let choices = args.choices(format, &*reader)?;
     let template = template.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
     let now = settings::now();

@@ -1,6 +1,6 @@
 //! `everturn search`: searches the text of all sessions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +21,7 @@ use crate::json::JsonObject;
 use crate::output::{Output, coloured, escape_controls};
 use crate::progress::Progress;
 use crate::sessions::print_findings;
+use crate::unread::UnreadSessions;
 use crate::{overview, settings};
 
 /// How many characters of an entry are shown.
@@ -33,9 +34,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Search the text of all sessions
 ///
 /// All words must match. The index of all sessions is updated first; it can be deleted at any time.
-/// Results are printed as references for `everturn show`. Sessions that cannot be read are reported
-/// on stderr, and the exit status is then 4. If another process is still updating the index after
-/// five seconds, the exit status is 5.
+/// If it cannot be updated, the sessions themselves are read. Results are printed as references for
+/// `everturn show`. Archived sessions are not searched. Sessions that cannot be read are reported on
+/// stderr, and the exit status is then 4. If another process is still updating the index after five
+/// seconds, the exit status is 5.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn search dragon tower
@@ -118,19 +120,21 @@ fn update(collection: &mut SourceCollection, sessions: &CatalogListing) -> Updat
     updated
 }
 
-/// Warns about sessions that were not fully searched; returns whether there are any.
-fn mention_left_out(
-    left_out: &[LeftOut],
+/// Returns the sessions that were not fully searched.
+fn unread_sessions<'a>(
+    left_out: impl Iterator<Item = &'a LeftOut>,
+    archived: usize,
     sessions: &CatalogListing,
     collection: &SourceCollection,
-) -> bool {
-    let mut named = HashSet::new();
+) -> UnreadSessions {
+    let mut unread = UnreadSessions::new("searched");
     for LeftOut { session, reason } in left_out {
-        if let Some(session) = sessions.sessions.get(*session).filter(|_| named.insert(*session)) {
-            Output::status(&format!("{} was not searched: {reason}", collection.shown(session)));
+        if let Some(session) = sessions.sessions.get(*session) {
+            unread.add(collection.shown(session), reason.clone());
         }
     }
-    !named.is_empty()
+    unread.add_archived(archived as u64);
+    unread
 }
 
 /// A hit with everything that is printed about it.
@@ -220,7 +224,10 @@ fn print(
         let reader = readers.entry(hit.session).or_insert_with(|| {
             open_session(&collection.sources, session).inspect_err(&mut leave_out).ok().flatten()
         });
-        let Some(reader) = reader.as_deref() else { continue };
+        let Some(reader) = reader.as_deref() else {
+            vanished += usize::from(!left_out.iter().any(|one| one.session == hit.session));
+            continue;
+        };
         let (entry, branch) = match (hit_entry(reader, hit), hit_branch(reader, hit)) {
             (Ok(Some(entry)), Ok(branch)) => (entry, branch),
             // A turn that was removed since is skipped.
@@ -274,11 +281,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         Output::status("no exact match; showing similar words");
     }
     let answered = found.similar.as_ref().unwrap_or(&query);
-    let mut left_out = print(context, (&collection, &sessions), answered, &found)?;
-    left_out.extend(updated.left_out.iter().chain(&found.left_out).cloned());
+    let left_out = print(context, (&collection, &sessions), answered, &found)?;
     context.out.flush()?;
     print_findings(&sessions.findings);
-    let is_incomplete = mention_left_out(&left_out, &sessions, &collection);
+    let left_out = left_out.iter().chain(&updated.left_out).chain(&found.left_out);
+    let archived = updated.archived.max(found.archived);
+    let is_incomplete = unread_sessions(left_out, archived, &sessions, &collection).report();
     if found.more {
         Output::status(&format!("results are limited to {}; show more with --limit", args.limit));
     }

@@ -1,6 +1,8 @@
 //! `everturn stats`: prints the token usage and cost of sessions.
 
+use everturn::format::{ListedSession, error_chain, open_listed};
 use everturn::model::{RecordCounts, SessionUsage, TokenUsage};
+use everturn_catalog::lost_file;
 
 use super::Context;
 use crate::error::{EarlyExit, Error};
@@ -9,11 +11,13 @@ use crate::json::JsonObject;
 use crate::output::{Output, escape_controls};
 use crate::overview;
 use crate::sessions::RootAccess;
+use crate::unread::UnreadSessions;
 
 /// Count tokens and cost by model
 ///
 /// Each answer of a model is counted once, even if several lines repeat its usage. Without a
-/// session, all sessions of all sources are counted. Missing usage is not estimated.
+/// session, all sessions of all sources are counted. Missing usage is not estimated. Sessions that
+/// cannot be read are reported on stderr, and the exit status is then 4.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn stats latest
@@ -67,52 +71,66 @@ pub(super) fn counts_line(counts: RecordCounts) -> String {
     )
 }
 
-/// Returns the usage of all sessions, the number of sessions that report it, and the number of all sessions.
-fn everything(context: &mut Context) -> Result<(SessionUsage, u64, u64), Error> {
+/// The usage of some sessions.
+struct UsageSum {
+    usage: SessionUsage,
+    /// The number of sessions that report their usage, and of all sessions.
+    told: u64,
+    sessions: u64,
+    unread: UnreadSessions,
+}
+
+/// Returns the usage of all sessions.
+fn everything(context: &mut Context) -> Result<UsageSum, Error> {
     let (mut usage, mut told, mut sessions) = (SessionUsage::default(), 0, 0);
+    let mut unread = UnreadSessions::new("counted");
     let roots = context.sources_there(RootAccess::Read)?;
     for (root, layout, place) in context.candidates(&roots)? {
         sessions += 1;
-        match layout.open(&root.store(), &place) {
-            Ok(reader) => {
+        let path = root.shown(&place.path);
+        match open_listed(layout, &root.store(), &place) {
+            Ok(ListedSession::Open(_, reader)) => {
                 if let Some(found) = reader.usage() {
                     told += 1;
                     usage.add(&found);
                 }
+                // Some formats open their log only when entries are requested.
+                let problem = reader.entries(0..=0).err().map(|error| error_chain(&error));
+                if let Some(reason) = problem.or_else(|| lost_file(&reader.findings())) {
+                    unread.add(path, reason);
+                }
             }
-            Err(error) => {
-                let error = Error::from(error).saying(format!("session {}", place.id));
-                Output::status(&error.to_string());
-            }
+            Ok(ListedSession::Archived) => unread.add_archived(1),
+            // It was removed since it was listed.
+            Ok(ListedSession::Gone) => sessions -= 1,
+            Err(error) => unread.add(path, error_chain(&error)),
         }
     }
-    Ok((usage, told, sessions))
+    Ok(UsageSum { usage, told, sessions, unread })
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let (usage, told, sessions) = match &args.session {
-        None => everything(context)?,
-        Some(name) => {
-            let (_, reader) = context.read(name)?;
-            let usage = reader.usage();
-            let told = u64::from(usage.is_some());
-            (usage.unwrap_or_default(), told, 1)
-        }
-    };
-    if sessions == 0 && context.root.is_none() && !context.json {
-        return Ok(overview::first_steps());
-    }
+/// Returns the usage of one session.
+fn one_session(context: &Context, name: &str) -> Result<UsageSum, Error> {
+    let (_, reader) = context.read(name)?;
+    let usage = reader.usage();
+    let told = u64::from(usage.is_some());
+    let unread = UnreadSessions::new("counted");
+    Ok(UsageSum { usage: usage.unwrap_or_default(), told, sessions: 1, unread })
+}
+
+fn print(context: &mut Context, sum: &UsageSum) -> Result<(), EarlyExit> {
+    let UsageSum { usage, told, sessions, .. } = sum;
     if context.json {
         let models: Vec<String> = usage
             .models
             .iter()
             .map(|(model, cost)| usage_fields(JsonObject::new().text("model", model), cost).close())
             .collect();
-        let object = JsonObject::new().number("sessions", sessions).number("told", told);
+        let object = JsonObject::new().number("sessions", *sessions).number("told", *told);
         let object = usage_fields(object, &usage.total());
         let line = object.raw("models", &format!("[{}]", models.join(","))).close();
         writeln!(context.out, "{line}")?;
-        return Ok(Exit::Success);
+        return context.out.flush();
     }
     let width =
         usage.models.iter().map(|(model, _)| model.chars().count()).max().unwrap_or(0).max(5);
@@ -123,13 +141,25 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         writeln!(context.out, "{}", line("total", width, &usage.total()))?;
     }
     context.out.flush()?;
-    if told == 0 {
+    if *told == 0 {
         Output::status(match sessions {
             1 => "the session does not record its usage",
             _ => "no session records its usage",
         });
-    } else if sessions > 1 {
+    } else if *sessions > 1 {
         Output::status(&format!("{told} of {sessions} sessions record their usage"));
     }
-    Ok(Exit::Success)
+    Ok(())
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let sum = match &args.session {
+        None => everything(context)?,
+        Some(name) => one_session(context, name)?,
+    };
+    if sum.sessions == 0 && context.root.is_none() && !context.json {
+        return Ok(overview::first_steps());
+    }
+    print(context, &sum)?;
+    Ok(if sum.unread.report() { Exit::Damaged } else { Exit::Success })
 }

@@ -50,10 +50,11 @@ fn document(session: &str, verdict: &SealVerdict) -> String {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let found = context.find_to_read(&args.session)?;
-    let (store, session) = (found.root.store(), found.place.id.clone());
-    let verdict = verify_session(&store, found.layout, &found.place);
-    let verdict = verdict.map_err(|error| found.failed(error))?;
+    let (found, verdict) = context.read_found(&args.session, |found| {
+        let verdict = verify_session(&found.root.store(), found.layout, &found.place);
+        verdict.map_err(|error| found.failed(error))
+    })?;
+    let session = found.place.id;
     let Some(verdict) = verdict else {
         let seal = context.next_command(&format!("seal {session}"));
         let error = Error::new(Exit::Request, format!("{session} was never sealed")).hint(seal);

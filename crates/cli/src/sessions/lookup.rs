@@ -61,7 +61,7 @@ impl Context {
         let (chosen, findings) = loop {
             tries += 1;
             let (chosen, findings) = self.choose_once((kind, id), &roots, access)?;
-            if tries == MOVE_TRIES || !is_moving(&chosen)? {
+            if tries == MOVE_TRIES || !is_moving(&chosen, &roots, tries)? {
                 break (chosen, findings);
             }
             thread::sleep(MOVE_PAUSE);
@@ -429,13 +429,26 @@ fn choose_by_id(candidates: Vec<Candidate>, id: &str) -> LookupResult {
     }
 }
 
-/// Returns whether a list may be out of date because another process is moving a session: it is gone, or exists twice
-/// while a process writes there.
-fn is_moving(chosen: &LookupResult) -> Result<bool, Error> {
+/// Returns whether a list may be out of date because another process is moving a session: it is gone, or it is missing
+/// or exists twice while a process writes there.
+fn is_moving(
+    chosen: &LookupResult,
+    roots: &[(SourceLocation, OpenRoot)],
+    tries: usize,
+) -> Result<bool, Error> {
     let candidates = match chosen {
         LookupResult::One(one) => std::slice::from_ref(one),
         LookupResult::Several(several) => several,
-        LookupResult::None(_) => &[],
+        LookupResult::None(_) => {
+            // The process that moved it may be done already, so the first list alone is not trusted.
+            let is_own = |source: &SourceLocation| source.is_own();
+            for (_, root) in roots.iter().filter(|(source, _)| is_own(source)) {
+                if tries == 1 || !root.store().is_quiet(&[FilePath::root()])? {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
     };
     for (root, layout, place) in candidates.iter().filter(|(_, layout, _)| !layout.is_external()) {
         let store = root.store();

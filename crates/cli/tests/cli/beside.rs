@@ -294,6 +294,53 @@ fn a_session_that_is_archived_and_unpacked_is_checked_wherever_it_is() {
     });
 }
 
+/// Runs two commands in turn, which move a session, until it is stopped.
+fn move_back_and_forth(root: &Path, session: &str, commands: [&str; 2], stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        for command in commands {
+            let output = everturn(root, &[command, session], "");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}
+
+#[test]
+fn sessions_that_are_moved_are_searched_and_exported_wherever_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    for id in ["s1", "s2", "s3"] {
+        assert!(everturn(root, &["new", "game", "--id", id], "").status.success());
+        let turn = (FORMATS[0].line)(1).to_string();
+        assert!(everturn(root, &["append", id], &turn).status.success());
+    }
+    quietly(root, &["complete", "s2"]);
+    assert!(everturn(root, &["new", "campaign", "--id", "c1"], "").status.success());
+    let stop = AtomicBool::new(false);
+    thread::scope(|threads| {
+        threads.spawn(|| move_back_and_forth(root, "s1", ["pause", "resume"], &stop));
+        threads.spawn(|| move_back_and_forth(root, "s2", ["archive", "unarchive"], &stop));
+        threads.spawn(|| move_back_and_forth(root, "c1", ["archive", "unarchive"], &stop));
+        let _stopping = StopWhenDone(&stop);
+        for round in 0..4 * LISTS {
+            let mut search = command(root);
+            // Without a cache from time to time, so that all sessions are read.
+            search.env("HOME", root.join(format!("home{}", round / 2)));
+            search.args(["--root", ".", "search", "word1"]);
+            let output = run(search, "");
+            let told = String::from_utf8_lossy(&output.stderr);
+            let found = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(output.status.code(), Some(0), "{told}");
+            assert!(!told.contains("damaged") && !told.contains("no session"), "{told}");
+            assert!(found.contains("s1#1") && found.contains("s3#1"), "{found}{told}");
+            let is_archived = told.contains("archived session") || told.contains("no longer there");
+            assert!(found.contains("s2#1") || is_archived, "{found}{told}");
+            let output = everturn(root, &["export", "c1", "--format", "md"], "");
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() || told.contains("is in an archive"), "{told}");
+        }
+    });
+}
+
 /// Returns the second line of a lock file: its counter, and the whole line.
 fn counter(lock: &Path) -> Option<(u64, String)> {
     let text = fs::read_to_string(lock).ok()?;

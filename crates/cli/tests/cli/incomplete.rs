@@ -103,6 +103,95 @@ fn too_few_open_files_are_no_damage_and_are_not_remembered() {
     assert!(refused > 10, "{refused}");
 }
 
+/// Runs the binary with a limit on the size of files, in blocks. What exceeds it fails, as on a full disk.
+fn everturn_on_full_disk(root: &Path, blocks: u32, words: &[&str]) -> Output {
+    let binary = env!("CARGO_BIN_EXE_everturn");
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {binary} --root r \"$@\"");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script, "sh"]).args(words).current_dir(root);
+    shell.env_clear().env("HOME", root.join("home")).env("EVERTURN_MOUNTINFO", "/dev/null");
+    shell.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    run(shell, "")
+}
+
+#[test]
+fn a_search_that_cannot_write_the_index_reads_the_sessions() {
+    let mut refused = 0;
+    for has_index in [false, true] {
+        for blocks in [0, 1, 2, 3, 4, 6, 8, 16] {
+            let dir = tempfile::tempdir().unwrap();
+            let root = dir.path();
+            two_games(root);
+            if has_index {
+                assert!(everturn(root, &["search", "dragon"], "").status.success());
+                append(root, "s2", "another dragon");
+            }
+            let output = everturn_on_full_disk(root, blocks, &["search", "dragon"]);
+            let (found, told) = texts(&output);
+            let what = format!("{blocks} {has_index}: {found}{told}");
+            assert_eq!(output.status.code(), Some(0), "{what}");
+            assert!(found.contains("s1#1") && found.contains("s2#1"), "{what}");
+            assert!(found.contains("s2#2") == has_index, "{what}");
+            refused += usize::from(told.contains("the index cannot be brought up to date"));
+        }
+    }
+    assert!(refused > 4, "{refused}");
+}
+
+#[test]
+fn archived_sessions_are_counted_and_are_not_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    two_games(root);
+    assert!(everturn(root, &["complete", "s1"], "").status.success());
+    assert!(everturn(root, &["archive", "s1"], "").status.success());
+    // What was recorded about files that have just changed is not trusted for two seconds.
+    for pause in [0, 0, 3, 0] {
+        thread::sleep(Duration::from_secs(pause));
+        for (words, action) in [(&["search", "dragon"][..], "searched"), (&["stats"], "counted")] {
+            let output = everturn(root, words, "");
+            let (_, told) = texts(&output);
+            assert_eq!(output.status.code(), Some(0), "{told}");
+            let line =
+                format!("not {action}: 1 archived session; see: everturn unarchive --help\n");
+            assert!(told.ends_with(&line), "{told}");
+            assert!(!told.contains("damaged"), "{told}");
+        }
+    }
+}
+
+#[test]
+fn stats_name_the_sessions_that_could_not_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    two_games(root);
+    let metadata = root.join("r/sessions/active/s1/session.meta.json");
+    fs::remove_file(&metadata).unwrap();
+    fs::create_dir(&metadata).unwrap();
+    for words in [&["stats"][..], &["stats", "--json"]] {
+        let output = everturn(root, words, "");
+        let (_, told) = texts(&output);
+        assert_eq!(output.status.code(), Some(4), "{told}");
+        assert!(told.contains("r/sessions/active/s1 was not counted: "), "{told}");
+        assert!(told.ends_with("1 session could not be read\n"), "{told}");
+    }
+}
+
+#[test]
+fn a_purge_that_fails_prints_nothing_as_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    two_games(root);
+    assert!(everturn(root, &["trash", "s1"], "").status.success());
+    let output = everturn_on_full_disk(root, 0, &["purge", "--all", "--yes"]);
+    let (printed, told) = texts(&output);
+    assert_eq!((output.status.code(), printed.as_str()), (Some(1), ""), "{told}");
+    let output = everturn(root, &["purge", "--all", "--yes"], "");
+    let (printed, told) = texts(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(printed.contains("-s1  "), "{printed}");
+}
+
 /// Returns the file that a process locks while it updates the index.
 fn index_lock(dir: &Path) -> Option<std::path::PathBuf> {
     for entry in fs::read_dir(dir).unwrap() {

@@ -2,21 +2,30 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use thiserror::Error;
 
 use crate::disk::{is_full, is_out_of_files};
 use everturn_json::names::FilePath;
 
-/// Whether this process has failed to open a file because too many are open.
-static OUT_OF_FILES: AtomicBool = AtomicBool::new(false);
+/// The number of opens that failed because too many files were open.
+static FAILED_OPENS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns whether this process has failed to open a file because too many are open. From then on, a file that seems
-/// damaged or missing may be neither: the limit is one of the process, and says nothing about the files.
+/// Returns the number of opens that have failed since the process started because too many files were open.
+///
+/// If the number grows during an operation, a file that seemed damaged or missing may be neither: the limit is one of
+/// the process, and says nothing about the files.
 #[must_use]
-pub fn ran_out_of_files() -> bool {
-    OUT_OF_FILES.load(Ordering::Relaxed)
+pub fn failed_opens() -> u64 {
+    FAILED_OPENS.load(Ordering::Relaxed)
+}
+
+/// Counts an error of the disk if it means that too many files are open.
+fn count_failed_open(error: &io::Error) {
+    if is_out_of_files(error) {
+        FAILED_OPENS.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// Why a store operation failed.
@@ -148,7 +157,10 @@ impl StoreError {
             io::ErrorKind::NotFound | io::ErrorKind::Unsupported => {
                 StoreError::io(doing, &log)(source)
             }
-            _ => StoreError::UnreadableLog { log, source: Arc::new(source) },
+            _ => {
+                count_failed_open(&source);
+                StoreError::UnreadableLog { log, source: Arc::new(source) }
+            }
         }
     }
 
@@ -158,13 +170,31 @@ impl StoreError {
         path: &FilePath,
     ) -> impl FnOnce(io::Error) -> StoreError + use<> {
         let path = path.clone();
-        move |source| match source.kind() {
-            _ if is_out_of_files(&source) => {
-                OUT_OF_FILES.store(true, Ordering::Relaxed);
-                StoreError::Io { doing, path, source: Arc::new(source) }
+        move |source| {
+            count_failed_open(&source);
+            match source.kind() {
+                io::ErrorKind::NotFound => StoreError::Missing { path },
+                _ => StoreError::Io { doing, path, source: Arc::new(source) },
             }
-            io::ErrorKind::NotFound => StoreError::Missing { path },
-            _ => StoreError::Io { doing, path, source: Arc::new(source) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opens_that_fail_because_of_the_limit_are_counted() {
+        let path = FilePath::root();
+        for (code, counts) in [(rustix::io::Errno::MFILE, true), (rustix::io::Errno::NOENT, false)]
+        {
+            let error = || io::Error::from_raw_os_error(code.raw_os_error());
+            let before = failed_opens();
+            let io = StoreError::io("open", &path)(error());
+            assert_eq!(matches!(io, StoreError::Missing { .. }), !counts);
+            drop(StoreError::log("open", &path)(error()));
+            assert_eq!(failed_opens() - before, if counts { 2 } else { 0 }, "{code}");
         }
     }
 }

@@ -1,0 +1,47 @@
+//! [`UnreadSessions`]: the sessions that a command over all sessions could not read.
+
+use crate::output::{Output, count_noun};
+
+/// The sessions that a command has left out.
+pub(crate) struct UnreadSessions {
+    /// What the command does with a session, as a participle.
+    action: &'static str,
+    /// The path and the reason of each unreadable session.
+    unreadable: Vec<(String, String)>,
+    archived: u64,
+}
+
+impl UnreadSessions {
+    pub(crate) fn new(action: &'static str) -> UnreadSessions {
+        UnreadSessions { action, unreadable: Vec::new(), archived: 0 }
+    }
+
+    /// Adds a session that could not be read. Only the first reason of each path counts.
+    pub(crate) fn add(&mut self, path: String, reason: String) {
+        if self.unreadable.iter().all(|(known, _)| *known != path) {
+            self.unreadable.push((path, reason));
+        }
+    }
+
+    /// Adds sessions in archives, which are left out by design.
+    pub(crate) fn add_archived(&mut self, count: u64) {
+        self.archived += count;
+    }
+
+    /// Names the sessions on stderr. Returns whether any could not be read.
+    pub(crate) fn report(&self) -> bool {
+        let action = self.action;
+        for (path, reason) in &self.unreadable {
+            Output::status(&format!("{path} was not {action}: {reason}"));
+        }
+        if !self.unreadable.is_empty() {
+            let count = count_noun(self.unreadable.len() as u64, "session", "sessions");
+            Output::status(&format!("{count} could not be read"));
+        }
+        if self.archived > 0 {
+            let count = count_noun(self.archived, "archived session", "archived sessions");
+            Output::status(&format!("not {action}: {count}; see: everturn unarchive --help"));
+        }
+        !self.unreadable.is_empty()
+    }
+}

@@ -1,0 +1,70 @@
+//! [`open_listed`]: opens a session that may have been moved since it was listed.
+
+use std::sync::Arc;
+
+use everturn_store::Store;
+
+use super::{MAX_LIST_TRIES, SessionError, SessionFormat, SessionReader};
+use crate::model::SessionRef;
+
+/// What a listed session has become.
+pub enum ListedSession {
+    /// The session is open. The ref says where it is now.
+    Open(SessionRef, Box<dyn SessionReader>),
+    /// The session is in an archive, which is not opened.
+    Archived,
+    /// The session no longer exists.
+    Gone,
+}
+
+/// Opens a listed session for reading. A session that was moved since is looked up again.
+pub fn open_listed(
+    format: &dyn SessionFormat,
+    store: &Arc<dyn Store>,
+    listed: &SessionRef,
+) -> Result<ListedSession, SessionError> {
+    let mut place = listed.clone();
+    let mut failed_at = None;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        if format.archived(&place).is_some() {
+            return Ok(ListedSession::Archived);
+        }
+        let error = match format.open(store, &place) {
+            Ok(reader) => return Ok(ListedSession::Open(place, reader)),
+            Err(error) => error,
+        };
+        let has_moved = format.any_moved(store, &mut std::iter::once(&place))?;
+        // The second attempt is for a session that was moved away and back.
+        let has_failed_before = failed_at.as_ref() == Some(&place);
+        if tries == MAX_LIST_TRIES || (!has_moved && has_failed_before) {
+            return Err(error);
+        }
+        failed_at = Some(place.clone());
+        if has_moved {
+            match locate_again(format, store, &place)? {
+                Some(found) => place = found,
+                None => return Ok(ListedSession::Gone),
+            }
+        }
+    }
+}
+
+/// Returns where a session is now.
+fn locate_again(
+    format: &dyn SessionFormat,
+    store: &Arc<dyn Store>,
+    place: &SessionRef,
+) -> Result<Option<SessionRef>, SessionError> {
+    let key = format.stable_key(place);
+    let find = || -> Result<Option<SessionRef>, SessionError> {
+        let sessions = format.locate(store)?.sessions;
+        Ok(sessions.into_iter().find(|found| format.stable_key(found) == key))
+    };
+    // A list that was read while the session was moved may lack it.
+    Ok(match find()? {
+        Some(found) => Some(found),
+        None => find()?,
+    })
+}
