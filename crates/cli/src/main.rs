@@ -34,6 +34,7 @@ mod sessions;
 mod settings;
 mod sources;
 mod store_errors;
+mod trash_list;
 mod turns;
 mod unread;
 

@@ -361,22 +361,32 @@ impl Context {
         &self,
         access: RootAccess,
     ) -> Result<Vec<(SourceLocation, OpenRoot)>, Error> {
-        let sources = self.sources()?;
-        let is_only = sources.len() == 1;
         let mut roots = Vec::new();
-        for source in sources {
+        for source in self.sources()? {
             let access = if source.is_own() { access } else { RootAccess::Read };
-            match OpenRoot::open(source.dir(), access) {
-                Ok(root) => roots.push((source, root)),
-                // Everturn's own root does not exist before the first session.
-                Err(_) if source.origin == SourceOrigin::Own && !source.path.exists() => {}
-                Err(error) if is_only => return Err(error),
-                Err(error) => {
-                    Output::status(&error.saying(format!("source {}", source.name)).to_string());
-                }
+            if let Some(root) = self.open_source(&source, access)? {
+                roots.push((source, root));
             }
         }
         Ok(roots)
+    }
+
+    /// Opens a source. `None` if it cannot be opened, after a warning; if it is the only one, that is an error.
+    pub(crate) fn open_source(
+        &self,
+        source: &SourceLocation,
+        access: RootAccess,
+    ) -> Result<Option<OpenRoot>, Error> {
+        match OpenRoot::open(source.dir(), access) {
+            Ok(root) => Ok(Some(root)),
+            // Everturn's own root does not exist before the first session.
+            Err(_) if source.origin == SourceOrigin::Own && !source.path.exists() => Ok(None),
+            Err(error) if self.sources()?.len() == 1 => Err(error),
+            Err(error) => {
+                Output::status(&error.saying(format!("source {}", source.name)).to_string());
+                Ok(None)
+            }
+        }
     }
 }
 

@@ -50,6 +50,8 @@ pub struct RetentionCandidate {
     pub bytes: u64,
     /// Whether it is pinned.
     pub pinned: bool,
+    /// The number of its store, if the sessions of several stores are planned together.
+    pub source: usize,
 }
 
 /// The decision about a session.
@@ -71,6 +73,13 @@ pub struct RetentionPlan {
 }
 
 impl RetentionPlan {
+    /// Returns the part of the plan about the sessions of one store.
+    #[must_use]
+    pub fn of_source(&self, source: usize) -> RetentionPlan {
+        let here = self.choices.iter().filter(|choice| choice.candidate.source == source);
+        RetentionPlan { choices: here.cloned().collect() }
+    }
+
     /// The expired sessions.
     pub fn chosen(&self) -> impl Iterator<Item = &RetentionChoice> {
         self.choices.iter().filter(|choice| choice.goes)
@@ -154,6 +163,7 @@ fn read_candidate(
         bytes: bytes.unwrap_or_default(),
         pinned: is_pinned(store, layout, &place)?,
         place,
+        source: 0,
     })
 }
 
@@ -193,7 +203,7 @@ pub struct RetentionOutcome {
 }
 
 /// Moves the expired sessions of a plan to the trash, one by one. A session that was changed or pinned since the plan
-/// was made stays.
+/// was made stays. The plan must have only sessions of this store; see [`RetentionPlan::of_source`].
 pub fn apply_plan(
     store: &Arc<dyn Store>,
     plan: &RetentionPlan,
@@ -210,6 +220,7 @@ pub fn apply_plan(
         };
         let Some(layout) = registry::find(candidate.layout) else { continue };
         let again = read_candidate(store, layout, candidate.place.clone())?;
+        let again = RetentionCandidate { source: candidate.source, ..again };
         if again != *candidate {
             stays("it has changed since the plan was created".to_owned());
             continue;
@@ -234,7 +245,7 @@ mod tests {
     fn candidate(id: &str, day: Option<i64>, bytes: u64, pinned: bool) -> RetentionCandidate {
         let place = SessionRef { id: id.to_owned(), path: FilePath::parse(id).unwrap() };
         let active = day.map(|day| Timestamp::from_second(day * DAY).unwrap());
-        RetentionCandidate { layout: "game", place, active, bytes, pinned }
+        RetentionCandidate { layout: "game", place, active, bytes, pinned, source: 0 }
     }
 
     #[track_caller]

@@ -59,6 +59,17 @@ pub struct ScanStats {
     pub unreadable: u64,
 }
 
+impl ScanStats {
+    /// Adds the statistics of another scan.
+    pub fn add(&mut self, other: ScanStats) {
+        let ScanStats { files, bytes, secrets, unreadable } = other;
+        self.files += files;
+        self.bytes += bytes;
+        self.secrets += secrets;
+        self.unreadable += unreadable;
+    }
+}
+
 /// Whether keys are kept in this file on purpose.
 #[must_use]
 pub fn is_vault(file: &FilePath) -> bool {

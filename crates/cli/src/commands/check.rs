@@ -13,13 +13,13 @@ use everturn::store::{OWN_DIR, failed_opens};
 use serde_json::json;
 
 use super::Context;
-use crate::agent_homes;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::{Output, count_noun};
 use crate::progress::Progress;
 use crate::sessions::MOVE_TRIES;
 use crate::settings;
+use crate::sources::SourceOrigin;
 
 /// Check sessions and JSON files for damage
 ///
@@ -36,7 +36,7 @@ Examples:
   everturn check --json sessions | jq -r .file | sort -u")]
 pub(crate) struct Args {
     /// The file or directory to check, or a session: its ID or a unique prefix, or `latest`;
-    /// default: the root
+    /// default: all sources
     path: Option<PathBuf>,
 }
 
@@ -280,21 +280,37 @@ fn warn_of_weak_mounts(place: &CheckTarget) {
     }
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let place = match &args.path {
-        None => Some(locate(&agent_homes::root(context.root.as_deref(), None)?)?),
-        Some(path) if path.exists() => Some(locate(path)?),
-        Some(_) => None,
-    };
-    let checked = match (place, &args.path) {
-        (Some(place), _) => {
-            warn_of_weak_mounts(&place);
-            check_at(place, false, context)?
+/// Checks all sources.
+fn check_all(context: &mut Context) -> Result<(CheckStats, BTreeSet<FindingCode>), EarlyExit> {
+    let (mut stats, mut codes) = (CheckStats::default(), BTreeSet::new());
+    let mut done: Vec<PathBuf> = Vec::new();
+    for source in context.sources()? {
+        let path = source.path.clone();
+        let is_missing = source.origin == SourceOrigin::Own && !path.exists();
+        if is_missing || done.iter().any(|above| path.starts_with(above)) {
+            continue;
         }
-        (None, Some(path)) => Some(check_named(path, context)?),
-        (None, None) => None,
+        let place = locate(&path)?;
+        warn_of_weak_mounts(&place);
+        if let Some((checked, found)) = check_at(place, false, context)? {
+            stats.add(checked);
+            codes.extend(found);
+        }
+        done.push(path);
+    }
+    Ok((stats, codes))
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let (checked, codes) = match &args.path {
+        None => check_all(context)?,
+        Some(path) if path.exists() => {
+            let place = locate(path)?;
+            warn_of_weak_mounts(&place);
+            check_at(place, false, context)?.unwrap_or_default()
+        }
+        Some(path) => check_named(path, context)?,
     };
-    let Some((checked, codes)) = checked else { return Ok(Exit::Success) };
     context.out.flush()?;
     if !context.json {
         Output::status(&summary(checked));

@@ -14,6 +14,7 @@ use crate::sessions::{exit_after, print_findings};
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn diff latest 0 20
+  everturn diff latest --turn 20
   everturn diff session-abc123 100 200 --json | jq -r .path
 
 A change with --json:
@@ -24,10 +25,16 @@ pub(crate) struct Args {
     session: String,
 
     /// The turn to start from
-    from: u64,
+    #[arg(required_unless_present = "turn")]
+    from: Option<u64>,
 
     /// The turn to compare with
-    to: u64,
+    #[arg(required_unless_present = "turn")]
+    to: Option<u64>,
+
+    /// Print the changes of this turn
+    #[arg(long, value_name = "N", conflicts_with_all = ["from", "to"], value_parser = clap::value_parser!(u64).range(1..))]
+    turn: Option<u64>,
 
     /// Only this part of the state, such as world, player or scene
     #[arg(long, value_name = "SCOPE")]
@@ -35,9 +42,14 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let (from, to) = match (args.turn, args.from, args.to) {
+        (Some(turn), ..) => (turn - 1, turn),
+        // Both are required without --turn.
+        (None, from, to) => (from.unwrap_or_default(), to.unwrap_or_default()),
+    };
     let (found, reader) = context.read(&args.session)?;
     let state = |turn| reader.state(Some(turn)).map_err(|error| found.failed(error));
-    let (before, after) = (state(args.from)?, state(args.to)?);
+    let (before, after) = (state(from)?, state(to)?);
     let unknown = |scope: &&String| before.get(scope).is_none() && after.get(scope).is_none();
     if let Some(scope) = args.scope.as_ref().filter(unknown) {
         return Err(Error::new(Exit::Request, format!("unknown scope {scope:?}"))
@@ -56,7 +68,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     }
     context.out.flush()?;
     if count == 0 && !context.json {
-        Output::status(&format!("no changes between turns {} and {}", args.from, args.to));
+        Output::status(&format!("no changes between turns {from} and {to}"));
     }
     let findings = [before.findings, after.findings].concat();
     print_findings(&findings);

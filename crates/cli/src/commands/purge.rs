@@ -1,14 +1,17 @@
 //! `everturn purge`: deletes sessions in the trash for good. No other command deletes sessions.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use everturn::model::TrashedSession;
 
 use super::Context;
 use super::restore::resolve_trashed;
-use super::trash::{json, listed};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::sessions::OpenRoot;
+use crate::sessions::{OpenRoot, RootAccess};
+use crate::trash_list::TrashItem;
 
 /// Delete sessions from the trash permanently
 ///
@@ -36,53 +39,42 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let mut chosen = Vec::new();
-    for name in &args.names {
-        chosen.extend(resolve_trashed(context, name)?);
+    match args.all {
+        true => chosen = context.list_trash()?,
+        false => {
+            for name in &args.names {
+                chosen.extend(resolve_trashed(context, name)?);
+            }
+        }
     }
-    let mut condemned = listed(context)?;
-    condemned.retain(|trashed| args.all || chosen.contains(&trashed.name));
     if !args.yes {
-        print(context, &condemned)?;
+        chosen.iter().try_for_each(|item| item.print(context))?;
+        context.out.flush()?;
         Output::status("nothing was deleted; re-run with --yes to delete permanently");
         return Ok(Exit::Success);
     }
-    let root = context.root_to_write()?;
     let mut purged = Vec::new();
-    let done = purge(context, &root, &condemned, &mut purged);
-    let closed = root.close();
+    let done = purge(&chosen, &mut purged);
     // After a failure, the sessions that were deleted before it are still printed.
-    condemned.retain(|trashed| purged.contains(trashed));
-    print(context, &condemned)?;
+    purged.iter().try_for_each(|item| item.print(context))?;
+    context.out.flush()?;
     done?;
-    closed?;
     Ok(Exit::Success)
 }
 
-/// Deletes sessions, one format after the other. Adds those whose deletion is committed to `purged`.
-fn purge(
-    context: &Context,
-    root: &OpenRoot,
-    condemned: &[TrashedSession],
-    purged: &mut Vec<TrashedSession>,
-) -> Result<(), Error> {
-    for layout in context.layouts() {
-        let own = layout.list_trash(&root.store())?;
-        let own: Vec<_> = condemned.iter().filter(|item| own.contains(item)).cloned().collect();
-        if !own.is_empty() {
-            layout.purge(&root.store(), &own)?;
-            purged.extend(own);
-        }
+/// Deletes sessions, one root and one format after the other. Adds those whose deletion is committed to `purged`.
+fn purge(chosen: &[TrashItem], purged: &mut Vec<TrashItem>) -> Result<(), Error> {
+    let groups: BTreeSet<(&Path, &str)> =
+        chosen.iter().map(|item| (item.root.as_path(), item.format.name())).collect();
+    for (root, format) in groups {
+        let is_in = |item: &&TrashItem| item.root == root && item.format.name() == format;
+        let items: Vec<TrashItem> = chosen.iter().filter(is_in).cloned().collect();
+        let sessions: Vec<TrashedSession> = items.iter().map(|item| item.trashed.clone()).collect();
+        let Some(format) = items.first().map(|item| item.format) else { continue };
+        let root = OpenRoot::open(root, RootAccess::Write)?;
+        format.purge(&root.store(), &sessions)?;
+        root.close()?;
+        purged.extend(items);
     }
     Ok(())
-}
-
-fn print(context: &mut Context, sessions: &[TrashedSession]) -> Result<(), EarlyExit> {
-    for trashed in sessions {
-        if context.json {
-            writeln!(context.out, "{}", json(trashed))?;
-        } else {
-            writeln!(context.out, "{}  {} bytes  {}", trashed.name, trashed.bytes, trashed.path)?;
-        }
-    }
-    context.out.flush()
 }

@@ -1,10 +1,11 @@
 //! `everturn restore`: restores sessions from the trash.
 
 use super::Context;
-use super::trash::listed;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
+use crate::sessions::{OpenRoot, RootAccess};
+use crate::trash_list::TrashItem;
 
 /// Restore a session from the trash
 ///
@@ -22,15 +23,15 @@ pub(crate) struct Args {
     name: String,
 }
 
-/// Returns the names in the trash that match a name.
-pub(super) fn resolve_trashed(context: &Context, name: &str) -> Result<Vec<String>, Error> {
-    let all = listed(context)?;
-    let is_meant = |names: &dyn Fn(&everturn::model::TrashedSession) -> bool| {
-        let found = all.iter().filter(|trashed| names(trashed));
-        found.map(|trashed| trashed.name.clone()).collect::<Vec<_>>()
+/// Returns the sessions in the trash that match a name.
+pub(super) fn resolve_trashed(context: &Context, name: &str) -> Result<Vec<TrashItem>, Error> {
+    let all = context.list_trash()?;
+    let has_name = all.iter().any(|item| item.trashed.name == name);
+    let is_meant = |item: &TrashItem| match has_name {
+        true => item.trashed.name == name,
+        false => item.trashed.id == name,
     };
-    let exact = is_meant(&|trashed| trashed.name == name);
-    let found = if exact.is_empty() { is_meant(&|trashed| trashed.id == name) } else { exact };
+    let found: Vec<TrashItem> = all.into_iter().filter(is_meant).collect();
     if found.is_empty() {
         return Err(Error::new(Exit::Request, format!("{name:?} is not in the trash"))
             .hint(context.next_command("trash")));
@@ -38,32 +39,23 @@ pub(super) fn resolve_trashed(context: &Context, name: &str) -> Result<Vec<Strin
     Ok(found)
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let names = resolve_trashed(context, &args.name)?;
-    let [name] = names.as_slice() else {
-        let count = names.len();
-        return Err(Error::new(
-            Exit::Request,
-            format!("{:?} is in the trash {count} times", args.name),
-        )
-        .hint(format!("name one of {}", names.join(", ")))
-        .into());
+/// The error for a name that several sessions in the trash have.
+fn ambiguous(name: &str, found: &[TrashItem]) -> Error {
+    let what = format!("{name:?} is in the trash {} times", found.len());
+    let names: Vec<&str> = found.iter().map(|item| item.trashed.name.as_str()).collect();
+    let is_one_root = found.iter().all(|item| Some(&item.root) == found.first().map(|it| &it.root));
+    let hint = match is_one_root {
+        true => format!("name one of {}", names.join(", ")),
+        false => "choose the root with --root DIR".to_owned(),
     };
-    let root = context.root_to_write()?;
-    let mut restored = None;
-    for layout in context.layouts() {
-        if layout
-            .list_trash(&root.store())
-            .map_err(Error::from)?
-            .iter()
-            .any(|item| item.name == *name)
-        {
-            restored = Some(layout.restore(&root.store(), name).map_err(Error::from)?);
-            break;
-        }
-    }
-    let gone = || Error::new(Exit::Request, format!("{name} is no longer in the trash"));
-    let place = restored.ok_or_else(gone)?;
+    Error::new(Exit::Request, what).hint(hint)
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    let found = resolve_trashed(context, &args.name)?;
+    let [item] = found.as_slice() else { return Err(ambiguous(&args.name, &found).into()) };
+    let root = OpenRoot::open(&item.root, RootAccess::Write)?;
+    let place = item.format.restore(&root.store(), &item.trashed.name).map_err(Error::from)?;
     let path = root.shown(&place.path);
     if context.json {
         let answer = JsonObject::new().text("session", &place.id).text("path", &path);

@@ -1,7 +1,7 @@
 //! `everturn retention`: moves expired sessions to the trash.
 
 use everturn::retention::{
-    self, RetentionChoice, RetentionOutcome, RetentionPlan, RetentionPolicy,
+    self, RetentionCandidate, RetentionChoice, RetentionOutcome, RetentionPlan, RetentionPolicy,
 };
 use serde_json::json;
 
@@ -9,6 +9,8 @@ use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::{Output, count_noun};
+use crate::sessions::RootAccess;
+use crate::trash_list::WritableSource;
 use crate::{confirm, settings};
 
 /// Move expired sessions to the trash
@@ -17,7 +19,8 @@ use crate::{confirm, settings};
 /// activity is taken from the records of a session, never from file times. `plan` prints why each
 /// session would expire and changes nothing; `apply` moves the expired sessions to the trash, from
 /// which `everturn restore` restores them. Nothing is deleted, except by `everturn purge`. Pinned
-/// sessions and sessions without a known time of activity are kept.
+/// sessions and sessions without a known time of activity are kept. The rules apply to the sessions
+/// of all sources together; sessions of other programs are not counted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn retention plan --days 90
@@ -108,12 +111,20 @@ fn print(context: &mut Context, plan: &RetentionPlan) -> Result<(), EarlyExit> {
     Ok(())
 }
 
+/// Makes one plan for the sessions of all sources.
+fn plan(policy: &RetentionPolicy, sources: &[WritableSource]) -> Result<RetentionPlan, Error> {
+    let mut all = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        let found = retention::find_candidates(&source.root.store(), &source.formats)?;
+        all.extend(found.into_iter().map(|one| RetentionCandidate { source: number, ..one }));
+    }
+    Ok(retention::plan_retention(policy, all, settings::now()))
+}
+
 fn apply(context: &mut Context, rules: &RetentionRules) -> Result<Exit, EarlyExit> {
     let policy = policy(rules)?;
-    let root = context.root_to_write()?;
-    let store = root.store();
-    let all = retention::find_candidates(&store, &context.layouts()).map_err(Error::from)?;
-    let plan = retention::plan_retention(&policy, all, settings::now());
+    let sources = context.writable_sources(RootAccess::Write)?;
+    let plan = plan(&policy, &sources)?;
     if !context.json {
         print(context, &plan)?;
     }
@@ -127,7 +138,11 @@ fn apply(context: &mut Context, rules: &RetentionRules) -> Result<Exit, EarlyExi
         return Ok(Exit::Success);
     }
     let mut applied = Vec::new();
-    let done = retention::apply_plan(&store, &plan, settings::now(), |it| applied.push(it));
+    let done = sources.iter().enumerate().try_for_each(|(number, source)| {
+        let store = source.root.store();
+        let plan = plan.of_source(number);
+        retention::apply_plan(&store, &plan, settings::now(), |it| applied.push(it))
+    });
     let mut stayed = 0;
     for it in &applied {
         stayed += usize::from(it.trashed.is_none());
@@ -141,8 +156,9 @@ fn apply(context: &mut Context, rules: &RetentionRules) -> Result<Exit, EarlyExi
     }
     context.out.flush()?;
     done.map_err(Error::from)?;
-    drop(store);
-    root.close()?;
+    for source in sources {
+        source.root.close()?;
+    }
     let moved = applied.len() - stayed;
     let moved = count_noun(moved as u64, "session", "sessions");
     Output::status(&format!("{moved} moved to the trash, {stayed} kept"));
@@ -154,10 +170,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         RetentionCommand::Apply(rules) => apply(context, rules),
         RetentionCommand::Plan(rules) => {
             let policy = policy(rules)?;
-            let root = context.open_root()?;
-            let layouts = context.layouts();
-            let all = retention::find_candidates(&root.store(), &layouts).map_err(Error::from)?;
-            print(context, &retention::plan_retention(&policy, all, settings::now()))?;
+            let sources = context.writable_sources(RootAccess::Read)?;
+            print(context, &plan(&policy, &sources)?)?;
             Ok(Exit::Success)
         }
     }

@@ -16,6 +16,7 @@ use crate::settings;
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn rewind session-abc123 40
+  everturn rewind latest --turn 40
 
 Output with --json:
   {"session":"session-abc123","turn":40,"branch":"session-abc123-branch-57"}"#)]
@@ -24,14 +25,21 @@ pub(crate) struct Args {
     session: String,
 
     /// The turn to rewind to, which becomes the last turn
-    turn: u64,
+    #[arg(value_name = "TURN", required_unless_present = "turn")]
+    last: Option<u64>,
+
+    /// The same as TURN
+    #[arg(long, value_name = "N", conflicts_with = "last")]
+    turn: Option<u64>,
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
+    // One of them is required.
+    let turn = args.turn.or(args.last).unwrap_or_default();
     let found = context.find_to_write(&args.session)?;
     let store = found.root.store();
     let branch = with_byte_progress("copying", |progress| {
-        found.layout.rewind(&store, &found.place, args.turn, settings::now(), progress)
+        found.layout.rewind(&store, &found.place, turn, settings::now(), progress)
     });
     let branch = branch.map_err(|error| found.failed(error))?;
     if context.json {

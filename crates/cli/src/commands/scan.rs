@@ -17,11 +17,11 @@ use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::sessions::OpenRoot;
+use crate::sessions::{OpenRoot, RootAccess};
 
 /// Find keys, tokens and passwords in sessions
 ///
-/// Searches every file of the given sessions, or of the whole root: logs, snapshots, checkpoints,
+/// Searches every file of the given sessions, or of all sources: logs, snapshots, checkpoints,
 /// archives, indexes, databases, the trash, the quarantine and Everturn's own logs. Secrets are
 /// never printed, only their placeholders. Files that store keys on purpose are skipped. Exits with
 /// status 3 if secrets are found.
@@ -34,7 +34,7 @@ use crate::sessions::OpenRoot;
 With --json, one per line:
   {"session":"…","file":"…","inside":"…","line":12,"offset":3456,"family":"github-token","certainty":"certain","secret":"[secret:github-token:1a2b3c4d]"}"#)]
 pub(crate) struct Args {
-    /// The sessions: IDs or unique prefixes, paths, or `latest`; default: the whole root
+    /// The sessions: IDs or unique prefixes, paths, or `latest`; default: all sources
     #[arg(value_name = "SESSION")]
     sessions: Vec<String>,
 }
@@ -130,56 +130,81 @@ fn summary(swept: ScanStats, counts: &BTreeMap<&'static str, u64>) -> String {
     }
 }
 
-/// Returns the files to scan, and the sessions that they may belong to.
-fn files(args: &Args, context: &Context) -> Result<(OpenRoot, Vec<FilePath>, FileOwners), Error> {
-    let Some((first, others)) = args.sessions.split_first() else {
-        let root = context.open_root()?;
-        let store: Arc<dyn Store> = root.store();
-        let mut places = Vec::new();
-        for layout in context.layouts() {
-            places.extend(layout.locate(&store)?.sessions);
+/// The files of one root to scan, and the sessions that they may belong to.
+struct ScanTarget {
+    root: OpenRoot,
+    files: Vec<FilePath>,
+    owners: FileOwners,
+}
+
+/// Returns everything to scan: the given sessions, or all sources. Of a source of another program, only the files of
+/// its sessions are scanned.
+fn targets(args: &Args, context: &Context) -> Result<Vec<ScanTarget>, Error> {
+    let mut targets: Vec<ScanTarget> = Vec::new();
+    if args.sessions.is_empty() {
+        for (source, root) in context.open_sources(RootAccess::Read)? {
+            let store: Arc<dyn Store> = root.store();
+            let formats: Vec<_> = source.layouts(context).into_iter().flatten().collect();
+            let is_external = formats.iter().all(|format| format.is_external());
+            let (mut places, mut files) = (Vec::new(), Vec::new());
+            for format in formats {
+                for place in format.locate(&store)?.sessions {
+                    if is_external {
+                        files.extend(format.session_files(&store, &place)?.all_files(&store)?);
+                    }
+                    places.push(place);
+                }
+            }
+            if !is_external {
+                files = files_below(&store, &FilePath::root())?;
+            }
+            targets.push(ScanTarget { root, files, owners: FileOwners(places) });
         }
-        let files = files_below(&store, &FilePath::root())?;
-        return Ok((root, files, FileOwners(places)));
-    };
-    let found = context.find_to_read(first)?;
-    let mut all = vec![(found.layout, found.place)];
-    for name in others {
-        let other = context.find_to_read(name)?;
-        if other.root.path != found.root.path {
-            return Err(Error::new(Exit::Request, "the sessions are in different roots"));
+    }
+    for name in &args.sessions {
+        let found = context.find_to_read(name)?;
+        let store = found.root.store();
+        let files = found.layout.session_files(&store, &found.place)?.all_files(&store)?;
+        match targets.iter_mut().find(|target| target.root.path == found.root.path) {
+            Some(target) => {
+                target.files.extend(files);
+                target.owners.0.push(found.place);
+            }
+            None => {
+                let owners = FileOwners(vec![found.place]);
+                targets.push(ScanTarget { root: found.root, files, owners });
+            }
         }
-        all.push((other.layout, other.place));
     }
-    let store = found.root.store();
-    let mut files = Vec::new();
-    for (layout, place) in &all {
-        files.extend(layout.session_files(&store, place)?.all_files(&store)?);
+    for target in &mut targets {
+        target.files.sort();
+        target.files.dedup();
     }
-    files.sort();
-    files.dedup();
-    let places = all.into_iter().map(|(_, place)| place).collect();
-    Ok((found.root, files, FileOwners(places)))
+    Ok(targets)
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let (root, files, owners) = files(args, context)?;
     let progress = Progress::new("scanning");
-    let store = root.store();
-    let mut printer = SecretPrinter {
-        context,
-        root: &root,
-        owners: &owners,
-        progress: progress.clone(),
-        counts: BTreeMap::new(),
-        stopped: None,
-    };
-    let swept = scan_files(&store, &files, SecretRules::standard(), &mut printer);
-    progress.finish();
-    let counts = std::mem::take(&mut printer.counts);
-    if let Some(stop) = printer.stopped {
-        return Err(stop);
+    let mut counts = BTreeMap::new();
+    let mut swept = ScanStats::default();
+    for target in targets(args, context)? {
+        let store = target.root.store();
+        let mut printer = SecretPrinter {
+            context,
+            root: &target.root,
+            owners: &target.owners,
+            progress: progress.clone(),
+            counts: std::mem::take(&mut counts),
+            stopped: None,
+        };
+        swept.add(scan_files(&store, &target.files, SecretRules::standard(), &mut printer));
+        counts = std::mem::take(&mut printer.counts);
+        if let Some(stop) = printer.stopped {
+            progress.finish();
+            return Err(stop);
+        }
     }
+    progress.finish();
     context.out.flush()?;
     if !context.json {
         Output::status(&summary(swept, &counts));

@@ -41,12 +41,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RANGE", default_value = "..", hide_default_value = true)]
     turns: TurnRange,
 
+    /// Only this turn
+    #[arg(long, value_name = "N", conflicts_with = "turns")]
+    turn: Option<u64>,
+
     /// Print the marks instead of the entries: chapters, and scenes with their events
-    #[arg(long, conflicts_with_all = ["turns", "from", "raw"])]
+    #[arg(long, conflicts_with_all = ["turns", "turn", "from", "raw"])]
     toc: bool,
 
     /// Start at a mark, by its ID or name, or at an entry, by its ID
-    #[arg(long, value_name = "MARK", conflicts_with = "turns")]
+    #[arg(long, value_name = "MARK", conflicts_with_all = ["turns", "turn"])]
     from: Option<String>,
 
     /// Print the stored records
@@ -62,7 +66,7 @@ pub(crate) struct Args {
     all: bool,
 
     /// Print the number of entries by kind, and of records by outcome
-    #[arg(long, conflicts_with_all = ["turns", "from", "raw", "toc"])]
+    #[arg(long, conflicts_with_all = ["turns", "turn", "from", "raw", "toc"])]
     stats: bool,
 }
 
@@ -189,6 +193,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         return stats(&found, &*reader, context);
     }
     let mut turns = args.turns;
+    if args.turn.is_some() {
+        turns = TurnRange { first: args.turn, last: args.turn };
+    }
     if let Some(turn) = turn.filter(|_| !turns.is_bounded()) {
         let turn = Some(resolve_turn(&*reader, turn)?);
         turns = TurnRange { first: turn, last: turn };

@@ -1,19 +1,18 @@
 //! `everturn trash`: moves a session to the trash, or lists the trash.
 
 use everturn::format::Transition;
-use everturn::model::TrashedSession;
 
 use super::Context;
-use crate::error::{EarlyExit, Error};
+use crate::error::EarlyExit;
 use crate::exit::Exit;
-use crate::json::JsonObject;
 use crate::lifecycle::transition;
 use crate::output::Output;
 
 /// Move a session to the trash, or list the trash
 ///
 /// Nothing is deleted: the session or its archive is moved to the trash of its root, and `everturn
-/// restore` restores it. Only `everturn purge` deletes.
+/// restore` restores it. Only `everturn purge` deletes. The list has the trash of all roots with
+/// sessions that can be changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn trash session-abc123
@@ -26,39 +25,13 @@ pub(crate) struct Args {
     session: Option<String>,
 }
 
-/// Returns the trashed sessions of the selected formats, oldest first.
-pub(super) fn listed(context: &Context) -> Result<Vec<TrashedSession>, Error> {
-    let root = context.open_root()?;
-    let mut all = Vec::new();
-    for layout in context.layouts() {
-        all.extend(layout.list_trash(&root.store())?);
-    }
-    all.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(all)
-}
-
-/// Formats a trashed session for `--json`.
-pub(super) fn json(trashed: &TrashedSession) -> String {
-    JsonObject::new()
-        .text("name", &trashed.name)
-        .text("session", &trashed.id)
-        .text("path", trashed.path.as_str())
-        .time("time", Some(trashed.time))
-        .number("bytes", trashed.bytes)
-        .close()
-}
-
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     if let Some(session) = &args.session {
         return transition(context, session, Transition::Trash);
     }
-    let all = listed(context)?;
-    for trashed in &all {
-        if context.json {
-            writeln!(context.out, "{}", json(trashed))?;
-        } else {
-            writeln!(context.out, "{}  {} bytes  {}", trashed.name, trashed.bytes, trashed.path)?;
-        }
+    let all = context.list_trash()?;
+    for item in &all {
+        item.print(context)?;
     }
     if all.is_empty() {
         Output::status("the trash is empty");
