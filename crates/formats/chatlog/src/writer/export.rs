@@ -56,6 +56,9 @@ impl ChatWriter {
                 );
             }
         }
-        self.write(vec![JournalOp::Head { edits }], Vec::new(), &now)
+        // An export does not change the time of the last change, by which sessions are sorted.
+        let said = || head.string_at(&["metadata", "modified"]);
+        let modified = self.log.overlay.time.clone().or_else(said).unwrap_or(now);
+        self.write(vec![JournalOp::Head { edits }], Vec::new(), &modified)
     }
 }
