@@ -99,10 +99,7 @@ fn some_settings_belong_to_the_second_rules() {
         "dialog.turn_profile_trace_enabled",
     ] {
         assert_eq!(patch(true, &[(key, json!(true))]), Ok(vec![key]));
-        assert_eq!(
-            patch(false, &[(key, json!(true))]),
-            Err(format!("{key}: unknown setting"))
-        );
+        assert_eq!(patch(false, &[(key, json!(true))]), Err(format!("{key}: unknown setting")));
     }
     let key = "characters.fact_generation.draft_mode";
     assert_eq!(patch(true, &[(key, json!("llm"))]), Ok(vec![key]));
