@@ -33,6 +33,7 @@
 //! - `everturn-store`: [`disk`], [`store`], [`overlay`]; `everturn-archive`: [`archive`].
 //! - `everturn-settings`: [`home`], [`config`]; `everturn-secrets`: [`vault`], [`scan`].
 //! - `everturn-prompt`: `tokens`, `lorebook`, `card`, `context`, `markup`, with the feature `prompt` or `chat`.
+//! - `everturn-rpg`: the rules and narrators of campaigns, in `campaign`.
 //! - `everturn-session`: [`model`], [`mod@format`], [`finding_sink`], [`repair`], [`session_files`], [`quarantine`].
 //! - The formats: `game`, `campaign`, `codelia` and `linggen` (feature `agents`), `chatlog` and `chatlog_import`
 //!   (feature `chat`), and the sessions of other programs (feature `external`), which are in [`format::EXTERNAL`].

@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::create::claim;
 use super::document::CampaignDocument;
-use super::draft::CampaignDraft;
 use super::error::CampaignError;
 use super::log::ChangeRecord;
 use super::paths::{CampaignFile, CheckpointName, campaign_dir};
@@ -14,6 +13,7 @@ use super::session::{Campaign, read_optional};
 use super::writer::CampaignWriter;
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SessionId};
+use everturn_rpg::draft::CampaignDraft;
 use everturn_session::marks;
 use everturn_store::disk::FileKind;
 use everturn_store::{Durability, FileMode, Precondition, Step, Store, Writer};

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::document::CampaignDocument;
-use super::document_view::{CampaignView, CharacterFact};
 use super::error::CampaignError;
 use super::log::{ChangeKind, ChangeRecord, OWN, TurnRow};
 use super::paths::CampaignFile;
 use super::session::{Campaign, read_optional};
-use super::summary::disagreement;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
+use everturn_rpg::document_view::{CampaignView, CharacterFact};
+use everturn_rpg::summary::disagreement;
 use everturn_session::finding_sink::FindingSink;
 use everturn_session::marks;
 use everturn_store::Store;

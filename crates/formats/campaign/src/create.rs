@@ -6,16 +6,16 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::document::CampaignDocument;
-use super::document_view::{DEFAULT_HP, DEFAULT_STATE, FIRST_AREA};
 use super::error::CampaignError;
-use super::generation::{Generation, RuleSet};
 use super::lifecycle::archived;
 use super::paths::{CampaignFile, archive_file, campaign_dir, campaign_id, campaign_number};
 use super::session::all_ids;
-use super::settings::settings;
-use super::stamp::stamp;
-use super::tools::default_allowlist;
 use everturn_json::names::SessionId;
+use everturn_rpg::document_view::{DEFAULT_HP, DEFAULT_STATE, FIRST_AREA};
+use everturn_rpg::generation::{Generation, RuleSet};
+use everturn_rpg::stamp::stamp;
+use everturn_rpg::starter::{default_settings, starter_map};
+use everturn_rpg::tools::default_allowlist;
 use everturn_session::trash;
 use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError, Writer};
 
@@ -89,58 +89,6 @@ impl NewCampaign {
             "created_at": created,
         })
     }
-}
-
-/// Returns the default settings.
-pub(crate) fn default_settings(rules: RuleSet) -> Value {
-    let mut all = json!({});
-    for setting in settings(rules) {
-        let mut place = &mut all;
-        for level in setting.key.split('.') {
-            if !place.is_object() {
-                *place = json!({});
-            }
-            let Value::Object(fields) = place else { break };
-            place = fields.entry(level).or_insert(Value::Null);
-        }
-        *place = setting.default_value();
-    }
-    all
-}
-
-/// Returns the two rooms of a campaign without a map.
-pub(crate) fn starter_map(generation: Generation) -> Value {
-    let area = |id: &str, name: &str, roads: &[&str]| {
-        let mut area = Map::new();
-        area.insert("id".to_owned(), id.into());
-        area.insert("name".to_owned(), name.into());
-        if matches!(generation, Generation::Second | Generation::Third) {
-            area.insert("description".to_owned(), "".into());
-        }
-        area.insert("parent_area_id".to_owned(), Value::Null);
-        if generation.has_one_way_roads() {
-            area.insert("reachable_area_ids".to_owned(), json!(roads));
-        }
-        area
-    };
-    json!({
-        "areas": {
-            "area_001": area("area_001", "Starting Area", &["area_002"]),
-            "area_002": area("area_002", "Side Room", &[]),
-        },
-        "connections": [{"from_area_id": "area_001", "to_area_id": "area_002"}],
-    })
-}
-
-/// Returns a new character, for campaigns with `actors`.
-pub(crate) fn new_actor(position: &str) -> Value {
-    json!({
-        "position": position,
-        "hp": DEFAULT_HP,
-        "character_state": DEFAULT_STATE,
-        "inventory": {},
-        "meta": {},
-    })
 }
 
 /// Creates a campaign, and returns its ID.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::conflict::ConflictReport;
-use super::narrator::NarratorError;
 use everturn_archive::ArchiveError;
 use everturn_json::names::{FilePath, NameError, SessionId};
+use everturn_rpg::RulesError;
+use everturn_rpg::conflict::ConflictReport;
+use everturn_rpg::narrator::NarratorError;
 use everturn_session::repair::RepairError;
 use everturn_store::StoreError;
 use everturn_value::delta::DeltaError;
@@ -119,6 +120,27 @@ pub enum CampaignError {
     /// A change does not apply to the document, because parts of it have the wrong type.
     #[error("the campaign document does not have the structure that the change requires")]
     Shape(#[from] DeltaError),
+}
+
+impl From<RulesError> for CampaignError {
+    fn from(error: RulesError) -> CampaignError {
+        match error {
+            RulesError::NotInParty { actor } => CampaignError::NotInParty { actor },
+            RulesError::Ended { reason } => CampaignError::Ended { reason },
+            RulesError::Unconscious { actor } => CampaignError::Unconscious { actor },
+            RulesError::DialogType { given } => CampaignError::DialogType { given },
+            RulesError::Narrator(error) => CampaignError::Narrator(error),
+            RulesError::Conflicts { report } => CampaignError::Conflicts { report },
+            RulesError::Setting { key, reason } => CampaignError::Setting { key, reason },
+            RulesError::Shape(error) => CampaignError::Shape(error),
+            // The worlds are read by this crate, so the error is one of its own.
+            RulesError::World { id, source } => match source.downcast_ref::<CampaignError>() {
+                Some(own) => own.clone(),
+                None => CampaignError::input(format!("world {id} cannot be read: {source}")),
+            },
+            other => CampaignError::input(other.to_string()),
+        }
+    }
 }
 
 impl From<RepairError> for CampaignError {

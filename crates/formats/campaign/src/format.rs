@@ -10,17 +10,16 @@ use jiff::Timestamp;
 
 use super::branch;
 use super::create::{NewCampaign, create};
-use super::document_view::strings;
 use super::error::CampaignError;
 use super::lifecycle::{CampaignStatus, archived};
 use super::paths::{CampaignFile, archive_file, archives_dir, campaign_dir, campaigns_dir};
-use super::progress;
 use super::repair::{FileRepair, plan_repair, repair, undo_repair};
 use super::session::{Campaign, list};
 use super::writer::CampaignWriter;
 use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
+use everturn_rpg::document_view::strings;
 use everturn_session::format::{
     RepairMode, SessionEditor, SessionError, SessionFormat, SessionReader, Transition, error_chain,
     list_settled,
@@ -92,7 +91,7 @@ impl SessionFormat for CampaignFormat {
                 summary.title = goal.trim().to_owned();
             }
             summary.created = time(view.tree, "created_at");
-            let over = progress::end_reason(view).is_some();
+            let over = view.end_reason().is_some();
             summary.status = if over { "ended" } else { "active" }.to_owned();
         }
         let about = campaign.lineage().and_then(|lineage| Ok((lineage, campaign.status()?)));

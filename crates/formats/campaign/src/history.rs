@@ -2,18 +2,18 @@
 
 use jiff::Timestamp;
 
-use super::dialog::{DialogSource, DialogType};
-use super::document_view::{CampaignView, CharacterFact};
-use super::draft::CampaignDraft;
 use super::error::CampaignError;
 use super::log::{ChangeKind, ChangeRecord, TurnRow};
-use super::paths::{CampaignFile, turn_id};
+use super::paths::CampaignFile;
 use super::session::Campaign;
-use super::stamp::stamp;
-use super::summary::{characters, disagreement};
-use super::turn::RowFields;
 use super::writer::{CampaignWriter, PendingChange, PlayOutcome};
 use everturn_json::finding::{Finding, FindingCode};
+use everturn_rpg::dialog::{DialogSource, DialogType};
+use everturn_rpg::document_view::{CampaignView, CharacterFact, integer};
+use everturn_rpg::draft::CampaignDraft;
+use everturn_rpg::row::{RowFields, turn_id};
+use everturn_rpg::stamp::stamp;
+use everturn_rpg::summary::{characters, disagreement};
 use everturn_value::delta::{self, Delta, DeltaError};
 use everturn_value::tree::JsonTree;
 
@@ -130,8 +130,7 @@ pub(crate) fn overlay(state: JsonTree, row: &JsonTree) -> Result<JsonTree, Campa
         if let Some(area) = text(CharacterFact::Position) {
             draft.set_position(&actor, &area)?;
         }
-        if let Some(hp) = said(CharacterFact::Hp).and_then(|hp| super::document_view::integer(&hp))
-        {
+        if let Some(hp) = said(CharacterFact::Hp).and_then(|hp| integer(&hp)) {
             draft.set_hp(&actor, hp)?;
         }
         if let Some(state) = text(CharacterFact::State) {

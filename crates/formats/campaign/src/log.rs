@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::error::CampaignError;
-use super::paths::turn_number;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::jsonl::{ForwardScan, JsonlScan, ReverseScan, ScanItem};
 use everturn_json::names::FilePath;
+use everturn_rpg::row::{turn_id, turn_number};
 use everturn_store::{Store, StoreError, StoreSource};
 use everturn_value::delta::Delta;
 use everturn_value::document::JsonStyle;
@@ -91,7 +91,7 @@ impl ChangeRecord {
         let deltas: Vec<String> = deltas.iter().map(Delta::to_line).collect();
         let id = match turn {
             0 => "null".to_owned(),
-            _ => format!("\"{}\"", super::paths::turn_id(turn)),
+            _ => format!("\"{}\"", turn_id(turn)),
         };
         let text = format!(
             "{{\"turn\":{turn},\"turn_id\":{id},\"kind\":\"{}\",\"deltas\":[{}]}}",

@@ -1,6 +1,7 @@
-//! The names of a campaign's files, and the IDs of campaigns and turns.
+//! The names of a campaign's files, and the IDs of campaigns.
 
 use everturn_json::names::{FilePath, Name, NameError, SessionId};
+use everturn_rpg::row::{turn_id, turn_number};
 
 /// The name of the directory of all campaigns.
 const CAMPAIGNS: &str = "campaigns";
@@ -78,21 +79,8 @@ pub(crate) fn campaign_id(number: u64) -> String {
 
 /// Returns the number in the ID of a campaign, if it has one.
 pub(crate) fn campaign_number(id: &str) -> Option<u64> {
-    digits(id.strip_prefix("camp_")?)
-}
-
-/// Returns the ID of turn number `turn`.
-pub(crate) fn turn_id(turn: u64) -> String {
-    format!("turn_{turn:04}")
-}
-
-/// Returns the number in the ID of a turn.
-pub(crate) fn turn_number(id: &str) -> Option<u64> {
-    digits(id.strip_prefix("turn_")?)
-}
-
-fn digits(text: &str) -> Option<u64> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+    let number = id.strip_prefix("camp_")?;
+    number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.parse().ok())?
 }
 
 /// The name of a checkpoint, derived from its turn.
@@ -125,18 +113,14 @@ mod tests {
 
     #[test]
     fn ids_are_read_as_they_are_written() {
-        for (number, camp, turn) in [
-            (1, "camp_0001", "turn_0001"),
-            (9999, "camp_9999", "turn_9999"),
-            (10000, "camp_10000", "turn_10000"),
-        ] {
-            assert_eq!((campaign_id(number).as_str(), turn_id(number).as_str()), (camp, turn));
-            assert_eq!((campaign_number(camp), turn_number(turn)), (Some(number), Some(number)));
+        for (number, id) in [(1, "camp_0001"), (9999, "camp_9999"), (10000, "camp_10000")] {
+            assert_eq!(campaign_id(number), id);
+            assert_eq!(campaign_number(id), Some(number));
         }
         for wrong in ["camp_", "camp_+1", "camp_1a", "Camp_1", "turn_1", ""] {
             assert_eq!(campaign_number(wrong), None, "{wrong}");
         }
-        assert_eq!(turn_number("turn_99999999999999999999"), None);
+        assert_eq!(campaign_number("camp_99999999999999999999"), None);
     }
 
     #[test]

@@ -10,12 +10,12 @@ use jiff::Timestamp;
 
 use super::check::faults;
 use super::document::CampaignDocument;
-use super::document_view::CampaignView;
 use super::error::CampaignError;
 use super::paths::{CampaignFile, campaign_dir};
 use super::session::{Campaign, read_optional};
 use everturn_json::finding::Severity;
 use everturn_json::names::{FilePath, SessionId};
+use everturn_rpg::document_view::CampaignView;
 use everturn_session::repair::{self, OriginalsBackup, RepairAction};
 use everturn_store::{Store, trash_dir};
 use everturn_value::document::JsonStyle;

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use super::document::CampaignDocument;
-use super::document_view::CampaignView;
 use super::error::CampaignError;
-use super::generation::Generation;
 use super::log::{ChangeRecord, LogEnd, RecordLog, TurnRow};
 use super::paths::{CampaignFile, CheckpointName, campaign_dir, campaign_number, campaigns_dir};
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
+use everturn_rpg::document_view::CampaignView;
+use everturn_rpg::generation::Generation;
+use everturn_rpg::player_view::{Area, Character};
+use everturn_rpg::settings::{Setting, settings};
 use everturn_session::format::SessionError;
 use everturn_session::marks;
 use everturn_session::model::Mark;
@@ -165,12 +167,25 @@ impl Campaign {
         Ok(self.view()?.active_actor())
     }
 
+    /// Returns the party, in its order.
+    pub fn characters(&self) -> Result<Vec<Character>, CampaignError> {
+        Ok(self.view()?.characters())
+    }
+
+    /// Returns the areas in the order of the document. Roads to missing areas are left out.
+    pub fn areas(&self) -> Result<Vec<Area>, CampaignError> {
+        Ok(self.view()?.map_areas())
+    }
+
+    /// Returns why the campaign has ended, if it has.
+    pub fn end_reason(&self) -> Result<Option<String>, CampaignError> {
+        Ok(self.view()?.end_reason())
+    }
+
     /// Returns the settings with their values, in the order of the registry.
-    pub fn settings(
-        &self,
-    ) -> Result<Vec<(&'static super::Setting, serde_json::Value)>, CampaignError> {
+    pub fn settings(&self) -> Result<Vec<(&'static Setting, serde_json::Value)>, CampaignError> {
         let view = self.view()?;
-        let all = super::settings(view.generation.rules());
+        let all = settings(view.generation.rules());
         Ok(all.map(|setting| (setting, view.setting(setting))).collect())
     }
 

@@ -7,17 +7,18 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::document::CampaignDocument;
-use super::document_view::CampaignView;
-use super::draft::CampaignDraft;
 use super::error::CampaignError;
 use super::log::{ChangeKind, ChangeRecord};
-use super::narrator::{Narrator, NarratorOutput, NarratorRequest};
 use super::paths::{CampaignFile, CheckpointName, campaign_dir, world_dir, world_file};
 use super::session::{Campaign, read_optional};
-use super::settings;
-use super::turn::{self, PlayedTurn};
 use everturn_json::finding::Finding;
 use everturn_json::names::SessionId;
+use everturn_rpg::WorldError;
+use everturn_rpg::document_view::CampaignView;
+use everturn_rpg::draft::CampaignDraft;
+use everturn_rpg::narrator::{Narrator, NarratorOutput};
+use everturn_rpg::settings;
+use everturn_rpg::turn::{self, PlayedTurn};
 use everturn_session::format::SessionError;
 use everturn_session::marks::MarkDocument;
 use everturn_session::model::{Mark, NewMark};
@@ -197,10 +198,8 @@ impl CampaignWriter {
     ) -> Result<PlayOutcome, CampaignError> {
         self.refresh()?;
         let store = &self.campaign.store;
-        let worlds = |id: &SessionId| -> Result<Option<JsonTree>, CampaignError> {
-            let file = world_file(id);
-            let bytes = read_optional(store, &file)?;
-            bytes.map(|bytes| Ok(CampaignDocument::parse(&file, &bytes)?.tree)).transpose()
+        let worlds = |id: &SessionId| -> Result<Option<JsonTree>, WorldError> {
+            read_world(store, id).map_err(|error| -> WorldError { Arc::new(error) })
         };
         let setting = turn::TurnSetup {
             campaign: self.campaign.state()?,
@@ -243,20 +242,9 @@ impl CampaignWriter {
         narrator: &mut dyn Narrator,
     ) -> Result<NarratorOutput, CampaignError> {
         self.refresh()?;
-        let mut draft = CampaignDraft::new(self.campaign.state()?.clone());
-        draft.ensure_minimum()?;
-        let view = draft.view();
-        let request = NarratorRequest {
-            user_input,
-            actor: &view.active_actor().unwrap_or_default(),
-            campaign: view.tree,
-            generation: view.generation,
-            turn: self.campaign.turn,
-            recent: self.recent.make_contiguous(),
-            retry: 0,
-            conflicts: &[],
-        };
-        Ok(narrator.narrate(&request)?)
+        let recent = self.recent.make_contiguous();
+        let campaign = &self.campaign;
+        Ok(turn::preview(campaign.state()?, user_input, campaign.turn, recent, narrator)?)
     }
 
     /// Changes settings atomically: if one of them is invalid, none is changed. Returns the keys whose values have
@@ -419,4 +407,11 @@ impl CampaignWriter {
     pub fn release(self) -> Result<(), CampaignError> {
         Ok(self.writer.release()?)
     }
+}
+
+/// Reads a world, if it exists.
+fn read_world(store: &Arc<dyn Store>, id: &SessionId) -> Result<Option<JsonTree>, CampaignError> {
+    let file = world_file(id);
+    let bytes = read_optional(store, &file)?;
+    bytes.map(|bytes| Ok(CampaignDocument::parse(&file, &bytes)?.tree)).transpose()
 }

@@ -1,6 +1,6 @@
 //! Areas and worlds that are made.
 
-use everturn::campaign::{RecordedNarrator, Submission};
+use everturn::campaign::{CampaignError, RecordedNarrator, Submission};
 use serde_json::{Value, json};
 
 use crate::campaign::support::{
@@ -239,4 +239,17 @@ fn a_world_that_is_there_keeps_its_seed() {
     let result = &value(&row)["applied_actions"][0]["result"];
     assert_eq!((&result["seed"], &result["generator_id"]), (&json!("old"), &json!("g")));
     assert_eq!((&result["created"], &result["normalized"]), (&json!(false), &json!(false)));
+}
+
+#[test]
+fn a_damaged_world_ends_the_turn_with_its_file() {
+    let (store, id) = second(|_| {});
+    put(&store, "worlds/world_001/world.json", "{");
+    let mut campaign = open(&store, &id);
+    let mut narrator = RecordedNarrator::new([answer("", &[("world_generate", json!({}))])]);
+    let error = campaign.submit(&Submission::new("x"), &mut narrator, now()).unwrap_err();
+    let is_damaged = matches!(&error, CampaignError::Damaged { file, .. }
+        if file.as_str() == "worlds/world_001/world.json");
+    assert!(is_damaged, "{error}");
+    assert_eq!(campaign.turn(), 0);
 }

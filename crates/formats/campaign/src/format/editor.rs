@@ -4,9 +4,9 @@ use jiff::Timestamp;
 
 use super::NAME;
 use crate::error::CampaignError;
-use crate::narrator::{NarratorOutput, RecordedNarrator};
 use crate::writer::{CampaignWriter, PlayOutcome, Submission};
 use everturn_json::finding::Finding;
+use everturn_rpg::narrator::{NarratorOutput, RecordedNarrator};
 use everturn_session::format::{SessionEditor, SessionError};
 use everturn_session::model::{AppendOutcome, Mark, NewMark, SessionRef};
 use everturn_value::tree::{JsonTree, ValueKind};

@@ -9,15 +9,15 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::records::{NotedChange, RecoveredRow, SurvivingChanges, SurvivingRows};
 use crate::check::differences;
-use crate::dialog::{DialogSource, DialogType};
-use crate::document_view::{CampaignView, CharacterFact};
-use crate::draft::tree_of;
 use crate::error::CampaignError;
 use crate::history::overlay;
 use crate::log::{ChangeKind, ChangeRecord, OWN};
-use crate::summary::disagreement;
-use crate::turn;
 use everturn_json::names::FilePath;
+use everturn_rpg::dialog::{DialogSource, DialogType};
+use everturn_rpg::document_view::{CampaignView, CharacterFact};
+use everturn_rpg::draft::tree_of;
+use everturn_rpg::row::RowFields;
+use everturn_rpg::summary::disagreement;
 use everturn_session::repair::numbering::MOST_LOST;
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::JsonTree;
@@ -343,7 +343,7 @@ impl LogRebuilder<'_> {
             "Turn {turn} was damaged and could not be recovered. What was left of it is kept in {}.",
             self.kept
         );
-        let row = turn::RowFields {
+        let row = RowFields {
             turn,
             time: &time.unwrap_or_default(),
             user_input: "",

@@ -2,16 +2,17 @@
 
 use serde_json::{Value, json};
 
+use crate::NewCampaign;
 use crate::document::CampaignDocument;
-use crate::document_view::CampaignView;
-use crate::draft::CampaignDraft;
 use crate::error::CampaignError;
 use crate::history::overlay;
 use crate::log::{ChangeKind, ChangeRecord};
-use crate::paths::turn_id;
 use crate::session::{Campaign, read_optional};
-use crate::summary::{characters, disagreement};
-use crate::{NewCampaign, new_actor};
+use everturn_rpg::document_view::CampaignView;
+use everturn_rpg::draft::{CampaignDraft, tree_of};
+use everturn_rpg::row::turn_id;
+use everturn_rpg::starter::new_actor;
+use everturn_rpg::summary::{characters, disagreement};
 use everturn_value::tree::JsonTree;
 
 /// Returns the document, and a description of its source.
@@ -118,7 +119,7 @@ fn from_rows(campaign: &Campaign, last: &JsonTree) -> Result<JsonTree, CampaignE
             fields.insert("state".to_owned(), json!({}));
         }
     }
-    let mut draft = CampaignDraft::new(super::super::draft::tree_of(&document));
+    let mut draft = CampaignDraft::new(tree_of(&document));
     for row in campaign.rows()? {
         for area in areas_of(&row?.row) {
             add_area(&mut draft, &area)?;

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::ROW_PARTS;
-use crate::draft::tree_of;
 use crate::error::CampaignError;
 use crate::log::{ChangeKind, ChangeRecord, LogRecord, OWN, RecordPosition, TurnRow};
-use crate::paths::{CampaignFile, turn_id};
+use crate::paths::CampaignFile;
 use crate::session::{Campaign, read_optional};
 use everturn_json::names::FilePath;
+use everturn_rpg::draft::tree_of;
+use everturn_rpg::row::turn_id;
 use everturn_session::repair::numbering::{NumberClaim, assign_numbers};
 use everturn_session::repair::{IntactRecords, intact_records, line_end};
 use everturn_value::delta::{Delta, DeltaPath};

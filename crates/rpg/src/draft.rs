@@ -4,13 +4,14 @@ use serde::Serialize;
 
 use super::document_view::{CampaignView, CharacterFact, DEFAULT_HP, DEFAULT_STATE, FIRST_AREA};
 use super::generation::Generation;
+use super::starter::{new_actor, starter_map};
 use everturn_json::names::SessionId;
 use everturn_value::delta::{Delta, DeltaError, DeltaPath, PathNotation};
 use everturn_value::tree::{JsonTree, ValueKind};
 
 /// A document with the changes made so far.
 #[derive(Debug, Clone)]
-pub(crate) struct CampaignDraft {
+pub struct CampaignDraft {
     generation: Generation,
     tree: JsonTree,
     deltas: Vec<Delta>,
@@ -26,7 +27,8 @@ pub(crate) struct DraftSavepoint {
 }
 
 /// Converts a value to a tree. The values are strings, numbers and maps of them, which can always be serialized.
-pub(crate) fn tree_of<T: Serialize + ?Sized>(value: &T) -> JsonTree {
+#[must_use]
+pub fn tree_of<T: Serialize + ?Sized>(value: &T) -> JsonTree {
     JsonTree::from_value(value).unwrap_or_else(|_| JsonTree::null())
 }
 
@@ -35,21 +37,28 @@ fn path<S: AsRef<str>>(segments: &[S]) -> DeltaPath {
 }
 
 impl CampaignDraft {
-    pub(crate) fn new(tree: JsonTree) -> CampaignDraft {
+    /// Creates a draft without changes.
+    #[must_use]
+    pub fn new(tree: JsonTree) -> CampaignDraft {
         let generation = Generation::of(&tree);
         CampaignDraft { generation, tree, deltas: Vec::new(), worlds: Vec::new() }
     }
 
-    pub(crate) fn view(&self) -> CampaignView<'_> {
+    /// Returns a view of the document with the changes.
+    #[must_use]
+    pub fn view(&self) -> CampaignView<'_> {
         CampaignView { generation: self.generation, tree: &self.tree }
     }
 
-    pub(crate) fn has_changed(&self) -> bool {
+    /// Returns whether there are changes.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
         !self.deltas.is_empty()
     }
 
     /// Returns the document, the changes that led to it, and the new worlds.
-    pub(crate) fn into_parts(self) -> (JsonTree, Vec<Delta>, Vec<(SessionId, JsonTree)>) {
+    #[must_use]
+    pub fn into_parts(self) -> (JsonTree, Vec<Delta>, Vec<(SessionId, JsonTree)>) {
         (self.tree, self.deltas, self.worlds)
     }
 
@@ -68,14 +77,14 @@ impl CampaignDraft {
     }
 
     /// Applies a change.
-    pub(crate) fn apply(&mut self, mut delta: Delta) -> Result<(), DeltaError> {
+    pub fn apply(&mut self, mut delta: Delta) -> Result<(), DeltaError> {
         delta.apply_in_place(&mut self.tree)?;
         self.deltas.push(delta);
         Ok(())
     }
 
     /// Sets a value, unless it is already set.
-    pub(crate) fn set<S: AsRef<str>, T: Serialize + ?Sized>(
+    pub fn set<S: AsRef<str>, T: Serialize + ?Sized>(
         &mut self,
         segments: &[S],
         value: &T,
@@ -114,7 +123,8 @@ impl CampaignDraft {
         self.set(&self.view().fact_path(fact, actor), value)
     }
 
-    pub(crate) fn set_position(&mut self, actor: &str, area: &str) -> Result<(), DeltaError> {
+    /// Moves a character to an area.
+    pub fn set_position(&mut self, actor: &str, area: &str) -> Result<(), DeltaError> {
         self.set_fact(CharacterFact::Position, actor, area)?;
         let has_state =
             self.tree.value_at(&["state"]).is_some_and(|state| state.kind() == ValueKind::Object);
@@ -126,11 +136,13 @@ impl CampaignDraft {
         Ok(())
     }
 
-    pub(crate) fn set_hp(&mut self, actor: &str, hp: i64) -> Result<(), DeltaError> {
+    /// Sets the health of a character.
+    pub fn set_hp(&mut self, actor: &str, hp: i64) -> Result<(), DeltaError> {
         self.set_fact(CharacterFact::Hp, actor, &hp)
     }
 
-    pub(crate) fn set_state(&mut self, actor: &str, state: &str) -> Result<(), DeltaError> {
+    /// Sets the state of a character.
+    pub fn set_state(&mut self, actor: &str, state: &str) -> Result<(), DeltaError> {
         self.set_fact(CharacterFact::State, actor, state)
     }
 
@@ -138,7 +150,7 @@ impl CampaignDraft {
     pub(crate) fn ensure_minimum(&mut self) -> Result<(), DeltaError> {
         if self.view().areas().is_empty() {
             // Other fields of the map stay; a map that is not an object is an error.
-            let map = super::starter_map(self.generation);
+            let map = starter_map(self.generation);
             for part in ["areas", "connections"] {
                 self.set(&["map", part], &map.get(part))?;
             }
@@ -150,7 +162,7 @@ impl CampaignDraft {
         for actor in self.view().party() {
             let view = self.view();
             if view.has_actors() && view.tree.value_at(&["actors", &actor]).is_none() {
-                self.set(&["actors", &actor], &super::new_actor(&start))?;
+                self.set(&["actors", &actor], &new_actor(&start))?;
                 continue;
             }
             if view.position(&actor).is_none() {

@@ -1,7 +1,7 @@
-//! Plays a turn: asks the narrator, runs its tool calls, and checks its answer against the state.
+//! Plays a turn: [`play`] asks the narrator, runs its tool calls, and checks its answer against the state.
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::conflict::{
     AnswerContext, CharacterFacts, Conflict, ConflictReport, find_result_conflicts,
@@ -10,13 +10,12 @@ use super::conflict::{
 use super::dialog::{self, DialogSource, DialogType};
 use super::document_view::CampaignView;
 use super::draft::CampaignDraft;
-use super::error::CampaignError;
-use super::generation::RuleSet;
+use super::error::{RulesError, WorldError};
+use super::generation::{Generation, RuleSet};
 use super::narrator::{Narrator, NarratorOutput, NarratorRequest};
-use super::paths::turn_id;
 use super::progress;
+use super::row::RowFields;
 use super::stamp::stamp;
-use super::summary::summary;
 use super::tools::{
     self, AppliedCall, FailedCall, RefusalReason, ToolCall, ToolContext, WorldReader,
 };
@@ -30,31 +29,38 @@ pub const MAX_RETRIES: usize = 2;
 const REPEATS: usize = 3;
 
 /// The inputs of a turn.
-pub(crate) struct TurnSetup<'a> {
-    pub(crate) campaign: &'a JsonTree,
-    pub(crate) user_input: &'a str,
+pub struct TurnSetup<'a> {
+    /// The campaign's document.
+    pub campaign: &'a JsonTree,
+    /// The player's input.
+    pub user_input: &'a str,
     /// The actor, if it is not the active one.
-    pub(crate) actor: Option<&'a str>,
+    pub actor: Option<&'a str>,
     /// The number of the turn.
-    pub(crate) turn: u64,
+    pub turn: u64,
     /// The last rows of the log, oldest first.
-    pub(crate) recent: &'a [JsonTree],
-    pub(crate) worlds: WorldReader<'a>,
-    pub(crate) now: Timestamp,
-    pub(crate) seed: u64,
+    pub recent: &'a [JsonTree],
+    /// Reads the stored worlds.
+    pub worlds: WorldReader<'a>,
+    /// The time of the turn.
+    pub now: Timestamp,
+    /// The seed for the IDs of new actors.
+    pub seed: u64,
 }
 
 /// The result of a turn.
-pub(crate) struct PlayedTurn {
-    pub(crate) draft: CampaignDraft,
-    pub(crate) row: Value,
+pub struct PlayedTurn {
+    /// The document with the changes of the turn.
+    pub draft: CampaignDraft,
+    /// The row for the log.
+    pub row: Value,
 }
 
 /// Plays a turn. Nothing is stored.
-pub(crate) fn play(
+pub fn play(
     setting: &TurnSetup<'_>,
     narrator: &mut dyn Narrator,
-) -> Result<PlayedTurn, CampaignError> {
+) -> Result<PlayedTurn, RulesError> {
     let mut draft = CampaignDraft::new(setting.campaign.clone());
     draft.ensure_minimum()?;
     let actor = resolve_actor(draft.view(), setting.actor)?;
@@ -107,7 +113,31 @@ pub(crate) fn play(
         return Ok(PlayedTurn { draft, row });
     }
     let none = || ConflictReport { retries: MAX_RETRIES, conflicts: Vec::new() };
-    Err(CampaignError::Conflicts { report: report.unwrap_or_else(none) })
+    Err(RulesError::Conflicts { report: report.unwrap_or_else(none) })
+}
+
+/// Returns a narrator's answer to an input of the active actor. It is not checked, and has no effect.
+pub fn preview(
+    campaign: &JsonTree,
+    user_input: &str,
+    turn: u64,
+    recent: &[JsonTree],
+    narrator: &mut dyn Narrator,
+) -> Result<NarratorOutput, RulesError> {
+    let mut draft = CampaignDraft::new(campaign.clone());
+    draft.ensure_minimum()?;
+    let view = draft.view();
+    let request = NarratorRequest {
+        user_input,
+        actor: &view.active_actor().unwrap_or_default(),
+        campaign: view.tree,
+        generation: view.generation,
+        turn,
+        recent,
+        retry: 0,
+        conflicts: &[],
+    };
+    Ok(narrator.narrate(&request)?)
 }
 
 /// The result of trying an answer.
@@ -124,7 +154,7 @@ fn attempt(
     mut stage: ToolContext<'_>,
     recent: &[JsonTree],
     output: &NarratorOutput,
-) -> Result<AnswerAttempt, CampaignError> {
+) -> Result<AnswerAttempt, RulesError> {
     let view = stage.draft.view();
     let strict = has_guards(view) && view.is_on("dialog.strict_semantic_guard");
     let kind = dialog::resolve(output.dialog_type.as_deref(), strict)?;
@@ -166,7 +196,7 @@ pub(crate) fn rehearse(
     output: &NarratorOutput,
 ) -> Option<Rehearsal> {
     let mut draft = CampaignDraft::new(request.campaign.clone());
-    let worlds = |_: &SessionId| -> Result<Option<JsonTree>, CampaignError> { Ok(None) };
+    let worlds = |_: &SessionId| -> Result<Option<JsonTree>, WorldError> { Ok(None) };
     let stage =
         ToolContext { draft: &mut draft, actor: request.actor, worlds: &worlds, now: "", seed: 0 };
     let tried = attempt(stage, request.recent, output).ok()?;
@@ -180,23 +210,23 @@ fn has_guards(view: CampaignView<'_>) -> bool {
 
 /// Returns whether the text is checked: always in the first generation, in later ones if the setting is on.
 pub(crate) fn checks_words(view: CampaignView<'_>) -> bool {
-    view.generation == super::Generation::First
+    view.generation == Generation::First
         || has_guards(view) && view.is_on("dialog.conflict_text_checks_enabled")
 }
 
 /// Returns the actor, if they can act.
-fn resolve_actor(view: CampaignView<'_>, wanted: Option<&str>) -> Result<String, CampaignError> {
+fn resolve_actor(view: CampaignView<'_>, wanted: Option<&str>) -> Result<String, RulesError> {
     let actor = wanted.map(str::to_owned).or_else(|| view.active_actor()).unwrap_or_default();
     let party = view.party();
     if !party.contains(&actor) {
-        return Err(CampaignError::NotInParty { actor });
+        return Err(RulesError::NotInParty { actor });
     }
     if let Some(reason) = progress::end_reason(view) {
-        return Err(CampaignError::Ended { reason });
+        return Err(RulesError::Ended { reason });
     }
     let somebody_could = || party.iter().any(|peer| *peer != actor && view.state(peer) == "alive");
     if has_guards(view) && view.state(&actor) == "unconscious" && somebody_could() {
-        return Err(CampaignError::Unconscious { actor });
+        return Err(RulesError::Unconscious { actor });
     }
     Ok(actor)
 }
@@ -230,45 +260,4 @@ fn failed_requests(row: &JsonTree) -> Vec<String> {
     let calls = list(&["assistant_structured", "tool_calls"]);
     let calls = calls.iter().filter_map(|(_, call)| ToolCall::parse(call));
     calls.filter(|call| tools.contains(&call.tool)).map(|call| call.signature()).collect()
-}
-
-/// The contents of a row.
-pub(crate) struct RowFields<'a> {
-    pub(crate) turn: u64,
-    pub(crate) time: &'a str,
-    pub(crate) user_input: &'a str,
-    pub(crate) kind: (DialogType, DialogSource),
-    pub(crate) text: &'a str,
-    pub(crate) calls: &'a [ToolCall],
-    pub(crate) applied: &'a [AppliedCall],
-    pub(crate) failed: &'a [FailedCall],
-    pub(crate) report: Option<&'a ConflictReport>,
-    pub(crate) actor: &'a str,
-}
-
-impl RowFields<'_> {
-    /// Returns the row, with its fields in order, and the summary of the state after the turn.
-    pub(crate) fn to_value(&self, after: CampaignView<'_>) -> Value {
-        let (dialog_type, source) = self.kind;
-        let calls: Vec<Value> = self.calls.iter().map(ToolCall::to_value).collect();
-        let applied: Vec<Value> =
-            self.applied.iter().map(|action| action.to_value(self.time)).collect();
-        let failed: Vec<Value> = self.failed.iter().map(FailedCall::to_value).collect();
-        let feedback =
-            if failed.is_empty() { Value::Null } else { json!({"failed_calls": failed}) };
-        json!({
-            "turn_id": turn_id(self.turn),
-            "timestamp": self.time,
-            "user_input": self.user_input,
-            "dialog_type": dialog_type.as_str(),
-            "dialog_type_source": source.as_str(),
-            "settings_revision": after.settings_revision(),
-            "assistant_text": self.text,
-            "assistant_structured": {"tool_calls": calls},
-            "applied_actions": applied,
-            "tool_feedback": feedback,
-            "conflict_report": self.report.map(ConflictReport::to_value),
-            "state_summary": summary(after, self.actor),
-        })
-    }
 }

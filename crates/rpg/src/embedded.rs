@@ -27,18 +27,14 @@ use everturn_value::tree::JsonTree;
 /// The embedded narrator.
 ///
 /// ```
-/// use std::sync::Arc;
+/// use everturn_rpg::embedded::EmbeddedNarrator;
+/// use everturn_rpg::turn::preview;
+/// use everturn_value::tree::JsonTree;
 ///
-/// use everturn_campaign::{CampaignWriter, EmbeddedNarrator, NewCampaign, Submission, create};
-/// use everturn_store::{MemoryStore, Store};
-///
-/// let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-/// let now = "2026-01-14T16:05:00Z".parse()?;
-/// let id = create(&store, &NewCampaign::default(), now)?;
-/// let mut campaign = CampaignWriter::open(store, &id)?;
+/// let campaign = JsonTree::parse(r#"{"selected": {"active_actor_id": "pc_001"}}"#)?;
 /// let mut narrator = EmbeddedNarrator::new(7);
-/// let played = campaign.submit(&Submission::new("I look around."), &mut narrator, now)?;
-/// assert!(played.row.string_at(&["assistant_text"]).unwrap().len() > 80);
+/// let answer = preview(&campaign, "I look around.", 1, &[], &mut narrator)?;
+/// assert!(answer.text.len() > 80);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

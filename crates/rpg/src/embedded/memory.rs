@@ -1,7 +1,7 @@
 //! The recent turns, read from the log.
 
 use super::intent::{Intent, understand};
-use crate::paths::turn_number;
+use crate::row::turn_number;
 use everturn_value::tree::JsonTree;
 
 /// A past turn.

@@ -100,7 +100,7 @@ impl NarratorOutput {
     /// log.
     ///
     /// ```
-    /// use everturn_campaign::NarratorOutput;
+    /// use everturn_rpg::narrator::NarratorOutput;
     /// use everturn_value::tree::JsonTree;
     ///
     /// let answer = r#"{"assistant_text": "You rest.", "dialog_type": "scene_description"}"#;

@@ -78,7 +78,8 @@ fn stacks(view: CampaignView<'_>) -> Map<String, Value> {
 }
 
 /// Returns the first fact about the characters on which a row's summary and a document disagree, if any.
-pub(crate) fn disagreement(view: CampaignView<'_>, row: &JsonTree) -> Option<&'static str> {
+#[must_use]
+pub fn disagreement(view: CampaignView<'_>, row: &JsonTree) -> Option<&'static str> {
     let names = CharacterFact::ALL.into_iter().filter(|fact| {
         let [name, _] = fact.names();
         let said = row.value_at(&["state_summary", name]);
@@ -89,7 +90,8 @@ pub(crate) fn disagreement(view: CampaignView<'_>, row: &JsonTree) -> Option<&'s
 }
 
 /// Returns the IDs of all characters in a row's summary.
-pub(crate) fn characters(row: &JsonTree) -> Vec<String> {
+#[must_use]
+pub fn characters(row: &JsonTree) -> Vec<String> {
     let mut ids = Vec::new();
     for fact in CharacterFact::ALL {
         let [name, _] = fact.names();

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::{RefusalReason, ToolArgs, ToolContext, ToolFailure, flag, text};
 use crate::document_view::{DEFAULT_HP, FIRST_AREA};
-use crate::{hex, new_actor};
+use crate::starter::new_actor;
 
 /// `actor_spawn`: creates a character, in the party unless the call says otherwise.
 pub(super) fn spawn(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<Value, ToolFailure> {
@@ -44,7 +44,8 @@ fn free_id(stage: &ToolContext<'_>) -> String {
     loop {
         let sum =
             Sha256::new().chain_update(stage.seed.to_le_bytes()).chain_update(count.to_le_bytes());
-        let digits: String = hex(&sum.finalize()).chars().take(32).collect();
+        let digits: String =
+            sum.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         let id = format!("actor_{digits}");
         if stage.draft.view().tree.value_at(&["actors", &id]).is_none() {
             return id;

@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::{RefusalReason, ToolArgs, ToolContext, ToolFailure, flag, text};
 use crate::draft::tree_of;
+use crate::error::RulesError;
 use everturn_json::names::SessionId;
 use everturn_value::tree::JsonTree;
 
@@ -36,7 +37,8 @@ pub(super) fn generate(stage: &mut ToolContext<'_>, args: &ToolArgs) -> Result<V
     let id = SessionId::parse(&id).map_err(|_| RefusalReason::InvalidArgs)?;
     let known = match stage.draft.made_world(&id) {
         Some(made) => Some(made.clone()),
-        None => (stage.worlds)(&id).map_err(ToolFailure::Broken)?,
+        None => (stage.worlds)(&id)
+            .map_err(|source| ToolFailure::Broken(RulesError::World { id: id.clone(), source }))?,
     };
     let created = known.is_none();
     let world = match known {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::document_view::CampaignView;
 use super::draft::CampaignDraft;
-use super::error::CampaignError;
+use super::error::RulesError;
 use super::generation::RuleSet;
 
 /// The possible values of a setting.
@@ -122,13 +122,13 @@ pub fn settings(rules: RuleSet) -> impl Iterator<Item = &'static Setting> {
 
 impl CampaignView<'_> {
     /// Returns the value of a setting, or its default if the document has none.
-    pub(crate) fn setting(self, setting: &Setting) -> Value {
+    pub fn setting(self, setting: &Setting) -> Value {
         let stored = self.tree.value_at(&setting.path()).and_then(|tree| tree.to_value().ok());
         stored.unwrap_or_else(|| setting.default_value())
     }
 
     /// Returns whether a switch is on. A value that is not a boolean counts as the default.
-    pub(crate) fn is_on(self, key: &str) -> bool {
+    pub fn is_on(self, key: &str) -> bool {
         let setting = SETTINGS.iter().find(|setting| setting.key == key);
         setting.is_some_and(|setting| {
             let default = || setting.default == SettingDefault::Bool(true);
@@ -137,7 +137,7 @@ impl CampaignView<'_> {
     }
 
     /// Returns the maximum number of checkpoints.
-    pub(crate) fn max_checkpoints(self) -> usize {
+    pub fn max_checkpoints(self) -> usize {
         let stored = self.integer(&["settings_snapshot", "rollback", "max_checkpoints"]);
         usize::try_from(stored.unwrap_or(0).clamp(0, MOST_CHECKPOINTS)).unwrap_or(0)
     }
@@ -145,12 +145,12 @@ impl CampaignView<'_> {
 
 /// Applies a patch to a draft atomically: an invalid patch changes nothing. Returns the changed keys; if there are any,
 /// `settings_revision` is incremented.
-pub(crate) fn patch(
+pub fn patch(
     draft: &mut CampaignDraft,
     changes: &[(String, Value)],
-) -> Result<Vec<&'static str>, CampaignError> {
+) -> Result<Vec<&'static str>, RulesError> {
     let rules = draft.view().generation.rules();
-    let refuse = |key: &str, reason: String| CampaignError::Setting { key: key.to_owned(), reason };
+    let refuse = |key: &str, reason: String| RulesError::Setting { key: key.to_owned(), reason };
     let mut wanted = Vec::new();
     for (key, value) in changes {
         let setting = settings(rules).find(|setting| setting.key == key);

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 
 /// Formats a time in UTC like Python's `isoformat`: six digits of a second, or none if they are all zero.
-pub(crate) fn stamp(time: Timestamp) -> String {
+#[must_use]
+pub fn stamp(time: Timestamp) -> String {
     let micros = time.subsec_nanosecond().div_euclid(1000);
     let seconds = time.strftime("%Y-%m-%dT%H:%M:%S");
     match micros {

@@ -1,6 +1,6 @@
 //! The dialog type of a turn's text: [`DialogType`].
 
-use super::error::CampaignError;
+use super::error::RulesError;
 
 /// The types of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,13 +45,17 @@ impl DialogType {
 
 /// The origin of a dialog type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DialogSource {
+pub enum DialogSource {
+    /// The narrator named it.
     Model,
+    /// The narrator named none, or an unknown one.
     Fallback,
 }
 
 impl DialogSource {
-    pub(crate) fn as_str(self) -> &'static str {
+    /// Returns the name used in the log.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
             DialogSource::Model => "model",
             DialogSource::Fallback => "fallback",
@@ -63,12 +67,12 @@ impl DialogSource {
 pub(crate) fn resolve(
     given: Option<&str>,
     strict: bool,
-) -> Result<(DialogType, DialogSource), CampaignError> {
+) -> Result<(DialogType, DialogSource), RulesError> {
     let given = given.unwrap_or_default();
     match DialogType::parse(given) {
         Some(kind) => Ok((kind, DialogSource::Model)),
         None if strict && !given.trim().is_empty() => {
-            Err(CampaignError::DialogType { given: given.to_owned() })
+            Err(RulesError::DialogType { given: given.to_owned() })
         }
         None => Ok((DialogType::SceneDescription, DialogSource::Fallback)),
     }

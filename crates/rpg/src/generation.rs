@@ -57,7 +57,8 @@ impl Generation {
     }
 
     /// Returns whether areas list the areas that can be reached from them; otherwise connections lead both ways.
-    pub(crate) fn has_one_way_roads(self) -> bool {
+    #[must_use]
+    pub fn has_one_way_roads(self) -> bool {
         self != Generation::First
     }
 

@@ -1,9 +1,7 @@
 //! What players see of a campaign, whatever its generation: each [`Character`], and each [`Area`] with its roads.
 
 use super::document_view::{CampaignView, integer};
-use super::error::CampaignError;
 use super::progress;
-use super::session::Campaign;
 use everturn_value::tree::ValueKind;
 
 /// A member of the party.
@@ -32,35 +30,36 @@ pub struct Area {
     pub roads: Vec<String>,
 }
 
-impl Campaign {
+impl CampaignView<'_> {
     /// Returns the party, in its order.
-    pub fn characters(&self) -> Result<Vec<Character>, CampaignError> {
-        let view = self.view()?;
+    #[must_use]
+    pub fn characters(self) -> Vec<Character> {
         let character = |id: String| Character {
-            area: view.position(&id),
-            hp: view.hp(&id),
-            state: view.state(&id),
-            inventory: inventory(view, &id),
+            area: self.position(&id),
+            hp: self.hp(&id),
+            state: self.state(&id),
+            inventory: inventory(self, &id),
             id,
         };
-        Ok(view.party().into_iter().map(character).collect())
+        self.party().into_iter().map(character).collect()
     }
 
     /// Returns the areas in the order of the document. Roads to missing areas are left out.
-    pub fn areas(&self) -> Result<Vec<Area>, CampaignError> {
-        let view = self.view()?;
+    #[must_use]
+    pub fn map_areas(self) -> Vec<Area> {
         let area = |id: String| {
-            let mut roads = view.roads(&id);
-            roads.retain(|to| *to != id && view.has_area(to));
-            let name = view.area_name(&id).filter(|name| !name.trim().is_empty());
+            let mut roads = self.roads(&id);
+            roads.retain(|to| *to != id && self.has_area(to));
+            let name = self.area_name(&id).filter(|name| !name.trim().is_empty());
             Area { name: name.unwrap_or_else(|| id.clone()), roads, id }
         };
-        Ok(view.areas().into_iter().map(|(id, _)| area(id)).collect())
+        self.areas().into_iter().map(|(id, _)| area(id)).collect()
     }
 
     /// Returns why the campaign has ended, if it has.
-    pub fn end_reason(&self) -> Result<Option<String>, CampaignError> {
-        Ok(progress::end_reason(self.view()?))
+    #[must_use]
+    pub fn end_reason(self) -> Option<String> {
+        progress::end_reason(self)
     }
 }
 

@@ -10,22 +10,26 @@ mod worlds;
 use serde_json::{Map, Value, json};
 
 use super::draft::CampaignDraft;
-use super::error::CampaignError;
+use super::error::{RulesError, WorldError};
 use super::generation::RuleSet;
 use everturn_json::names::SessionId;
 use everturn_value::delta::DeltaError;
 use everturn_value::tree::JsonTree;
 
 /// The arguments of a call.
-pub(crate) type ToolArgs = Map<String, Value>;
+pub type ToolArgs = Map<String, Value>;
 
 /// A tool call of a narrator.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ToolCall {
-    pub(crate) id: String,
-    pub(crate) tool: String,
-    pub(crate) args: ToolArgs,
-    pub(crate) reason: Option<String>,
+pub struct ToolCall {
+    /// The ID that the narrator gave it.
+    pub id: String,
+    /// The name of the tool.
+    pub tool: String,
+    /// The arguments.
+    pub args: ToolArgs,
+    /// Why the narrator calls the tool.
+    pub reason: Option<String>,
 }
 
 impl ToolCall {
@@ -63,10 +67,13 @@ pub(crate) fn signature(tool: &str, args: &ToolArgs) -> String {
 
 /// A call that succeeded.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct AppliedCall {
-    pub(crate) tool: String,
-    pub(crate) args: ToolArgs,
-    pub(crate) result: Value,
+pub struct AppliedCall {
+    /// The name of the tool.
+    pub tool: String,
+    /// The arguments.
+    pub args: ToolArgs,
+    /// The result of the tool.
+    pub result: Value,
 }
 
 impl AppliedCall {
@@ -78,15 +85,22 @@ impl AppliedCall {
 
 /// Why a call was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RefusalReason {
+pub enum RefusalReason {
+    /// The campaign does not allow the tool.
     ToolNotAllowed,
     /// Invalid arguments, detected before the tool ran.
     MalformedActor,
+    /// The call names another actor than the one that acts.
     ActorContextMismatch,
+    /// The state of the actor does not allow the call.
     ActorStateRestricted,
+    /// The state of the actor is unknown.
     InvalidActorState,
+    /// The same call failed in each of the last rows.
     RepeatIllegalRequest,
+    /// Invalid arguments, detected by the tool.
     InvalidArgs,
+    /// Neither the call nor the campaign names a world.
     WorldIdMissing,
 }
 
@@ -108,10 +122,13 @@ impl RefusalReason {
 
 /// A call that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FailedCall {
-    pub(crate) id: String,
-    pub(crate) tool: String,
-    pub(crate) reason: RefusalReason,
+pub struct FailedCall {
+    /// The ID of the call.
+    pub id: String,
+    /// The name of the tool.
+    pub tool: String,
+    /// Why it failed.
+    pub reason: RefusalReason,
 }
 
 impl FailedCall {
@@ -131,8 +148,8 @@ impl FailedCall {
 pub(crate) enum ToolFailure {
     /// The call is invalid.
     Refused(RefusalReason),
-    /// The campaign or the store failed.
-    Broken(CampaignError),
+    /// The turn cannot be played.
+    Broken(RulesError),
 }
 
 impl From<DeltaError> for ToolFailure {
@@ -147,8 +164,8 @@ impl From<RefusalReason> for ToolFailure {
     }
 }
 
-/// Reads a stored world.
-pub(crate) type WorldReader<'a> = &'a dyn Fn(&SessionId) -> Result<Option<JsonTree>, CampaignError>;
+/// Reads a stored world. Returns `None` if there is none with this ID.
+pub type WorldReader<'a> = &'a dyn Fn(&SessionId) -> Result<Option<JsonTree>, WorldError>;
 
 /// The context in which tools run.
 pub(crate) struct ToolContext<'a> {
@@ -176,7 +193,8 @@ const TOOLS: &[(&str, Option<ToolFn>, Option<ToolFn>)] = &[
 ];
 
 /// Returns the tools that a new campaign with these rules allows.
-pub(crate) fn default_allowlist(rules: RuleSet) -> Vec<&'static str> {
+#[must_use]
+pub fn default_allowlist(rules: RuleSet) -> Vec<&'static str> {
     match rules {
         RuleSet::First => vec!["move", "hp_delta", "map_generate"],
         RuleSet::Second => TOOLS.iter().map(|(name, ..)| *name).collect(),
@@ -197,7 +215,7 @@ pub(crate) fn known_tools(rules: RuleSet) -> Vec<&'static str> {
 pub(crate) fn execute(
     stage: &mut ToolContext<'_>,
     calls: &mut [ToolCall],
-) -> Result<(Vec<AppliedCall>, Vec<FailedCall>), CampaignError> {
+) -> Result<(Vec<AppliedCall>, Vec<FailedCall>), RulesError> {
     let (mut applied, mut failed) = (Vec::new(), Vec::new());
     for call in calls {
         let mark = stage.draft.savepoint();
