@@ -195,7 +195,10 @@ impl Catalog {
             Ok(Some(found)) => return found,
             Ok(None) => {}
             Err(error) => {
-                self.note("the index cannot be used, so the sessions are searched directly", &error)
+                self.note(
+                    "the index cannot be used, so the sessions are searched directly",
+                    &error,
+                );
             }
         }
         search::scan_sessions(sources, sessions, query, limit)

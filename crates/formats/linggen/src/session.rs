@@ -94,7 +94,9 @@ pub fn is_session_dir(store: &Arc<dyn Store>, dir: &FilePath) -> bool {
     let Some(sessions) = dir.parent() else { return false };
     named(Some(&sessions), ProjectPart::Sessions.as_str())
         && SessionLocation::of(dir).is_some()
-        && is_session(store, dir)
+        && [SessionFile::Messages, SessionFile::Meta]
+            .iter()
+            .any(|file| matches!(store.stat(&file.of(dir)), Ok(Some(_))))
 }
 
 /// The origin of a branch.

@@ -38,14 +38,10 @@ impl FindingCode {
             Self::SnapshotFacts => "rewrites the snapshot with the same state",
             Self::NoSnapshot => "takes the missing snapshots",
             Self::StaleIndex | Self::BadIndex => "rebuilds the index",
-            Self::OrphanCall => {
-                "adds an `interrupted` result for unanswered calls at the end of a session"
-            }
+            Self::OrphanCall => "adds an `interrupted` result for unanswered calls at the end",
             Self::ChangedByOthers => "folds the journal into the document",
             Self::DanglingParent => "attaches it to the previous record, in the `--into` copy",
-            Self::UnexplainedChange => {
-                "adds a change that produces the state, if that fixes further problems"
-            }
+            Self::UnexplainedChange => "adds a change that produces the state, if that fixes more",
             Self::UnknownReference => {
                 "keeps the reference, unless its target is known to be lost or the document is restored"
             }

@@ -117,7 +117,7 @@ fn read_wrapped(raw: JsonTree, id: &str, spec: Option<&str>) -> Result<Character
     match spec {
         Some("chara_card_v2" | "chara_card_v3") => {}
         Some(spec) => {
-            card.notes.push(format!("unknown spec {spec}; it is read like the known ones"))
+            card.notes.push(format!("unknown spec {spec}; it is read like the known ones"));
         }
         None => card.notes.push("the card does not declare its spec".to_owned()),
     }

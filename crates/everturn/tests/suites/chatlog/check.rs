@@ -63,7 +63,7 @@ fn every_kind_of_damage_inside_a_document_is_a_finding() {
         "\"id\": \"msg-002\"",
         "\"id\": \"msg-001\"",
         FindingCode::DuplicateId,
-        "there is a message msg-001 before",
+        "duplicate message msg-001",
     );
     check(
         "\"message_id\": \"msg-001\"",
@@ -75,7 +75,7 @@ fn every_kind_of_damage_inside_a_document_is_a_finding() {
         "\"tool_id\": \"rezero-timeline-tracker\"",
         "\"tool_id\": \"else\"",
         FindingCode::UnknownReference,
-        "of the tool else",
+        "belongs to the tool else",
     );
     check(
         "\"msg-003\"],",
@@ -129,7 +129,7 @@ fn values_keys_and_kinds_that_make_no_sense_are_findings() {
         "\"id\": \"nm-001\"",
         "\"id\": \"bm-001\"",
         FindingCode::DuplicateId,
-        "there is a mark bm-001",
+        "duplicate mark bm-001",
     );
     check(
         "\"strategy\": \"sliding\"",

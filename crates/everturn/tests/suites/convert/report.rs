@@ -88,8 +88,8 @@ fn check_entries(original: &Made, seen: &Made, plan: &ConversionPlan, what: &str
         assert!(is_same || is_named, "{what}: {told:?} reads as {found:?}");
         let times = found.time == told.time || is_named || is_noted(plan, "times");
         assert!(times, "{what}: {told:?} reads as {found:?}");
-        assert!(found.id == told.id || is_noted(plan, "ids"), "{what}: {told:?}, {found:?}");
-        assert!(found.turn == told.turn || is_noted(plan, "numbers"), "{what}: {told:?}");
+        assert!(found.id == told.id || is_noted(plan, "entry ids"), "{what}: {told:?}, {found:?}");
+        assert!(found.turn == told.turn || is_noted(plan, "turn numbers"), "{what}: {told:?}");
     }
 }
 
@@ -107,7 +107,7 @@ fn everything_that_others_see_differently_is_named() {
                 let (before, after) = (summary(&original), summary(&seen));
                 let named = [
                     (before.status == after.status, "the status"),
-                    (before.parent == after.parent, "the session"),
+                    (before.parent == after.parent, "the parent session"),
                     (before.title == original.place.id || before.title == after.title, "the title"),
                 ];
                 for (_, thing) in named.into_iter().filter(|(same, _)| !same) {
@@ -143,7 +143,7 @@ fn a_branch_is_one_again_when_it_comes_back() {
         let place = made.layout.fork(&made.store, &made.place, &how, at(1001), &mut |_| ());
         let fork = Made { place: place.unwrap().session, ..made };
         let (there, plan) = convert(&fork, "chatlog", "there");
-        assert!(is_noted(&plan, "the session"), "{layout}: {:?}", plan.report().notes);
+        assert!(is_noted(&plan, "the parent session"), "{layout}: {:?}", plan.report().notes);
         let (back, _) = convert(&there, layout, id);
         let parent = |made: &Made| made.layout.summary(&made.store, &made.place).unwrap().parent;
         assert!(parent(&fork).is_some());
