@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::dialect::Dialect;
 use super::error::GameError;
 use super::paths::{DocumentFile, GameStatus, archive as archive_path};
 use super::session::{Session, find};
@@ -104,7 +103,7 @@ fn completed(
     let status = GameStatus::Completed.as_str();
     match session.meta {
         Some(mut meta)
-            if session.dialect == Dialect::Spec
+            if session.dialect.rules().keeps_metadata()
                 && meta.check_version(id).is_ok()
                 && meta.text(&["status"]).as_deref() != Some(status) =>
         {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::state::GameState;
+use everturn_value::delta::DeltaPath;
 
 fn tree(text: &str) -> JsonTree {
     JsonTree::parse(text).unwrap()
@@ -14,7 +15,7 @@ fn stored(delta: Delta, state: &mut GameState) -> Option<Vec<ChangeRecord>> {
     let id = "s-1-1".to_owned();
     let change = ChangeRecord { id, turn: 1, event: None, time: Some(1), group, extra: Vec::new() };
     let mut lines = String::new();
-    change.write(Dialect::Upstream, "", &mut lines);
+    Dialect::Upstream.rules().write_change(&change, "", &mut lines);
     Some(
         lines
             .lines()

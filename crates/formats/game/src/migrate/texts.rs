@@ -13,7 +13,7 @@ use crate::paths::{LogFile, LogKind, SnapshotFile};
 use crate::snapshot::{SnapshotHeader, SnapshotReason, write};
 use crate::state::GameState;
 use crate::state_files::state_files;
-use crate::turn::TurnLineWriter;
+use crate::turn::TurnLineParts;
 use crate::writer::{BYTES_PER_FILE, TURNS_PER_FILE};
 use everturn_json::names::SessionId;
 
@@ -66,18 +66,19 @@ impl SegmentWriter {
 pub(super) fn logs(frames: &LegacyFrames, files: &mut FileContents) {
     let (mut turns, mut deltas) =
         (SegmentWriter::new(LogKind::Turns), SegmentWriter::new(LogKind::Deltas));
+    let rules = Dialect::Spec.rules();
     for turn in &frames.turns {
-        let line = TurnLineWriter {
+        let line = TurnLineParts {
             turn: turn.number,
             scene: turn.input.scene.as_deref(),
             time: turn.time,
             game_time: turn.input.game_time.as_ref(),
             events: &turn.events,
         };
-        turns.add(turn.number, &line.write(&turn.input, Dialect::Spec), files);
+        turns.add(turn.number, &rules.turn_line(&line, &turn.input), files);
         let mut lines = String::new();
         for change in &turn.changes {
-            change.write(Dialect::Spec, "", &mut lines);
+            rules.write_change(change, "", &mut lines);
         }
         deltas.add(turn.number, &lines, files);
     }

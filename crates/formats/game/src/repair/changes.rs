@@ -10,7 +10,6 @@ use std::vec::IntoIter;
 use super::logs::{PlannedLine, SurvivingRecord};
 use super::turns::RecoveredTurn;
 use crate::changes::{ChangeRecord, DeltaGroup};
-use crate::dialect::Dialect;
 use crate::error::GameError;
 use crate::paths::{SnapshotFile, short};
 use crate::session::Session;
@@ -215,7 +214,7 @@ impl ChangeReplayer<'_> {
             let change =
                 ChangeRecord { id, turn, event: None, time: self.time, group, extra: Vec::new() };
             let mut text = String::new();
-            change.write(Dialect::Spec, "", &mut text);
+            self.session.rules().write_change(&change, "", &mut text);
             let open = text.trim_end().strip_suffix('}').unwrap_or_default();
             let text = format!("{open},\"{OWN}\":{{\"mended\":true}}}}");
             self.lines.push(PlannedLine { turn, text, file: None });
