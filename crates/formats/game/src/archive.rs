@@ -100,10 +100,11 @@ fn completed(
     dir: &FilePath,
 ) -> Result<Vec<Step>, GameError> {
     let session = Session::open_in(Arc::clone(store), id, GameStatus::Completed, dir.clone())?;
+    let rules = session.rules();
     let status = GameStatus::Completed.as_str();
     match session.meta {
         Some(mut meta)
-            if session.dialect.rules().keeps_metadata()
+            if rules.keeps_metadata()
                 && meta.check_version(id).is_ok()
                 && meta.text(&["status"]).as_deref() != Some(status) =>
         {

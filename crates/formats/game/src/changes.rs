@@ -1,4 +1,5 @@
-//! Lines of the change log in both dialects: [`ChangeRecord`] is a line, [`DeltaGroup`] its changes.
+//! Lines of the change log in both dialects: [`ChangeRecord`] is a line, [`DeltaGroup`] its changes. `ChangeText` has
+//! the fields of a line, which a dialect reads.
 
 mod fast_lines;
 #[cfg(test)]

@@ -5,6 +5,8 @@
 
 mod line_builder;
 mod spec;
+#[cfg(test)]
+mod tests;
 mod upstream;
 
 use jiff::Timestamp;

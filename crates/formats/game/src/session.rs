@@ -124,6 +124,7 @@ impl Session {
             id: id.clone(),
             status,
             dir,
+            // Until it is detected, which needs the files of the session.
             dialect: Dialect::Spec,
             meta: meta.ok(),
             turn: 0,
@@ -184,7 +185,7 @@ impl Session {
         self.dialect
     }
 
-    /// Returns what is particular to the dialect of the session.
+    /// Returns the rules of the session's dialect.
     pub(crate) fn rules(&self) -> &'static dyn GameDialect {
         self.dialect.rules()
     }
