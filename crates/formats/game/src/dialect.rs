@@ -132,13 +132,13 @@ pub(crate) trait GameDialect {
     fn snapshot_file(&self, turn: u64) -> SnapshotFile;
 
     /// Returns the ID of an event of a turn, counted from 1.
-    fn event_id(&self, session: &SessionId, turn: u64, number: usize) -> String;
+    fn event_id(&self, session: &SessionId, turn: u64, number: u64) -> String;
 
     /// Returns the ID of a group of changes; `sequence` is the number of its first line in the turn, counted from 1.
-    fn change_id(&self, session: &SessionId, turn: u64, sequence: usize) -> String;
+    fn change_id(&self, session: &SessionId, turn: u64, sequence: u64) -> String;
 
     /// Returns how many lines a group of changes takes.
-    fn line_count(&self, group: &DeltaGroup) -> usize;
+    fn line_count(&self, group: &DeltaGroup) -> u64;
 
     /// Returns the line of a turn, with its newline.
     fn turn_line(&self, parts: &TurnLineParts<'_>, input: &TurnInput) -> String;

@@ -62,15 +62,15 @@ impl GameDialect for SpecDialect {
         SnapshotFile { turn, is_upstream: false }
     }
 
-    fn event_id(&self, session: &SessionId, turn: u64, number: usize) -> String {
+    fn event_id(&self, session: &SessionId, turn: u64, number: u64) -> String {
         format!("{}-{turn}-{number}", short(session.as_str()))
     }
 
-    fn change_id(&self, session: &SessionId, turn: u64, sequence: usize) -> String {
+    fn change_id(&self, session: &SessionId, turn: u64, sequence: u64) -> String {
         format!("delta-{}-{turn}-{sequence}", short(session.as_str()))
     }
 
-    fn line_count(&self, _group: &DeltaGroup) -> usize {
+    fn line_count(&self, _group: &DeltaGroup) -> u64 {
         1
     }
 

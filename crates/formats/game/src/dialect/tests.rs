@@ -25,7 +25,7 @@ fn lines_are_read_in_the_dialect_in_which_they_are_written() {
             ChangeRecord { id, turn: 3, event: None, time: Some(5), group, extra: Vec::new() };
         let mut text = String::new();
         rules.write_change(&change, "move", &mut text);
-        assert_eq!(text.lines().count(), lines, "{text}");
+        assert_eq!(text.lines().count() as u64, lines, "{text}");
         let mut read = Vec::new();
         for line in text.lines() {
             let slice = TextSlice::from_text(line);

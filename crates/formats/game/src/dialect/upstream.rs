@@ -65,16 +65,16 @@ impl GameDialect for UpstreamDialect {
         SnapshotFile { turn, is_upstream: true }
     }
 
-    fn event_id(&self, session: &SessionId, turn: u64, number: usize) -> String {
+    fn event_id(&self, session: &SessionId, turn: u64, number: u64) -> String {
         format!("{session}-{turn}-{number}")
     }
 
-    fn change_id(&self, session: &SessionId, turn: u64, sequence: usize) -> String {
+    fn change_id(&self, session: &SessionId, turn: u64, sequence: u64) -> String {
         format!("{session}-{turn}-{sequence}")
     }
 
-    fn line_count(&self, group: &DeltaGroup) -> usize {
-        group.deltas.len()
+    fn line_count(&self, group: &DeltaGroup) -> u64 {
+        group.deltas.len() as u64
     }
 
     fn turn_line(&self, parts: &TurnLineParts<'_>, input: &TurnInput) -> String {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use super::DIALECT;
 use super::checkpoints::LegacyCheckpoints;
 use super::frames::LegacyFrames;
-use crate::dialect::Dialect;
 use crate::error::GameError;
 use crate::meta::GameMeta;
-use crate::paths::{LogFile, LogKind, SnapshotFile};
+use crate::paths::{LogFile, LogKind};
 use crate::snapshot::{SnapshotHeader, SnapshotReason, write};
 use crate::state::GameState;
 use crate::state_files::state_files;
@@ -66,7 +66,7 @@ impl SegmentWriter {
 pub(super) fn logs(frames: &LegacyFrames, files: &mut FileContents) {
     let (mut turns, mut deltas) =
         (SegmentWriter::new(LogKind::Turns), SegmentWriter::new(LogKind::Deltas));
-    let rules = Dialect::Spec.rules();
+    let rules = DIALECT.rules();
     for turn in &frames.turns {
         let line = TurnLineParts {
             turn: turn.number,
@@ -101,7 +101,7 @@ pub(super) fn snapshots(
     let mut all = checkpoints.by_turn.clone();
     all.entry(last).or_insert_with(|| end.clone());
     for (turn, state) in all {
-        let file = SnapshotFile { turn, is_upstream: false };
+        let file = DIALECT.rules().snapshot_file(turn);
         let reason = match checkpoints.reasons.get(&turn) {
             Some(reason) => SnapshotReason::parse(reason),
             None => SnapshotReason::Other("migration".to_owned()),

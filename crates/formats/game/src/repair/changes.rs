@@ -11,7 +11,7 @@ use super::logs::{PlannedLine, SurvivingRecord};
 use super::turns::RecoveredTurn;
 use crate::changes::{ChangeRecord, DeltaGroup};
 use crate::error::GameError;
-use crate::paths::{SnapshotFile, short};
+use crate::paths::SnapshotFile;
 use crate::session::Session;
 use crate::snapshot::read_with_facts;
 use crate::state::{GameState, Scope, unstamped};
@@ -154,10 +154,10 @@ impl ChangeReplayer<'_> {
 
     /// Returns an unused ID for a change of a turn.
     fn free_id(&mut self, turn: u64) -> String {
-        let name = short(self.session.id.as_str());
+        let rules = self.session.rules();
         let mut number = 1;
         loop {
-            let id = format!("delta-{name}-{turn}-{number}");
+            let id = rules.change_id(&self.session.id, turn, number);
             if self.ids.insert(id.clone()) {
                 return id;
             }

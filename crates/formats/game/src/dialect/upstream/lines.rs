@@ -1,5 +1,8 @@
 //! Lines of the upstream dialect: each line of the change log is one change with a `target` and an `operation`.
 
+#[cfg(test)]
+mod tests;
+
 use crate::changes::{ChangeRecord, ChangeText, DeltaGroup};
 use crate::dialect::line_builder::{LineBuilder, push_string};
 use crate::state::Scope;
