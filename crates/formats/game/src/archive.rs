@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::dialect::Dialect;
 use super::error::GameError;
 use super::paths::{DocumentFile, GameStatus, archive as archive_path};
 use super::session::{Session, find};
@@ -101,10 +100,11 @@ fn completed(
     dir: &FilePath,
 ) -> Result<Vec<Step>, GameError> {
     let session = Session::open_in(Arc::clone(store), id, GameStatus::Completed, dir.clone())?;
+    let rules = session.rules();
     let status = GameStatus::Completed.as_str();
     match session.meta {
         Some(mut meta)
-            if session.dialect == Dialect::Spec
+            if rules.keeps_metadata()
                 && meta.check_version(id).is_ok()
                 && meta.text(&["status"]).as_deref() != Some(status) =>
         {

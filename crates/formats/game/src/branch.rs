@@ -9,15 +9,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 pub(super) use self::totals::TurnTotals;
-use self::truncation::{KeptPart, Truncation, is_derived};
-use super::dialect::Dialect;
+pub(super) use self::truncation::Truncation;
+use self::truncation::{KeptPart, is_derived};
 use super::error::GameError;
 use super::meta::{GameMeta, stamp};
-use super::paths::{DocumentFile, GameStatus, LogFile, LogKind, archive, join_names};
+use super::paths::{DocumentFile, GameStatus, archive, join_names};
 use super::session::{Session, find};
 use super::state::GameState;
-use super::writer::maintenance::write_states;
-use super::writer::turns::{replace, upstream_files};
+use super::writer::turns::replace;
 use super::writer::{lock, lock_with};
 use everturn_archive::PackProgress;
 use everturn_json::finding::Finding;
@@ -259,28 +258,13 @@ fn derived_files(
     change: impl FnOnce(&mut GameMeta),
 ) -> Result<Vec<Step>, GameError> {
     let mut meta = session.writable_meta()?;
-    let mut steps = match session.dialect {
-        Dialect::Upstream => upstream_files(dir, state),
-        Dialect::Spec => {
-            let snapshot = cut.snapshot.map(|file| format!("snapshots/{}", file.render()));
-            let snapshot_turn = cut.snapshot.map_or(0, |file| file.turn);
-            let tally = TurnTotals::count(session, cut.turn, snapshot_turn)?;
-            tally.note(&mut meta, cut.turn, state);
-            let turns =
-                LogFile::current(LogKind::Turns, cut.current_turns()).render(LogKind::Turns);
-            meta.put(&["files", "currentTurns"], &format!("turns/{turns}"));
-            meta.put(&["files", "currentDeltas"], "deltas/deltas-current.jsonl");
-            meta.put(&["files", "latestSnapshot"], &snapshot);
-            meta.put(&["deltaStats", "lastSnapshotTurn"], &snapshot_turn);
-            write_states(dir, state, &state.texts(), cut.turn, &mut meta, now)?
-        }
-    };
+    let mut steps = session.rules().truncated_files(session, cut, dir, state, &mut meta, now)?;
     let marked = marks::truncated_marks(&session.store, &session.dir, cut.turn)?;
     steps.extend(marked.map(|bytes| replace(marks::marks_file(dir), bytes)));
     let before = meta.to_bytes();
     change(&mut meta);
     let bytes = meta.to_bytes();
-    if session.dialect == Dialect::Spec || bytes != before {
+    if session.rules().keeps_metadata() || bytes != before {
         steps.push(replace(DocumentFile::Meta.in_dir(dir), bytes));
     }
     Ok(steps)
@@ -380,7 +364,7 @@ impl BranchPlan<'_> {
 
     /// Sets the fields of the metadata that describe the new session.
     fn describe(&self, meta: &mut GameMeta, turn: u64, now: Timestamp) {
-        if self.session.dialect == Dialect::Spec {
+        if self.session.rules().keeps_metadata() {
             meta.put(&["sessionId"], self.id.as_str());
             meta.put(&["created"], &stamp(now));
             meta.put(&["status"], self.status.as_str());

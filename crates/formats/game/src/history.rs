@@ -1,7 +1,6 @@
 //! The state at any turn: [`StateAt`] is one state, [`Replay`] yields turn after turn with the state after each.
 
 use super::changes::{ChangeLine, ChangeRecord, DeltaGroup};
-use super::dialect::Dialect;
 use super::error::GameError;
 use super::session::{HasTurn, LocatedRecord, LogRows, Session, StoredState};
 use super::snapshot::{self, Snapshot};
@@ -149,13 +148,12 @@ impl Session {
         turn: u64,
         findings: &mut Vec<Finding>,
     ) -> Result<Option<GameState>, GameError> {
-        let is_ours =
-            self.meta.as_ref().is_some_and(|meta| meta.tree.value_at(&["stateFiles"]).is_some());
+        let has_checksums = self.has_checksums();
         let mut plain = None;
         for (_, path) in self.files()?.snapshots_until(turn) {
             match self.load_snapshot(path)? {
                 Err(finding) => findings.push(finding),
-                Ok(snapshot) if is_ours && !snapshot.summed && self.dialect == Dialect::Spec => {
+                Ok(snapshot) if has_checksums && !snapshot.summed => {
                     let message =
                         "it has no checksums, and is used only if there is no other snapshot";
                     findings.push(unusable_file(
@@ -169,6 +167,13 @@ impl Session {
             }
         }
         plain.map(|snapshot| self.after(snapshot, turn, findings)).transpose()
+    }
+
+    /// Returns whether Everturn has written the states, and therefore also the snapshots, with checksums.
+    pub(crate) fn has_checksums(&self) -> bool {
+        let noted =
+            self.meta.as_ref().is_some_and(|meta| meta.tree.value_at(&["stateFiles"]).is_some());
+        noted && self.rules().keeps_metadata()
     }
 
     /// Returns the state after `turn`, starting from a snapshot.
@@ -190,7 +195,7 @@ impl Session {
         findings: &mut Vec<Finding>,
     ) -> Result<(u64, GameState), GameError> {
         // If turn numbers restart, a snapshot says nothing about the turns before it.
-        if self.dialect == Dialect::Spec {
+        if !self.rules().repeats_turns() {
             for (_, path) in self.files()?.snapshots.iter().filter(|(file, _)| file.turn > turn) {
                 match self.load_snapshot(path)? {
                     Err(finding) => findings.push(finding),
@@ -275,9 +280,11 @@ impl Session {
         to: u64,
         findings: &mut Vec<Finding>,
     ) -> Result<(), GameError> {
-        let mut rows = match self.dialect {
-            Dialect::Spec => self.changes(to + 1, from)?,
-            Dialect::Upstream => self.changes(0, u64::MAX - 1)?,
+        let repeats_turns = self.rules().repeats_turns();
+        let mut rows = if repeats_turns {
+            self.changes(0, u64::MAX - 1)?
+        } else {
+            self.changes(to + 1, from)?
         };
         let mut changes = Vec::new();
         while let Some(row) = rows.next_line() {
@@ -293,7 +300,7 @@ impl Session {
             );
             return Err(unknown(reason));
         }
-        if self.dialect == Dialect::Upstream {
+        if repeats_turns {
             // Turn numbers may have restarted; the times give the order.
             changes.sort_by_key(|change| change.time);
         }

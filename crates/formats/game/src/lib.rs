@@ -13,11 +13,13 @@
 //!
 //! A [`GameWriter`] appends turns and scenes, a [`Session`] reads them, a [`StateAt`] is the state at a turn, and
 //! [`GameFormat`] maps all of it to the common model. Sessions come in two dialects, see [`Dialect`]; a session keeps
-//! its dialect. The crate depends on `everturn-session` and the crates below it.
+//! its dialect. What differs between them is one trait, `GameDialect`, which `dialect::spec` and `dialect::upstream`
+//! implement; no other module compares dialects. The crate depends on `everturn-session` and the crates below it.
 //!
 //! The modules, in reading order:
 //!
-//! - `paths`, `dialect`, `files`: names of files, the two dialects, and which files a session has.
+//! - `paths`, `files`: names of files, and which files a session has.
+//! - `dialect`: the two dialects, and how the dialect of a session is detected.
 //! - `meta`, `turn`, `changes`, `state`: the metadata, turns, changes and states.
 //! - `log`, `session`, `history`: reading logs, sessions, and the state at a turn.
 //! - `snapshot`, `scenes`, `indexes`, `state_files`: the other files of a session.

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::dialect::Dialect;
 use super::error::GameError;
 use super::meta::stamp;
-use super::paths::{DocumentFile, GameStatus, SnapshotFile};
+use super::paths::{DocumentFile, GameStatus};
 use super::retention::{SnapshotEntry, SnapshotRetention};
 use super::session::Session;
 use super::snapshot::SnapshotReason;
@@ -56,7 +55,7 @@ pub fn resume(store: &Arc<dyn Store>, id: &SessionId, now: Timestamp) -> Result<
     session.must_be(&[GameStatus::Paused], "paused")?;
     let mut meta = session.writable_meta()?;
     let mut steps = Vec::new();
-    if session.dialect == Dialect::Spec {
+    if session.rules().keeps_metadata() {
         meta.put(&["status"], GameStatus::Active.as_str());
         meta.put(&["lastModified"], &stamp(now));
         steps.push(replace(DocumentFile::Meta.in_dir(&session.dir), meta.to_bytes()));
@@ -101,7 +100,7 @@ pub fn plan_complete(store: &Arc<dyn Store>, id: &SessionId) -> Result<Completio
     let has_one = |entry: &SnapshotEntry| entry.turn() == turn && entry.reason.is_some();
     let mut snapshot = None;
     if !snapshots.iter().any(has_one) {
-        let file = SnapshotFile { turn, is_upstream: session.dialect == Dialect::Upstream };
+        let file = session.rules().snapshot_file(turn);
         // A snapshot that cannot be read is overwritten.
         snapshots.retain(|entry| entry.file != file);
         snapshots.push(SnapshotEntry { file, reason: Some(SnapshotReason::SessionEnd) });
@@ -145,19 +144,18 @@ impl GameWriter {
 
     /// Brings all files up to the last turn and moves the session to its new directory, in one commit.
     fn change_status(&mut self, status: GameStatus, now: Timestamp) -> Result<(), GameError> {
-        let documented = self.session.dialect == Dialect::Spec;
-        if documented {
+        let rules = self.session.rules();
+        if rules.keeps_metadata() {
             self.meta.put(&["status"], status.as_str());
         }
-        let mut steps = match (self.has_snapshot()?, documented) {
-            (false, _) => self.snapshot_steps(&SnapshotReason::SessionEnd, documented, now)?.1,
-            (true, true) => {
-                let mut steps = self.state_steps(now)?;
-                steps.extend(self.index_steps()?);
-                steps
-            }
-            (true, false) => Vec::new(),
-        };
+        let mut steps = Vec::new();
+        if !self.has_snapshot()? {
+            let (reason, with_indexes) = (SnapshotReason::SessionEnd, rules.defers_states());
+            steps = self.snapshot_steps(&reason, with_indexes, now)?.1;
+        } else if rules.defers_states() {
+            steps = self.state_steps(now)?;
+            steps.extend(self.index_steps()?);
+        }
         let to = status.session(&self.session.id);
         steps.push(Step::Rename { from: self.session.dir.clone(), to: to.clone() });
         self.commit(steps)?;
@@ -169,8 +167,7 @@ impl GameWriter {
     /// Returns whether there is a usable snapshot of the last turn. It may have been taken at the end of a scene, and
     /// should keep that reason.
     fn has_snapshot(&self) -> Result<bool, GameError> {
-        let program = self.session.dialect == Dialect::Upstream;
-        let file = SnapshotFile { turn: self.session.turn, is_upstream: program };
+        let file = self.session.rules().snapshot_file(self.session.turn);
         Ok(self.snapshot_of_turn(file, &file.path(&self.session.dir))?.is_some())
     }
 }

@@ -36,6 +36,9 @@ use checkpoints::LegacyCheckpoints;
 use fields::LegacyFields;
 use frames::LegacyFrames;
 
+/// The dialect of migrated sessions.
+const DIALECT: Dialect = Dialect::Spec;
+
 /// A note about a legacy field that has no counterpart in a session and was kept elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigrationNote {
@@ -183,7 +186,7 @@ impl Migration {
         now: Timestamp,
     ) -> Result<GameMeta, GameError> {
         let mut session =
-            Session::new(Arc::clone(store), &self.id, self.status, dir.clone(), Dialect::Spec);
+            Session::new(Arc::clone(store), &self.id, self.status, dir.clone(), DIALECT);
         session.meta = Some(self.meta.clone());
         let id = Some(self.id.to_string());
         let place = GameLocation { dir: dir.clone(), id, status: Some(self.status) };

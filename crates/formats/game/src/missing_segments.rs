@@ -4,7 +4,6 @@
 //! changes leave no lines, and no file if there are enough of them. Whether changes are missing, too, is decided by the
 //! counts in the metadata.
 
-use super::dialect::Dialect;
 use super::error::GameError;
 use super::log::{LogItem, RecordLog, first_turn};
 use super::paths::{LogFile, LogKind};
@@ -41,8 +40,8 @@ impl Session {
 
     /// Fails if a log file is missing: new data would be based on incomplete history.
     pub(crate) fn require_logs(&self) -> Result<(), GameError> {
-        // Upstream sessions have no counts to compare with, and lost data cannot be replaced.
-        if self.dialect == Dialect::Upstream {
+        // Without metadata there are no counts to compare with, and lost data cannot be replaced.
+        if !self.rules().keeps_metadata() {
             return Ok(());
         }
         for log in [LogKind::Turns, LogKind::Deltas] {
@@ -54,7 +53,7 @@ impl Session {
     }
 
     fn missing_file(&self, log: LogKind, from: u64, to: u64) -> Finding {
-        let file = if to == self.turn && self.dialect == Dialect::Spec {
+        let file = if to == self.turn && self.rules().renames_full_logs() {
             LogFile::current(log, from)
         } else {
             LogFile::closed(from, to)
@@ -80,7 +79,7 @@ impl Session {
         last: u64,
     ) -> Result<Vec<(u64, u64)>, GameError> {
         let files = self.files()?;
-        if log == LogKind::Deltas && self.dialect == Dialect::Upstream {
+        if log == LogKind::Deltas && !self.rules().logs_every_change() {
             return Ok(Vec::new());
         }
         let mut next = files.snapshots.first().map_or(0, |(file, _)| file.turn) + 1;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::dialect::Dialect;
 use super::error::GameError;
 use super::paths::{SnapshotFile, join_names};
 use super::session::Session;
@@ -151,7 +150,7 @@ impl GameWriter {
         if steps.is_empty() {
             return Ok(plan);
         }
-        if self.session.dialect == Dialect::Spec {
+        if self.session.rules().defers_states() {
             for snapshot in &plan.retire {
                 self.indexes()?.drop_snapshot(&snapshot.id());
             }

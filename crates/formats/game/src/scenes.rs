@@ -68,6 +68,11 @@ fn of_kind(key: &str, value: JsonTree, wanted: ValueKind) -> Result<JsonTree, Ga
     Err(GameError::input(format!("{key} is {}, not {wanted}", value.kind())))
 }
 
+/// Returns the ID of a scene, if it has one.
+pub(crate) fn scene_id_of(scene: &JsonTree) -> Option<String> {
+    scene.string_at(&["sceneId"])
+}
+
 /// Returns the scene that a change starts, if any. A scene that comes back through an undo does not start again.
 pub(crate) fn started_scene(change: &ChangeRecord) -> Option<&JsonTree> {
     if change.group.scope != Scope::Scene {

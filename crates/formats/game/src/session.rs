@@ -5,7 +5,7 @@ mod rows;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::changes::{ChangeLine, ChangeRecord};
-use super::dialect::Dialect;
+use super::dialect::{Dialect, GameDialect};
 use super::error::GameError;
 use super::files::{GameFiles, list_dir};
 use super::log::{LogItem, RecordLog};
@@ -124,13 +124,14 @@ impl Session {
             id: id.clone(),
             status,
             dir,
+            // Until it is detected, which needs the files of the session.
             dialect: Dialect::Spec,
             meta: meta.ok(),
             turn: 0,
             files: Mutex::new(None),
             findings,
         };
-        session.dialect = session.detect_dialect()?;
+        session.dialect = Dialect::detect(&session)?;
         session.turn = match session.meta.as_ref().and_then(GameMeta::turn) {
             Some(turn) => turn,
             None => session.last_logged_turn()?,
@@ -144,7 +145,7 @@ impl Session {
         id: &SessionId,
         status: GameStatus,
         dir: FilePath,
-        form: Dialect,
+        dialect: Dialect,
     ) -> Session {
         let (meta, turn, findings) = (None, 0, Vec::new());
         Session {
@@ -152,7 +153,7 @@ impl Session {
             id: id.clone(),
             status,
             dir,
-            dialect: form,
+            dialect,
             meta,
             turn,
             files: Mutex::new(None),
@@ -184,6 +185,11 @@ impl Session {
         self.dialect
     }
 
+    /// Returns the rules of the session's dialect.
+    pub(crate) fn rules(&self) -> &'static dyn GameDialect {
+        self.dialect.rules()
+    }
+
     /// Returns the last turn, or 0 before the first one.
     #[must_use]
     pub fn turn(&self) -> u64 {
@@ -204,7 +210,8 @@ impl Session {
 
     /// Returns the metadata of a session that is to be written: they must be usable and not of a newer version.
     pub(crate) fn writable_meta(&self) -> Result<GameMeta, GameError> {
-        if let (Dialect::Spec, Some(finding)) = (self.dialect, self.findings.first()) {
+        let is_required = self.rules().keeps_metadata();
+        if let Some(finding) = self.findings.first().filter(|_| is_required) {
             return Err(GameError::damaged(&finding.file, &finding.message));
         }
         let meta = match &self.meta {
@@ -212,41 +219,11 @@ impl Session {
             None => GameMeta::parse(&self.dir, b"{}")?,
         };
         meta.check_version(&self.id)?;
-        if self.dialect == Dialect::Spec && meta.turn().is_none() {
+        if is_required && meta.turn().is_none() {
             let file = DocumentFile::Meta.in_dir(&self.dir);
             return Err(GameError::damaged(&file, "it does not record the last turn"));
         }
         Ok(meta)
-    }
-
-    /// Detects the dialect from the metadata, otherwise from the lines and names of the logs and from a file that only
-    /// upstream sessions have.
-    fn detect_dialect(&self) -> Result<Dialect, GameError> {
-        let at = |key: &str| self.metadata().and_then(|meta| meta.value_at(&[key]));
-        if at("current").is_some() || at("files").is_some() {
-            return Ok(Dialect::Spec);
-        }
-        let files = self.files()?;
-        for (_, path) in &files.deltas {
-            let rows = RecordLog::open(&self.store, path, 0..u64::MAX, |slice| Ok(slice.clone()))?;
-            for piece in rows {
-                if let LogItem::Row(slice, _) = piece?
-                    && let Some(form) = ChangeRecord::dialect_of(slice.as_str())
-                {
-                    return Ok(form);
-                }
-            }
-        }
-        let named = at("player").is_some_and(|player| player.kind() == ValueKind::String);
-        let npcs = self.store.stat(&DocumentFile::Npcs.in_dir(&self.dir))?;
-        if at("startTime").is_some() || named || npcs.is_some() {
-            return Ok(Dialect::Upstream);
-        }
-        if at("version").is_some() {
-            return Ok(Dialect::Spec);
-        }
-        let current = files.turns.iter().any(|(file, _)| file.last.is_none());
-        Ok(if files.turns.is_empty() || current { Dialect::Spec } else { Dialect::Upstream })
     }
 
     /// Returns the highest number in the last turn log file that has any.
@@ -288,7 +265,7 @@ impl Session {
         last: u64,
     ) -> Result<LogRows<ChangeLine>, GameError> {
         let listed = self.files.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        if self.dialect == Dialect::Spec && !listed {
+        if self.rules().renames_full_logs() && !listed {
             let file = LogFile::current(LogKind::Deltas, turn + 1).path(LogKind::Deltas, &self.dir);
             let wanted = turn + 1..last.saturating_add(1);
             match RecordLog::open(&self.store, &file, wanted.clone(), ChangeLine::parse) {
@@ -296,7 +273,7 @@ impl Session {
                     let (store, files) = (Arc::clone(&self.store), Vec::new().into_iter());
                     let (rows, parse) =
                         (Some((Arc::new(file), rows)), ChangeLine::parse as fn(&_) -> _);
-                    let (form, superseded, findings) =
+                    let (dialect, superseded, findings) =
                         (self.dialect, SupersededLines::default(), Vec::new());
                     return Ok(LogRows {
                         store,
@@ -304,7 +281,7 @@ impl Session {
                         rows,
                         wanted,
                         parse,
-                        dialect: form,
+                        dialect,
                         superseded,
                         findings,
                     });
@@ -368,14 +345,14 @@ impl Session {
             Some(file) => read(file, "currentScene")?,
             None => JsonTree::null(),
         };
-        let npcs = match self.dialect {
-            Dialect::Spec => None,
-            Dialect::Upstream => match read(own(DocumentFile::Npcs), "npcs") {
+        let mut npcs = None;
+        if self.rules().has_npcs_file() {
+            npcs = match read(own(DocumentFile::Npcs), "npcs") {
                 Ok(npcs) => Some(npcs),
                 Err(GameError::Store(StoreError::Missing { .. })) => None,
                 Err(error) => return Err(error),
-            },
-        };
+            };
+        }
         let turn = self.meta.as_ref().and_then(|meta| meta.number(&["stateFiles", "turnId"]));
         let state = GameState { world, player, scene, npcs };
         // A program that does not record their turn writes them with every turn.
@@ -405,9 +382,9 @@ impl Session {
         let files = self.files()?.covering(log, first, last);
         let store = Arc::clone(&self.store);
         let (wanted, files) = (first..last.saturating_add(1), files.into_iter());
-        let (form, findings) = (self.dialect, Vec::new());
+        let (dialect, findings) = (self.dialect, Vec::new());
         let (rows, superseded) = (None, SupersededLines::default());
-        Ok(LogRows { store, files, rows, wanted, parse, dialect: form, superseded, findings })
+        Ok(LogRows { store, files, rows, wanted, parse, dialect, superseded, findings })
     }
 
     /// Returns the changes of a range of turns from existing files only.

@@ -90,13 +90,8 @@ impl GameState {
 
     /// Returns the current scene, which upstream sessions keep inside the world.
     #[must_use]
-    pub fn scene_in(&self, form: Dialect) -> JsonTree {
-        match form {
-            Dialect::Spec => self.scene.clone(),
-            Dialect::Upstream => {
-                self.world.value_at(&["currentScene"]).unwrap_or_else(JsonTree::null)
-            }
-        }
+    pub fn scene_in(&self, dialect: Dialect) -> JsonTree {
+        dialect.rules().scene(self)
     }
 
     pub(crate) fn get_mut(&mut self, scope: Scope) -> &mut JsonTree {

@@ -15,7 +15,6 @@ mod turns;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::dialect::Dialect;
 use super::error::GameError;
 use super::files::GameFiles;
 use super::log::LogLine;
@@ -181,9 +180,14 @@ pub(crate) fn survey(
     survey.turns()?;
     survey.states()?;
     survey.changes()?;
-    if session.dialect == Dialect::Spec {
+    let rules = session.rules();
+    if rules.has_scene_files() {
         survey.scene_files()?;
+    }
+    if rules.defers_states() {
         survey.indexes()?;
+    }
+    if rules.keeps_metadata() {
         survey.compare_metadata()?;
     }
     survey.check_directory()?;

@@ -6,7 +6,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::changes::DeltaGroup;
-use super::dialect::Dialect;
 use super::error::GameError;
 use super::state::Scope;
 use everturn_value::delta::{Delta, present, shared_tree};
@@ -394,123 +393,11 @@ pub(crate) fn millis(raw: &str) -> Option<i64> {
 }
 
 /// The parts of a turn line that the engine decides.
-pub(crate) struct TurnLineWriter<'a> {
+pub(crate) struct TurnLineParts<'a> {
     pub(crate) turn: u64,
     pub(crate) scene: Option<&'a str>,
     pub(crate) time: i64,
     pub(crate) game_time: Option<&'a JsonTree>,
     /// The IDs of the events, in order.
     pub(crate) events: &'a [String],
-}
-
-impl TurnLineWriter<'_> {
-    /// Returns the line, with its newline.
-    pub(crate) fn write(&self, input: &TurnInput, form: Dialect) -> String {
-        let mut line = LineBuilder::new();
-        line.field("turnId", &self.turn.to_string());
-        if form == Dialect::Upstream {
-            line.field("turnNumber", &self.turn.to_string());
-            line.string("actor", &input.actor);
-        }
-        match self.scene {
-            Some(scene) => line.string("sceneId", scene),
-            None => line.field("sceneId", "null"),
-        }
-        if form == Dialect::Spec {
-            line.string("actor", &input.actor);
-        }
-        line.field("timestamp", &self.time.to_string());
-        let game_time = self.game_time.map_or_else(|| "null".to_owned(), JsonTree::to_line);
-        line.field("gameTime", &game_time);
-        if form == Dialect::Spec || !input.actions.is_empty() {
-            line.list("actions", &input.actions);
-        }
-        let events: Vec<JsonTree> = (1..)
-            .zip(input.events.iter().zip(self.events))
-            .map(|(sequence, (event, id))| self.event(event, id, sequence, input, form))
-            .collect();
-        line.list("events", &events);
-        if form == Dialect::Spec || !input.state_changes.is_empty() {
-            line.list("stateChanges", &input.state_changes);
-        }
-        let is_own = |key: &str| form == Dialect::Upstream && key == "turnNumber";
-        for (key, value) in input.extra.iter().filter(|(key, _)| !is_own(key)) {
-            line.field(key, &value.to_line());
-        }
-        line.end()
-    }
-
-    /// Returns an event with its ID first.
-    fn event(
-        &self,
-        event: &JsonTree,
-        id: &str,
-        sequence: u64,
-        input: &TurnInput,
-        form: Dialect,
-    ) -> JsonTree {
-        let mut line = LineBuilder::new();
-        line.string("eventId", id);
-        if form == Dialect::Upstream {
-            line.field("turnId", &self.turn.to_string());
-            line.field("sequence", &sequence.to_string());
-        }
-        let own = |key: &str| {
-            key == "eventId" || (form == Dialect::Upstream && matches!(key, "turnId" | "sequence"))
-        };
-        let fields: Vec<(String, JsonTree)> =
-            event.children().into_iter().filter(|(key, _)| !own(key)).collect();
-        for (key, value) in &fields {
-            line.field(key, &value.to_line());
-        }
-        if form == Dialect::Upstream {
-            let has = |key: &str| fields.iter().any(|(field, _)| field == key);
-            if !has("actor") {
-                line.string("actor", &input.actor);
-            }
-            if !has("timestamp") {
-                line.field("timestamp", &self.time.to_string());
-            }
-        }
-        let text = line.close();
-        JsonTree(everturn_value::tree::TreeNode::Text(TextSlice::from_text(text)))
-    }
-}
-
-/// Builds an object on one line, field by field.
-struct LineBuilder(String);
-
-impl LineBuilder {
-    fn new() -> LineBuilder {
-        LineBuilder("{".to_owned())
-    }
-
-    fn field(&mut self, key: &str, json: &str) {
-        if self.0.len() > 1 {
-            self.0.push(',');
-        }
-        self.0.push_str(&serde_json::to_string(key).unwrap_or_default());
-        self.0.push(':');
-        self.0.push_str(json);
-    }
-
-    fn string(&mut self, key: &str, text: &str) {
-        self.field(key, &serde_json::to_string(text).unwrap_or_default());
-    }
-
-    fn list(&mut self, key: &str, list: &[JsonTree]) {
-        let texts: Vec<String> = list.iter().map(JsonTree::to_line).collect();
-        self.field(key, &format!("[{}]", texts.join(",")));
-    }
-
-    fn close(mut self) -> String {
-        self.0.push('}');
-        self.0
-    }
-
-    fn end(self) -> String {
-        let mut line = self.close();
-        line.push('\n');
-        line
-    }
 }

@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 
 use super::changes::{ChangeRecord, DeltaGroup};
-use super::dialect::Dialect;
 use super::error::GameError;
 use super::meta::tree;
 use super::state::GameState;
@@ -65,7 +64,8 @@ impl GameWriter {
         let turn = self.turn_line(target)?;
         let game_time = turn.as_ref().and_then(|turn| turn.raw.value_at(&["gameTime"]));
         input.game_time = Some(game_time.unwrap_or_else(JsonTree::null));
-        if self.session.dialect == Dialect::Upstream {
+        if !self.session.rules().has_scene_files() {
+            // Restoring the state does not restore the scene's ID.
             input.scene = turn.and_then(|turn| turn.scene);
         }
         self.append_from(TurnSource::Undo, &input, now)

@@ -12,13 +12,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::changes::ChangeLine;
-use super::dialect::Dialect;
 use super::error::GameError;
 use super::indexes::Indexes;
 use super::log::{LogItem, RecordLog};
 use super::meta::GameMeta;
 use super::paths::{GameStatus, LogKind};
-use super::scenes::{NewScene, SceneEnd};
+use super::scenes::{NewScene, SceneEnd, scene_id_of};
 use super::session::{HasTurn, Session};
 use super::snapshot::SnapshotReason;
 use super::state::GameState;
@@ -27,7 +26,7 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SceneId, SessionId};
 use everturn_store::{CommitReceipt, Durability, Step, Store, StoreError, Writer};
 use everturn_value::delta::{Delta, DeltaPath};
-use everturn_value::tree::{JsonTree, ValueKind};
+use everturn_value::tree::JsonTree;
 
 pub(crate) use maintenance::SNAPSHOT_TURNS;
 pub(crate) use turns::LONGEST_PAUSE;
@@ -64,10 +63,10 @@ pub struct GameWriter {
     pub(super) state: GameState,
     /// The turn of the state files.
     pub(super) state_turn: u64,
-    turns: LogSegment,
-    deltas: LogSegment,
+    pub(super) turns: LogSegment,
+    pub(super) deltas: LogSegment,
     /// The time of the last turn in milliseconds.
-    last_time: Option<i64>,
+    pub(super) last_time: Option<i64>,
     /// The game time.
     game_time: JsonTree,
     /// The indexes up to the last turn, loaded on demand.
@@ -77,10 +76,10 @@ pub struct GameWriter {
 
 /// The last file of a log.
 #[derive(Debug, Clone, Copy)]
-struct LogSegment {
+pub(super) struct LogSegment {
     /// Its first turn.
-    first: u64,
-    bytes: u64,
+    pub(super) first: u64,
+    pub(super) bytes: u64,
 }
 
 /// The result of storing a turn.
@@ -135,7 +134,7 @@ impl GameWriter {
         let mut meta = session.writable_meta()?;
         session.require_logs()?;
         let logged = session.last_logged_turn()?;
-        let is_torn = session.dialect == Dialect::Spec && logged + 1 == session.turn;
+        let is_torn = session.rules().keeps_metadata() && logged + 1 == session.turn;
         if logged != session.turn && !is_torn {
             let file = super::paths::DocumentFile::Meta.in_dir(&session.dir);
             let reason = format!(
@@ -156,30 +155,10 @@ impl GameWriter {
         let last = last_row(&session)?;
         let told = last.as_ref().and_then(|turn| turn.raw.value_at(&["gameTime"]));
         let game_time = told.unwrap_or_else(|| noted_game_time(&meta));
-        let state = match session.dialect {
-            Dialect::Spec => moment.state.unstamped(),
-            Dialect::Upstream => moment.state,
-        };
-        let stored = meta.number(&["stateFiles", "turnId"]).unwrap_or(session.turn);
-        match session.dialect {
-            // From the next turn on, the state files are behind the log.
-            Dialect::Spec => {
-                if meta
-                    .tree
-                    .value_at(&["stateFiles"])
-                    .is_none_or(|own| own.kind() != ValueKind::Object)
-                {
-                    meta.put_tree(&["stateFiles"], JsonTree::object());
-                }
-                meta.put(&["stateFiles", "turnId"], &stored);
-                session.meta = Some(meta.clone());
-            }
-            Dialect::Upstream => {
-                meta.put(&["current", "sceneId"], &last.and_then(|turn| turn.scene));
-            }
-        }
+        let rules = session.rules();
+        let state = rules.prepare_writing(&mut session, &mut meta, moment.state, last.as_ref());
         let mut game = GameWriter {
-            state_turn: stored,
+            state_turn: meta.number(&["stateFiles", "turnId"]).unwrap_or(session.turn),
             state,
             last_time: meta
                 .number(&["stats", "lastTurnTime"])
@@ -276,7 +255,7 @@ impl GameWriter {
             return Err(GameError::input("there is no open scene"));
         };
         if let Some(id) = self.scene_id().filter(|_| scene.value_at(&["sceneId"]).is_none()) {
-            // Upstream sessions do not store it in the scene.
+            // A scene without a file does not have it.
             let own = Delta::set(DeltaPath::array(["sceneId"]), super::meta::tree(&id));
             drop(own.apply(&mut scene));
         }
@@ -289,43 +268,23 @@ impl GameWriter {
 
     /// Returns the active scene.
     fn active_scene(&self) -> Option<JsonTree> {
-        let scene = self.state.scene_in(self.session.dialect);
-        let status = scene.string_at(&["status"]);
-        let is_active = match (status.as_deref(), self.session.dialect) {
-            (status, Dialect::Spec) => status == Some("active"),
-            (status, Dialect::Upstream) => {
-                scene.kind() == ValueKind::Object && status.is_none_or(|status| status == "active")
-            }
-        };
-        is_active.then_some(scene)
+        let rules = self.session.rules();
+        let scene = rules.scene(&self.state);
+        rules.is_active_scene(&scene).then_some(scene)
     }
 
     /// Returns the ID of the last scene.
     pub(crate) fn scene_id(&self) -> Option<String> {
-        let scene = self.state.scene_in(self.session.dialect);
-        let own = scene.string_at(&["sceneId"]);
-        match self.session.dialect {
-            Dialect::Spec => own,
-            Dialect::Upstream => own.or_else(|| self.meta.text(&["current", "sceneId"])),
+        let rules = self.session.rules();
+        let own = scene_id_of(&rules.scene(&self.state));
+        if rules.has_scene_files() {
+            return own;
         }
+        own.or_else(|| self.meta.text(&["current", "sceneId"]))
     }
 
     fn next_scene_id(&self, now: Timestamp) -> Result<SceneId, GameError> {
-        if self.session.dialect == Dialect::Upstream {
-            // Upstream IDs of scenes contain the time.
-            let mut ids = (now.as_millisecond()..).map(|time| format!("scene-{time}"));
-            let free = ids.find(|id| self.scene_id().as_ref() != Some(id));
-            return Ok(SceneId::parse(&free.unwrap_or_default())?);
-        }
-        let mut count = self.meta.number(&["stats", "totalScenes"]).unwrap_or(0);
-        loop {
-            count += 1;
-            let id = SceneId::parse(&super::paths::scene_name(count))?;
-            let place = super::paths::scene_path(&self.session.dir, &id)?;
-            if self.session.store.stat(&place)?.is_none() {
-                return Ok(id);
-            }
-        }
+        self.session.rules().next_scene_id(self, now)
     }
 
     /// Takes a snapshot now.
@@ -352,12 +311,10 @@ impl GameWriter {
 
 /// Returns the row of the last turn, if it exists.
 fn last_row(session: &Session) -> Result<Option<TurnRecord>, GameError> {
-    let (first, last) = match session.dialect {
-        Dialect::Spec => (session.turn, session.turn),
-        // Turn numbers may have restarted.
-        Dialect::Upstream => {
-            (session.turn.saturating_sub(1) / TURNS_PER_FILE * TURNS_PER_FILE + 1, u64::MAX - 1)
-        }
+    let (first, last) = if session.rules().repeats_turns() {
+        (session.turn.saturating_sub(1) / TURNS_PER_FILE * TURNS_PER_FILE + 1, u64::MAX - 1)
+    } else {
+        (session.turn, session.turn)
     };
     session.turns(first, last)?.last().transpose()
 }

@@ -1,7 +1,6 @@
 //! Where the files of a session end if it is truncated to an earlier turn.
 
 use crate::changes::ChangeRecord;
-use crate::dialect::Dialect;
 use crate::error::GameError;
 use crate::log::{LogItem, RecordLog};
 use crate::paths::{DocumentFile, LogFile, LogKind, SnapshotFile, join_names};
@@ -120,7 +119,7 @@ fn log_ends<R: HasTurn>(
             return Err(GameError::damaged(path, reason));
         }
         over |= left != KeptPart::All;
-        let reopened = matches!(left, KeptPart::Start(_)) && session.dialect == Dialect::Spec;
+        let reopened = matches!(left, KeptPart::Start(_)) && session.rules().renames_full_logs();
         let name = match (reopened, file.first) {
             (true, Some(first)) => LogFile::current(log, first),
             _ => *file,

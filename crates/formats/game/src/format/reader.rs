@@ -6,7 +6,6 @@ use std::ops::RangeInclusive;
 use jiff::Timestamp;
 
 use crate::changes;
-use crate::dialect::Dialect;
 use crate::error::GameError;
 use crate::session::{LogRows, Session};
 use crate::state::{Scope, unstamped};
@@ -35,8 +34,8 @@ impl SessionReader for GameReader {
         &self,
         turns: RangeInclusive<u64>,
     ) -> Result<Box<dyn RecordStream<Item = Entry> + '_>, SessionError> {
-        // Turn numbers may restart in upstream sessions, so entries have to be counted.
-        let counted = self.session.dialect() == Dialect::Upstream;
+        // If turn numbers may restart, entries have to be counted.
+        let counted = self.session.rules().repeats_turns();
         let read = if counted { 0..=u64::MAX } else { turns.clone() };
         let log = LogStream::new(&self.session, read, Session::turns)?;
         Ok(Box::new(GameEntries { log, turns, counted: counted.then_some(0) }))
@@ -59,7 +58,7 @@ impl SessionReader for GameReader {
         for scope in Scope::ALL {
             let Some(tree) = moment.state.get(scope) else { continue };
             let tree = match scope {
-                Scope::Scene => moment.state.scene_in(self.session.dialect()),
+                Scope::Scene => self.session.rules().scene(&moment.state),
                 _ => unstamped(tree),
             };
             scopes.push((scope.to_string(), tree));

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::DIALECT;
 use crate::changes::{ChangeRecord, DeltaGroup};
-use crate::paths::short;
 use crate::state::Scope;
 use everturn_json::names::SessionId;
 use everturn_value::delta::{Delta, DeltaPath, PathNotation};
@@ -47,8 +47,8 @@ pub(super) fn read(
     for (_, element) in list.children() {
         let group = group(&element, turn)?;
         let event = element.string_at(&["eventId"]).and_then(|event| events.get(&event).cloned());
-        let number = changes.len() + 1;
-        let id = format!("delta-{}-{turn}-{number}", short(id.as_str()));
+        let number = changes.len() as u64 + 1;
+        let id = DIALECT.rules().change_id(id, turn, number);
         changes.push(ChangeRecord { id, turn, event, time: Some(time), group, extra: Vec::new() });
     }
     (!changes.is_empty()).then_some(changes)

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 
 use super::fields::LegacyFields;
-use super::{MigrationNote, deltas};
+use super::{DIALECT, MigrationNote, deltas};
 use crate::changes::ChangeRecord;
 use crate::meta::tree;
-use crate::paths::short;
 use crate::state::GameState;
 use crate::turn::TurnInput;
 use everturn_json::names::SessionId;
@@ -179,7 +178,7 @@ fn turn_of(
     let mut renamed = HashMap::new();
     let mut ids = Vec::new();
     for (at, event) in (1..).zip(read_events(&mut fields)) {
-        let new = format!("{}-{turn}-{at}", short(id.as_str()));
+        let new = DIALECT.rules().event_id(id, turn, at);
         input.events.push(event_of(&event, &new, &mut renamed));
         ids.push(new);
     }

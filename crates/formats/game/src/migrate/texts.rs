@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use super::DIALECT;
 use super::checkpoints::LegacyCheckpoints;
 use super::frames::LegacyFrames;
-use crate::dialect::Dialect;
 use crate::error::GameError;
 use crate::meta::GameMeta;
-use crate::paths::{LogFile, LogKind, SnapshotFile};
+use crate::paths::{LogFile, LogKind};
 use crate::snapshot::{SnapshotHeader, SnapshotReason, write};
 use crate::state::GameState;
 use crate::state_files::state_files;
-use crate::turn::TurnLineWriter;
+use crate::turn::TurnLineParts;
 use crate::writer::{BYTES_PER_FILE, TURNS_PER_FILE};
 use everturn_json::names::SessionId;
 
@@ -66,18 +66,19 @@ impl SegmentWriter {
 pub(super) fn logs(frames: &LegacyFrames, files: &mut FileContents) {
     let (mut turns, mut deltas) =
         (SegmentWriter::new(LogKind::Turns), SegmentWriter::new(LogKind::Deltas));
+    let rules = DIALECT.rules();
     for turn in &frames.turns {
-        let line = TurnLineWriter {
+        let line = TurnLineParts {
             turn: turn.number,
             scene: turn.input.scene.as_deref(),
             time: turn.time,
             game_time: turn.input.game_time.as_ref(),
             events: &turn.events,
         };
-        turns.add(turn.number, &line.write(&turn.input, Dialect::Spec), files);
+        turns.add(turn.number, &rules.turn_line(&line, &turn.input), files);
         let mut lines = String::new();
         for change in &turn.changes {
-            change.write(Dialect::Spec, "", &mut lines);
+            rules.write_change(change, "", &mut lines);
         }
         deltas.add(turn.number, &lines, files);
     }
@@ -100,7 +101,7 @@ pub(super) fn snapshots(
     let mut all = checkpoints.by_turn.clone();
     all.entry(last).or_insert_with(|| end.clone());
     for (turn, state) in all {
-        let file = SnapshotFile { turn, is_upstream: false };
+        let file = DIALECT.rules().snapshot_file(turn);
         let reason = match checkpoints.reasons.get(&turn) {
             Some(reason) => SnapshotReason::parse(reason),
             None => SnapshotReason::Other("migration".to_owned()),

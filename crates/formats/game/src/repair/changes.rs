@@ -10,9 +10,8 @@ use std::vec::IntoIter;
 use super::logs::{PlannedLine, SurvivingRecord};
 use super::turns::RecoveredTurn;
 use crate::changes::{ChangeRecord, DeltaGroup};
-use crate::dialect::Dialect;
 use crate::error::GameError;
-use crate::paths::{SnapshotFile, short};
+use crate::paths::SnapshotFile;
 use crate::session::Session;
 use crate::snapshot::read_with_facts;
 use crate::state::{GameState, Scope, unstamped};
@@ -155,10 +154,10 @@ impl ChangeReplayer<'_> {
 
     /// Returns an unused ID for a change of a turn.
     fn free_id(&mut self, turn: u64) -> String {
-        let name = short(self.session.id.as_str());
+        let rules = self.session.rules();
         let mut number = 1;
         loop {
-            let id = format!("delta-{name}-{turn}-{number}");
+            let id = rules.change_id(&self.session.id, turn, number);
             if self.ids.insert(id.clone()) {
                 return id;
             }
@@ -215,7 +214,7 @@ impl ChangeReplayer<'_> {
             let change =
                 ChangeRecord { id, turn, event: None, time: self.time, group, extra: Vec::new() };
             let mut text = String::new();
-            change.write(Dialect::Spec, "", &mut text);
+            self.session.rules().write_change(&change, "", &mut text);
             let open = text.trim_end().strip_suffix('}').unwrap_or_default();
             let text = format!("{open},\"{OWN}\":{{\"mended\":true}}}}");
             self.lines.push(PlannedLine { turn, text, file: None });

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::changes::{self, NotedChange};
 use super::plan::LARGEST_LOG;
 use super::turns::{self, RecoveredTurn};
-use crate::dialect::Dialect;
 use crate::error::GameError;
 use crate::paths::{LogFile, LogKind};
 use crate::session::Session;
@@ -45,16 +44,8 @@ pub(super) fn repair_logs(
     kept: &FilePath,
 ) -> Result<RepairedLogs, GameError> {
     let mut repaired = RepairedLogs::default();
-    if session.dialect == Dialect::Upstream {
-        for path in &facts.bad_logs {
-            if session.store.stat(path)?.is_some_and(|stat| stat.len > LARGEST_LOG) {
-                continue;
-            }
-            let Some(bytes) = read_optional(&session.store, path)? else { continue };
-            repaired.files.insert(path.clone(), Some(one_record_per_line(path, &bytes)?));
-            let what = "rewritten with one record per line; other lines moved out";
-            repaired.actions.push(RepairAction { file: path.clone(), what: what.to_owned() });
-        }
+    if !session.rules().logs_every_change() {
+        repaired.split_lines(session, facts)?;
         return Ok(repaired);
     }
     if !facts.wrong_logs && super::plan::lost(facts).is_none() {
@@ -112,6 +103,20 @@ fn covers(file: LogFile, closed: u64, turn: u64) -> bool {
 }
 
 impl RepairedLogs {
+    /// Rewrites files with one record per line. Turns and changes stay as they are.
+    fn split_lines(&mut self, session: &Session, facts: &SurveyResult) -> Result<(), GameError> {
+        for path in &facts.bad_logs {
+            if session.store.stat(path)?.is_some_and(|stat| stat.len > LARGEST_LOG) {
+                continue;
+            }
+            let Some(bytes) = read_optional(&session.store, path)? else { continue };
+            self.files.insert(path.clone(), Some(one_record_per_line(path, &bytes)?));
+            let what = "rewritten with one record per line; other lines moved out";
+            self.actions.push(RepairAction { file: path.clone(), what: what.to_owned() });
+        }
+        Ok(())
+    }
+
     /// Distributes lines over the files of a log. Turns that no file covers get a file of their own.
     fn write(
         &mut self,

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::RepairAction;
-use crate::dialect::Dialect;
 use crate::error::GameError;
-use crate::paths::{DocumentFile, SnapshotFile, scene_path};
+use crate::paths::{DocumentFile, scene_path};
 use crate::session::Session;
 use crate::survey::SurveyResult;
 use crate::writer::SNAPSHOT_TURNS;
@@ -41,14 +40,14 @@ impl GameRepairPlan {
         let mut plan = GameRepairPlan::default();
         plan.trash.extend(facts.bad_snapshots.iter().cloned());
         plan.trash.extend(facts.stale_indexes.iter().cloned());
-        if session.dialect == Dialect::Upstream {
-            if facts.wrong_metadata {
-                plan.trash.insert(DocumentFile::Meta.in_dir(&session.dir));
-            }
-            return Ok(plan);
+        let rules = session.rules();
+        if facts.wrong_metadata && !rules.keeps_metadata() {
+            plan.trash.insert(DocumentFile::Meta.in_dir(&session.dir));
         }
-        plan.fresh = fresh(session, facts);
-        plan.scenes.clone_from(&facts.wrong_scenes);
+        if rules.logs_every_change() {
+            plan.fresh = fresh(session, facts);
+            plan.scenes.clone_from(&facts.wrong_scenes);
+        }
         Ok(plan)
     }
 
@@ -71,7 +70,7 @@ impl GameRepairPlan {
             add(file.clone(), what.to_owned());
         }
         for (turn, why) in &self.fresh {
-            let file = SnapshotFile { turn: *turn, is_upstream: false };
+            let file = session.rules().snapshot_file(*turn);
             let what = match why {
                 SnapshotPurpose::Stretch => format!("created a snapshot of turn {turn}"),
                 SnapshotPurpose::Anew => "rewritten with the same state".to_owned(),
@@ -89,14 +88,13 @@ impl GameRepairPlan {
                 add(file, "the scene is rewritten from the changes".to_owned());
             }
         }
-        if facts.wrong_states || (session.meta.is_none() && session.dialect == Dialect::Spec) {
+        let keeps_metadata = session.rules().keeps_metadata();
+        if facts.wrong_states || (session.meta.is_none() && keeps_metadata) {
             let what = "the states are computed from the newest good snapshot and the changes";
             add(session.dir.clone(), what.to_owned());
         }
         let counts = has_logs || !self.fresh.is_empty() || !self.trash.is_empty();
-        if session.dialect == Dialect::Spec
-            && (facts.wrong_metadata || facts.wrong_states || counts)
-        {
+        if keeps_metadata && (facts.wrong_metadata || facts.wrong_states || counts) {
             add(
                 DocumentFile::Meta.in_dir(&session.dir),
                 "counts recomputed; other fields kept".to_owned(),

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use crate::error::GameError;
-use crate::paths::SnapshotFile;
 use crate::session::Session;
 use crate::snapshot::Snapshot;
 use crate::state::{GameState, Scope};
@@ -148,9 +147,4 @@ impl StateReplayer<'_> {
             state.detach_texts();
         }
     }
-}
-
-/// Returns the ID of the snapshot at a turn.
-pub(super) fn snapshot_id(turn: u64) -> String {
-    SnapshotFile { turn, is_upstream: false }.id()
 }

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::plan::{GameRepairPlan, SnapshotPurpose, scene_file};
-use super::replay::{StateObserver, replay_states, snapshot_id};
+use super::replay::{StateObserver, replay_states};
 use crate::error::GameError;
-use crate::paths::SnapshotFile;
 use crate::session::Session;
 use crate::snapshot::{SnapshotHeader, SnapshotReason, write};
 use crate::state::GameState;
@@ -58,7 +57,8 @@ impl SnapshotPicker<'_, '_> {
 
 impl StateObserver for SnapshotPicker<'_, '_> {
     fn state(&mut self, turn: u64, state: &GameState) -> Result<(), GameError> {
-        let file = SnapshotFile { turn, is_upstream: false };
+        let rules = self.session.rules();
+        let file = rules.snapshot_file(turn);
         let from = match self.plan.fresh.get(&turn) {
             Some(SnapshotPurpose::Stretch | SnapshotPurpose::Anew) => self.before(turn),
             _ => None,
@@ -68,7 +68,7 @@ impl StateObserver for SnapshotPicker<'_, '_> {
             session: self.session.id.as_str(),
             now: self.now,
             reason: &SnapshotReason::Other("repair".to_owned()),
-            from: from.map(|from| (snapshot_id(from), from)),
+            from: from.map(|from| (rules.snapshot_file(from).id(), from)),
             deltas: from.map_or(0, |from| self.facts.recount.deltas_by_turn.sum(from, turn)),
         };
         let (text, _) = write(&header, state);

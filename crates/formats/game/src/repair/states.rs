@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::replay::{StateObserver, replay_states};
-use crate::dialect::Dialect;
 use crate::error::GameError;
 use crate::meta::{GameMeta, NewGame, stamp, tree};
 use crate::paths::{DocumentFile, join_names};
@@ -24,8 +23,8 @@ pub(super) fn repair_states(
     keeper: &mut OriginalsBackup<'_>,
     now: Timestamp,
 ) -> Result<(), GameError> {
-    if session.dialect == Dialect::Upstream {
-        return repair_upstream_states(session, facts, keeper);
+    if !session.rules().keeps_metadata() {
+        return repair_unreadable_states(session, facts, keeper);
     }
     let turn = facts.recount.last().unwrap_or(session.last_logged_turn()?);
     let shown = session.meta.as_ref().and_then(|meta| meta.number(&["stateFiles", "turnId"]));
@@ -147,8 +146,8 @@ fn object_at(meta: &mut GameMeta, key: &str) {
     }
 }
 
-/// Repairs the states of an upstream session: only unreadable ones are written.
-fn repair_upstream_states(
+/// Repairs the states of a session whose metadata Everturn does not write: only unreadable ones are written.
+fn repair_unreadable_states(
     session: &Session,
     facts: &SurveyResult,
     keeper: &mut OriginalsBackup<'_>,

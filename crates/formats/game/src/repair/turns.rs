@@ -7,7 +7,6 @@ use serde_json::json;
 use super::changes::NotedChange;
 use super::logs::{PlannedLine, SurvivingRecord};
 use crate::changes::ChangeRecord;
-use crate::paths::short;
 use crate::session::Session;
 use crate::survey::{SurveyResult, id_parts};
 use crate::turn::{OWN, TurnRecord};
@@ -179,7 +178,7 @@ fn adopt_event_ids(
 }
 
 fn event_id(session: &Session, turn: u64, number: u64) -> String {
-    format!("{}-{turn}-{number}", short(session.id.as_str()))
+    session.rules().event_id(&session.id, turn, number)
 }
 
 /// Adds lines for lost turns, with the events that the changes refer to.

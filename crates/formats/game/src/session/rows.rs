@@ -105,7 +105,7 @@ impl<R: HasTurn> LogRows<R> {
     fn open(&mut self, file: &FilePath) -> Result<(), GameError> {
         let rows = || RecordLog::open(&self.store, file, self.wanted.clone(), self.parse);
         let mut again: HashMap<(u64, i64), RepeatedLine> = HashMap::new();
-        if self.dialect == Dialect::Upstream {
+        if self.dialect.rules().repeats_turns() {
             for piece in rows()? {
                 let LogItem::Row(row, line) = piece? else { continue };
                 let Some(key) = row.rewrite_key() else { continue };

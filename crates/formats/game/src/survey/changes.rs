@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use super::counters::id_parts;
 use super::{Survey, snapshots};
 use crate::changes::ChangeRecord;
-use crate::dialect::Dialect;
 use crate::error::GameError;
 use crate::log::{LogItem, LogLine, RecordLog};
 use crate::paths::{DocumentFile, LogFile, LogKind, SnapshotFile};
@@ -70,8 +69,8 @@ impl Survey<'_> {
         for (file, path) in &files.snapshots {
             marks.push((file.turn, ReplayCheckpoint::Snapshot(*file, path.clone())));
         }
-        if let Some(turn) = self.facts.stored.turn.filter(|_| self.session.dialect == Dialect::Spec)
-        {
+        let rules = self.session.rules();
+        if let Some(turn) = self.facts.stored.turn.filter(|_| rules.logs_every_change()) {
             marks.push((turn, ReplayCheckpoint::States));
         }
         // Snapshots come before the states of the same turn.
@@ -130,7 +129,7 @@ impl Survey<'_> {
             }
         }
         self.pass_marks(&mut track, u64::MAX, None)?;
-        if self.session.dialect == Dialect::Spec && !self.blind {
+        if rules.defers_states() && !self.blind {
             self.check_snapshot_gaps();
         }
         Ok(())
@@ -186,7 +185,7 @@ impl Survey<'_> {
         line: &LogLine,
         path: &FilePath,
     ) {
-        if change.turn < track.turn && self.session.dialect == Dialect::Spec {
+        if change.turn < track.turn && !self.session.rules().repeats_turns() {
             let message =
                 format!("a change of turn {} comes after one of turn {}", change.turn, track.turn);
             self.note_line(path, line, FindingCode::TurnOrder, message);
@@ -206,8 +205,8 @@ impl Survey<'_> {
         let Some(state) = track.state.as_mut().filter(|_| change.turn > track.since) else {
             return;
         };
-        if self.session.dialect == Dialect::Upstream {
-            // An upstream log does not have every change, so it proves nothing.
+        if !self.session.rules().logs_every_change() {
+            // The log proves nothing.
             return;
         }
         let scene = (change.group.scope == Scope::Scene).then(|| state.scene.clone());
@@ -248,7 +247,7 @@ impl Survey<'_> {
         if turn != change.turn {
             let message = format!("change {} belongs to turn {}", change.id, change.turn);
             self.note_line(path, line, FindingCode::WrongId, message);
-        } else if !track.numbers.insert(number) && self.session.dialect == Dialect::Spec {
+        } else if !track.numbers.insert(number) && !self.session.rules().repeats_turns() {
             let message = format!("duplicate change {}", change.id);
             self.note_line(path, line, FindingCode::DuplicateId, message);
         }

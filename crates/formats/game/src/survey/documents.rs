@@ -1,7 +1,6 @@
 //! Surveys the documents of a session: metadata, states and indexes.
 
 use super::{Survey, SurveyedStates};
-use crate::dialect::Dialect;
 use crate::error::GameError;
 use crate::files::list_dir;
 use crate::log::peek_turn;
@@ -71,18 +70,19 @@ impl Survey<'_> {
 
     pub(super) fn metadata_file(&mut self) -> Result<(), GameError> {
         let path = DocumentFile::Meta.in_dir(&self.session.dir);
-        match (self.document(&path)?, self.session.dialect) {
-            (DocumentResult::Missing, Dialect::Upstream) => {
-                self.note(&path, FindingCode::NoMetadata, "the session has no metadata");
-            }
-            (DocumentResult::Missing, Dialect::Spec) => {
+        let is_required = self.session.rules().keeps_metadata();
+        match self.document(&path)? {
+            DocumentResult::Missing if is_required => {
                 self.facts.wrong_metadata = true;
                 self.note(&path, FindingCode::BadMetadata, "the metadata is missing");
             }
-            (DocumentResult::Bad, _) => self.facts.wrong_metadata = true,
-            (DocumentResult::Good(tree, _), form) => {
+            DocumentResult::Missing => {
+                self.note(&path, FindingCode::NoMetadata, "the session has no metadata");
+            }
+            DocumentResult::Bad => self.facts.wrong_metadata = true,
+            DocumentResult::Good(tree, _) => {
                 self.facts.wrong_metadata |= self.facts.repeated.contains(&path);
-                if form == Dialect::Spec && tree.string_at(&["sessionId"]).is_none() {
+                if is_required && tree.string_at(&["sessionId"]).is_none() {
                     self.facts.wrong_metadata = true;
                     self.note(
                         &path,
@@ -111,15 +111,16 @@ impl Survey<'_> {
         (stored.world, stored.verified) = self.state(&world, "worldState", true)?;
         let (player, verified) = self.state(&player, "playerState", true)?;
         (stored.player, stored.verified) = (player, stored.verified && verified);
-        match self.session.dialect {
-            Dialect::Upstream => (stored.npcs, _) = self.state(&npcs, "npcs", false)?,
-            Dialect::Spec => {
-                if let Some(path) = self.session.named_file("currentScene") {
-                    let (scene, verified) = self.state(&path, "currentScene", true)?;
-                    (stored.scene, stored.verified) = (scene, stored.verified && verified);
-                } else {
-                    stored.scene = Some(JsonTree::null());
-                }
+        let rules = self.session.rules();
+        if rules.has_npcs_file() {
+            (stored.npcs, _) = self.state(&npcs, "npcs", false)?;
+        }
+        if rules.has_scene_files() {
+            if let Some(path) = self.session.named_file("currentScene") {
+                let (scene, verified) = self.state(&path, "currentScene", true)?;
+                (stored.scene, stored.verified) = (scene, stored.verified && verified);
+            } else {
+                stored.scene = Some(JsonTree::null());
             }
         }
         self.facts.stored = stored;

@@ -5,14 +5,11 @@ use super::documents::DocumentResult;
 use crate::error::GameError;
 use crate::files::list_dir;
 use crate::paths::{join_names, scene_path};
+use crate::scenes::scene_id_of;
 use crate::state::GameState;
 use everturn_json::finding::FindingCode;
 use everturn_json::names::{FilePath, SceneId};
 use everturn_value::tree::JsonTree;
-
-fn id_of(scene: &JsonTree) -> Option<String> {
-    scene.string_at(&["sceneId"])
-}
 
 impl Survey<'_> {
     fn scene_file(&self, id: &str) -> Option<FilePath> {
@@ -21,7 +18,7 @@ impl Survey<'_> {
 
     /// Records a change of the scene; the previous one has ended if its ID differs.
     pub(super) fn scene_changed(&mut self, before: &JsonTree, now: &JsonTree, turn: u64) {
-        let (was, is) = (id_of(before), id_of(now));
+        let (was, is) = (scene_id_of(before), scene_id_of(now));
         if let Some(id) = &is {
             self.facts.scenes_begun.entry(id.clone()).or_insert(turn);
         }
@@ -32,10 +29,10 @@ impl Survey<'_> {
 
     /// Records that a snapshot replaces the replayed state.
     pub(super) fn scene_passed(&mut self, before: Option<&GameState>, now: &GameState) {
-        if before.is_some_and(|before| id_of(&before.scene) == id_of(&now.scene)) {
+        if before.is_some_and(|before| scene_id_of(&before.scene) == scene_id_of(&now.scene)) {
             return;
         }
-        if let Some(id) = id_of(&now.scene) {
+        if let Some(id) = scene_id_of(&now.scene) {
             self.facts.scenes_begun.entry(id).or_insert(0);
         }
     }

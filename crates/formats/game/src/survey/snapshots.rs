@@ -1,7 +1,6 @@
 //! Surveys snapshots: the facts they state about themselves, and whether they follow from the changes.
 
 use super::Survey;
-use crate::dialect::Dialect;
 use crate::error::GameError;
 use crate::paths::SnapshotFile;
 use crate::snapshot::{Snapshot, SnapshotFacts, read_with_facts};
@@ -69,7 +68,7 @@ impl Survey<'_> {
         snapshot: &Snapshot,
         replayed: Option<&GameState>,
     ) -> bool {
-        if snapshot.summed || self.session.dialect == Dialect::Upstream || self.blind {
+        if snapshot.summed || !self.session.rules().logs_every_change() || self.blind {
             return true;
         }
         let differs = replayed.map(|replayed| differences(replayed, &snapshot.state));
@@ -124,8 +123,7 @@ impl Survey<'_> {
             let reason = "the file checksum does not match, although the states are intact";
             wrong.push(reason.to_owned());
         }
-        let is_ours = self.meta.is_some_and(|meta| meta.tree.value_at(&["stateFiles"]).is_some());
-        if is_ours && !snapshot.summed && self.session.dialect == Dialect::Spec {
+        if self.session.has_checksums() && !snapshot.summed {
             wrong.push("it has no checksums".to_owned());
         }
         if let (Some(own), Some(session)) = (&self.place.id, &facts.session)

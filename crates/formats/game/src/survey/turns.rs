@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use super::counters::id_parts;
 use super::{Survey, at_line};
-use crate::dialect::Dialect;
 use crate::error::GameError;
 use crate::log::{LogItem, LogLine, RecordLog};
 use crate::paths::{LogFile, LogKind};
@@ -161,7 +160,7 @@ impl Survey<'_> {
         within.last_offset = line.offset;
         let highest = self.facts.recount.last().unwrap_or(lowest.min(number));
         let seen = self.facts.recount.by_turn.get(number).is_some();
-        if self.session.dialect == Dialect::Upstream {
+        if self.session.rules().repeats_turns() {
             match before.times.insert(number, turn.time) {
                 Some(time) if time == turn.time && time.is_some() => {
                     within.superseded.add(line, number);
@@ -208,7 +207,7 @@ impl Survey<'_> {
         }
         let named = (within.file.first, within.file.last);
         let found = (within.first, within.last);
-        let closed = self.session.dialect == Dialect::Spec && within.file.last.is_some();
+        let closed = self.session.rules().renames_full_logs() && within.file.last.is_some();
         if closed && !self.blind && within.outside.lines == 0 && named != found {
             let text = match found {
                 (Some(first), Some(last)) => format!("it contains only turns {first} to {last}"),
@@ -283,7 +282,7 @@ impl Survey<'_> {
                 let unusual = !event.id.is_empty()
                     && id_parts(&event.id).is_none()
                     && seen.remove(event.id.as_str());
-                if !new && unusual && self.session.dialect == Dialect::Spec {
+                if !new && unusual && !self.session.rules().repeats_turns() {
                     let message = format!("duplicate event {}", event.id);
                     self.note_line(path, line, FindingCode::DuplicateId, message);
                 }

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 
 use super::GameWriter;
 use super::turns::replace;
-use crate::dialect::Dialect;
 use crate::error::GameError;
 use crate::meta::{GameMeta, stamp};
 use crate::paths::{DocumentFile, SnapshotFile};
@@ -32,7 +31,7 @@ impl GameWriter {
         rotated: bool,
         now: Timestamp,
     ) -> Result<Option<String>, GameError> {
-        if self.session.dialect == Dialect::Upstream {
+        if !self.session.rules().defers_states() {
             return Ok(None);
         }
         if let Some(reason) = self.snapshot_due(events, scene_ended) {
@@ -86,8 +85,8 @@ impl GameWriter {
         with_indexes: bool,
         now: Timestamp,
     ) -> Result<(SnapshotFile, Vec<Step>), GameError> {
-        let program = self.session.dialect == Dialect::Upstream;
-        let file = SnapshotFile { turn: self.session.turn, is_upstream: program };
+        let rules = self.session.rules();
+        let file = rules.snapshot_file(self.session.turn);
         let path = file.path(&self.session.dir);
         let last = self.meta.number(&["deltaStats", "lastSnapshotTurn"]);
         let (told, from, deltas) = match self.snapshot_of_turn(file, &path)? {
@@ -101,8 +100,7 @@ impl GameWriter {
             }
             None => {
                 let last = last.filter(|turn| *turn < file.turn);
-                let from =
-                    last.map(|turn| (SnapshotFile { turn, is_upstream: program }.id(), turn));
+                let from = last.map(|turn| (rules.snapshot_file(turn).id(), turn));
                 let deltas = self.meta.number(&["deltaStats", "deltasSinceSnapshot"]);
                 (reason.clone(), from, deltas.unwrap_or(0))
             }
@@ -111,7 +109,7 @@ impl GameWriter {
         let header = SnapshotHeader { file, session, now, reason: &told, from, deltas };
         let (text, texts) = snapshot::write(&header, &self.state);
         let mut steps = vec![replace(path, text.into_bytes())];
-        if !program {
+        if rules.defers_states() {
             self.meta.put(&["files", "latestSnapshot"], &format!("snapshots/{}", file.render()));
             self.meta.put(&["deltaStats", "deltasSinceSnapshot"], &0);
             self.meta.put(&["deltaStats", "lastSnapshotTurn"], &file.turn);
@@ -148,7 +146,7 @@ impl GameWriter {
 
     /// Writes the state files, unless they are up to date.
     pub(super) fn write_states(&mut self, now: Timestamp) -> Result<(), GameError> {
-        if self.session.dialect == Dialect::Upstream || self.state_turn == self.session.turn {
+        if !self.session.rules().defers_states() || self.state_turn == self.session.turn {
             return Ok(());
         }
         self.commit_plan(|game| Ok(((), game.state_steps(now)?)))
@@ -156,7 +154,7 @@ impl GameWriter {
 
     /// Writes the state files and the indexes.
     pub(super) fn write_all(&mut self, now: Timestamp) -> Result<(), GameError> {
-        if self.session.dialect == Dialect::Upstream {
+        if !self.session.rules().defers_states() {
             return Ok(());
         }
         self.commit_plan(|game| {

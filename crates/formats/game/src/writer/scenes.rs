@@ -5,20 +5,14 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 use super::GameWriter;
-use crate::dialect::Dialect;
 use crate::error::GameError;
 use crate::paths::{scene_file, scene_path};
-use crate::scenes::{END, NewScene, START, SceneEnd};
+use crate::scenes::{END, NewScene, START, SceneEnd, scene_id_of};
 use crate::state::Scope;
 use crate::turn::{Event, TurnInput};
 use everturn_json::names::SceneId;
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::tree::JsonTree;
-
-/// Returns the ID of a scene, if it has one.
-pub(super) fn id_of(scene: &JsonTree) -> Option<String> {
-    scene.string_at(&["sceneId"])
-}
 
 /// The start or end of a scene in a turn.
 struct SceneTransition {
@@ -74,7 +68,7 @@ impl GameWriter {
         input: &'i TurnInput,
         now: Timestamp,
     ) -> Result<Cow<'i, TurnInput>, GameError> {
-        if self.session.dialect == Dialect::Upstream {
+        if !self.session.rules().has_scene_files() {
             return Ok(Cow::Borrowed(input));
         }
         let own = input.scene.as_deref().map(SceneId::parse).transpose()?;
@@ -85,7 +79,7 @@ impl GameWriter {
         let start = start.filter(|_| !changes_scene(input, "sceneId"));
         let goes_on = self.active_scene().filter(|_| !changes_scene(input, "status"));
         let over = goes_on.filter(|scene| {
-            let is_it = |id: &SceneId| id_of(scene).as_deref() == Some(id.as_str());
+            let is_it = |id: &SceneId| scene_id_of(scene).as_deref() == Some(id.as_str());
             start.is_some() || end.as_ref().is_some_and(|end| end.id.as_ref().is_none_or(is_it))
         });
         if start.is_none() && over.is_none() {
@@ -136,12 +130,10 @@ impl GameWriter {
         input: &TurnInput,
         before: Option<&str>,
     ) -> Result<(), GameError> {
-        let Some(id) = input.scene.as_deref().filter(|_| self.session.dialect == Dialect::Spec)
-        else {
-            return Ok(());
-        };
+        let has_files = self.session.rules().has_scene_files();
+        let Some(id) = input.scene.as_deref().filter(|_| has_files) else { return Ok(()) };
         let known = before == Some(id)
-            || id_of(&self.state.scene).as_deref() == Some(id)
+            || scene_id_of(&self.state.scene).as_deref() == Some(id)
             || self.meta.text(&["current", "sceneId"]).as_deref() == Some(id)
             || self.has_scene(&SceneId::parse(id)?)?;
         if known {

@@ -3,22 +3,17 @@
 use jiff::Timestamp;
 
 use super::indexing::ends_scene;
-use super::maintenance::write_states;
-use super::scenes::id_of;
-use super::{BYTES_PER_FILE, GameWriter, LogSegment, TURNS_PER_FILE, TurnOutcome};
-use crate::changes::{ChangeRecord, DeltaGroup};
-use crate::dialect::Dialect;
+use super::{GameWriter, TurnOutcome};
+use crate::changes::{ChangeRecord, touches};
 use crate::error::GameError;
-use crate::meta::stamp;
-use crate::paths::{DocumentFile, LogFile, LogKind, scene_file, scene_path, short};
-use crate::scenes::{is_start, started_scene};
-use crate::state::{GameState, STAMP, Scope, unstamped};
-use crate::turn::{Event, TurnInput, TurnLineWriter};
+use crate::paths::{LogKind, scene_file};
+use crate::scenes::scene_id_of;
+use crate::state::Scope;
+use crate::turn::{Event, TurnInput, TurnLineParts};
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SceneId};
 use everturn_store::{AppendAt, FileMode, Precondition, Step};
-use everturn_value::delta::{Delta, DeltaError, DeltaOp, DeltaPath};
-use everturn_value::document::JsonStyle;
+use everturn_value::delta::{DeltaError, DeltaOp, DeltaPath};
 use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The longest gap between turns that counts as time played, in milliseconds.
@@ -34,16 +29,16 @@ pub(crate) enum TurnSource {
 }
 
 /// A validated turn whose changes are applied.
-struct TurnDraft {
-    turn: u64,
-    time: i64,
+pub(crate) struct TurnDraft {
+    pub(crate) turn: u64,
+    pub(crate) time: i64,
     /// The IDs of its events.
     events: Vec<String>,
-    changes: Vec<ChangeRecord>,
+    pub(crate) changes: Vec<ChangeRecord>,
     /// The scenes that it leaves, in their final form.
-    left: Vec<JsonTree>,
+    pub(crate) left: Vec<JsonTree>,
     /// Whether the scene has changed.
-    moved: bool,
+    pub(crate) moved: bool,
 }
 
 impl GameWriter {
@@ -117,9 +112,9 @@ impl GameWriter {
         let events = self.event_ids(input, turn)?;
         let time = input.time.unwrap_or_else(|| now.as_millisecond());
         let mut changes = self.changes(input, turn, time, &events)?;
-        let before = id_of(&self.state.scene);
+        let before = scene_id_of(&self.state.scene);
         let left = self.apply(&mut changes)?;
-        let after = id_of(&self.state.scene);
+        let after = scene_id_of(&self.state.scene);
         let moved = before != after;
         if let Err(error) = self.check_scenes(source, input, before.as_deref(), &changes) {
             self.revert_changes(&changes)?;
@@ -130,10 +125,10 @@ impl GameWriter {
 
     /// Returns the IDs of the turn's events; IDs in the input must match.
     fn event_ids(&self, input: &TurnInput, turn: u64) -> Result<Vec<String>, GameError> {
-        let session = self.short_id();
+        let rules = self.session.rules();
         let mut ids = Vec::new();
         for (number, event) in (1..).zip(&input.events) {
-            let id = format!("{session}-{turn}-{number}");
+            let id = rules.event_id(&self.session.id, turn, number);
             let given = event.value_at(&["eventId"]).filter(|given| !given.is_null());
             let wrong = |given: &JsonTree| given.string_at::<&str>(&[]).as_ref() != Some(&id);
             if let Some(given) = given.filter(wrong) {
@@ -145,14 +140,6 @@ impl GameWriter {
         Ok(ids)
     }
 
-    /// Returns the form of the session's ID that is used in the IDs of its events and changes.
-    fn short_id(&self) -> String {
-        match self.session.dialect {
-            Dialect::Spec => short(self.session.id.as_str()).to_owned(),
-            Dialect::Upstream => self.session.id.as_str().to_owned(),
-        }
-    }
-
     /// Returns the turn's changes with their IDs; IDs in the input must match.
     fn changes(
         &self,
@@ -161,18 +148,12 @@ impl GameWriter {
         time: i64,
         events: &[String],
     ) -> Result<Vec<ChangeRecord>, GameError> {
-        let session = self.short_id();
+        let rules = self.session.rules();
         let mut changes = Vec::new();
         let mut sequence = 1;
         for given in input.groups.iter().filter(|given| !given.group.deltas.is_empty()) {
-            let id = match self.session.dialect {
-                Dialect::Spec => format!("delta-{session}-{turn}-{sequence}"),
-                Dialect::Upstream => format!("{session}-{turn}-{sequence}"),
-            };
-            sequence += match self.session.dialect {
-                Dialect::Spec => 1,
-                Dialect::Upstream => given.group.deltas.len(),
-            };
+            let id = rules.change_id(&self.session.id, turn, sequence);
+            sequence += rules.line_count(&given.group);
             if let Some(wrong) = given.id.as_ref().filter(|given| **given != id) {
                 return Err(GameError::input(format!("the change is {id}, not {wrong:?}")));
             }
@@ -189,7 +170,7 @@ impl GameWriter {
                 }
                 (None, None) => events.first().cloned(),
             };
-            let (group, extra) = (self.placed(&given.group), given.extra.clone());
+            let (group, extra) = (rules.stored_group(&given.group), given.extra.clone());
             let time = Some(given.time.unwrap_or(time));
             changes.push(ChangeRecord { id, turn, event, time, group, extra });
         }
@@ -202,21 +183,7 @@ impl GameWriter {
         let groups = changes.iter().map(|change| &change.group);
         let deltas = groups.flat_map(|group| group.deltas.iter().map(|delta| (group.scope, delta)));
         for (number, (scope, delta)) in (1..).zip(deltas) {
-            if self.session.dialect == Dialect::Spec {
-                if scope == Scope::Npcs {
-                    let scopes = "known scopes: world, player, scene";
-                    return Err(GameError::input(format!(
-                        "{scope} is not a scope of this session; {scopes}"
-                    )));
-                }
-                let first = delta.path.segments().first();
-                if scope != Scope::Scene && first.is_some_and(|first| &**first == STAMP) {
-                    return Err(GameError::input(format!(
-                        "change {number} of scope {scope}: {STAMP} is the write time of the file, and is not part of \
-                         the state"
-                    )));
-                }
-            }
+            self.session.rules().check_delta(number, scope, delta)?;
             let left = match delta.op {
                 DeltaOp::Set => delta.value.as_ref().map(JsonTree::kind),
                 _ => Some(ValueKind::Null),
@@ -234,28 +201,6 @@ impl GameWriter {
         Ok(())
     }
 
-    /// Adapts a group to the dialect: upstream sessions keep the scene inside the world, and in the documented dialect
-    /// the time at which a file was written is not part of the state.
-    fn placed(&self, group: &DeltaGroup) -> DeltaGroup {
-        let place = |delta: &Delta| match (self.session.dialect, group.scope) {
-            (Dialect::Upstream, Scope::Scene) => {
-                let segments = delta.path.segments().iter().cloned();
-                let path =
-                    DeltaPath::array(std::iter::once(Box::from("currentScene")).chain(segments));
-                Delta { path, ..delta.clone() }
-            }
-            (Dialect::Spec, Scope::World | Scope::Player) if delta.path.segments().is_empty() => {
-                Delta { value: delta.value.as_ref().map(unstamped), ..delta.clone() }
-            }
-            _ => delta.clone(),
-        };
-        let scope = match (self.session.dialect, group.scope) {
-            (Dialect::Upstream, Scope::Scene) => Scope::World,
-            (_, scope) => scope,
-        };
-        DeltaGroup { scope, deltas: group.deltas.iter().map(place).collect() }
-    }
-
     /// Applies all changes to the state, or none. Returns the scenes that were left, in their final form.
     fn apply(&mut self, changes: &mut [ChangeRecord]) -> Result<Vec<JsonTree>, GameError> {
         let mut number = 1;
@@ -269,7 +214,7 @@ impl GameWriter {
                 self.revert_changes(done)?;
                 return Err(GameError::Change { number: number + place, scope, source });
             }
-            if !scene.is_null() && id_of(&scene) != id_of(&self.state.scene) {
+            if !scene.is_null() && scene_id_of(&scene) != scene_id_of(&self.state.scene) {
                 left.push(scene);
             }
             number += change.group.deltas.len();
@@ -288,7 +233,7 @@ impl GameWriter {
         if touches(changes, Scope::Scene, "sceneId", 1) {
             self.check_scene()?;
         }
-        let now = id_of(&self.state.scene).filter(|now| Some(now.as_str()) != before);
+        let now = scene_id_of(&self.state.scene).filter(|now| Some(now.as_str()) != before);
         if let Some(now) = now.filter(|_| source == TurnSource::Given)
             && self.has_scene(&SceneId::parse(&now)?)?
         {
@@ -331,20 +276,21 @@ impl GameWriter {
     ) -> Result<(u64, Vec<Finding>), GameError> {
         let TurnDraft { turn, time, events, changes, .. } = draft;
         let (turn, time) = (*turn, *time);
-        let scene = input.scene.clone().or_else(|| self.scene_after(changes));
+        let rules = self.session.rules();
+        let scene = input.scene.clone().or_else(|| rules.scene_after(self, changes));
         let game_time = input.game_time.as_ref().unwrap_or(&self.game_time);
-        let line = TurnLineWriter {
+        let parts = TurnLineParts {
             turn,
             scene: scene.as_deref(),
             time,
             game_time: (!game_time.is_null()).then_some(game_time),
             events,
         };
-        let turn_line = line.write(input, self.session.dialect);
+        let turn_line = rules.turn_line(&parts, input);
         let mut delta_lines = String::new();
         let cause = input.events.first().map(Event::of).map(|event| event.kind).unwrap_or_default();
         for change in changes {
-            change.write(self.session.dialect, &cause, &mut delta_lines);
+            rules.write_change(change, &cause, &mut delta_lines);
         }
         let mut steps = Vec::new();
         let first_lines = self.turns.bytes == 0 || self.deltas.bytes == 0;
@@ -355,27 +301,10 @@ impl GameWriter {
             (LogKind::Deltas, self.deltas.first, delta_lines),
         ];
         for (log, first, lines) in logs.into_iter().filter(|(_, _, lines)| !lines.is_empty()) {
-            let file = self.log_path(log, turn, first);
+            let file = rules.log_file(log, first, turn).path(log, &self.session.dir);
             steps.push(Step::Append { file, at: AppendAt::End, lines: lines.into_bytes() });
         }
-        match self.session.dialect {
-            Dialect::Spec => {
-                self.rotate(turn, &mut steps);
-                self.note_turn(input, draft, scene.as_deref(), now);
-                if draft.moved {
-                    steps.extend(self.scene_steps(draft, now)?);
-                }
-                steps.push(replace(
-                    DocumentFile::Meta.in_dir(&self.session.dir),
-                    self.meta.to_bytes(),
-                ));
-            }
-            Dialect::Upstream => {
-                // Upstream metadata are never written; the next turn uses this value.
-                self.meta.put(&["current", "sceneId"], &scene);
-                steps.extend(upstream_files(&self.session.dir, &self.state));
-            }
-        }
+        steps.extend(rules.turn_files(self, input, draft, scene.as_deref(), now)?);
         let rotated = steps.iter().any(|step| matches!(step, Step::Rename { .. }));
         let receipt = self.commit(steps)?;
         if rotated || first_lines || self.turns.first == turn || self.deltas.first == turn {
@@ -383,154 +312,6 @@ impl GameWriter {
         }
         Ok((receipt.appended.first().copied().unwrap_or(0), receipt.findings))
     }
-
-    /// Returns the steps for the scenes that a turn leaves, and for the states. They belong to the commit of the turn:
-    /// later it would not be visible that the file of an ended scene is outdated.
-    fn scene_steps(&mut self, draft: &TurnDraft, now: Timestamp) -> Result<Vec<Step>, GameError> {
-        let dir = self.session.dir.clone();
-        let texts = self.state.texts();
-        let mut files = Vec::new();
-        for scene in draft.left.iter().rev() {
-            let Some(id) = id_of(scene).filter(|id| Some(id) != id_of(&self.state.scene).as_ref())
-            else {
-                continue;
-            };
-            let path = scene_path(&dir, &SceneId::parse(&id)?)?;
-            if !files.iter().any(|(file, _)| *file == path) {
-                files.push((path, scene.to_text(&JsonStyle::PRETTY_RAW).into_bytes()));
-            }
-        }
-        let left = files.into_iter().map(|(file, bytes)| replace(file, bytes));
-        let mut steps: Vec<Step> = left.collect();
-        steps.extend(write_states(&dir, &self.state, &texts, draft.turn, &mut self.meta, now)?);
-        Ok(steps)
-    }
-
-    /// Returns the file for the lines of a turn.
-    fn log_path(&self, log: LogKind, turn: u64, first: u64) -> FilePath {
-        let file = match self.session.dialect {
-            Dialect::Spec => LogFile::current(log, first),
-            Dialect::Upstream => {
-                let start = (turn - 1) / TURNS_PER_FILE * TURNS_PER_FILE;
-                LogFile::closed(start + 1, start + TURNS_PER_FILE)
-            }
-        };
-        file.path(log, &self.session.dir)
-    }
-
-    /// Renames files that this turn fills, so that their names contain all their turns.
-    fn rotate(&mut self, turn: u64, steps: &mut Vec<Step>) {
-        let dir = &self.session.dir;
-        let next = |tape: &mut LogSegment, log: LogKind, has_lines: bool, steps: &mut Vec<Step>| {
-            let full = turn + 1 - tape.first >= TURNS_PER_FILE || tape.bytes >= BYTES_PER_FILE;
-            if !full {
-                return;
-            }
-            if has_lines {
-                let from = LogFile::current(log, tape.first).path(log, dir);
-                let to = LogFile::closed(tape.first, turn).path(log, dir);
-                steps.push(Step::Rename { from, to });
-            }
-            *tape = LogSegment { first: turn + 1, bytes: 0 };
-        };
-        next(&mut self.turns, LogKind::Turns, true, steps);
-        let has_deltas = self.deltas.bytes > 0;
-        next(&mut self.deltas, LogKind::Deltas, has_deltas, steps);
-    }
-
-    /// Updates the metadata for the turn.
-    fn note_turn(
-        &mut self,
-        input: &TurnInput,
-        draft: &TurnDraft,
-        scene: Option<&str>,
-        now: Timestamp,
-    ) {
-        let TurnDraft { turn, time, changes, .. } = draft;
-        let meta = &mut self.meta;
-        meta.put(&["lastModified"], &stamp(now));
-        meta.put(&["current", "turnId"], turn);
-        meta.put(&["current", "sceneId"], &scene);
-        if let Some(game_time) = &input.game_time {
-            let part = |key: &str| game_time.value_at(&[key]).unwrap_or_else(JsonTree::null);
-            meta.put_tree(&["current", "gameDay"], part("day"));
-            meta.put_tree(&["current", "gameTimeOfDay"], part("timeOfDay"));
-        }
-        let file = |log: LogKind, tape: &LogSegment| {
-            format!("{}/{}", log.as_str(), LogFile::current(log, tape.first).render(log))
-        };
-        meta.put(&["files", "currentTurns"], &file(LogKind::Turns, &self.turns));
-        meta.put(&["files", "currentDeltas"], &file(LogKind::Deltas, &self.deltas));
-        let deltas: usize = changes.iter().map(|change| change.group.deltas.len()).sum();
-        meta.add(&["deltaStats", "totalDeltas"], deltas as u64);
-        meta.add(&["deltaStats", "deltasSinceSnapshot"], deltas as u64);
-        meta.add(&["stats", "totalTurns"], 1);
-        meta.add(&["stats", "totalEvents"], input.events.len() as u64);
-        let events: Vec<Event> = input.events.iter().map(Event::of).collect();
-        let begins =
-            events.iter().any(is_start) || changes.iter().any(|it| started_scene(it).is_some());
-        let conflicts = events.iter().filter(|event| event.kind == "conflict_end").count();
-        meta.add(&["stats", "totalScenes"], u64::from(begins));
-        meta.add(&["stats", "conflictsResolved"], conflicts as u64);
-        let gap = self.last_time.map_or(0, |last| time.saturating_sub(last));
-        if (1..=LONGEST_PAUSE).contains(&gap) {
-            meta.add(&["stats", "playTimeMs"], u64::try_from(gap).unwrap_or(0));
-        }
-        let played = meta.number(&["stats", "playTimeMs"]).unwrap_or(0) / 60_000;
-        meta.put(&["stats", "playTimeMinutes"], &played);
-        meta.put(&["stats", "lastTurnTime"], time);
-        if touches(changes, Scope::World, "npcs", 2) {
-            self.meta.note_characters(&self.state);
-        }
-        if touches(changes, Scope::Player, "location", 2) {
-            self.meta.note_place(&self.state);
-        }
-    }
-
-    /// Returns the scene after the turn: that of the state. If the state has none, the last scene that a turn named,
-    /// unless this turn has removed the scene.
-    fn scene_after(&self, changes: &[ChangeRecord]) -> Option<String> {
-        let whole = |change: &ChangeRecord| {
-            let mut paths = change.group.deltas.iter().map(|delta| delta.path.segments());
-            change.group.scope == Scope::Scene && paths.any(<[_]>::is_empty)
-        };
-        let noted = || self.meta.text(&["current", "sceneId"]);
-        match self.session.dialect {
-            Dialect::Spec if changes.iter().any(whole) => id_of(&self.state.scene),
-            Dialect::Spec => id_of(&self.state.scene).or_else(noted),
-            Dialect::Upstream if touches(changes, Scope::World, "currentScene", 1) => {
-                self.scene_id()
-            }
-            Dialect::Upstream => noted(),
-        }
-    }
-}
-
-/// Returns the steps for the state files of an upstream session, which are written with every turn.
-pub(crate) fn upstream_files(dir: &FilePath, state: &GameState) -> Vec<Step> {
-    let parts = [
-        (DocumentFile::World, Some(&state.world)),
-        (DocumentFile::Player, Some(&state.player)),
-        (DocumentFile::Npcs, state.npcs.as_ref()),
-    ];
-    let text = |tree: &JsonTree| tree.to_text(&JsonStyle::PRETTY_RAW_LINE).into_bytes();
-    let step = |(document, tree): (DocumentFile, Option<&JsonTree>)| {
-        Some(replace(document.in_dir(dir), text(tree?)))
-    };
-    parts.into_iter().filter_map(step).collect()
-}
-
-/// Returns whether changes of a scope affect the number of members, or the first levels, of a key.
-pub(crate) fn touches(changes: &[ChangeRecord], scope: Scope, key: &str, depth: usize) -> bool {
-    let reaches = |delta: &Delta| {
-        let segments = delta.path.segments();
-        segments.first().is_none_or(|first| &**first == key)
-            && (segments.len() <= depth || (delta.op == DeltaOp::Set && delta.created > 0))
-    };
-    changes
-        .iter()
-        .filter(|change| change.group.scope == scope)
-        .any(|change| change.group.deltas.iter().any(reaches))
 }
 
 /// Returns the step that writes a whole document.

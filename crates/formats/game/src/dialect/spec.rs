@@ -1,0 +1,194 @@
+//! The documented dialect: `SpecDialect`.
+
+mod files;
+mod lines;
+
+use jiff::Timestamp;
+
+use super::GameDialect;
+use crate::branch::Truncation;
+use crate::changes::{ChangeRecord, ChangeText, DeltaGroup};
+use crate::error::GameError;
+use crate::meta::GameMeta;
+use crate::paths::{LogFile, LogKind, SnapshotFile, scene_name, scene_path, short};
+use crate::scenes::scene_id_of;
+use crate::session::Session;
+use crate::state::{GameState, STAMP, Scope, unstamped};
+use crate::turn::{TurnInput, TurnLineParts, TurnRecord};
+use crate::writer::GameWriter;
+use crate::writer::turns::TurnDraft;
+use everturn_json::names::{FilePath, SceneId, SessionId};
+use everturn_store::Step;
+use everturn_value::delta::Delta;
+use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
+
+/// The rules of [`Dialect::Spec`](super::Dialect::Spec).
+pub(super) struct SpecDialect;
+
+impl GameDialect for SpecDialect {
+    fn renames_full_logs(&self) -> bool {
+        true
+    }
+
+    fn repeats_turns(&self) -> bool {
+        false
+    }
+
+    fn logs_every_change(&self) -> bool {
+        true
+    }
+
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
+    fn defers_states(&self) -> bool {
+        true
+    }
+
+    fn has_scene_files(&self) -> bool {
+        true
+    }
+
+    fn has_npcs_file(&self) -> bool {
+        false
+    }
+
+    fn log_file(&self, log: LogKind, first: u64, _turn: u64) -> LogFile {
+        LogFile::current(log, first)
+    }
+
+    fn snapshot_file(&self, turn: u64) -> SnapshotFile {
+        SnapshotFile { turn, is_upstream: false }
+    }
+
+    fn event_id(&self, session: &SessionId, turn: u64, number: u64) -> String {
+        format!("{}-{turn}-{number}", short(session.as_str()))
+    }
+
+    fn change_id(&self, session: &SessionId, turn: u64, sequence: u64) -> String {
+        format!("delta-{}-{turn}-{sequence}", short(session.as_str()))
+    }
+
+    fn line_count(&self, _group: &DeltaGroup) -> u64 {
+        1
+    }
+
+    fn turn_line(&self, parts: &TurnLineParts<'_>, input: &TurnInput) -> String {
+        lines::turn_line(parts, input)
+    }
+
+    fn write_change(&self, change: &ChangeRecord, _cause: &str, out: &mut String) {
+        lines::write_change(change, out);
+    }
+
+    fn read_change(&self, text: &ChangeText<'_>, slice: &TextSlice) -> Result<DeltaGroup, String> {
+        lines::read_change(text, slice)
+    }
+
+    fn check_delta(&self, number: usize, scope: Scope, delta: &Delta) -> Result<(), GameError> {
+        if scope == Scope::Npcs {
+            let scopes = "known scopes: world, player, scene";
+            return Err(GameError::input(format!(
+                "{scope} is not a scope of this session; {scopes}"
+            )));
+        }
+        let first = delta.path.segments().first();
+        if scope != Scope::Scene && first.is_some_and(|first| &**first == STAMP) {
+            return Err(GameError::input(format!(
+                "change {number} of scope {scope}: {STAMP} is the write time of the file, and is not part of \
+                 the state"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The time at which a file was written is not part of the state.
+    fn stored_group(&self, group: &DeltaGroup) -> DeltaGroup {
+        let is_stamped = matches!(group.scope, Scope::World | Scope::Player);
+        let stored = |delta: &Delta| {
+            if is_stamped && delta.path.segments().is_empty() {
+                Delta { value: delta.value.as_ref().map(unstamped), ..delta.clone() }
+            } else {
+                delta.clone()
+            }
+        };
+        DeltaGroup { scope: group.scope, deltas: group.deltas.iter().map(stored).collect() }
+    }
+
+    fn scene(&self, state: &GameState) -> JsonTree {
+        state.scene.clone()
+    }
+
+    fn is_active_scene(&self, scene: &JsonTree) -> bool {
+        scene.string_at(&["status"]).as_deref() == Some("active")
+    }
+
+    /// The scene of the state. If the state has none, it is the last scene that a turn named, unless this turn has
+    /// removed the scene.
+    fn scene_after(&self, game: &GameWriter, changes: &[ChangeRecord]) -> Option<String> {
+        let replaces_scene = |change: &ChangeRecord| {
+            let mut paths = change.group.deltas.iter().map(|delta| delta.path.segments());
+            change.group.scope == Scope::Scene && paths.any(<[_]>::is_empty)
+        };
+        let own = scene_id_of(&game.state.scene);
+        if changes.iter().any(replaces_scene) {
+            return own;
+        }
+        own.or_else(|| game.meta.text(&["current", "sceneId"]))
+    }
+
+    /// IDs of scenes are numbered.
+    fn next_scene_id(&self, game: &GameWriter, _now: Timestamp) -> Result<SceneId, GameError> {
+        let mut count = game.meta.number(&["stats", "totalScenes"]).unwrap_or(0);
+        loop {
+            count += 1;
+            let id = SceneId::parse(&scene_name(count))?;
+            let place = scene_path(&game.session.dir, &id)?;
+            if game.session.store.stat(&place)?.is_none() {
+                return Ok(id);
+            }
+        }
+    }
+
+    fn prepare_writing(
+        &self,
+        session: &mut Session,
+        meta: &mut GameMeta,
+        state: GameState,
+        _last: Option<&TurnRecord>,
+    ) -> GameState {
+        // From the next turn on, the state files are behind the log.
+        let stored = meta.number(&["stateFiles", "turnId"]).unwrap_or(session.turn);
+        let noted = meta.tree.value_at(&["stateFiles"]);
+        if noted.is_none_or(|noted| noted.kind() != ValueKind::Object) {
+            meta.put_tree(&["stateFiles"], JsonTree::object());
+        }
+        meta.put(&["stateFiles", "turnId"], &stored);
+        session.meta = Some(meta.clone());
+        state.unstamped()
+    }
+
+    fn turn_files(
+        &self,
+        game: &mut GameWriter,
+        input: &TurnInput,
+        draft: &TurnDraft,
+        scene: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Vec<Step>, GameError> {
+        files::turn_files(game, input, draft, scene, now)
+    }
+
+    fn truncated_files(
+        &self,
+        session: &Session,
+        cut: &Truncation,
+        dir: &FilePath,
+        state: &GameState,
+        meta: &mut GameMeta,
+        now: Timestamp,
+    ) -> Result<Vec<Step>, GameError> {
+        files::truncated_files(session, cut, dir, state, meta, now)
+    }
+}
