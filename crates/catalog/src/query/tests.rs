@@ -106,7 +106,7 @@ fn what_cannot_be_understood_says_where() {
         );
     }
     check_wrong("x layout:gmae", "unknown format \"gmae\"; did you mean game?, at character 3");
-    assert!(parse("layout:zz").unwrap_err().reason.contains("; there are game, campaign, "));
+    assert!(parse("layout:zz").unwrap_err().reason.contains("; known formats: game, campaign, "));
 }
 
 #[test]
@@ -121,5 +121,5 @@ fn a_forgiving_query_has_slack_in_its_words_only() {
     assert_eq!(shown, ["dragn~1", "0:castle", "0:old 1:tower", "0:x", "0:tower"]);
     assert!(forgiving("ab kind:user").is_none());
     assert!(forgiving("castle").is_none());
-    assert!(parse("speker:vex").unwrap().not_fields().unwrap().starts_with("speker: is taken"));
+    assert!(parse("speker:vex").unwrap().not_fields().unwrap().starts_with("speker: is searched as text"));
 }

@@ -57,7 +57,7 @@ fn a_search_after_an_update_that_failed_reads_the_sessions() {
     found.sort();
     assert_eq!(found, ["other 1: The dragon wakes.", "tale 1: The dragon sleeps."]);
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(notes[0].starts_with("the index cannot be brought up to date: "), "{notes:?}");
+    assert!(notes[0].starts_with("the index cannot be updated: "), "{notes:?}");
     lock.unlock().unwrap();
     let (mut found, notes) = world.find("dragon");
     found.sort();

@@ -132,7 +132,7 @@ fn a_search_that_cannot_write_the_index_reads_the_sessions() {
             assert_eq!(output.status.code(), Some(0), "{what}");
             assert!(found.contains("s1#1") && found.contains("s2#1"), "{what}");
             assert!(found.contains("s2#2") == has_index, "{what}");
-            refused += usize::from(told.contains("the index cannot be brought up to date"));
+            refused += usize::from(told.contains("the index cannot be updated"));
         }
     }
     assert!(refused > 4, "{refused}");

@@ -245,9 +245,9 @@ fn a_delta_without_notes_has_no_way_back() {
 fn texts_that_are_no_deltas_are_refused() {
     for (text, words) in [
         (r#"{"op":"merge","path":"a"}"#, "unknown operation \"merge\""),
-        (r#"{"op":"set","path":7}"#, "7 is no path"),
-        (r#"{"op":"set","path":["a",-1]}"#, "[\"a\",-1] is no path"),
-        (r#"{"op":"set","path":"\ud800"}"#, "\"\\ud800\" is no path"),
+        (r#"{"op":"set","path":7}"#, "7 is not a path"),
+        (r#"{"op":"set","path":["a",-1]}"#, "[\"a\",-1] is not a path"),
+        (r#"{"op":"set","path":"\ud800"}"#, "\"\\ud800\" is not a path"),
         (r#"{"op":"set"}"#, "missing field `path`"),
         ("[]", "invalid"),
         (r#"{"op":"set","path":"a"} x"#, "trailing characters"),
