@@ -121,5 +121,11 @@ fn a_forgiving_query_has_slack_in_its_words_only() {
     assert_eq!(shown, ["dragn~1", "0:castle", "0:old 1:tower", "0:x", "0:tower"]);
     assert!(forgiving("ab kind:user").is_none());
     assert!(forgiving("castle").is_none());
-    assert!(parse("speker:vex").unwrap().not_fields().unwrap().starts_with("speker: is searched as text"));
+    assert!(
+        parse("speker:vex")
+            .unwrap()
+            .not_fields()
+            .unwrap()
+            .starts_with("speker: is searched as text")
+    );
 }

@@ -332,7 +332,7 @@ fn sessions_that_are_moved_are_searched_and_exported_wherever_they_are() {
             assert_eq!(output.status.code(), Some(0), "{told}");
             assert!(!told.contains("damaged") && !told.contains("no session"), "{told}");
             assert!(found.contains("s1#1") && found.contains("s3#1"), "{found}{told}");
-            let is_archived = told.contains("archived session") || told.contains("no longer exists");
+            let is_archived = told.contains("archived session") || told.contains("no longer exist");
             assert!(found.contains("s2#1") || is_archived, "{found}{told}");
             let output = everturn(root, &["export", "c1", "--format", "md"], "");
             let told = String::from_utf8_lossy(&output.stderr);

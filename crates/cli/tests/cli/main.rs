@@ -11,6 +11,7 @@ mod catalog;
 mod check;
 mod codelia;
 mod everturn;
+mod everywhere;
 mod exports;
 mod foreign;
 mod incomplete;
