@@ -79,7 +79,7 @@ fn check_scan_and_retention_look_at_all_sources() {
     let log = home.path().join(".codelia/sessions/messages/k1.jsonl");
     std::fs::write(
         &log,
-        "{\"role\":\"user\",\"content\":\"ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}\n{bad\n",
+        "{\"role\":\"user\",\"content\":\"postgres://app:Zebra77x@db.internal/main\"}\n{bad\n",
     )
     .unwrap();
     let (code, found, said) = outcome(home.path(), &["check"]);
