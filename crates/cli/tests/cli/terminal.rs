@@ -131,7 +131,7 @@ fn the_browser_lists_searches_opens_replays_exports_and_quits() {
         "",
         "near.",
         "gate",
-        "e▏",
+        "session-one#1",
         "\r",
         "PgUp",
         "\u{5}",

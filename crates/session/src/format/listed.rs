@@ -1,11 +1,17 @@
 //! [`open_listed`]: opens a session that may have been moved since it was listed.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use everturn_store::Store;
 
 use super::{MAX_LIST_TRIES, SessionError, SessionFormat, SessionReader};
 use crate::model::SessionRef;
+
+/// How often a session is looked for before it is taken for gone: a list that was read while it was moved may lack it.
+const LOOKUPS: usize = 6;
+const LOOKUP_PAUSE: Duration = Duration::from_millis(3);
 
 /// What a listed session has become.
 pub enum ListedSession {
@@ -58,13 +64,14 @@ fn locate_again(
     place: &SessionRef,
 ) -> Result<Option<SessionRef>, SessionError> {
     let key = format.stable_key(place);
-    let find = || -> Result<Option<SessionRef>, SessionError> {
-        let sessions = format.locate(store)?.sessions;
-        Ok(sessions.into_iter().find(|found| format.stable_key(found) == key))
-    };
-    // A list that was read while the session was moved may lack it.
-    Ok(match find()? {
-        Some(found) => Some(found),
-        None => find()?,
-    })
+    for attempt in 0..LOOKUPS {
+        if attempt > 0 {
+            thread::sleep(LOOKUP_PAUSE);
+        }
+        let mut sessions = format.locate(store)?.sessions.into_iter();
+        if let Some(found) = sessions.find(|found| format.stable_key(found) == key) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
