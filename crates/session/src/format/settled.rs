@@ -6,7 +6,7 @@ use everturn_json::names::FilePath;
 use everturn_store::{Store, StoreError};
 
 use super::{MAX_LIST_TRIES, SessionError};
-use crate::model::SessionListing;
+use crate::model::{SessionListing, SessionRef};
 
 /// Lists sessions that are moved between `dirs`, so that a session that is moved meanwhile is listed exactly once.
 ///
@@ -22,6 +22,7 @@ pub fn list_settled(
         dirs.iter().map(time).collect()
     };
     let mut last: Option<SessionListing> = None;
+    let mut seen = Vec::new();
     for _ in 1..MAX_LIST_TRIES {
         // The list reports a directory that cannot be read.
         let Ok(before) = times() else { return list() };
@@ -31,7 +32,75 @@ pub fn list_settled(
         if is_same && (is_listed_twice || store.is_quiet(dirs)?) {
             return Ok(found);
         }
+        seen.extend(found.sessions.iter().cloned());
         last = Some(found);
     }
-    list()
+    let mut found = list()?;
+    add_seen(store, dirs, &mut found, seen)?;
+    Ok(found)
+}
+
+/// Adds sessions that earlier lists had, if they still exist: while sessions are moved all the time, each list may lack
+/// one of them.
+fn add_seen(
+    store: &Arc<dyn Store>,
+    dirs: &[FilePath],
+    found: &mut SessionListing,
+    seen: Vec<SessionRef>,
+) -> Result<(), StoreError> {
+    for place in seen {
+        if !found.sessions.iter().any(|known| known.id == place.id)
+            && let Some(path) = find_in(store, dirs, &place)?
+        {
+            found.sessions.push(SessionRef { path, ..place });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the path that a session has now, in one of the directories.
+fn find_in(
+    store: &Arc<dyn Store>,
+    dirs: &[FilePath],
+    place: &SessionRef,
+) -> Result<Option<FilePath>, StoreError> {
+    let Some(name) = place.path.name() else { return Ok(None) };
+    // It may be moved to a directory that was looked at before.
+    for dir in dirs.iter().chain(dirs) {
+        let path = dir.join(&name);
+        if store.stat(&path)?.is_some() {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everturn_store::{Durability, FileMode, MemoryStore, Precondition, Step};
+
+    fn path(text: &str) -> FilePath {
+        FilePath::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_session_that_an_earlier_list_had_is_listed_where_it_is_now() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let step = Step::Replace {
+            file: path("paused/s1/a.json"),
+            expect: Precondition::Anything,
+            bytes: b"{}".to_vec(),
+            mode: FileMode::Default,
+        };
+        let writer = store.lock(&[FilePath::root()]).unwrap();
+        writer.commit(vec![step], Durability::Synced).unwrap();
+        let place =
+            |id: &str| SessionRef { id: id.to_owned(), path: path(&format!("active/{id}")) };
+        let seen = vec![place("s1"), place("s1"), place("s2"), place("gone")];
+        let mut found = SessionListing { sessions: vec![place("s2")], findings: Vec::new() };
+        add_seen(&store, &[path("active"), path("paused")], &mut found, seen).unwrap();
+        let paths: Vec<&str> = found.sessions.iter().map(|place| place.path.as_str()).collect();
+        assert_eq!(paths, ["active/s2", "paused/s1"]);
+    }
 }
