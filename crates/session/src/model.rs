@@ -30,6 +30,14 @@ pub struct SessionRef {
     pub path: FilePath,
 }
 
+impl SessionRef {
+    /// Whether the session is packed into an archive.
+    #[must_use]
+    pub fn is_archive(&self) -> bool {
+        self.path.as_str().ends_with(".tar.gz")
+    }
+}
+
 /// All sessions of a format, and the paths that could not be read.
 #[derive(Debug, Clone, Default)]
 pub struct SessionListing {
@@ -60,6 +68,24 @@ pub struct SessionSummary {
     pub parent: Option<String>,
     /// Its problems, as far as a summary detects them.
     pub findings: Vec<Finding>,
+}
+
+impl SessionSummary {
+    /// The summary of a session of which only the ref is known.
+    #[must_use]
+    pub fn new(place: &SessionRef, layout: &'static str, status: &str) -> SessionSummary {
+        SessionSummary {
+            session: place.clone(),
+            layout,
+            title: place.id.clone(),
+            created: None,
+            updated: None,
+            status: status.to_owned(),
+            turns: None,
+            parent: None,
+            findings: Vec::new(),
+        }
+    }
 }
 
 /// The files and directories on which cached data of a session depend.
