@@ -103,6 +103,14 @@ pub struct Dependencies {
     pub log: Option<FilePath>,
 }
 
+impl Dependencies {
+    /// The same files for the summary and the entries.
+    #[must_use]
+    pub fn on(files: Vec<FilePath>) -> Dependencies {
+        Dependencies { summary: files.clone(), entries: files, log: None }
+    }
+}
+
 /// One utterance or action.
 #[derive(Debug, Clone)]
 pub struct Entry {

@@ -38,7 +38,7 @@ pub use editor::ScriptedTurn;
 #[derive(Debug, Clone, Copy)]
 pub struct CampaignFormat;
 
-/// The same, as the registry lists it.
+/// The format, for callers that need this one and no other.
 pub static FORMAT: &dyn SessionFormat = &CampaignFormat;
 
 /// The name of the format on the command line.
@@ -137,8 +137,7 @@ impl SessionFormat for CampaignFormat {
         place: &SessionRef,
     ) -> Result<Dependencies, SessionError> {
         if place.is_archive() {
-            let files = vec![place.path.clone()];
-            return Ok(Dependencies { summary: files.clone(), entries: files, log: None });
+            return Ok(Dependencies::on(vec![place.path.clone()]));
         }
         let files = |files: &[CampaignFile]| -> Vec<FilePath> {
             files.iter().map(|file| file.in_dir(&place.path)).collect()

@@ -44,7 +44,7 @@ use everturn_value::tree::JsonTree;
 #[derive(Debug, Clone, Copy)]
 pub struct ChatFormat;
 
-/// The same, as the registry lists it.
+/// The format, for callers that need this one and no other.
 pub static FORMAT: &dyn SessionFormat = &ChatFormat;
 
 /// The name of the format on the command line.
@@ -218,8 +218,7 @@ impl SessionFormat for ChatFormat {
         place: &SessionRef,
     ) -> Result<Dependencies, SessionError> {
         let ChatPaths { document, journal, folded, .. } = ChatPaths::of(&place.path)?;
-        let files = vec![document, journal, folded];
-        Ok(Dependencies { summary: files.clone(), entries: files, log: None })
+        Ok(Dependencies::on(vec![document, journal, folded]))
     }
 
     fn session_files(

@@ -36,7 +36,7 @@ use everturn_value::tree::{JsonTree, ValueKind};
 #[derive(Debug, Clone, Copy)]
 pub struct CodeliaFormat;
 
-/// The same, as the registry lists it.
+/// The format, for callers that need this one and no other.
 pub static FORMAT: &dyn SessionFormat = &CodeliaFormat;
 
 /// The name of the format on the command line.

@@ -408,8 +408,7 @@ impl<F: ProgramFormat> SessionFormat for ExternalFormat<F> {
         store: &Arc<dyn Store>,
         place: &SessionRef,
     ) -> Result<Dependencies, SessionError> {
-        let files = walk::everything_at(store, &place.path)?;
-        Ok(Dependencies { summary: files.clone(), entries: files, log: None })
+        Ok(Dependencies::on(walk::everything_at(store, &place.path)?))
     }
 
     fn session_files(

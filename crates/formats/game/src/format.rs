@@ -40,7 +40,7 @@ use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
 #[derive(Debug, Clone, Copy)]
 pub struct GameFormat;
 
-/// The same, as the registry lists it.
+/// The format, for callers that need this one and no other.
 pub static FORMAT: &dyn SessionFormat = &GameFormat;
 
 /// The name of the format on the command line.
@@ -128,8 +128,7 @@ impl SessionFormat for GameFormat {
         place: &SessionRef,
     ) -> Result<Dependencies, SessionError> {
         if place.is_archive() {
-            let files = vec![place.path.clone()];
-            return Ok(Dependencies { summary: files.clone(), entries: files, log: None });
+            return Ok(Dependencies::on(vec![place.path.clone()]));
         }
         let meta = DocumentFile::Meta.in_dir(&place.path);
         let mut entries = vec![LogKind::Turns.dir(&place.path)];

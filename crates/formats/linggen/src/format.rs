@@ -34,7 +34,7 @@ use everturn_store::Store;
 #[derive(Debug, Clone, Copy)]
 pub struct LinggenFormat;
 
-/// The same, as the registry lists it.
+/// The format, for callers that need this one and no other.
 pub static FORMAT: &dyn SessionFormat = &LinggenFormat;
 
 /// The name of the format on the command line.
