@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::{Args, value_parser};
 use everturn::disk::RealDisk;
-use everturn::format::{self, SessionError, SessionFormat};
+use everturn::format::{self, Operation, SessionError, SessionFormat};
 use everturn::model::SessionRef;
 use everturn::names::{FilePath, NameError};
 use everturn::store::{
@@ -204,7 +204,8 @@ impl HomeBench {
             for number in 0..self.sessions {
                 for (path, _) in kind.files(number)? {
                     let place = SessionRef { id: format!("{number:08x}"), path };
-                    kind.layout()?.edit(store, &place)?.release()?;
+                    let editing = kind.layout()?.editing(Operation::Write)?;
+                    editing.edit(store, &place)?.release()?;
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Home directories: Everturn's own, and those of the agents whose format is named with `--layout`.
 //!
-//! A home is described by its [`ProgramDirs`]. Another one is an arm in [`AgentKind::named`] and its matches.
+//! A home is described by its [`ProgramDirs`]. Another one is a variant of [`AgentKind`].
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use everturn::codelia;
 use everturn::config::{self, Config, ConfigError, ConfigLayer, ConfigSchema};
 use everturn::disk::RealDisk;
+use everturn::format::SessionFormat;
 use everturn::home::{self, HomeDirs, HomeLayout, ProgramDirs};
 use everturn::linggen;
 use everturn::names::{FilePath, NameError};
@@ -37,16 +38,27 @@ pub(crate) enum AgentKind {
 }
 
 impl AgentKind {
+    /// All programs.
+    pub(crate) const ALL: [AgentKind; 3] =
+        [AgentKind::Everturn, AgentKind::Codelia, AgentKind::Linggen];
+
     /// Returns the agent of a format; formats without an agent belong to Everturn.
-    fn named(layout: Option<&str>) -> AgentKind {
-        match layout {
-            Some("codelia") => AgentKind::Codelia,
-            Some("linggen") => AgentKind::Linggen,
-            _ => AgentKind::Everturn,
+    pub(crate) fn named(layout: Option<&str>) -> AgentKind {
+        let is_its_format = |format: &dyn SessionFormat| layout == Some(format.name());
+        let of_format = |kind: &AgentKind| kind.format().is_some_and(is_its_format);
+        AgentKind::ALL.into_iter().find(of_format).unwrap_or(AgentKind::Everturn)
+    }
+
+    /// Returns the format of its sessions; Everturn has many.
+    pub(crate) fn format(self) -> Option<&'static dyn SessionFormat> {
+        match self {
+            AgentKind::Everturn => None,
+            AgentKind::Codelia => Some(codelia::FORMAT),
+            AgentKind::Linggen => Some(linggen::FORMAT),
         }
     }
 
-    fn program(self) -> &'static ProgramDirs {
+    pub(crate) fn program(self) -> &'static ProgramDirs {
         match self {
             AgentKind::Everturn => &home::EVERTURN,
             AgentKind::Codelia => &home::CODELIA,

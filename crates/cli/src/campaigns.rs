@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn::campaign::{Campaign, CampaignError, CampaignWriter};
+use everturn::campaign::{self, Campaign, CampaignError, CampaignWriter};
 use everturn::format::SessionError;
 use everturn::names::SessionId;
 use everturn::store::snapshot;
@@ -22,7 +22,7 @@ impl From<CampaignError> for Error {
 
 /// Returns the ID of a session that must be a campaign.
 fn campaign_id(found: &FoundSession) -> Result<SessionId, Error> {
-    if found.layout.name() != "campaign" {
+    if found.layout != campaign::FORMAT {
         let what = format!("{} is not a campaign but a {}", found.place.id, found.layout.name());
         return Err(Error::new(Exit::Request, what).hint("everturn ls --layout campaign"));
     }

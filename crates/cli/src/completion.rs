@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Arg, Command, CommandFactory};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
-use everturn::format::SessionFormat;
+use everturn::campaign;
 use everturn_catalog::{CatalogSession, SummaryDetail};
 
 use crate::args::{self, Arguments};
@@ -80,7 +80,9 @@ type CompletionSource = fn(&Context, &str) -> Vec<CompletionCandidate>;
 /// The value names of arguments whose values can be listed.
 const OFFERS: [(&str, CompletionSource); 5] = [
     ("SESSION", |context, word| sessions(context, word, |_| true)),
-    ("CAMPAIGN", |context, word| sessions(context, word, |one| one.summary.layout == "campaign")),
+    ("CAMPAIGN", |context, word| {
+        sessions(context, word, |one| one.summary.layout == campaign::FORMAT.name())
+    }),
     ("ARCHIVE", |context, word| sessions(context, word, |one| one.summary.status == "archived")),
     ("TRASHED", |context, _| trashed(context)),
     ("SOURCE", |context, _| sources(context)),
@@ -131,9 +133,10 @@ fn sessions(
 /// Returns the names in the trash, as `everturn trash` prints them.
 fn trashed(context: &Context) -> Vec<CompletionCandidate> {
     let Ok(root) = context.open_root() else { return Vec::new() };
-    let of_layout =
-        |layout: &dyn SessionFormat| layout.list_trash(&root.store()).unwrap_or_default();
-    let all = context.layouts().into_iter().flat_map(of_layout);
+    let layouts = context.layouts().into_iter();
+    let lifecycles = layouts.filter_map(|layout| layout.capabilities().lifecycle);
+    let all =
+        lifecycles.flat_map(|lifecycle| lifecycle.list_trash(&root.store()).unwrap_or_default());
     all.map(|one| CompletionCandidate::new(one.name).help(Some(one.id.into()))).collect()
 }
 

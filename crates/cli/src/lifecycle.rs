@@ -1,7 +1,7 @@
 //! Lifecycle transitions of sessions.
 
 use everturn::archive::PackProgress as Bytes;
-use everturn::format::Transition;
+use everturn::format::{Operation, Transition};
 
 use crate::commands::Context;
 use crate::error::EarlyExit;
@@ -31,7 +31,8 @@ pub(crate) fn transition(
     let found = context.find_to_write(name)?;
     let store = found.root.store();
     let staged = with_byte_progress(stage.verb(), |progress| {
-        found.layout.transition(&store, &found.place, stage, settings::now(), progress)
+        let lifecycle = found.layout.lifecycle(Operation::Transition(stage))?;
+        lifecycle.transition(&store, &found.place, stage, settings::now(), progress)
     });
     let staged = staged.map_err(|error| found.failed(error))?;
     let path = found.root.shown(&staged.session.path);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use everturn::format::SessionError;
-use everturn::linggen::{LinggenError, Project, ProjectPath, find_project, open_project};
+use everturn::linggen::{FORMAT, LinggenError, Project, ProjectPath, find_project, open_project};
 
 use crate::commands::Context;
 use crate::error::Error;
@@ -59,19 +59,19 @@ pub(crate) fn project_path(named: Option<&Path>) -> Result<ProjectPath, Error> {
 impl Context {
     /// Opens Linggen's home for reading.
     pub(crate) fn linggen(&mut self) -> Result<OpenRoot, Error> {
-        self.layout = Some("linggen".to_owned());
+        self.layout = Some(FORMAT.name().to_owned());
         self.open_root()
     }
 
     /// Opens Linggen's home to change existing files.
     pub(crate) fn linggen_to_change(&mut self) -> Result<OpenRoot, Error> {
-        self.layout = Some("linggen".to_owned());
+        self.layout = Some(FORMAT.name().to_owned());
         self.root_to_write()
     }
 
     /// Opens Linggen's home for writing; creates it if necessary.
     pub(crate) fn linggen_to_write(&mut self) -> Result<OpenRoot, Error> {
-        self.layout = Some("linggen".to_owned());
+        self.layout = Some(FORMAT.name().to_owned());
         let root = OpenRoot::create(&self.root_dir()?)?;
         Ok(root)
     }

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use everturn::disk::RealDisk;
 use everturn::finding::{Finding, FindingCode};
 use everturn::format::{
-    self, SessionEditor, SessionError, SessionFormat, SessionReader, error_chain,
+    self, EditableFormat, Operation, SessionEditor, SessionError, SessionFormat, SessionReader,
+    error_chain,
 };
 use everturn::model::{Mark, SessionRef};
 use everturn::names::FilePath;
@@ -230,6 +231,11 @@ impl FoundSession {
         reader.map_err(|error| self.failed(error))
     }
 
+    /// Returns what changes sessions of its format.
+    pub(crate) fn editing(&self, operation: Operation) -> Result<&dyn EditableFormat, Error> {
+        self.layout.editing(operation).map_err(|error| self.failed(error))
+    }
+
     /// Prints the findings of a reader, and that the quarantine has parts of the session.
     pub(crate) fn print_notes(&self, reader: &dyn SessionReader) {
         print_findings(&reader.findings());
@@ -364,8 +370,8 @@ impl Context {
         wait: Duration,
     ) -> Result<(FoundSession, Box<dyn SessionEditor>), Error> {
         let found = self.find(name, RootAccess::Write)?;
-        let editor =
-            retry_while_busy(wait, || found.layout.edit(&found.root.store(), &found.place));
+        let editing = found.editing(Operation::Write)?;
+        let editor = retry_while_busy(wait, || editing.edit(&found.root.store(), &found.place));
         let editor = editor.map_err(|error| found.failed(error))?;
         print_findings(&editor.findings());
         Ok((found, editor))

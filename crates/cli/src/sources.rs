@@ -4,18 +4,20 @@
 
 use std::path::{Path, PathBuf};
 
+use everturn::campaign;
 use everturn::config::{self, Config};
 use everturn::format::{self, SessionFormat};
-use everturn::home;
+
 use everturn::model::SessionRef;
 use serde_json::{Value, json};
 
+use crate::agent_homes::{self, AgentKind};
 use crate::commands::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::sessions::{OpenRoot, RootAccess};
-use crate::{agent_homes, settings};
+use crate::settings;
 
 /// A location of sessions.
 #[derive(Clone)]
@@ -272,7 +274,7 @@ fn added(config: &Config) -> Vec<SourceLocation> {
 fn played_here() -> Option<SourceLocation> {
     let (name, path) = (STORAGE.to_owned(), settings::current_dir().join(STORAGE));
     let source =
-        SourceLocation { name, layout: format::find("campaign"), origin: SourceOrigin::Here, path };
+        SourceLocation { name, layout: Some(campaign::FORMAT), origin: SourceOrigin::Here, path };
     source.path.join("campaigns").is_dir().then_some(source)
 }
 
@@ -281,13 +283,13 @@ pub(crate) fn known_sources() -> Vec<SourceLocation> {
     let outside =
         ProcessEnvironment { variable: &settings::variable, here: settings::current_dir() };
     let mut sources: Vec<SourceLocation> = Vec::new();
-    for agent in [("codelia", &home::CODELIA), ("linggen", &home::LINGGEN)] {
-        if let Ok(home) = settings::home(agent.1, None) {
-            let (name, path) = (agent.0.to_owned(), home.state_dir);
+    for agent in AgentKind::ALL {
+        let Some(layout) = agent.format() else { continue };
+        if let Ok(home) = settings::home(agent.program(), None) {
             sources.push(SourceLocation {
-                layout: format::find(agent.0),
-                name,
-                path,
+                name: layout.name().to_owned(),
+                path: home.state_dir,
+                layout: Some(layout),
                 origin: SourceOrigin::Usual,
             });
         }
@@ -323,8 +325,7 @@ impl Context {
                 ..SourceLocation::own(root)
             }]);
         }
-        let is_agent = matches!(name, Some("codelia" | "linggen"));
-        if is_agent {
+        if AgentKind::named(name) != AgentKind::Everturn {
             let mut sources = vec![SourceLocation::own(&self.root_dir()?)];
             let all = self.all_sources().unwrap_or_default().into_iter();
             sources.extend(

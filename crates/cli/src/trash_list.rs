@@ -79,7 +79,8 @@ impl Context {
         let mut all = Vec::new();
         for WritableSource { root, formats, is_main } in self.writable_sources(RootAccess::Read)? {
             for format in formats {
-                let items = format.list_trash(&root.store())?.into_iter();
+                let Some(lifecycle) = format.capabilities().lifecycle else { continue };
+                let items = lifecycle.list_trash(&root.store())?.into_iter();
                 all.extend(items.map(|trashed| {
                     let shown = match is_main {
                         true => trashed.path.to_string(),

@@ -121,19 +121,20 @@ pub mod linggen {
 pub use everturn_maintenance::convert;
 
 pub mod format {
-    //! The traits of a format, and the registry of the formats that are compiled in.
+    //! The traits of a format, its capabilities, and the registry of the formats that are compiled in.
     //!
     //! ```
     //! use std::sync::Arc;
     //!
-    //! use everturn::format;
+    //! use everturn::format::{self, Operation};
     //! use everturn::store::{MemoryStore, Store};
     //! use everturn::model::NewSession;
     //!
     //! let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     //! let now = "2026-01-01T10:00:00Z".parse()?;
     //! let game = format::find("game").ok_or("there is no such layout")?;
-    //! let mut editor = game.create(&store, &NewSession::with_id("session-one"), now)?;
+    //! let editing = game.editing(Operation::Create)?;
+    //! let mut editor = editing.create(&store, &NewSession::with_id("session-one"), now)?;
     //! let turn = r#"{"actor": "player", "events": [{"type": "move", "description": "You go."}]}"#;
     //! assert_eq!(editor.append(turn, now)?.turn, 1);
     //! editor.close(now)?;

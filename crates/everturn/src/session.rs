@@ -7,7 +7,7 @@ use std::ops::{Bound, RangeBounds, RangeInclusive};
 
 use everturn_maintenance::registry;
 use everturn_session::format::{
-    RecordStream, SessionEditor, SessionError, SessionFormat, SessionReader,
+    Operation, RecordStream, SessionEditor, SessionError, SessionFormat, SessionReader,
 };
 use everturn_session::model::{
     AppendOutcome, Entry, ForkOptions, ForkOutcome, Mark, NewMark, NewSession, SessionBranch,
@@ -68,7 +68,7 @@ impl<F: FormatTag> Session<F> {
         let format = F::NAME.and_then(registry::find);
         let unknown = || SessionError::request("a new session needs a format");
         let format = format.ok_or_else(unknown)?;
-        let editor = format.create(root.store(), new, root.now())?;
+        let editor = format.editing(Operation::Create)?.create(root.store(), new, root.now())?;
         let mut session = Session::at(root, format, editor.session_ref());
         session.editor = Some(editor);
         Ok(session)
@@ -132,7 +132,7 @@ impl<F> Session<F> {
         self.reader.take();
         let editor = match self.editor.take() {
             Some(editor) => editor,
-            None => self.format.edit(self.root.store(), &self.place)?,
+            None => self.format.editing(Operation::Write)?.edit(self.root.store(), &self.place)?,
         };
         Ok(&mut **self.editor.insert(editor))
     }
@@ -196,20 +196,23 @@ impl<F> Session<F> {
     /// Adds a mark.
     pub fn add_mark(&mut self, mark: &NewMark) -> Result<Mark, Error> {
         self.release()?;
-        Ok(self.format.add_mark(self.root.store(), &self.place, mark, self.root.now())?)
+        let editing = self.format.editing(Operation::Write)?;
+        Ok(editing.add_mark(self.root.store(), &self.place, mark, self.root.now())?)
     }
 
     /// Removes a mark by its ID.
     pub fn remove_mark(&mut self, id: &str) -> Result<Mark, Error> {
         self.release()?;
-        Ok(self.format.remove_mark(self.root.store(), &self.place, id, self.root.now())?)
+        let editing = self.format.editing(Operation::Write)?;
+        Ok(editing.remove_mark(self.root.store(), &self.place, id, self.root.now())?)
     }
 
     /// Rewinds to a turn. Everything so far becomes a branch, which is returned.
     pub fn rewind(&mut self, turn: u64) -> Result<ForkOutcome, Error> {
         self.release()?;
         let (store, now) = (self.root.store(), self.root.now());
-        Ok(self.format.rewind(store, &self.place, turn, now, &mut |_| {})?)
+        let editing = self.format.editing(Operation::Rewind)?;
+        Ok(editing.rewind(store, &self.place, turn, now, &mut |_| {})?)
     }
 
     /// Forks the session at a turn, or with all turns, into a new session.
@@ -217,7 +220,8 @@ impl<F> Session<F> {
         self.release()?;
         let options = ForkOptions { id: id.map(str::to_owned), turn };
         let (store, now) = (self.root.store(), self.root.now());
-        let branch = self.format.fork(store, &self.place, &options, now, &mut |_| {})?;
+        let editing = self.format.editing(Operation::Fork)?;
+        let branch = editing.fork(store, &self.place, &options, now, &mut |_| {})?;
         Ok(Session::at(&self.root, self.format, branch.session))
     }
 

@@ -12,13 +12,15 @@
 //!
 //! use everturn_maintenance::convert::{Conversion, Disposition};
 //! use everturn_maintenance::registry;
+//! use everturn_session::format::Operation;
 //! use everturn_store::{MemoryStore, Store};
 //! use everturn_session::model::NewSession;
 //!
 //! let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
 //! let now = "2026-01-01T10:00:00Z".parse()?;
 //! let game = registry::find("game").ok_or("there is no such layout")?;
-//! let mut editor = game.create(&store, &NewSession::with_id("session-one"), now)?;
+//! let editing = game.editing(Operation::Create)?;
+//! let mut editor = editing.create(&store, &NewSession::with_id("session-one"), now)?;
 //! editor.append(r#"{"actor": "player", "events": [{"type": "move", "description": "You go."}]}"#, now)?;
 //! let place = editor.session_ref();
 //! editor.close(now)?;

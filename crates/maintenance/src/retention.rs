@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use crate::registry;
 use everturn_session::archived;
-use everturn_session::format::{SessionError, SessionFormat, Transition, error_chain};
+use everturn_session::format::{Operation, SessionError, SessionFormat, Transition, error_chain};
 use everturn_session::model::SessionRef;
 use everturn_store::Store;
 
@@ -225,7 +225,11 @@ pub fn apply_plan(
             stays("it has changed since the plan was created".to_owned());
             continue;
         }
-        match layout.transition(store, &candidate.place, Transition::Trash, now, &mut |_| {}) {
+        let stage = Transition::Trash;
+        let moved = layout.lifecycle(Operation::Transition(stage)).and_then(|lifecycle| {
+            lifecycle.transition(store, &candidate.place, stage, now, &mut |_| {})
+        });
+        match moved {
             Ok(staged) => tell(RetentionOutcome {
                 candidate: candidate.clone(),
                 trashed: staged.trashed,

@@ -158,8 +158,10 @@ impl<'a> ScrubTarget<'a> {
         files.dedup();
         let mut work = mask_files(self.store, self.layout, &files, rules)?;
         let found: Vec<FilePath> = work.changes.keys().cloned().collect();
-        for root in self.roots()? {
-            self.layout.update_derived(self.store, &root, &mut work.changes)?;
+        if let Some(derived) = self.layout.capabilities().derived {
+            for root in self.roots()? {
+                derived.update_derived(self.store, &root, &mut work.changes)?;
+            }
         }
         let followed = work.changes.keys().filter(|file| !found.contains(file)).cloned().collect();
         Ok((work, followed))
@@ -197,7 +199,7 @@ pub fn scrub_session(
     if changes.is_empty() {
         writer.release()?;
         // A crash may have occurred between writing the files and the index.
-        layout.refresh_index(store, place)?;
+        refresh_index(store, layout, place)?;
         return Ok(done);
     }
     let renewal = seal::renew_seal(store, layout, place, &changes, now)?;
@@ -222,8 +224,20 @@ pub fn scrub_session(
     }
     keeper.flush()?;
     writer.release()?;
-    layout.refresh_index(store, place)?;
+    refresh_index(store, layout, place)?;
     Ok(done)
+}
+
+/// Brings the index of a format up to date, if it has one.
+fn refresh_index(
+    store: &Arc<dyn Store>,
+    layout: &dyn SessionFormat,
+    place: &SessionRef,
+) -> Result<(), SessionError> {
+    match layout.capabilities().index {
+        Some(index) => index.refresh_index(store, place),
+        None => Ok(()),
+    }
 }
 
 /// The audit record, without the secrets.
@@ -265,7 +279,7 @@ pub fn revert(
     layout.require_writable(place)?;
     let target = ScrubTarget::find(store, layout, place)?;
     let done = revert_operation(store, &target.id()?, &target.scopes()?, DONE, now)?;
-    layout.refresh_index(store, place)?;
+    refresh_index(store, layout, place)?;
     Ok(done.actions)
 }
 
@@ -308,12 +322,13 @@ pub fn purge_originals(
     }
     let mut told: Vec<&str> = Vec::new();
     for PurgeTarget { layout, place, .. } in condemned {
-        layout.refresh_index(store, place)?;
+        refresh_index(store, *layout, place)?;
     }
-    for PurgeTarget { layout, place, .. } in condemned {
-        if !told.contains(&layout.name()) {
+    for PurgeTarget { layout, .. } in condemned {
+        let index = layout.capabilities().index;
+        if let Some(index) = index.filter(|_| !told.contains(&layout.name())) {
             told.push(layout.name());
-            layout.vacuum_index(store, place)?;
+            index.vacuum_index(store)?;
         }
     }
     Ok(store.wipe_logs()?)

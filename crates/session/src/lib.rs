@@ -1,11 +1,11 @@
 //! The basis of all session formats: the common model, the traits of a format, and operations on session files.
 //!
-//! A [`format::SessionFormat`] finds its sessions in a store and opens them as a [`format::SessionReader`] or a
-//! [`format::SessionEditor`]. Sessions are shown in the types of [`model`]: a [`model::SessionSummary`],
-//! [`model::Entry`] values and a [`model::SessionState`].
+//! A [`format::SessionFormat`] finds its sessions in a store and opens them as a [`format::SessionReader`]. Its
+//! [`format::Capabilities`] say what else it offers, such as a [`format::SessionEditor`]. Sessions are shown in the
+//! types of [`model`]: a [`model::SessionSummary`], [`model::Entry`] values and a [`model::SessionState`].
 //!
 //! - [`model`]: sessions, entries, changes and states, common to all formats.
-//! - [`mod@format`]: the traits of a format, and [`format::SessionError`].
+//! - [`mod@format`]: the traits of a format, its capabilities, and [`format::SessionError`].
 //! - [`finding_sink`]: receives findings while a check runs.
 //! - [`repair`]: changes that keep every original and can be undone.
 //! - [`trash`], [`session_files`], [`marks`], [`quarantine`]: the trash, all files of a session, marks of turns,

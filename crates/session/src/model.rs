@@ -30,6 +30,14 @@ pub struct SessionRef {
     pub path: FilePath,
 }
 
+impl SessionRef {
+    /// Whether the session is packed into an archive.
+    #[must_use]
+    pub fn is_archive(&self) -> bool {
+        self.path.as_str().ends_with(".tar.gz")
+    }
+}
+
 /// All sessions of a format, and the paths that could not be read.
 #[derive(Debug, Clone, Default)]
 pub struct SessionListing {
@@ -62,6 +70,24 @@ pub struct SessionSummary {
     pub findings: Vec<Finding>,
 }
 
+impl SessionSummary {
+    /// The summary of a session of which only the ref is known.
+    #[must_use]
+    pub fn new(place: &SessionRef, layout: &'static str, status: &str) -> SessionSummary {
+        SessionSummary {
+            session: place.clone(),
+            layout,
+            title: place.id.clone(),
+            created: None,
+            updated: None,
+            status: status.to_owned(),
+            turns: None,
+            parent: None,
+            findings: Vec::new(),
+        }
+    }
+}
+
 /// The files and directories on which cached data of a session depend.
 ///
 /// If none of them has changed, the session has not changed. Paths that do not exist count as well, because they may be
@@ -75,6 +101,14 @@ pub struct Dependencies {
     /// The file among these that is only appended to, if there is one: while it grows and the others stay the same, the
     /// existing entries stay the same.
     pub log: Option<FilePath>,
+}
+
+impl Dependencies {
+    /// The same files for the summary and the entries.
+    #[must_use]
+    pub fn on(files: Vec<FilePath>) -> Dependencies {
+        Dependencies { summary: files.clone(), entries: files, log: None }
+    }
 }
 
 /// One utterance or action.

@@ -79,6 +79,12 @@ impl TrashName {
         (parsed.to_string() == name).then_some(parsed)
     }
 
+    /// Parses a name that a user gave.
+    pub fn parse_given(name: &str) -> Result<TrashName, TrashError> {
+        let what = || format!("there is no {name:?} in the trash");
+        TrashName::parse(name).ok_or_else(|| TrashError::Refused { what: what() })
+    }
+
     /// Its path in the trash.
     pub fn trash_path(&self) -> Result<FilePath, NameError> {
         Ok(trash_dir().join(&Name::parse(&self.to_string())?))
@@ -106,6 +112,18 @@ impl TrashEntry {
         let TrashEntry { name, path } = self;
         let (id, time) = (name.id.to_string(), name.time);
         model::TrashedSession { name: name.to_string(), id, path, time, bytes }
+    }
+
+    /// The item that a listed session was made from, and its size.
+    pub fn from_listed(listed: &model::TrashedSession) -> Result<(TrashEntry, u64), TrashError> {
+        let name = TrashName::parse_given(&listed.name)?;
+        Ok((TrashEntry { name, path: listed.path.clone() }, listed.bytes))
+    }
+
+    /// The session at the path that it is restored to.
+    #[must_use]
+    pub fn into_session_ref(self) -> model::SessionRef {
+        model::SessionRef { id: self.name.id.to_string(), path: self.path }
     }
 
     /// Its present path.

@@ -53,7 +53,8 @@ fn an_edit_of_what_was_said_counts() {
     let world = World::new();
     let place = world.session("chatlog", "tale", &["The first telling", "More"]);
     world.update();
-    let mut editor = named("chatlog").edit(&world.store, &place).unwrap();
+    let mut editor =
+        named("chatlog").capabilities().editing.unwrap().edit(&world.store, &place).unwrap();
     let edit = everturn::model::Revision::Edit { turn: 1, text: "The other telling".to_owned() };
     editor.revise(&edit, at(9000)).unwrap();
     editor.close(at(9000)).unwrap();
@@ -82,11 +83,19 @@ fn sessions_that_move_or_go_are_found_where_they_are() {
     world.session("game", "other", &["The dragon wakes."]);
     world.update();
     let game = named("game");
-    let staged =
-        game.transition(&world.store, &place, Transition::Pause, at(0), &mut |_| {}).unwrap();
+    let staged = game
+        .capabilities()
+        .lifecycle
+        .unwrap()
+        .transition(&world.store, &place, Transition::Pause, at(0), &mut |_| {})
+        .unwrap();
     assert_eq!(read(&world.update()), (1, 1));
     world.check("dragon status:paused", &["tale 1: The dragon sleeps."]);
-    game.transition(&world.store, &staged.session, Transition::Trash, at(1), &mut |_| {}).unwrap();
+    game.capabilities()
+        .lifecycle
+        .unwrap()
+        .transition(&world.store, &staged.session, Transition::Trash, at(1), &mut |_| {})
+        .unwrap();
     assert_eq!(read(&world.update()), (0, 1));
     world.check("dragon", &["other 1: The dragon wakes."]);
 }

@@ -12,7 +12,13 @@ use everturn_catalog::{Query, SortOrder, SummaryDetail, UpdateReport};
 use crate::support::{World, at, later, named, shown};
 
 fn transition(world: &World, place: &SessionRef, to: Transition) -> SessionRef {
-    named("game").transition(&world.store, place, to, at(0), &mut |_| {}).unwrap().session
+    named("game")
+        .capabilities()
+        .lifecycle
+        .unwrap()
+        .transition(&world.store, place, to, at(0), &mut |_| {})
+        .unwrap()
+        .session
 }
 
 /// Lists the sessions, changes them, and only then updates the index and searches for `dragon`.

@@ -72,7 +72,8 @@ impl World {
         };
         let new =
             NewSession { fields: JsonTree::parse(fields).unwrap(), ..NewSession::with_id(id) };
-        let mut editor = named(layout).create(&self.store, &new, at(0)).unwrap();
+        let mut editor =
+            named(layout).capabilities().editing.unwrap().create(&self.store, &new, at(0)).unwrap();
         for (number, text) in (1..).zip(texts) {
             editor.append(&turn(layout, text), at(number * 60)).unwrap();
         }
@@ -83,7 +84,8 @@ impl World {
 
     /// Appends a turn to a session.
     pub(crate) fn say(&self, layout: &str, place: &SessionRef, text: &str) {
-        let mut editor = named(layout).edit(&self.store, place).unwrap();
+        let mut editor =
+            named(layout).capabilities().editing.unwrap().edit(&self.store, place).unwrap();
         editor.append(&turn(layout, text), at(7200)).unwrap();
         editor.close(at(7200)).unwrap();
     }

@@ -1,7 +1,7 @@
 //! `everturn complete`: completes a session.
 
 use everturn::format::{SessionError, Transition};
-use everturn::game::{CompletionPlan, SnapshotEntry, plan_complete};
+use everturn::game::{self, CompletionPlan, SnapshotEntry, plan_complete};
 use everturn::names::SessionId;
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ fn document(session: &str, path: &str, plan: &CompletionPlan) -> Value {
 /// Prints what completing the session would do.
 fn preview(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let found = context.find_to_read(&args.session)?;
-    if found.layout.name() != "game" {
+    if found.layout != game::FORMAT {
         let (layout, what) = (found.layout.name(), "a dry run of complete");
         return Err(found.failed(SessionError::Unsupported { layout, what }).into());
     }

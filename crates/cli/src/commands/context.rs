@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use everturn::card::CharacterCard;
-use everturn::chatlog::{ChatError, ChatLog, ChatWriter, ContextOptions};
+use everturn::chatlog::{self, ChatError, ChatLog, ChatWriter, ContextOptions};
 use everturn::context::{ContextStrategy, ItemKind};
 use everturn::format::SessionError;
 use everturn::lorebook::Lorebook;
@@ -127,7 +127,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         true => context.find_to_read(&args.session)?,
         false => context.find_to_write(&args.session)?,
     };
-    if found.layout.name() != "chatlog" {
+    if found.layout != chatlog::FORMAT {
         return Err(Error::from(found.layout.unsupported("context windows")).into());
     }
     let store = found.root.store();

@@ -1,5 +1,6 @@
 //! `everturn edit`: edits, deletes or restores a message.
 
+use everturn::format::Operation;
 use everturn::model::Revision;
 
 use super::Context;
@@ -54,8 +55,8 @@ pub(super) fn revise(
 ) -> Result<Exit, EarlyExit> {
     let found = context.find_to_write(session)?;
     let store = found.root.store();
-    let mut editor =
-        found.layout.edit(&store, &found.place).map_err(|error| found.failed(error))?;
+    let editor = found.editing(Operation::Write)?.edit(&store, &found.place);
+    let mut editor = editor.map_err(|error| found.failed(error))?;
     let turn = match message {
         Some(message) => {
             let reader = found.layout.open(&store, &found.place);

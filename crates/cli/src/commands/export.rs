@@ -216,13 +216,12 @@ fn exported(format: ExportFormat, choices: &ExportOptions) -> ExportRecord {
 
 /// Records the export in the session, if the format supports that. A failure does not affect the export.
 fn note(args: &Args, context: &Context, found: &FoundSession, exported: &ExportRecord) -> bool {
-    if !found.layout.records_exports() || args.branch.is_some() {
-        return false;
-    }
+    let export_log = found.layout.capabilities().export_log.filter(|_| args.branch.is_none());
+    let Some(export_log) = export_log else { return false };
     let noted = || -> Result<(), Error> {
         let found = context.find_to_write(&found.root.shown(&found.place.path))?;
         let store = found.root.store();
-        let done = found.layout.record_export(&store, &found.place, exported, settings::now());
+        let done = export_log.record_export(&store, &found.place, exported, settings::now());
         done.map_err(|error| found.failed(error))?;
         found.root.close()
     };

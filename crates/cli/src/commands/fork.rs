@@ -1,5 +1,6 @@
 //! `everturn fork`: forks a session at an earlier turn.
 
+use everturn::format::Operation;
 use everturn::model::ForkOptions;
 
 use super::Context;
@@ -52,8 +53,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         super::new::check_session_id(id)?;
     }
     let how = ForkOptions { id: args.id.clone(), turn };
+    let editing = found.editing(Operation::Fork)?;
     let fork = with_byte_progress("copying", |progress| {
-        found.layout.fork(&store, &found.place, &how, settings::now(), progress)
+        editing.fork(&store, &found.place, &how, settings::now(), progress)
     });
     let fork = fork.map_err(|error| found.failed(error))?;
     if context.json {

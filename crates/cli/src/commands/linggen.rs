@@ -24,7 +24,7 @@ enum LinggenCommand {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    context.layout = Some("linggen".to_owned());
+    context.layout = Some(everturn::linggen::FORMAT.name().to_owned());
     match &args.command {
         LinggenCommand::Project(args) => project::run(args, context),
         LinggenCommand::Mission(args) => mission::run(args, context),

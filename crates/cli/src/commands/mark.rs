@@ -1,6 +1,6 @@
 //! `everturn mark`: adds, lists and removes marks.
 
-use everturn::format::{SessionError, SessionReader};
+use everturn::format::{Operation, SessionError, SessionReader};
 use everturn::model::{Mark, MarkKind, NewMark};
 
 use super::Context;
@@ -150,7 +150,8 @@ fn add(args: &MarkAddArgs, context: &mut Context) -> Result<Exit, EarlyExit> {
         turn: turn.map_err(|error| found.failed(error))?,
         entry: args.entry.clone(),
     };
-    let mark = found.layout.add_mark(&store, &found.place, &new, settings::now());
+    let editing = found.editing(Operation::Write)?;
+    let mark = editing.add_mark(&store, &found.place, &new, settings::now());
     let mark = mark.map_err(|error| found.failed(error))?;
     print(context, &found.place.id, &mark)?;
     context.out.flush()?;
@@ -203,16 +204,17 @@ fn remove(args: &MarkRemoveArgs, context: &mut Context) -> Result<Exit, EarlyExi
     let reader = found.layout.open(&store, &found.place);
     let marks = reader.and_then(|reader| reader.marks());
     let marks = marks.map_err(|error| found.failed(error))?;
+    let editing = found.editing(Operation::Write)?;
     let id = resolve_mark(&marks, &args.mark).map_err(|missing| {
         // If the format does not support marks, that is the error to report.
-        match found.layout.remove_mark(&store, &found.place, &args.mark, settings::now()) {
+        match editing.remove_mark(&store, &found.place, &args.mark, settings::now()) {
             Err(error @ (SessionError::Unsupported { .. } | SessionError::ReadOnly { .. })) => {
                 found.failed(error)
             }
             _ => missing,
         }
     })?;
-    let mark = found.layout.remove_mark(&store, &found.place, &id, settings::now());
+    let mark = editing.remove_mark(&store, &found.place, &id, settings::now());
     let mark = mark.map_err(|error| found.failed(error))?;
     print(context, &found.place.id, &mark)?;
     context.out.flush()?;

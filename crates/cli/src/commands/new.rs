@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use everturn::campaign;
+use everturn::chatlog;
 use everturn::delta::{Delta, DeltaPath};
-use everturn::format::{self, SessionEditor, SessionError, SessionFormat};
+use everturn::format::{self, Operation, SessionEditor, SessionError, SessionFormat};
 use everturn::model::NewSession;
 use everturn::store::StoreError;
 use everturn::tree::JsonTree;
@@ -106,16 +108,16 @@ pub(crate) struct Args {
 
 impl Args {
     /// Returns the fields given as options, each with the format that has it.
-    fn options(&self) -> Vec<(&'static str, &'static str, Value)> {
+    fn options(&self) -> Vec<(&'static dyn SessionFormat, &'static str, Value)> {
         let text =
             |layout, key, value: &Option<String>| Some((layout, key, Value::from(value.clone()?)));
-        let party = self.party.clone().map(|party| ("campaign", "party", Value::from(party)));
+        let party = self.party.clone().map(|party| (campaign::FORMAT, "party", Value::from(party)));
         let texts = [
-            text("campaign", "actor", &self.actor),
-            text("campaign", "world", &self.world),
-            text("campaign", "map", &self.map),
-            text("chatlog", "title", &self.title),
-            text("chatlog", "series", &self.series),
+            text(campaign::FORMAT, "actor", &self.actor),
+            text(campaign::FORMAT, "world", &self.world),
+            text(campaign::FORMAT, "map", &self.map),
+            text(chatlog::FORMAT, "title", &self.title),
+            text(chatlog::FORMAT, "series", &self.series),
         ];
         party.into_iter().chain(texts.into_iter().flatten()).collect()
     }
@@ -125,14 +127,15 @@ impl Args {
         let from_stdin = self.stdin || self.dash.is_some();
         let mut fields = if from_stdin { input::object()? } else { JsonTree::object() };
         let mut options = self.options();
-        let is_linggen = layout.name() == "linggen";
+        let is_linggen = layout == everturn::linggen::FORMAT;
         if self.project.is_some() || (is_linggen && fields.value_at(&["project"]).is_none()) {
             let project = linggen::project_path(self.project.as_deref())?;
-            options.push(("linggen", "project", project.as_str().into()));
+            options.push((everturn::linggen::FORMAT, "project", project.as_str().into()));
         }
         for (of, key, value) in options {
-            if layout.name() != of {
-                let what = format!("--{key} is for {of}, not for a {}", layout.name());
+            if layout != of {
+                let (of, given) = (of.name(), layout.name());
+                let what = format!("--{key} is for {of}, not for a {given}");
                 return Err(Error::new(Exit::Request, what).hint("everturn new --help"));
             }
             let value = JsonTree::from_value(&value).unwrap_or_else(|_| JsonTree::null());
@@ -178,15 +181,16 @@ fn create(
     given: Option<String>,
 ) -> Result<Box<dyn SessionEditor>, SessionError> {
     let now = settings::now();
-    let numbered = layout.assigns_ids().then(String::new);
+    let editing = layout.editing(Operation::Create)?;
+    let numbered = editing.assigns_ids().then(String::new);
     if let Some(id) = given.or(numbered) {
-        return layout.create(&root.store(), &NewSession { id, ..new }, now);
+        return editing.create(&root.store(), &NewSession { id, ..new }, now);
     }
     let start = u64::try_from(now.as_millisecond()).unwrap_or(0);
     let mut attempt = start;
     loop {
         let new = NewSession { id: id_at(attempt), ..new.clone() };
-        match layout.create(&root.store(), &new, now) {
+        match editing.create(&root.store(), &new, now) {
             Err(SessionError::Taken { .. } | SessionError::Store(StoreError::Busy { .. }))
                 if attempt < start + TRIES =>
             {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use everturn::campaign::{Campaign, CampaignWriter, NewCampaign, create};
-use everturn::format::{SessionError, SessionFormat};
+use everturn::format::SessionError;
 use everturn::names::SessionId;
 use everturn::tree::JsonTree;
 
@@ -62,7 +62,7 @@ pub(crate) struct Args {
 fn choose(args: &Args, root: &OpenRoot) -> Result<SessionId, Error> {
     let store = root.store();
     if !args.new {
-        let (mut known, findings) = everturn::campaign::CampaignFormat.list(&store)?;
+        let (mut known, findings) = everturn::campaign::FORMAT.list(&store)?;
         print_findings(&findings);
         known.retain(|summary| matches!(summary.status.as_str(), "active" | "ended"));
         // A fork without turns of its own ranks after its parent.

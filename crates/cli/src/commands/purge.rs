@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use everturn::format::Operation;
 use everturn::model::TrashedSession;
 
 use super::Context;
@@ -72,7 +73,7 @@ fn purge(chosen: &[TrashItem], purged: &mut Vec<TrashItem>) -> Result<(), Error>
         let sessions: Vec<TrashedSession> = items.iter().map(|item| item.trashed.clone()).collect();
         let Some(format) = items.first().map(|item| item.format) else { continue };
         let root = OpenRoot::open(root, RootAccess::Write)?;
-        format.purge(&root.store(), &sessions)?;
+        format.lifecycle(Operation::Purge)?.purge(&root.store(), &sessions)?;
         root.close()?;
         purged.extend(items);
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use everturn::finding::Severity;
-use everturn::format::RepairMode;
+use everturn::format::{Operation, RepairMode};
 use everturn::names::Name;
 use everturn::repair::{CopyRepair, RepairReport, RepairedCopy};
 use serde_json::json;
@@ -154,7 +154,9 @@ fn copy(
     found: &FoundSession,
     into: &Path,
 ) -> Result<Exit, EarlyExit> {
-    let repaired = found.layout.repaired_copy(&found.root.store(), &found.place);
+    let external = found.layout.external(Operation::RepairedCopy);
+    let repaired =
+        external.and_then(|external| external.repaired_copy(&found.root.store(), &found.place));
     let repaired = repaired.map_err(|error| found.failed(error))?;
     if repaired.is_needed() && !args.dry_run {
         let root = OpenRoot::create(into)?;
@@ -197,7 +199,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         (false, true) => RepairMode::Undo,
         (false, false) => RepairMode::Apply,
     };
-    let done = found.layout.repair(&store, place, repairing, now);
+    let done = found.editing(Operation::Repair)?.repair(&store, place, repairing, now);
     let done = done.map_err(|error| found.failed(error))?;
     let session = found.place.id.clone();
     drop(store);

@@ -1,5 +1,7 @@
 //! `everturn restore`: restores sessions from the trash.
 
+use everturn::format::Operation;
+
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
@@ -55,7 +57,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let found = resolve_trashed(context, &args.name)?;
     let [item] = found.as_slice() else { return Err(ambiguous(&args.name, &found).into()) };
     let root = OpenRoot::open(&item.root, RootAccess::Write)?;
-    let place = item.format.restore(&root.store(), &item.trashed.name).map_err(Error::from)?;
+    let lifecycle = item.format.lifecycle(Operation::Restore).map_err(Error::from)?;
+    let place = lifecycle.restore(&root.store(), &item.trashed.name).map_err(Error::from)?;
     let path = root.shown(&place.path);
     if context.json {
         let answer = JsonObject::new().text("session", &place.id).text("path", &path);

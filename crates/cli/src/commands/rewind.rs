@@ -1,5 +1,7 @@
 //! `everturn rewind`: goes back to an earlier turn, and keeps the rest.
 
+use everturn::format::Operation;
+
 use super::Context;
 use crate::error::EarlyExit;
 use crate::exit::Exit;
@@ -38,8 +40,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let turn = args.turn.or(args.last).unwrap_or_default();
     let found = context.find_to_write(&args.session)?;
     let store = found.root.store();
+    let editing = found.editing(Operation::Rewind)?;
     let branch = with_byte_progress("copying", |progress| {
-        found.layout.rewind(&store, &found.place, turn, settings::now(), progress)
+        editing.rewind(&store, &found.place, turn, settings::now(), progress)
     });
     let branch = branch.map_err(|error| found.failed(error))?;
     if context.json {

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use everturn::campaign::{CampaignError, CampaignWriter, Submission};
-use everturn::format::{self, SessionError};
+use everturn::campaign::{self, CampaignError, CampaignWriter, Submission};
+use everturn::format::SessionError;
 use everturn::model::{NewMark, SessionRef};
 use everturn::scan::SecretRules;
 use everturn::store::Store;
@@ -275,10 +275,8 @@ impl PlaySession<'_> {
     fn export(&mut self, file: &Path, page: &mut PlayPage) -> Result<(), SessionError> {
         let campaign = self.campaign.campaign();
         let place = SessionRef { id: campaign.id().to_string(), path: campaign.dir().clone() };
-        let unknown = SessionError::NoSession { id: place.id.clone() };
-        let layout = format::find("campaign").ok_or(unknown)?;
-        let reader = layout.open(&self.store, &place)?;
-        let summary = layout.summary(&self.store, &place)?;
+        let reader = campaign::FORMAT.open(&self.store, &place)?;
+        let summary = campaign::FORMAT.summary(&self.store, &place)?;
         let written = exports::format_of(file).and_then(|format| {
             // Dice rolls and tables are not part of the story.
             let mut choices = ExportOptions::defaults_for(format, ExportStyle::Rich);

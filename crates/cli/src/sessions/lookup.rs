@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use everturn::campaign;
 use everturn::finding::Finding;
 use everturn::format::{self, SessionFormat};
 use everturn::model::{SessionRef, SessionSummary};
@@ -193,10 +194,10 @@ impl Context {
                 if let Some(found) = self.find_in_sources(&real)? {
                     return Ok(found);
                 }
-                let campaign = campaign_at(&real).filter(|_| access == RootAccess::Read);
-                let (dir, place) = campaign.ok_or_else(|| no_session(path))?;
-                let layout = format::find("campaign").ok_or_else(|| no_session(path))?;
-                Ok(FoundSession { root: OpenRoot::open(&dir, RootAccess::Read)?, layout, place })
+                let found = campaign_at(&real).filter(|_| access == RootAccess::Read);
+                let (dir, place) = found.ok_or_else(|| no_session(path))?;
+                let (root, layout) = (OpenRoot::open(&dir, RootAccess::Read)?, campaign::FORMAT);
+                Ok(FoundSession { root, layout, place })
             }
         }
     }
@@ -240,17 +241,22 @@ impl Context {
 
     /// Returns the sessions in a file of another program, whichever directory above it belongs to that program.
     pub(crate) fn recognise(&self, file: &Path) -> Result<LookupResult, Error> {
-        let foreign = format::EXTERNAL.iter().copied();
-        let wanted: Vec<_> = foreign
-            .filter(|layout| self.layout.as_deref().is_none_or(|name| name == layout.name()))
+        let is_wanted = |layout: &&dyn SessionFormat| {
+            self.layout.as_deref().is_none_or(|name| name == layout.name())
+        };
+        let wanted: Vec<_> = format::EXTERNAL
+            .iter()
+            .copied()
+            .filter(is_wanted)
+            .filter_map(|layout| Some((layout, layout.capabilities().external?)))
             .collect();
         let dirs = file.ancestors().skip(1).take(LEVELS);
         for dir in dirs.filter(|_| file.is_file()) {
             let Ok(way) = file.strip_prefix(dir) else { continue };
             let Ok(way) = FilePath::parse(&way.to_string_lossy()) else { continue };
             let root = OpenRoot::open(dir, RootAccess::Read)?;
-            for layout in &wanted {
-                let places = layout.sniff(&root.store(), &way)?;
+            for (layout, external) in &wanted {
+                let places = external.sniff(&root.store(), &way)?;
                 let found = places.into_iter().map(|place| (root.clone(), *layout, place));
                 match choose(found.collect(), |_, _| true) {
                     LookupResult::None(_) => {}

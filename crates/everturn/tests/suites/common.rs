@@ -5,6 +5,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 #![expect(clippy::needless_pass_by_value, reason = "records are written down where they are used")]
 
+pub(crate) mod capabilities;
 pub(crate) mod crashes;
 pub(crate) mod kinds;
 pub(crate) mod records;

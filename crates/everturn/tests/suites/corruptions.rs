@@ -24,6 +24,8 @@ use everturn::store::{FileStore, LockOwner, Options, Store};
 use jiff::Timestamp;
 use kinds::Sample;
 
+use crate::common::capabilities::KnownCapabilities;
+
 /// How many damaged sessions of each layout are tried.
 const TRIES: u64 = 1000;
 
@@ -142,7 +144,7 @@ fn follow(sample: &Sample, damage: &Damage) -> Result<Seer, String> {
     let layout = format::find(sample.layout).unwrap();
     let fix = |how| {
         let store = open(&disk);
-        let done = layout.repair(&store, &sample.place, how, at(500));
+        let done = layout.editable().repair(&store, &sample.place, how, at(500));
         done.map_err(|error| format!("{how:?}: {error}"))
     };
     let repair = fix(RepairMode::Apply)?;

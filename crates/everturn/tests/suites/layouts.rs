@@ -7,14 +7,19 @@ use std::sync::{Arc, Mutex};
 
 use everturn::disk::{DirListing, FileStat};
 use everturn::finding::FindingCode;
-use everturn::format::{self, RecordStream, SessionError, SessionFormat, Transition};
-use everturn::model::{ForkOptions, NewMark, NewSession, SessionRef, SessionSummary};
+use everturn::format::{
+    self, Capabilities, Operation, RecordStream, SessionError, SessionFormat, Transition,
+};
+use everturn::model::{Dependencies, NewMark, NewSession, SessionRef, SessionSummary};
 use everturn::names::FilePath;
+use everturn::session_files::SessionFiles;
 use everturn::store::{
     Durability, FileMode, MemoryStore, Precondition, Step, Store, StoreError, Writer,
 };
 use everturn::tree::JsonTree;
 use jiff::Timestamp;
+
+use crate::common::capabilities::KnownCapabilities;
 
 fn now() -> Timestamp {
     "2026-01-01T10:00:00Z".parse().unwrap()
@@ -84,7 +89,7 @@ fn put(store: &Arc<dyn Store>, file: &str, text: &str) {
 
 /// A session with so many turns.
 fn session(store: &Arc<dyn Store>, id: &str, turns: u64) {
-    let mut editor = game().create(store, &NewSession::with_id(id), now()).unwrap();
+    let mut editor = game().editable().create(store, &NewSession::with_id(id), now()).unwrap();
     for turn in 1..=turns {
         editor.append(&turn_text(turn), now()).unwrap();
     }
@@ -222,7 +227,7 @@ fn a_log_that_gets_another_name_while_it_is_read_is_read_to_its_end() {
     let reader = game().open(&store, &place("one")).unwrap();
     let mut entries = reader.entries(1..=150).unwrap();
     assert_eq!(entries.next().unwrap().unwrap().turn, 1);
-    let mut editor = game().edit(&store, &place("one")).unwrap();
+    let mut editor = game().editable().edit(&store, &place("one")).unwrap();
     for turn in 151..=200 {
         editor.append(&turn_text(turn), now()).unwrap();
     }
@@ -262,7 +267,7 @@ fn what_is_given_for_a_new_session_is_kept() {
         "player": {"name": "Vex", "characterId": "char-9", "pronouns": "they"}}"#;
     let mut new = NewSession::with_id("one");
     new.fields = JsonTree::parse(fields).unwrap();
-    drop(game().create(&store, &new, now()).unwrap());
+    drop(game().editable().create(&store, &new, now()).unwrap());
     let file = path("sessions/active/one/session.meta.json");
     let meta = String::from_utf8(store.read(&file, 0..u64::MAX).unwrap()).unwrap();
     let meta = JsonTree::parse(meta).unwrap();
@@ -273,14 +278,17 @@ fn what_is_given_for_a_new_session_is_kept() {
     assert_eq!(text(&["player", "characterId"]).as_deref(), Some("char-9"));
     assert_eq!(text(&["player", "pronouns"]).as_deref(), Some("they"));
     assert_eq!(text(&["status"]).as_deref(), Some("active"));
-    assert!(matches!(game().create(&store, &new, now()), Err(SessionError::Taken { .. })));
+    assert!(matches!(
+        game().editable().create(&store, &new, now()),
+        Err(SessionError::Taken { .. })
+    ));
 }
 
 #[test]
 fn a_scene_whose_id_is_taken_does_not_end_the_one_that_goes_on() {
     let (_, store) = watched();
     session(&store, "one", 0);
-    let mut editor = game().edit(&store, &place("one")).unwrap();
+    let mut editor = game().editable().edit(&store, &place("one")).unwrap();
     let begun = editor.start_scene(r#"{"sceneId": "scene-a"}"#, now()).unwrap();
     assert_eq!((begun.turn, begun.id.as_deref()), (1, Some("scene-a")));
     let refused = editor.start_scene(r#"{"sceneId": "scene-a"}"#, now());
@@ -296,6 +304,10 @@ struct Bare;
 impl SessionFormat for Bare {
     fn name(&self) -> &'static str {
         "bare"
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities::default()
     }
 
     fn locate(&self, _: &Arc<dyn Store>) -> Result<everturn::model::SessionListing, SessionError> {
@@ -317,28 +329,60 @@ impl SessionFormat for Bare {
     ) -> Result<Box<dyn format::SessionReader>, SessionError> {
         Err(SessionError::NoSession { id: place.id.clone() })
     }
+
+    fn snapshot_paths(&self, place: &SessionRef) -> Result<Vec<FilePath>, SessionError> {
+        Ok(vec![place.path.clone()])
+    }
+
+    fn project(&self, _: &Arc<dyn Store>, _: &SessionRef) -> Result<Option<String>, SessionError> {
+        Ok(None)
+    }
+
+    fn dependencies(
+        &self,
+        _: &Arc<dyn Store>,
+        _: &SessionRef,
+    ) -> Result<Dependencies, SessionError> {
+        Ok(Dependencies::default())
+    }
+
+    fn session_files(
+        &self,
+        _: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionFiles, SessionError> {
+        Ok(SessionFiles::for_ref(place))
+    }
+
+    fn stable_key(&self, place: &SessionRef) -> String {
+        place.path.to_string()
+    }
 }
 
 #[test]
 fn what_a_layout_does_not_offer_is_a_clear_error() {
-    let (_, store) = watched();
-    let place = place("one");
-    let words = |result: Result<(), SessionError>| result.unwrap_err().to_string();
     let offer = |what: &str| format!("bare sessions do not support {what}");
     let bare: &dyn SessionFormat = &Bare;
-    let create = bare.create(&store, &NewSession::with_id("one"), now()).map(drop);
-    assert_eq!(words(create), offer("creating sessions"));
-    assert_eq!(words(bare.edit(&store, &place).map(drop)), offer("writing to sessions"));
-    assert_eq!(
-        words(bare.fork(&store, &place, &ForkOptions::default(), now(), &mut |_| {}).map(drop)),
-        offer("forks")
-    );
-    assert_eq!(
-        words(bare.rewind(&store, &place, 1, now(), &mut |_| {}).map(drop)),
-        offer("rewinding")
-    );
-    let stage = bare.transition(&store, &place, Transition::Pause, now(), &mut |_| {}).map(drop);
-    assert_eq!(words(stage), offer("pausing"));
+    let editing = [
+        (Operation::Create, "creating sessions"),
+        (Operation::Write, "writing to sessions"),
+        (Operation::Fork, "forks"),
+        (Operation::Rewind, "rewinding"),
+        (Operation::Repair, "repairs"),
+    ];
+    for (operation, what) in editing {
+        assert_eq!(bare.editing(operation).err().unwrap().to_string(), offer(what));
+    }
+    let lifecycle = [
+        (Operation::Transition(Transition::Pause), "pausing"),
+        (Operation::Restore, "restoring sessions from the trash"),
+        (Operation::Purge, "emptying the trash"),
+    ];
+    for (operation, what) in lifecycle {
+        assert_eq!(bare.lifecycle(operation).err().unwrap().to_string(), offer(what));
+    }
+    let copy = bare.external(Operation::RepairedCopy).err().unwrap();
+    assert_eq!(copy.to_string(), offer("repaired copies"));
 }
 
 #[test]
@@ -350,7 +394,7 @@ fn what_cannot_be_done_says_why_and_a_turn_must_be_there() {
         if name == "linggen" {
             new.fields = JsonTree::parse(r#"{"project": "/srv/site"}"#).unwrap();
         }
-        let mut editor = layout.create(&store, &new, now()).unwrap();
+        let mut editor = layout.editable().create(&store, &new, now()).unwrap();
         let turn = match name {
             "game" => r#"{"actor": "gm", "narration": "Yes."}"#,
             "campaign" => r#"{"user_input": "Go.", "assistant_text": "Yes."}"#,
@@ -397,9 +441,14 @@ fn names_of_layouts_are_their_own() {
 fn a_small_chat_document_is_complete_as_soon_as_its_writer_is_done() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let chatlog = format::find("chatlog").unwrap();
-    chatlog.create(&store, &NewSession::with_id("tale"), now()).unwrap().close(now()).unwrap();
+    chatlog
+        .editable()
+        .create(&store, &NewSession::with_id("tale"), now())
+        .unwrap()
+        .close(now())
+        .unwrap();
     let place = chatlog.locate(&store).unwrap().sessions.remove(0);
-    let mut editor = chatlog.edit(&store, &place).unwrap();
+    let mut editor = chatlog.editable().edit(&store, &place).unwrap();
     editor.append(r#"{"type": "narrator", "text": "It rains."}"#, now()).unwrap();
     editor.release().unwrap();
 

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::common::crashes::{crash_everywhere, fail_everywhere};
 use everturn::disk::sim::SimDisk;
 use everturn::format::{self, RepairMode, SessionError, SessionFormat, Transition};
@@ -79,7 +80,7 @@ fn say(
     layout: &dyn SessionFormat,
     store: &Arc<dyn Store>,
 ) -> Result<(), SessionError> {
-    let mut editor = layout.edit(store, &place(kind, layout, store)?)?;
+    let mut editor = layout.editable().edit(store, &place(kind, layout, store)?)?;
     editor.append(kind.turn, at(1))?;
     editor.release()
 }
@@ -107,7 +108,7 @@ fn repairing(
     store: &Arc<dyn Store>,
     how: RepairMode,
 ) -> Result<(), SessionError> {
-    layout.repair(store, &place(kind, layout, store)?, how, at(20)).map(drop)
+    layout.editable().repair(store, &place(kind, layout, store)?, how, at(20)).map(drop)
 }
 
 /// What is done to every session.
@@ -115,6 +116,7 @@ const OPS: &[Op] = &[
     |kind, layout, store| {
         let fields = JsonTree::parse(kind.fields).unwrap();
         layout
+            .editable()
             .create(store, &NewSession { fields, ..NewSession::with_id(kind.id) }, at(0))?
             .close(at(0))
     },
@@ -123,10 +125,16 @@ const OPS: &[Op] = &[
     say,
     |kind, layout, store| {
         let forking = ForkOptions { id: Some("fork-1".to_owned()), turn: Some(2) };
-        layout.fork(store, &place(kind, layout, store)?, &forking, at(3), &mut |_| {}).map(drop)
+        layout
+            .editable()
+            .fork(store, &place(kind, layout, store)?, &forking, at(3), &mut |_| {})
+            .map(drop)
     },
     |kind, layout, store| {
-        layout.rewind(store, &place(kind, layout, store)?, 1, at(4), &mut |_| {}).map(drop)
+        layout
+            .editable()
+            .rewind(store, &place(kind, layout, store)?, 1, at(4), &mut |_| {})
+            .map(drop)
     },
     say,
     tear,
@@ -140,12 +148,12 @@ const OPS: &[Op] = &[
 const MARKS: &[Op] = &[
     |kind, layout, store| {
         let mark = NewMark::bookmark("here");
-        layout.add_mark(store, &place(kind, layout, store)?, &mark, at(5)).map(drop)
+        layout.editable().add_mark(store, &place(kind, layout, store)?, &mark, at(5)).map(drop)
     },
     |kind, layout, store| {
         let place = place(kind, layout, store)?;
         let marks = layout.open(store, &place)?.marks()?;
-        layout.remove_mark(store, &place, &marks[0].id, at(6)).map(drop)
+        layout.editable().remove_mark(store, &place, &marks[0].id, at(6)).map(drop)
     },
 ];
 
@@ -153,14 +161,16 @@ const MARKS: &[Op] = &[
 const TRASH: &[Op] = &[
     |kind, layout, store| {
         let place = place(kind, layout, store)?;
-        layout.transition(store, &place, Transition::Trash, at(7), &mut |_| {}).map(drop)
+        layout.movable().transition(store, &place, Transition::Trash, at(7), &mut |_| {}).map(drop)
     },
-    |_, layout, store| layout.restore(store, &layout.list_trash(store)?[0].name).map(drop),
+    |_, layout, store| {
+        layout.movable().restore(store, &layout.movable().list_trash(store)?[0].name).map(drop)
+    },
     |kind, layout, store| {
         let place = place(kind, layout, store)?;
-        layout.transition(store, &place, Transition::Trash, at(8), &mut |_| {}).map(drop)
+        layout.movable().transition(store, &place, Transition::Trash, at(8), &mut |_| {}).map(drop)
     },
-    |_, layout, store| layout.purge(store, &layout.list_trash(store)?),
+    |_, layout, store| layout.movable().purge(store, &layout.movable().list_trash(store)?),
 ];
 
 fn ops(kind: &Kind) -> Vec<Op> {
@@ -186,7 +196,7 @@ fn seen(layout: &dyn SessionFormat, store: &Arc<dyn Store>) -> Result<Seen, Sess
         }
         seen.insert(place.id, told);
     }
-    for trashed in layout.list_trash(store)? {
+    for trashed in layout.movable().list_trash(store)? {
         seen.insert(format!("trash {}", trashed.name), String::new());
     }
     Ok(seen)

@@ -10,6 +10,8 @@ use everturn::names::FilePath;
 use everturn::store::{Durability, FileMode, MemoryStore, Precondition, Step, Store};
 use jiff::Timestamp;
 
+use crate::common::capabilities::KnownCapabilities;
+
 fn now() -> Timestamp {
     "2026-01-01T10:00:00Z".parse().unwrap()
 }
@@ -24,7 +26,8 @@ struct Case {
 fn case(name: &str, turn: &str) -> Case {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let layout = format::find(name).unwrap();
-    let mut editor = layout.create(&store, &NewSession::with_id("session-one"), now()).unwrap();
+    let mut editor =
+        layout.editable().create(&store, &NewSession::with_id("session-one"), now()).unwrap();
     for _ in 0..3 {
         editor.append(turn, now()).unwrap();
     }
@@ -43,7 +46,7 @@ fn cases() -> [Case; 2] {
 impl Case {
     fn add(&self, name: &str, turn: u64) -> Result<Mark, SessionError> {
         let new = NewMark { turn: Some(turn), ..NewMark::bookmark(name) };
-        self.layout.add_mark(&self.store, &self.place, &new, now())
+        self.layout.editable().add_mark(&self.store, &self.place, &new, now())
     }
 
     fn names(&self, place: &SessionRef) -> Vec<String> {
@@ -75,7 +78,7 @@ fn marks_are_listed_by_turn_and_removed_by_id() {
         assert!(case.names(&case.place).is_empty());
         case.add("late", 3).unwrap();
         case.add(" early ", 1).unwrap();
-        let mut editor = case.layout.edit(&case.store, &case.place).unwrap();
+        let mut editor = case.layout.editable().edit(&case.store, &case.place).unwrap();
         let new = NewMark {
             kind: MarkKind::Other("omen".to_owned()),
             description: "a crow".to_owned(),
@@ -88,10 +91,13 @@ fn marks_are_listed_by_turn_and_removed_by_id() {
         let kept = case.layout.open(&case.store, &case.place).unwrap().marks().unwrap();
         assert_eq!(kept.last(), Some(&made));
         assert_eq!((made.kind.as_str(), made.turn, made.time), ("omen", 3, Some(now())));
-        let gone = case.layout.remove_mark(&case.store, &case.place, "mark-1", now()).unwrap();
+        let gone =
+            case.layout.editable().remove_mark(&case.store, &case.place, "mark-1", now()).unwrap();
         assert_eq!(gone.name, "late");
         assert_eq!(case.names(&case.place), ["mark-2 1 early", "mark-3 3 crow"]);
-        assert!(case.layout.remove_mark(&case.store, &case.place, "mark-1", now()).is_err());
+        assert!(
+            case.layout.editable().remove_mark(&case.store, &case.place, "mark-1", now()).is_err()
+        );
     }
 }
 
@@ -136,12 +142,21 @@ fn branches_keep_the_marks_of_their_turns() {
         case.add("early", 1).unwrap();
         case.add("late", 3).unwrap();
         let how = ForkOptions { id: Some("other".to_owned()), turn: Some(2) };
-        let fork = case.layout.fork(&case.store, &case.place, &how, now(), &mut |_| {}).unwrap();
+        let fork = case
+            .layout
+            .editable()
+            .fork(&case.store, &case.place, &how, now(), &mut |_| {})
+            .unwrap();
         assert_eq!(case.names(&fork.session), ["mark-1 1 early"]);
         let how = ForkOptions { id: Some("whole".to_owned()), turn: None };
-        let fork = case.layout.fork(&case.store, &case.place, &how, now(), &mut |_| {}).unwrap();
+        let fork = case
+            .layout
+            .editable()
+            .fork(&case.store, &case.place, &how, now(), &mut |_| {})
+            .unwrap();
         assert_eq!(case.names(&fork.session).len(), 2);
-        let branch = case.layout.rewind(&case.store, &case.place, 2, now(), &mut |_| {}).unwrap();
+        let branch =
+            case.layout.editable().rewind(&case.store, &case.place, 2, now(), &mut |_| {}).unwrap();
         assert_eq!(case.names(&branch.session), ["mark-1 1 early", "mark-2 3 late"]);
         assert_eq!(case.names(&case.place), ["mark-1 1 early"]);
     }

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod docs;
+mod formats;
 mod layers;
 mod names;
 mod repository;
@@ -31,6 +32,7 @@ macro_rules! rules {
 }
 
 rules! {
+    formats::commands_do_not_spell_formats,
     layers::crates_are_members,
     layers::crates_depend_on_lower_ones,
     names::type_names_are_unique,

@@ -401,7 +401,9 @@ fn bytes_that_are_no_text_cost_only_their_line() {
     writer.release().unwrap();
     let layout = format::find("codelia").unwrap();
     let store = &session.store;
-    assert!(layout.edit(store, &place(store, "codelia", "one")).is_ok());
+    assert!(
+        layout.capabilities().editing.unwrap().edit(store, &place(store, "codelia", "one")).is_ok()
+    );
     let session = Session::open(store, "codelia", "one");
     for format in ExportFormat::ALL {
         let usual = ExportOptions::defaults_for(*format, ExportStyle::Rich);

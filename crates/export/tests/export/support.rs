@@ -134,7 +134,7 @@ pub(crate) fn session(
     let store = memory();
     let kind = format::find(layout).unwrap();
     let new = NewSession { fields: JsonTree::parse(fields).unwrap(), ..NewSession::with_id(id) };
-    let mut editor = kind.create(&store, &new, at(0)).unwrap();
+    let mut editor = kind.capabilities().editing.unwrap().create(&store, &new, at(0)).unwrap();
     let id = editor.session_ref().id;
     for (number, turn) in (1..).zip(turns) {
         match turn.strip_prefix("scene ") {
@@ -144,7 +144,11 @@ pub(crate) fn session(
     }
     editor.close(at(3600)).unwrap();
     for mark in marks {
-        kind.add_mark(&store, &place(&store, layout, &id), mark, at(3600)).unwrap();
+        kind.capabilities()
+            .editing
+            .unwrap()
+            .add_mark(&store, &place(&store, layout, &id), mark, at(3600))
+            .unwrap();
     }
     Session::open(&store, layout, &id)
 }

@@ -21,12 +21,11 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_rpg::document_view::strings;
 use everturn_session::format::{
-    RepairMode, SessionEditor, SessionError, SessionFormat, SessionReader, Transition, error_chain,
-    list_settled,
+    Capabilities, EditableFormat, RepairMode, SessionEditor, SessionError, SessionFormat,
+    SessionReader, error_chain, list_settled,
 };
 use everturn_session::model::{
     Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
-    TransitionOutcome, TrashedSession,
 };
 use everturn_session::repair::{RepairAction, RepairReport};
 use everturn_session::session_files::SessionFiles;
@@ -38,6 +37,9 @@ pub use editor::ScriptedTurn;
 /// The format of campaigns.
 #[derive(Debug, Clone, Copy)]
 pub struct CampaignFormat;
+
+/// The format, for callers that need this one and no other.
+pub static FORMAT: &dyn SessionFormat = &CampaignFormat;
 
 /// The name of the format on the command line.
 const NAME: &str = "campaign";
@@ -54,12 +56,16 @@ impl SessionFormat for CampaignFormat {
         NAME
     }
 
-    fn assigns_ids(&self) -> bool {
-        true
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { editing: Some(self), lifecycle: Some(self), ..Capabilities::default() }
     }
 
     fn locate(&self, store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
         list_settled(store, &[campaigns_dir(), archives_dir()], || places_once(store))
+    }
+
+    fn snapshot_paths(&self, place: &SessionRef) -> Result<Vec<FilePath>, SessionError> {
+        Ok(vec![place.path.clone()])
     }
 
     fn read_summary(
@@ -68,22 +74,17 @@ impl SessionFormat for CampaignFormat {
         place: &SessionRef,
     ) -> Result<SessionSummary, SessionError> {
         let id = SessionId::parse(&place.id)?;
-        if is_archive(place) {
-            return Ok(archived_summary(place));
+        if place.is_archive() {
+            return Ok(SessionSummary::new(place, NAME, "archived"));
         }
         let campaign = Campaign::open_in(Arc::clone(store), &id, place.path.clone())?;
         let last = campaign.last_row()?;
         let time = |tree: &JsonTree, key: &str| tree.string_at(&[key])?.parse::<Timestamp>().ok();
         let mut summary = SessionSummary {
-            session: place.clone(),
-            layout: NAME,
-            title: place.id.clone(),
-            created: None,
             updated: last.as_ref().and_then(|row| time(&row.row, "timestamp")),
-            status: "unknown".to_owned(),
             turns: Some(campaign.turn()),
-            parent: None,
             findings: campaign.findings().to_vec(),
+            ..SessionSummary::new(place, NAME, "unknown")
         };
         if let Ok(view) = campaign.view() {
             let goal = view.tree.string_at(&["goal", "text"]).unwrap_or_default();
@@ -115,14 +116,28 @@ impl SessionFormat for CampaignFormat {
         Ok(summary)
     }
 
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Box<dyn SessionReader>, SessionError> {
+        require_unarchived(place)?;
+        let id = SessionId::parse(&place.id)?;
+        let campaign = Campaign::open_in(Arc::clone(store), &id, place.path.clone())?;
+        Ok(Box::new(reader::CampaignReader { campaign }))
+    }
+
+    fn project(&self, _: &Arc<dyn Store>, _: &SessionRef) -> Result<Option<String>, SessionError> {
+        Ok(None)
+    }
+
     fn dependencies(
         &self,
         _store: &Arc<dyn Store>,
         place: &SessionRef,
     ) -> Result<Dependencies, SessionError> {
-        if is_archive(place) {
-            let files = vec![place.path.clone()];
-            return Ok(Dependencies { summary: files.clone(), entries: files, log: None });
+        if place.is_archive() {
+            return Ok(Dependencies::on(vec![place.path.clone()]));
         }
         let files = |files: &[CampaignFile]| -> Vec<FilePath> {
             files.iter().map(|file| file.in_dir(&place.path)).collect()
@@ -135,15 +150,24 @@ impl SessionFormat for CampaignFormat {
         })
     }
 
-    fn open_reader(
+    fn session_files(
         &self,
-        store: &Arc<dyn Store>,
+        _: &Arc<dyn Store>,
         place: &SessionRef,
-    ) -> Result<Box<dyn SessionReader>, SessionError> {
-        require_unarchived(place)?;
+    ) -> Result<SessionFiles, SessionError> {
         let id = SessionId::parse(&place.id)?;
-        let campaign = Campaign::open_in(Arc::clone(store), &id, place.path.clone())?;
-        Ok(Box::new(reader::CampaignReader { campaign }))
+        let scopes = vec![campaign_dir(&id), archive_file(&id)?];
+        Ok(SessionFiles { scopes, ..SessionFiles::for_ref(place) })
+    }
+
+    fn stable_key(&self, place: &SessionRef) -> String {
+        place.id.clone()
+    }
+}
+
+impl EditableFormat for CampaignFormat {
+    fn assigns_ids(&self) -> bool {
+        true
     }
 
     fn create(
@@ -200,52 +224,6 @@ impl SessionFormat for CampaignFormat {
         Ok(ForkOutcome { session: place(&made.id), turn, findings: made.findings })
     }
 
-    fn transition(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &SessionRef,
-        stage: Transition,
-        now: Timestamp,
-        progress: &mut dyn FnMut(PackProgress),
-    ) -> Result<TransitionOutcome, SessionError> {
-        lifecycle::transition_campaign(store, place, stage, now, progress)
-    }
-
-    fn session_files(
-        &self,
-        _: &Arc<dyn Store>,
-        place: &SessionRef,
-    ) -> Result<SessionFiles, SessionError> {
-        let id = SessionId::parse(&place.id)?;
-        let scopes = vec![campaign_dir(&id), archive_file(&id)?];
-        Ok(SessionFiles { scopes, ..SessionFiles::for_ref(place) })
-    }
-
-    fn archived(&self, place: &SessionRef) -> Option<SessionRef> {
-        let id = SessionId::parse(&place.id).ok().filter(|_| is_archive(place))?;
-        Some(SessionRef { id: place.id.clone(), path: campaign_dir(&id) })
-    }
-
-    fn stable_key(&self, place: &SessionRef) -> String {
-        place.id.clone()
-    }
-
-    fn list_trash(&self, store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
-        lifecycle::list_trash(store)
-    }
-
-    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
-        lifecycle::restore_from_trash(store, name)
-    }
-
-    fn purge(
-        &self,
-        store: &Arc<dyn Store>,
-        trashed: &[TrashedSession],
-    ) -> Result<(), SessionError> {
-        lifecycle::purge_trash(store, trashed)
-    }
-
     fn repair(
         &self,
         store: &Arc<dyn Store>,
@@ -274,28 +252,9 @@ fn archives(store: &Arc<dyn Store>) -> Result<Vec<SessionRef>, SessionError> {
     archived(store)?.into_iter().map(place).collect()
 }
 
-fn is_archive(place: &SessionRef) -> bool {
-    place.path.as_str().ends_with(".tar.gz")
-}
-
-/// Returns the summary of an archived campaign, without unpacking it.
-fn archived_summary(place: &SessionRef) -> SessionSummary {
-    SessionSummary {
-        session: place.clone(),
-        layout: NAME,
-        title: place.id.clone(),
-        created: None,
-        updated: None,
-        status: "archived".to_owned(),
-        turns: None,
-        parent: None,
-        findings: Vec::new(),
-    }
-}
-
 /// Fails if the campaign is archived.
 fn require_unarchived(place: &SessionRef) -> Result<(), SessionError> {
-    if is_archive(place) {
+    if place.is_archive() {
         let id = &place.id;
         let what = format!("campaign {id} is archived; restore it with: everturn unarchive {id}");
         return Err(SessionError::request(what));

@@ -51,7 +51,7 @@ pub use branch::{CampaignFork, fork};
 pub use check::check_dir;
 pub use create::{NewCampaign, create};
 pub use error::CampaignError;
-pub use format::{CampaignFormat, ScriptedTurn};
+pub use format::{CampaignFormat, FORMAT, ScriptedTurn};
 pub use history::StateAt;
 pub use lifecycle::{
     CampaignStatus, archive, purge, restore, set_status, trash, trashed, unarchive,

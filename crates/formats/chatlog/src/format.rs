@@ -15,7 +15,6 @@ use super::create::NewChat;
 use super::derived::update_derived;
 use super::error::ChatError;
 use super::index::DocumentIndex;
-use super::lifecycle;
 use super::log::ChatLog;
 use super::paths::{ChatPaths, chats_dir, document_named, id_of};
 use super::repair::{plan_repair, repair, undo_repair};
@@ -27,11 +26,12 @@ use everturn_external as foreign;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
 use everturn_session::format::{
-    RepairMode, SessionEditor, SessionError, SessionFormat, SessionReader, Transition, error_chain,
+    Capabilities, DerivedData, EditableFormat, ExportLog, RepairMode, SessionEditor, SessionError,
+    SessionFormat, SessionReader, error_chain,
 };
 use everturn_session::model::{
     Dependencies, ExportRecord, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef,
-    SessionSummary, TransitionOutcome, TrashedSession,
+    SessionSummary,
 };
 use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
@@ -44,8 +44,11 @@ use everturn_value::tree::JsonTree;
 #[derive(Debug, Clone, Copy)]
 pub struct ChatFormat;
 
+/// The format, for callers that need this one and no other.
+pub static FORMAT: &dyn SessionFormat = &ChatFormat;
+
 /// The name of the format on the command line.
-const NAME: &str = "chatlog";
+pub(super) const NAME: &str = "chatlog";
 
 /// The largest document that is read whole for a list.
 const LISTED_WHOLE: u64 = 8 << 20;
@@ -133,6 +136,16 @@ impl SessionFormat for ChatFormat {
         NAME
     }
 
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            editing: Some(self),
+            lifecycle: Some(self),
+            derived: Some(self),
+            export_log: Some(self),
+            ..Capabilities::default()
+        }
+    }
+
     /// Every document below `chats/` that is not of another program, journals there whose documents are gone, and
     /// documents in the root itself that declare a chat log.
     fn locate(&self, store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
@@ -150,22 +163,16 @@ impl SessionFormat for ChatFormat {
         Ok(search.found)
     }
 
+    fn snapshot_paths(&self, place: &SessionRef) -> Result<Vec<FilePath>, SessionError> {
+        Ok(ChatPaths::of(&place.path)?.to_read())
+    }
+
     fn read_summary(
         &self,
         store: &Arc<dyn Store>,
         place: &SessionRef,
     ) -> Result<SessionSummary, SessionError> {
-        let mut summary = SessionSummary {
-            session: place.clone(),
-            layout: NAME,
-            title: place.id.clone(),
-            created: None,
-            updated: None,
-            status: "active".to_owned(),
-            turns: None,
-            parent: None,
-            findings: Vec::new(),
-        };
+        let mut summary = SessionSummary::new(place, NAME, "active");
         let head = match peek_header(store, place)? {
             Some(head) => head,
             None => {
@@ -193,8 +200,16 @@ impl SessionFormat for ChatFormat {
         Ok(summary)
     }
 
-    fn snapshot_paths(&self, place: &SessionRef) -> Result<Vec<FilePath>, SessionError> {
-        Ok(ChatPaths::of(&place.path)?.to_read())
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Box<dyn SessionReader>, SessionError> {
+        Ok(Box::new(reader::ChatReader { log: ChatLog::open(store, &place.path)? }))
+    }
+
+    fn project(&self, _: &Arc<dyn Store>, _: &SessionRef) -> Result<Option<String>, SessionError> {
+        Ok(None)
     }
 
     fn dependencies(
@@ -203,16 +218,29 @@ impl SessionFormat for ChatFormat {
         place: &SessionRef,
     ) -> Result<Dependencies, SessionError> {
         let ChatPaths { document, journal, folded, .. } = ChatPaths::of(&place.path)?;
-        let files = vec![document, journal, folded];
-        Ok(Dependencies { summary: files.clone(), entries: files, log: None })
+        Ok(Dependencies::on(vec![document, journal, folded]))
     }
 
-    fn open_reader(
+    fn session_files(
         &self,
-        store: &Arc<dyn Store>,
+        _: &Arc<dyn Store>,
         place: &SessionRef,
-    ) -> Result<Box<dyn SessionReader>, SessionError> {
-        Ok(Box::new(reader::ChatReader { log: ChatLog::open(store, &place.path)? }))
+    ) -> Result<SessionFiles, SessionError> {
+        let files = ChatPaths::of(&place.path)?;
+        let scopes = files.scopes();
+        let names = vec![place.id.clone(), place.path.flat_name("").as_str().to_owned()];
+        let ChatPaths { document, journal, index, folded, trash, .. } = files;
+        Ok(SessionFiles { scopes, paths: vec![document, journal, index, folded, trash], names })
+    }
+
+    fn stable_key(&self, place: &SessionRef) -> String {
+        place.path.to_string()
+    }
+}
+
+impl EditableFormat for ChatFormat {
+    fn assigns_ids(&self) -> bool {
+        false
     }
 
     fn create(
@@ -259,75 +287,6 @@ impl SessionFormat for ChatFormat {
         Ok(ForkOutcome { session: place(&made.path), turn, findings: Vec::new() })
     }
 
-    fn transition(
-        &self,
-        store: &Arc<dyn Store>,
-        from: &SessionRef,
-        stage: Transition,
-        now: Timestamp,
-        _progress: &mut dyn FnMut(PackProgress),
-    ) -> Result<TransitionOutcome, SessionError> {
-        if stage != Transition::Trash {
-            return Err(self.unsupported(stage.verb()));
-        }
-        let name = lifecycle::trash(store, &from.path, &from.id, now)?;
-        Ok(TransitionOutcome { session: from.clone(), trashed: Some(name), deferred_error: None })
-    }
-
-    fn session_files(
-        &self,
-        _: &Arc<dyn Store>,
-        place: &SessionRef,
-    ) -> Result<SessionFiles, SessionError> {
-        let files = ChatPaths::of(&place.path)?;
-        let scopes = files.scopes();
-        let names = vec![place.id.clone(), place.path.flat_name("").as_str().to_owned()];
-        let ChatPaths { document, journal, index, folded, trash, .. } = files;
-        Ok(SessionFiles { scopes, paths: vec![document, journal, index, folded, trash], names })
-    }
-
-    fn update_derived(
-        &self,
-        store: &Arc<dyn Store>,
-        root: &FilePath,
-        changes: &mut FileChanges,
-    ) -> Result<(), SessionError> {
-        Ok(update_derived(store, root, changes)?)
-    }
-
-    fn list_trash(&self, store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
-        Ok(lifecycle::trashed(store)?)
-    }
-
-    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
-        Ok(lifecycle::restore(store, name)?)
-    }
-
-    fn purge(
-        &self,
-        store: &Arc<dyn Store>,
-        trashed: &[TrashedSession],
-    ) -> Result<(), SessionError> {
-        Ok(lifecycle::purge(store, trashed)?)
-    }
-
-    fn records_exports(&self) -> bool {
-        true
-    }
-
-    fn record_export(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &SessionRef,
-        exported: &ExportRecord,
-        now: Timestamp,
-    ) -> Result<(), SessionError> {
-        let mut writer = ChatWriter::open(store, &place.path)?;
-        writer.note_export(exported, now)?;
-        let editor: Box<dyn SessionEditor> = Box::new(editor::ChatEditor { writer });
-        editor.release()
-    }
-
     fn repair(
         &self,
         store: &Arc<dyn Store>,
@@ -340,6 +299,32 @@ impl SessionFormat for ChatFormat {
             RepairMode::Apply => repair(store, &place.path, now)?,
             RepairMode::Undo => undo_repair(store, &place.path, now)?,
         })
+    }
+}
+
+impl DerivedData for ChatFormat {
+    fn update_derived(
+        &self,
+        store: &Arc<dyn Store>,
+        root: &FilePath,
+        changes: &mut FileChanges,
+    ) -> Result<(), SessionError> {
+        Ok(update_derived(store, root, changes)?)
+    }
+}
+
+impl ExportLog for ChatFormat {
+    fn record_export(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        exported: &ExportRecord,
+        now: Timestamp,
+    ) -> Result<(), SessionError> {
+        let mut writer = ChatWriter::open(store, &place.path)?;
+        writer.note_export(exported, now)?;
+        let editor: Box<dyn SessionEditor> = Box::new(editor::ChatEditor { writer });
+        editor.release()
     }
 }
 

@@ -63,7 +63,7 @@ pub use check::{check_log, is_document, journal_of_chat_log};
 pub use context_window::{ChatContext, ContextOptions};
 pub use create::{ImportOutcome, NewChat, import, is_chat_log};
 pub use error::ChatError;
-pub use format::ChatFormat;
+pub use format::{ChatFormat, FORMAT};
 pub use import_store::{StoredDocument, StoredImport, store_import};
 pub use log::{ChatLog, Message, MessageReader};
 pub use repair::{plan_repair, repair, undo_repair};

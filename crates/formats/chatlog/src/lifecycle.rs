@@ -5,11 +5,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::error::ChatError;
+use super::format::{ChatFormat, NAME};
 use super::paths::{ChatPaths, below, document};
 use super::writer::ChatWriter;
+use everturn_archive::PackProgress;
 use everturn_json::names::{FilePath, NameError, SessionId};
-use everturn_session::model::{SessionRef, TrashedSession};
-use everturn_session::trash::{self as common, TrashError, TrashName, allocate, move_to_trash};
+use everturn_session::format::{FormatLifecycle, SessionError, Transition};
+use everturn_session::model::{SessionRef, TransitionOutcome, TrashedSession};
+use everturn_session::trash::{
+    self as common, TrashEntry, TrashError, TrashName, allocate, move_to_trash,
+};
 use everturn_store::{Durability, Step, Store};
 
 impl From<TrashError> for ChatError {
@@ -38,7 +43,7 @@ fn companions(document: &FilePath) -> Result<Vec<FilePath>, NameError> {
 ///
 /// The journal is folded first. If there is no room for that, or if it would take more than one commit, the journal
 /// goes to the trash beside the document. So it does with a document that cannot be read.
-pub(super) fn trash(
+fn trash(
     store: &Arc<dyn Store>,
     path: &FilePath,
     id: &str,
@@ -77,28 +82,40 @@ pub(super) fn trash(
     Ok(trashed.name.to_string())
 }
 
-/// The chat logs in the trash, oldest first.
-pub(super) fn trashed(store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, ChatError> {
-    Ok(common::list_sessions(store, candidate_paths)?)
-}
-
-fn name_of(name: &str) -> Result<TrashName, ChatError> {
-    let missing = || ChatError::input(format!("there is no {name:?} in the trash"));
-    TrashName::parse(name).ok_or_else(missing)
-}
-
-/// Restores a chat log from the trash.
-pub(super) fn restore(store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, ChatError> {
-    let back = common::restore_with(store, &name_of(name)?, candidate_paths, companions)?;
-    Ok(SessionRef { id: back.name.id.to_string(), path: back.path })
-}
-
-/// Removes chat logs from the trash for good, if they are unchanged since they were listed.
-pub(super) fn purge(store: &Arc<dyn Store>, wanted: &[TrashedSession]) -> Result<(), ChatError> {
-    let mut entries = Vec::new();
-    for trashed in wanted {
-        let (name, path) = (name_of(&trashed.name)?, trashed.path.clone());
-        entries.push((common::TrashEntry { name, path }, trashed.bytes));
+impl FormatLifecycle for ChatFormat {
+    fn transition(
+        &self,
+        store: &Arc<dyn Store>,
+        from: &SessionRef,
+        stage: Transition,
+        now: Timestamp,
+        _: &mut dyn FnMut(PackProgress),
+    ) -> Result<TransitionOutcome, SessionError> {
+        if stage != Transition::Trash {
+            return Err(stage.unsupported(NAME));
+        }
+        let name = trash(store, &from.path, &from.id, now)?;
+        Ok(TransitionOutcome { session: from.clone(), trashed: Some(name), deferred_error: None })
     }
-    Ok(common::purge(store, &entries, candidate_paths)?)
+
+    fn archived(&self, _: &SessionRef) -> Option<SessionRef> {
+        None
+    }
+
+    fn list_trash(&self, store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
+        Ok(common::list_sessions(store, candidate_paths).map_err(ChatError::from)?)
+    }
+
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
+        let restored = TrashName::parse_given(name)
+            .and_then(|name| common::restore_with(store, &name, candidate_paths, companions));
+        Ok(restored.map_err(ChatError::from)?.into_session_ref())
+    }
+
+    fn purge(&self, store: &Arc<dyn Store>, listed: &[TrashedSession]) -> Result<(), SessionError> {
+        let entries: Result<Vec<_>, TrashError> =
+            listed.iter().map(TrashEntry::from_listed).collect();
+        let purged = entries.and_then(|entries| common::purge(store, &entries, candidate_paths));
+        Ok(purged.map_err(ChatError::from)?)
+    }
 }

@@ -12,7 +12,6 @@ use super::branch::{self, CodeliaFork};
 use super::error::CodeliaError;
 use super::home::{CodeliaHome, Session};
 use super::index::IndexRow;
-use super::lifecycle;
 use super::log::LogCheckpoint;
 use super::paths::{HomePaths, UNKNOWN_TIME};
 use super::repair;
@@ -22,11 +21,11 @@ use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
-    RepairMode, SessionEditor, SessionError, SessionFormat, SessionReader, Transition, error_chain,
+    BulkListing, Capabilities, EditableFormat, RepairMode, SessionEditor, SessionError,
+    SessionFormat, SessionIndex, SessionReader, error_chain,
 };
 use everturn_session::model::{
     Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
-    TransitionOutcome, TrashedSession,
 };
 use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
@@ -37,8 +36,11 @@ use everturn_value::tree::{JsonTree, ValueKind};
 #[derive(Debug, Clone, Copy)]
 pub struct CodeliaFormat;
 
+/// The format, for callers that need this one and no other.
+pub static FORMAT: &dyn SessionFormat = &CodeliaFormat;
+
 /// The name of the format on the command line.
-const NAME: &str = "codelia";
+pub(super) const NAME: &str = "codelia";
 
 /// The maximum length of a title, in characters.
 const TITLE_LENGTH: usize = 60;
@@ -142,11 +144,25 @@ impl SessionFormat for CodeliaFormat {
         NAME
     }
 
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            listing: Some(self),
+            editing: Some(self),
+            lifecycle: Some(self),
+            index: Some(self),
+            ..Capabilities::default()
+        }
+    }
+
     fn locate(&self, store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
         let home = home(store);
         let found = home.sessions();
         let places = found.sessions.iter().map(|session| home.place(session)).collect();
         Ok(SessionListing { sessions: places, findings: found.findings })
+    }
+
+    fn snapshot_paths(&self, place: &SessionRef) -> Result<Vec<FilePath>, SessionError> {
+        Ok(HomePaths::default().of_session(&SessionId::parse(&place.id)?)?)
     }
 
     fn read_summary(
@@ -162,18 +178,12 @@ impl SessionFormat for CodeliaFormat {
         Ok(summary)
     }
 
-    fn list(
+    fn open_reader(
         &self,
         store: &Arc<dyn Store>,
-    ) -> Result<(Vec<SessionSummary>, Vec<Finding>), SessionError> {
-        let home = home(store);
-        let found = home.sessions();
-        let summary = |session: &Session| {
-            home.summary(session).unwrap_or_else(|error| {
-                self.unreadable_summary(&home.place(session), &SessionError::from(error))
-            })
-        };
-        Ok((found.sessions.iter().map(summary).collect(), found.findings))
+        place: &SessionRef,
+    ) -> Result<Box<dyn SessionReader>, SessionError> {
+        Ok(Box::new(reader::CodeliaReader::open(home(store), &SessionId::parse(&place.id)?)?))
     }
 
     fn project(
@@ -184,10 +194,6 @@ impl SessionFormat for CodeliaFormat {
         let row = home(store).row(&SessionId::parse(&place.id)?, &mut Vec::new());
         let meta = row.and_then(|row| JsonTree::parse(row.meta_json?).ok());
         Ok(meta.and_then(|meta| meta.string_at(&["codelia_workspace_root"])))
-    }
-
-    fn snapshot_paths(&self, place: &SessionRef) -> Result<Vec<FilePath>, SessionError> {
-        Ok(HomePaths::default().of_session(&SessionId::parse(&place.id)?)?)
     }
 
     fn dependencies(
@@ -204,12 +210,42 @@ impl SessionFormat for CodeliaFormat {
         Ok(Dependencies { summary, entries, log: Some(log) })
     }
 
-    fn open_reader(
+    fn session_files(
         &self,
         store: &Arc<dyn Store>,
         place: &SessionRef,
-    ) -> Result<Box<dyn SessionReader>, SessionError> {
-        Ok(Box::new(reader::CodeliaReader::open(home(store), &SessionId::parse(&place.id)?)?))
+    ) -> Result<SessionFiles, SessionError> {
+        Ok(session_files::session_files(&home(store), &SessionId::parse(&place.id)?)?)
+    }
+
+    fn stable_key(&self, place: &SessionRef) -> String {
+        place.path.to_string()
+    }
+}
+
+impl BulkListing for CodeliaFormat {
+    fn lists_names_only(&self) -> bool {
+        false
+    }
+
+    fn list(
+        &self,
+        store: &Arc<dyn Store>,
+    ) -> Result<(Vec<SessionSummary>, Vec<Finding>), SessionError> {
+        let home = home(store);
+        let found = home.sessions();
+        let summary = |session: &Session| {
+            home.summary(session).unwrap_or_else(|error| {
+                FORMAT.unreadable_summary(&home.place(session), &SessionError::from(error))
+            })
+        };
+        Ok((found.sessions.iter().map(summary).collect(), found.findings))
+    }
+}
+
+impl EditableFormat for CodeliaFormat {
+    fn assigns_ids(&self) -> bool {
+        false
     }
 
     fn create(
@@ -270,56 +306,6 @@ impl SessionFormat for CodeliaFormat {
         Ok(branch(branch::rewind(&home(store), &SessionId::parse(&place.id)?, turn, now)?))
     }
 
-    fn transition(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &SessionRef,
-        stage: Transition,
-        now: Timestamp,
-        _progress: &mut dyn FnMut(PackProgress),
-    ) -> Result<TransitionOutcome, SessionError> {
-        match stage {
-            Transition::Trash => Ok(lifecycle::trash(&home(store), place, now)?),
-            other => Err(self.unsupported(other.verb())),
-        }
-    }
-
-    fn list_trash(&self, store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
-        Ok(lifecycle::trashed(store)?)
-    }
-
-    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
-        Ok(lifecycle::restore(&home(store), name)?)
-    }
-
-    fn purge(
-        &self,
-        store: &Arc<dyn Store>,
-        trashed: &[TrashedSession],
-    ) -> Result<(), SessionError> {
-        Ok(lifecycle::purge(&home(store), trashed)?)
-    }
-
-    fn session_files(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &SessionRef,
-    ) -> Result<SessionFiles, SessionError> {
-        Ok(session_files::session_files(&home(store), &SessionId::parse(&place.id)?)?)
-    }
-
-    fn refresh_index(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &SessionRef,
-    ) -> Result<(), SessionError> {
-        Ok(repair::refresh_index(&home(store), &SessionId::parse(&place.id)?)?)
-    }
-
-    fn vacuum_index(&self, store: &Arc<dyn Store>, _: &SessionRef) -> Result<(), SessionError> {
-        Ok(repair::vacuum_index(&home(store))?)
-    }
-
     fn repair(
         &self,
         store: &Arc<dyn Store>,
@@ -333,6 +319,20 @@ impl SessionFormat for CodeliaFormat {
             RepairMode::Apply => repair::repair(&home, &id, now)?,
             RepairMode::Undo => repair::undo_repair(&home, &id, now)?,
         })
+    }
+}
+
+impl SessionIndex for CodeliaFormat {
+    fn refresh_index(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<(), SessionError> {
+        Ok(repair::refresh_index(&home(store), &SessionId::parse(&place.id)?)?)
+    }
+
+    fn vacuum_index(&self, store: &Arc<dyn Store>) -> Result<(), SessionError> {
+        Ok(repair::vacuum_index(&home(store))?)
     }
 }
 

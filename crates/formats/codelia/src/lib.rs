@@ -58,7 +58,7 @@ mod writer;
 pub use check::{check_home, is_home};
 pub use configuration::SCHEMA;
 pub use error::CodeliaError;
-pub use format::CodeliaFormat;
+pub use format::{CodeliaFormat, FORMAT};
 pub use home::{CodeliaHome, Session};
 pub use index::{IndexError, IndexRow, MemoryIndex, RowChange, SessionIndex, SqliteIndex};
 pub use log::{MessageReader, StoredMessage};

@@ -9,16 +9,18 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::error::CodeliaError;
+use super::format::{CodeliaFormat, NAME};
 use super::home::CodeliaHome;
 use super::index::IndexRow;
 use super::paths::HomePaths;
 use super::repair::update_index_row;
+use everturn_archive::PackProgress;
 use everturn_json::names::{FilePath, Name, NameError, SessionId};
-use everturn_session::format::error_chain;
+use everturn_session::format::{FormatLifecycle, SessionError, Transition, error_chain};
 use everturn_session::model::{SessionRef, TransitionOutcome, TrashedSession};
 use everturn_session::repair::original_path;
 use everturn_session::trash::{
-    self as common, TrashError, TrashName, allocate, list_trash_names, move_to_trash,
+    self as common, TrashEntry, TrashError, TrashName, allocate, list_trash_names, move_to_trash,
 };
 use everturn_store::{Durability, FileMode, Precondition, Step, Store, read_optional};
 
@@ -68,7 +70,7 @@ impl CodeliaHome {
 }
 
 /// Moves a session to the trash.
-pub(super) fn trash(
+fn trash(
     home: &CodeliaHome,
     place: &SessionRef,
     now: Timestamp,
@@ -165,20 +167,10 @@ fn row_of(bytes: &[u8]) -> Option<IndexRow> {
     })
 }
 
-/// The sessions in the trash, oldest first.
-pub(super) fn trashed(store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, CodeliaError> {
-    Ok(common::list_sessions(store, candidate_paths)?)
-}
-
-fn name_of(name: &str) -> Result<TrashName, CodeliaError> {
-    let missing = || CodeliaError::input(format!("there is no {name:?} in the trash"));
-    TrashName::parse(name).ok_or_else(missing)
-}
-
 /// Restores a session from the trash, and updates the index.
-pub(super) fn restore(home: &CodeliaHome, name: &str) -> Result<SessionRef, CodeliaError> {
+fn restore(home: &CodeliaHome, name: &str) -> Result<SessionRef, CodeliaError> {
     let store = &home.store;
-    let parsed = name_of(name)?;
+    let parsed = TrashName::parse_given(name)?;
     let (id, place) = (parsed.id.clone(), parsed.trash_path()?);
     let mut scopes = parts(&id)?;
     scopes.push(place.clone());
@@ -214,19 +206,51 @@ pub(super) fn restore(home: &CodeliaHome, name: &str) -> Result<SessionRef, Code
 }
 
 /// Removes sessions from the trash for good, if they are unchanged since they were listed.
-pub(super) fn purge(home: &CodeliaHome, wanted: &[TrashedSession]) -> Result<(), CodeliaError> {
+fn purge(home: &CodeliaHome, wanted: &[TrashedSession]) -> Result<(), CodeliaError> {
     let (mut entries, mut kept_rows) = (Vec::new(), Vec::new());
     for trashed in wanted {
-        let (name, path) = (name_of(&trashed.name)?, trashed.path.clone());
+        let (entry, bytes) = TrashEntry::from_listed(trashed)?;
         // A row left behind by a crash would be a session without messages.
-        if let Err(CodeliaError::NoSession { .. }) = home.find(&name.id, &mut Vec::new())
-            && drop_row(home, &name.id).is_err()
+        if let Err(CodeliaError::NoSession { .. }) = home.find(&entry.name.id, &mut Vec::new())
+            && drop_row(home, &entry.name.id).is_err()
         {
-            kept_rows.push(name.id.clone());
+            kept_rows.push(entry.name.id.clone());
         }
-        entries.push((common::TrashEntry { name, path }, trashed.bytes));
+        entries.push((entry, bytes));
     }
     common::purge(&home.store, &entries, candidate_paths)?;
     // On a full disk, the index may have room for these changes now.
     kept_rows.iter().try_for_each(|id| drop_row(home, id))
+}
+
+impl FormatLifecycle for CodeliaFormat {
+    fn transition(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        stage: Transition,
+        now: Timestamp,
+        _: &mut dyn FnMut(PackProgress),
+    ) -> Result<TransitionOutcome, SessionError> {
+        match stage {
+            Transition::Trash => Ok(trash(&CodeliaHome::new(Arc::clone(store)), place, now)?),
+            other => Err(other.unsupported(NAME)),
+        }
+    }
+
+    fn archived(&self, _: &SessionRef) -> Option<SessionRef> {
+        None
+    }
+
+    fn list_trash(&self, store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
+        Ok(common::list_sessions(store, candidate_paths).map_err(CodeliaError::from)?)
+    }
+
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
+        Ok(restore(&CodeliaHome::new(Arc::clone(store)), name)?)
+    }
+
+    fn purge(&self, store: &Arc<dyn Store>, listed: &[TrashedSession]) -> Result<(), SessionError> {
+        Ok(purge(&CodeliaHome::new(Arc::clone(store)), listed)?)
+    }
 }

@@ -45,9 +45,12 @@ use jiff::Timestamp;
 
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::FilePath;
-use everturn_session::format::{SessionError, SessionFormat, SessionReader};
-use everturn_session::model::{SessionListing, SessionRef, SessionSummary};
+use everturn_session::format::{
+    Capabilities, ExternalSessions, SessionError, SessionFormat, SessionReader,
+};
+use everturn_session::model::{Dependencies, SessionListing, SessionRef, SessionSummary};
 use everturn_session::repair::RepairedCopy;
+use everturn_session::session_files::SessionFiles;
 use everturn_store::{Store, StoreError};
 use everturn_value::tree::JsonTree;
 
@@ -126,8 +129,8 @@ pub fn check_file(
 
 /// Whether a file is a session of another program, judging by its name and its first bytes.
 pub fn is_external_session(store: &Arc<dyn Store>, file: &FilePath) -> Result<bool, SessionError> {
-    for layout in FORMATS {
-        if !layout.sniff(store, file)?.is_empty() {
+    for external in FORMATS.iter().filter_map(|format| format.capabilities().external) {
+        if !external.sniff(store, file)?.is_empty() {
             return Ok(true);
         }
     }
@@ -322,25 +325,8 @@ impl<F: ProgramFormat> SessionFormat for ExternalFormat<F> {
         F::NAME
     }
 
-    fn is_external(&self) -> bool {
-        true
-    }
-
-    fn sniff(
-        &self,
-        store: &Arc<dyn Store>,
-        file: &FilePath,
-    ) -> Result<Vec<SessionRef>, SessionError> {
-        // Even under a matching name, a file must start as the program would start it.
-        let fit = match self.0.match_path(file) {
-            Match::No => Match::No,
-            Match::Yes | Match::Maybe => Match::Maybe,
-        };
-        if self.is_ours(store, file, fit)? {
-            self.0.sessions_in_file(store, file)
-        } else {
-            Ok(Vec::new())
-        }
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities { external: Some(self), ..Capabilities::default() }
     }
 
     fn locate(&self, store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
@@ -362,7 +348,8 @@ impl<F: ProgramFormat> SessionFormat for ExternalFormat<F> {
                 Err(SessionError::Store(StoreError::Missing { .. })) => {}
                 Err(error) => {
                     let place = SessionRef { id: self.0.file_id(&path), path };
-                    places.findings.extend(self.unreadable_summary(&place, &error).findings);
+                    let format: &dyn SessionFormat = self;
+                    places.findings.extend(format.unreadable_summary(&place, &error).findings);
                 }
             }
         }
@@ -371,12 +358,8 @@ impl<F: ProgramFormat> SessionFormat for ExternalFormat<F> {
         Ok(places)
     }
 
-    fn project(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &SessionRef,
-    ) -> Result<Option<String>, SessionError> {
-        self.0.project(store, place)
+    fn snapshot_paths(&self, place: &SessionRef) -> Result<Vec<FilePath>, SessionError> {
+        Ok(vec![place.path.clone()])
     }
 
     fn read_summary(
@@ -412,15 +395,58 @@ impl<F: ProgramFormat> SessionFormat for ExternalFormat<F> {
         }))
     }
 
+    fn project(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Option<String>, SessionError> {
+        self.0.project(store, place)
+    }
+
+    fn dependencies(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Dependencies, SessionError> {
+        Ok(Dependencies::on(walk::everything_at(store, &place.path)?))
+    }
+
+    fn session_files(
+        &self,
+        _: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionFiles, SessionError> {
+        Ok(SessionFiles::for_ref(place))
+    }
+
+    fn stable_key(&self, place: &SessionRef) -> String {
+        place.path.to_string()
+    }
+}
+
+impl<F: ProgramFormat> ExternalSessions for ExternalFormat<F> {
+    fn sniff(
+        &self,
+        store: &Arc<dyn Store>,
+        file: &FilePath,
+    ) -> Result<Vec<SessionRef>, SessionError> {
+        // Even under a matching name, a file must start as the program would start it.
+        let fit = match self.0.match_path(file) {
+            Match::No => Match::No,
+            Match::Yes | Match::Maybe => Match::Maybe,
+        };
+        if self.is_ours(store, file, fit)? {
+            self.0.sessions_in_file(store, file)
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
     fn repaired_copy(
         &self,
         store: &Arc<dyn Store>,
         place: &SessionRef,
     ) -> Result<RepairedCopy, SessionError> {
         repair_copy::repair_copy(self.0, store, place)
-    }
-
-    fn unsupported(&self, what: &'static str) -> SessionError {
-        SessionError::ReadOnly { layout: F::NAME, what }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Match;
 use everturn_json::finding::{Finding, FindingCode};
-use everturn_json::names::FilePath;
+use everturn_json::names::{FilePath, Name};
 use everturn_session::format::SessionError;
 use everturn_store::disk::FileKind;
 use everturn_store::{OWN_DIR, Store, StoreError};
@@ -93,4 +93,32 @@ pub(super) fn find_files(
     }
     walked.files.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(walked)
+}
+
+/// A file, or a directory with its contents. For a session that is a row of a database: the database file, which is an
+/// ancestor of the path, and the write-ahead log of SQLite beside it.
+pub(super) fn everything_at(
+    store: &Arc<dyn Store>,
+    path: &FilePath,
+) -> Result<Vec<FilePath>, SessionError> {
+    for above in path.ancestors().filter(|above| !above.is_root()) {
+        let is_file = store.stat(&above)?.is_some_and(|stat| stat.kind == FileKind::File);
+        if let (true, Some(dir), Some(name)) = (is_file, above.parent(), above.name()) {
+            let journal = Name::parse(&format!("{name}-wal"))?;
+            return Ok(vec![above, dir.join(&journal)]);
+        }
+    }
+    let mut found = vec![path.clone()];
+    let is_dir = store.stat(path)?.is_some_and(|stat| stat.kind == FileKind::Dir);
+    let mut waiting = if is_dir { vec![path.clone()] } else { Vec::new() };
+    while let Some(dir) = waiting.pop() {
+        for entry in store.list(&dir)?.entries {
+            let path = dir.join(&entry.name);
+            if entry.kind == FileKind::Dir && !entry.linked {
+                waiting.push(path.clone());
+            }
+            found.push(path);
+        }
+    }
+    Ok(found)
 }

@@ -22,12 +22,12 @@ use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::jsonl::{JsonlScan, ScanItem};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
-    RepairMode, SessionEditor, SessionError, SessionFormat, SessionReader, Transition, error_chain,
-    list_settled,
+    Capabilities, DerivedData, EditableFormat, RepairMode, SessionEditor, SessionError,
+    SessionFormat, SessionReader, error_chain, list_settled,
 };
 use everturn_session::model::{
     Dependencies, ForkOptions, ForkOutcome, Mark, NewMark, NewSession, SessionListing, SessionRef,
-    SessionSummary, TransitionOutcome, TrashedSession,
+    SessionSummary,
 };
 use everturn_session::repair::RepairReport;
 use everturn_session::session_files::SessionFiles;
@@ -40,6 +40,9 @@ use everturn_value::tree::{JsonTree, TextSlice, ValueKind};
 #[derive(Debug, Clone, Copy)]
 pub struct GameFormat;
 
+/// The format, for callers that need this one and no other.
+pub static FORMAT: &dyn SessionFormat = &GameFormat;
+
 /// The name of the format on the command line.
 const NAME: &str = "game";
 
@@ -48,10 +51,23 @@ impl SessionFormat for GameFormat {
         NAME
     }
 
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            editing: Some(self),
+            lifecycle: Some(self),
+            derived: Some(self),
+            ..Capabilities::default()
+        }
+    }
+
     fn locate(&self, store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
         let mut dirs = GameStatus::ALL.map(|status| status.dir()).to_vec();
         dirs.push(archives_dir());
         list_settled(store, &dirs, || places_once(store))
+    }
+
+    fn snapshot_paths(&self, place: &SessionRef) -> Result<Vec<FilePath>, SessionError> {
+        Ok(vec![place.path.clone()])
     }
 
     fn read_summary(
@@ -60,18 +76,8 @@ impl SessionFormat for GameFormat {
         place: &SessionRef,
     ) -> Result<SessionSummary, SessionError> {
         let file = DocumentFile::Meta.in_dir(&place.path);
-        let mut summary = SessionSummary {
-            session: place.clone(),
-            layout: NAME,
-            title: place.id.clone(),
-            created: None,
-            updated: None,
-            status: ARCHIVED.to_owned(),
-            turns: None,
-            parent: None,
-            findings: Vec::new(),
-        };
-        if is_archive(place) {
+        let mut summary = SessionSummary::new(place, NAME, "archived");
+        if place.is_archive() {
             return Ok(summary);
         }
         summary.status = status(place)?.to_string();
@@ -97,14 +103,32 @@ impl SessionFormat for GameFormat {
         Ok(summary)
     }
 
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Box<dyn SessionReader>, SessionError> {
+        let (status, id) = (status(place)?, SessionId::parse(&place.id)?);
+        let store = Arc::clone(store);
+        let session = match store.stat(&place.path)? {
+            Some(_) => Session::open_in(store, &id, status, place.path.clone())?,
+            // Another process may have paused or resumed it since it was located.
+            None => Session::open(store, &id)?,
+        };
+        Ok(Box::new(reader::GameReader { session }))
+    }
+
+    fn project(&self, _: &Arc<dyn Store>, _: &SessionRef) -> Result<Option<String>, SessionError> {
+        Ok(None)
+    }
+
     fn dependencies(
         &self,
         store: &Arc<dyn Store>,
         place: &SessionRef,
     ) -> Result<Dependencies, SessionError> {
-        if is_archive(place) {
-            let files = vec![place.path.clone()];
-            return Ok(Dependencies { summary: files.clone(), entries: files, log: None });
+        if place.is_archive() {
+            return Ok(Dependencies::on(vec![place.path.clone()]));
         }
         let meta = DocumentFile::Meta.in_dir(&place.path);
         let mut entries = vec![LogKind::Turns.dir(&place.path)];
@@ -123,19 +147,26 @@ impl SessionFormat for GameFormat {
         Ok(Dependencies { summary, entries, log })
     }
 
-    fn open_reader(
+    fn session_files(
         &self,
-        store: &Arc<dyn Store>,
+        _: &Arc<dyn Store>,
         place: &SessionRef,
-    ) -> Result<Box<dyn SessionReader>, SessionError> {
-        let (status, id) = (status(place)?, SessionId::parse(&place.id)?);
-        let store = Arc::clone(store);
-        let session = match store.stat(&place.path)? {
-            Some(_) => Session::open_in(store, &id, status, place.path.clone())?,
-            // Another process may have paused or resumed it since it was located.
-            None => Session::open(store, &id)?,
-        };
-        Ok(Box::new(reader::GameReader { session }))
+    ) -> Result<SessionFiles, SessionError> {
+        let id = SessionId::parse(&place.id)?;
+        let mut scopes: Vec<FilePath> =
+            GameStatus::ALL.iter().map(|status| status.session(&id)).collect();
+        scopes.push(archive(&id)?);
+        Ok(SessionFiles { scopes, ..SessionFiles::for_ref(place) })
+    }
+
+    fn stable_key(&self, place: &SessionRef) -> String {
+        place.id.clone()
+    }
+}
+
+impl EditableFormat for GameFormat {
+    fn assigns_ids(&self) -> bool {
+        false
     }
 
     fn create(
@@ -202,63 +233,6 @@ impl SessionFormat for GameFormat {
         lifecycle::mark(store, place, |marks, _| marks.remove(id))
     }
 
-    fn transition(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &SessionRef,
-        stage: Transition,
-        now: Timestamp,
-        progress: &mut dyn FnMut(PackProgress),
-    ) -> Result<TransitionOutcome, SessionError> {
-        lifecycle::transition_session(store, place, stage, now, progress)
-    }
-
-    fn session_files(
-        &self,
-        _: &Arc<dyn Store>,
-        place: &SessionRef,
-    ) -> Result<SessionFiles, SessionError> {
-        let id = SessionId::parse(&place.id)?;
-        let mut scopes: Vec<FilePath> =
-            GameStatus::ALL.iter().map(|status| status.session(&id)).collect();
-        scopes.push(archive(&id)?);
-        Ok(SessionFiles { scopes, ..SessionFiles::for_ref(place) })
-    }
-
-    fn archived(&self, place: &SessionRef) -> Option<SessionRef> {
-        let id = SessionId::parse(&place.id).ok().filter(|_| is_archive(place))?;
-        Some(SessionRef { id: place.id.clone(), path: GameStatus::Completed.session(&id) })
-    }
-
-    fn stable_key(&self, place: &SessionRef) -> String {
-        place.id.clone()
-    }
-
-    fn update_derived(
-        &self,
-        store: &Arc<dyn Store>,
-        root: &FilePath,
-        changes: &mut FileChanges,
-    ) -> Result<(), SessionError> {
-        Ok(update_derived(store, root, changes)?)
-    }
-
-    fn list_trash(&self, store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
-        lifecycle::trashed(store)
-    }
-
-    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
-        lifecycle::restore_from_trash(store, name)
-    }
-
-    fn purge(
-        &self,
-        store: &Arc<dyn Store>,
-        trashed: &[TrashedSession],
-    ) -> Result<(), SessionError> {
-        lifecycle::purge(store, trashed)
-    }
-
     fn repair(
         &self,
         store: &Arc<dyn Store>,
@@ -275,8 +249,16 @@ impl SessionFormat for GameFormat {
     }
 }
 
-/// The status of an archived session.
-const ARCHIVED: &str = "archived";
+impl DerivedData for GameFormat {
+    fn update_derived(
+        &self,
+        store: &Arc<dyn Store>,
+        root: &FilePath,
+        changes: &mut FileChanges,
+    ) -> Result<(), SessionError> {
+        Ok(update_derived(store, root, changes)?)
+    }
+}
 
 /// Lists the sessions, reading the status directories one after the other.
 fn places_once(store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
@@ -327,17 +309,13 @@ fn archived(store: &Arc<dyn Store>) -> Result<Vec<SessionRef>, SessionError> {
     Ok(list_dir(store, &dir)?.into_iter().filter_map(place).collect())
 }
 
-fn is_archive(place: &SessionRef) -> bool {
-    place.path.as_str().ends_with(".tar.gz")
-}
-
 fn finding(file: &FilePath, code: FindingCode, message: String) -> Finding {
     Finding { file: file.clone(), line: None, offset: None, code, message }
 }
 
 /// Returns the status of a session, which is the name of its parent directory.
 fn status(place: &SessionRef) -> Result<GameStatus, SessionError> {
-    if is_archive(place) {
+    if place.is_archive() {
         let what = format!("session {} is archived; restore it with: everturn unarchive", place.id);
         return Err(SessionError::request(what));
     }

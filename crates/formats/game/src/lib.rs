@@ -66,7 +66,7 @@ pub use changes::{ChangeRecord, DeltaGroup};
 pub use check::{check_archive, check_dir, check_session, is_session_dir};
 pub use dialect::Dialect;
 pub use error::GameError;
-pub use format::GameFormat;
+pub use format::{FORMAT, GameFormat};
 pub use history::{Replay, ReplayFrame, StateAt};
 pub use lifecycle::{CompletionOutcome, CompletionPlan, complete, pause, plan_complete, resume};
 pub use meta::NewGame;

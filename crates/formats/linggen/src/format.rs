@@ -18,20 +18,24 @@ use super::session::{Session, SessionLocation, SessionMeta, sessions};
 use super::writer::{LinggenWriter, NewLinggenSession};
 use everturn_archive::PackProgress;
 use everturn_json::finding::{Finding, FindingCode};
-use everturn_json::names::SessionId;
+use everturn_json::names::{FilePath, SessionId};
 use everturn_session::format::{
-    RepairMode, SessionEditor, SessionError, SessionFormat, SessionReader, Transition, error_chain,
+    BulkListing, Capabilities, EditableFormat, RepairMode, SessionEditor, SessionError,
+    SessionFormat, SessionReader, error_chain,
 };
 use everturn_session::model::{
     Dependencies, ForkOptions, ForkOutcome, NewSession, SessionListing, SessionRef, SessionSummary,
-    TransitionOutcome, TrashedSession,
 };
 use everturn_session::repair::RepairReport;
+use everturn_session::session_files::SessionFiles;
 use everturn_store::Store;
 
 /// The format of Linggen's home.
 #[derive(Debug, Clone, Copy)]
 pub struct LinggenFormat;
+
+/// The format, for callers that need this one and no other.
+pub static FORMAT: &dyn SessionFormat = &LinggenFormat;
 
 /// The name of the format on the command line.
 const NAME: &str = "linggen";
@@ -52,12 +56,13 @@ impl SessionFormat for LinggenFormat {
         NAME
     }
 
-    fn assigns_ids(&self) -> bool {
-        true
-    }
-
-    fn lists_names_only(&self) -> bool {
-        true
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            listing: Some(self),
+            editing: Some(self),
+            lifecycle: Some(self),
+            ..Capabilities::default()
+        }
     }
 
     fn locate(&self, store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {
@@ -65,31 +70,8 @@ impl SessionFormat for LinggenFormat {
         Ok(SessionListing { sessions: places.iter().map(session_ref).collect(), findings })
     }
 
-    /// Lists sessions by their names, which contain the creation time; files are opened only if the name does not.
-    fn list(
-        &self,
-        store: &Arc<dyn Store>,
-    ) -> Result<(Vec<SessionSummary>, Vec<Finding>), SessionError> {
-        let SessionListing { sessions: places, findings } = self.locate(store)?;
-        let brief = |place: SessionRef| {
-            let created = session_time(&place.id);
-            if created.is_none() {
-                let told = self.summary(store, &place);
-                return told.unwrap_or_else(|error| self.unreadable_summary(&place, &error));
-            }
-            SessionSummary {
-                layout: NAME,
-                title: place.id.clone(),
-                created,
-                updated: created,
-                status: "active".to_owned(),
-                turns: None,
-                parent: None,
-                findings: Vec::new(),
-                session: place,
-            }
-        };
-        Ok((places.into_iter().map(brief).collect(), findings))
+    fn snapshot_paths(&self, place: &SessionRef) -> Result<Vec<FilePath>, SessionError> {
+        Ok(vec![place.path.clone()])
     }
 
     fn read_summary(
@@ -125,6 +107,15 @@ impl SessionFormat for LinggenFormat {
             parent,
             findings,
         })
+    }
+
+    fn open_reader(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<Box<dyn SessionReader>, SessionError> {
+        let session = Session::open(Arc::clone(store), &session_place(place)?)?;
+        Ok(Box::new(reader::LinggenReader { session }))
     }
 
     fn project(
@@ -164,13 +155,46 @@ impl SessionFormat for LinggenFormat {
         Ok(Dependencies { summary, entries, log: Some(log) })
     }
 
-    fn open_reader(
+    fn session_files(
+        &self,
+        _: &Arc<dyn Store>,
+        place: &SessionRef,
+    ) -> Result<SessionFiles, SessionError> {
+        Ok(SessionFiles::for_ref(place))
+    }
+
+    fn stable_key(&self, place: &SessionRef) -> String {
+        place.path.to_string()
+    }
+}
+
+impl BulkListing for LinggenFormat {
+    fn lists_names_only(&self) -> bool {
+        true
+    }
+
+    /// Lists sessions by their names, which contain the creation time; files are opened only if the name does not.
+    fn list(
         &self,
         store: &Arc<dyn Store>,
-        place: &SessionRef,
-    ) -> Result<Box<dyn SessionReader>, SessionError> {
-        let session = Session::open(Arc::clone(store), &session_place(place)?)?;
-        Ok(Box::new(reader::LinggenReader { session }))
+    ) -> Result<(Vec<SessionSummary>, Vec<Finding>), SessionError> {
+        let SessionListing { sessions: places, findings } = self.locate(store)?;
+        let brief = |place: SessionRef| {
+            let created = session_time(&place.id);
+            if created.is_none() {
+                let told = FORMAT.summary(store, &place);
+                return told.unwrap_or_else(|error| FORMAT.unreadable_summary(&place, &error));
+            }
+            let summary = SessionSummary::new(&place, NAME, "active");
+            SessionSummary { created, updated: created, ..summary }
+        };
+        Ok((places.into_iter().map(brief).collect(), findings))
+    }
+}
+
+impl EditableFormat for LinggenFormat {
+    fn assigns_ids(&self) -> bool {
+        true
     }
 
     fn create(
@@ -217,36 +241,6 @@ impl SessionFormat for LinggenFormat {
     ) -> Result<ForkOutcome, SessionError> {
         let made = branch::rewind(store, &session_place(place)?, turn, now)?;
         Ok(ForkOutcome { session: session_ref(&made.place), turn: made.turn, findings: Vec::new() })
-    }
-
-    fn transition(
-        &self,
-        store: &Arc<dyn Store>,
-        place: &SessionRef,
-        stage: Transition,
-        now: Timestamp,
-        _progress: &mut dyn FnMut(PackProgress),
-    ) -> Result<TransitionOutcome, SessionError> {
-        match stage {
-            Transition::Trash => Ok(lifecycle::trash(store, place, now)?),
-            other => Err(self.unsupported(other.verb())),
-        }
-    }
-
-    fn list_trash(&self, store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
-        Ok(lifecycle::trashed(store)?)
-    }
-
-    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
-        Ok(lifecycle::restore(store, name)?)
-    }
-
-    fn purge(
-        &self,
-        store: &Arc<dyn Store>,
-        trashed: &[TrashedSession],
-    ) -> Result<(), SessionError> {
-        Ok(lifecycle::purge(store, trashed)?)
     }
 
     fn repair(

@@ -67,7 +67,7 @@ pub use credentials::{CREDENTIALS, key_variable};
 pub use daemon::{PidFile, pid_file, read_pid};
 pub use encoding::{ProjectDir, ProjectPath};
 pub use error::LinggenError;
-pub use format::LinggenFormat;
+pub use format::{FORMAT, LinggenFormat};
 pub use logs::{ExpiredLogs, LOG_DAYS, logs, plan_expired_logs, remove_expired_logs};
 pub use messages::{Message, MessageReader, MessageRow};
 pub use missions::{Mission, MissionAgent, MissionListing, clear_mission, missions, set_mission};

@@ -12,7 +12,7 @@ use super::tool_calls::{CallPairs, tool_name};
 use super::{OwnTarget, SessionDraft};
 use everturn_codelia::CodeliaHome;
 use everturn_json::names::SessionId;
-use everturn_session::format::{SessionError, SessionFormat};
+use everturn_session::format::{EditableFormat, SessionError};
 use everturn_session::model::{EntryKind, NewSession, SessionRef};
 use everturn_store::Store;
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::report::{ConversionReport, Disposition};
 use everturn_json::names::{FilePath, Name, SessionId};
-use everturn_session::format::{SessionError, SessionFormat, Transition};
+use everturn_session::format::{Operation, SessionError, SessionFormat, Transition};
 use everturn_session::model::{SessionRef, SessionSummary};
 use everturn_store::{Durability, FileMode, Precondition, Step, Store, StoreError, read_optional};
 use everturn_value::document::JsonStyle;
@@ -136,7 +136,8 @@ impl SessionFacts {
             _ => return Ok(place),
         };
         let time = self.updated.unwrap_or(now);
-        match layout.transition(store, &place, stage, time, &mut |_| ()) {
+        let lifecycle = layout.lifecycle(Operation::Transition(stage))?;
+        match lifecycle.transition(store, &place, stage, time, &mut |_| ()) {
             Ok(staged) => Ok(staged.session),
             Err(SessionError::Unsupported { .. }) => Ok(place),
             Err(error) => Err(error),
@@ -207,7 +208,7 @@ fn lineage(
     layout: &dyn SessionFormat,
     place: &SessionRef,
 ) -> Result<Option<JsonTree>, SessionError> {
-    if layout.name() == "game" {
+    if layout == everturn_game::FORMAT {
         let session =
             everturn_game::Session::open(Arc::clone(store), &SessionId::parse(&place.id)?)?;
         return Ok(session.metadata().and_then(|metadata| metadata.value_at(&["lineage"])));

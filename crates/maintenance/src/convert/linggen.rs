@@ -7,7 +7,7 @@ use super::report::ConversionReport;
 use super::source_session::{SourceEntry, SourceSession};
 use super::{OwnTarget, SessionDraft};
 use everturn_linggen::{LinggenFormat, parts};
-use everturn_session::format::{SessionError, SessionFormat};
+use everturn_session::format::{EditableFormat, SessionError, SessionFormat};
 use everturn_session::model::{Entry, EntryKind, NewSession, SessionRef};
 use everturn_store::{AppendAt, Durability, Step};
 use everturn_value::tree::JsonTree;

@@ -155,7 +155,9 @@ fn mask_archive(
     if work.changes.is_empty() {
         return Ok((None, left));
     }
-    layout.update_derived(&held, &dir, &mut work.changes)?;
+    if let Some(derived) = layout.capabilities().derived {
+        derived.update_derived(&held, &dir, &mut work.changes)?;
+    }
     let writer = held.lock(&[FilePath::root()])?;
     let (expect, mode) = (Precondition::Anything, FileMode::Default);
     let step = |(file, bytes): (FilePath, Option<Vec<u8>>)| match bytes {

@@ -12,6 +12,7 @@ use everturn::model::{NewMark, SessionRef};
 use everturn::store::{Store, StoreError};
 
 use crate::campaign::support::{at, exists, first, id, now, open, path, play, put, read, reader};
+use crate::common::capabilities::KnownCapabilities;
 
 fn played() -> Arc<dyn Store> {
     let (store, id) = first();
@@ -154,8 +155,9 @@ fn the_common_view_knows_every_stage() {
     let layout = format::find("campaign").unwrap();
     let place = || -> SessionRef { layout.locate(&store).unwrap().sessions.remove(0) };
     let status = || layout.summary(&store, &place()).unwrap().status;
-    let go =
-        |stage: Transition| layout.transition(&store, &place(), stage, at(1), &mut |_| {}).unwrap();
+    let go = |stage: Transition| {
+        layout.movable().transition(&store, &place(), stage, at(1), &mut |_| {}).unwrap()
+    };
     for (stage, expect) in [
         (Transition::Pause, "paused"),
         (Transition::Resume, "active"),
@@ -168,17 +170,17 @@ fn the_common_view_knows_every_stage() {
         assert_eq!((status().as_str(), staged.session), (expect, place()), "{stage:?}");
         if stage == Transition::Archive {
             assert!(layout.open(&store, &place()).is_err());
-            assert!(layout.edit(&store, &place()).is_err());
+            assert!(layout.editable().edit(&store, &place()).is_err());
         }
     }
     let gone = go(Transition::Trash).trashed.unwrap();
     assert!(layout.locate(&store).unwrap().sessions.is_empty());
     let names: Vec<String> =
-        layout.list_trash(&store).unwrap().into_iter().map(|item| item.name).collect();
+        layout.movable().list_trash(&store).unwrap().into_iter().map(|item| item.name).collect();
     assert!(names.contains(&gone), "{names:?}");
-    assert_eq!(layout.restore(&store, &gone).unwrap().path, path("campaigns/camp_0001"));
+    assert_eq!(layout.movable().restore(&store, &gone).unwrap().path, path("campaigns/camp_0001"));
     assert_eq!(status(), "active");
-    let rest = layout.list_trash(&store).unwrap();
-    layout.purge(&store, &rest).unwrap();
-    assert!(layout.list_trash(&store).unwrap().is_empty());
+    let rest = layout.movable().list_trash(&store).unwrap();
+    layout.movable().purge(&store, &rest).unwrap();
+    assert!(layout.movable().list_trash(&store).unwrap().is_empty());
 }

@@ -7,6 +7,7 @@ use everturn::model::SessionRef;
 use crate::chatlog::support::{
     EXAMPLE, TALE, at, document, example, exists, path, put, read, reader, tell, told, writer,
 };
+use crate::common::capabilities::KnownCapabilities;
 
 #[test]
 fn a_fork_has_the_messages_up_to_one_and_the_tools_with_them() {
@@ -111,20 +112,28 @@ fn a_chat_log_is_thrown_away_and_taken_back() {
     tell(&mut log, "More.", 5);
     log.release().unwrap();
     let before = told(&reader(&store));
-    let gone = chatlog.transition(&store, &place, Transition::Trash, at(9), &mut |_| {}).unwrap();
+    let gone = chatlog
+        .movable()
+        .transition(&store, &place, Transition::Trash, at(9), &mut |_| {})
+        .unwrap();
     assert_eq!(gone.trashed.as_deref(), Some("20260101T100009Z-tale"));
     assert_eq!(places(), ["loose.json"]);
     assert!(!exists(&store, "chats/tale.journal.jsonl"));
-    let trashed = chatlog.list_trash(&store).unwrap();
+    let trashed = chatlog.movable().list_trash(&store).unwrap();
     assert_eq!((trashed.len(), trashed[0].path.as_str()), (1, TALE));
-    assert_eq!(format::find("game").unwrap().list_trash(&store).unwrap().len(), 0);
-    chatlog.restore(&store, "20260101T100009Z-tale").unwrap();
+    assert_eq!(format::find("game").unwrap().movable().list_trash(&store).unwrap().len(), 0);
+    chatlog.movable().restore(&store, "20260101T100009Z-tale").unwrap();
     assert_eq!(told(&reader(&store)), before);
-    assert!(chatlog.restore(&store, "20260101T100009Z-tale").is_err());
-    chatlog.transition(&store, &place, Transition::Trash, at(10), &mut |_| {}).unwrap();
+    assert!(chatlog.movable().restore(&store, "20260101T100009Z-tale").is_err());
+    chatlog.movable().transition(&store, &place, Transition::Trash, at(10), &mut |_| {}).unwrap();
     put(&store, TALE, EXAMPLE);
-    assert!(chatlog.restore(&store, "20260101T100010Z-tale").is_err());
-    chatlog.purge(&store, &chatlog.list_trash(&store).unwrap()).unwrap();
-    assert!(chatlog.list_trash(&store).unwrap().is_empty());
-    assert!(chatlog.transition(&store, &place, Transition::Pause, at(10), &mut |_| {}).is_err());
+    assert!(chatlog.movable().restore(&store, "20260101T100010Z-tale").is_err());
+    chatlog.movable().purge(&store, &chatlog.movable().list_trash(&store).unwrap()).unwrap();
+    assert!(chatlog.movable().list_trash(&store).unwrap().is_empty());
+    assert!(
+        chatlog
+            .movable()
+            .transition(&store, &place, Transition::Pause, at(10), &mut |_| {})
+            .is_err()
+    );
 }

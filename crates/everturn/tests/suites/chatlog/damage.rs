@@ -9,6 +9,7 @@ use everturn::store::StoreError;
 use crate::chatlog::support::{
     EXAMPLE, TALE, at, example, memory, path, put, read, reader, tale, tell, told, tree, writer,
 };
+use crate::common::capabilities::KnownCapabilities;
 
 /// A message that is refused, and why; nothing is written.
 fn refused(given: &str, words: &str) {
@@ -216,9 +217,12 @@ fn a_damaged_document_goes_to_the_trash() {
     let chatlog = format::find("chatlog").unwrap();
     put(&store, TALE, "{\"type\":\"chat-log\",");
     let place = SessionRef { id: "tale".to_owned(), path: path(TALE) };
-    let moved = chatlog.transition(&store, &place, Transition::Trash, at(60), &mut |_| {}).unwrap();
+    let moved = chatlog
+        .movable()
+        .transition(&store, &place, Transition::Trash, at(60), &mut |_| {})
+        .unwrap();
     let name = moved.trashed.unwrap();
     assert!(store.stat(&path(TALE)).unwrap().is_none());
-    chatlog.restore(&store, &name).unwrap();
+    chatlog.movable().restore(&store, &name).unwrap();
     assert_eq!(read(&store, TALE), "{\"type\":\"chat-log\",");
 }

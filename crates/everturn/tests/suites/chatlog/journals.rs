@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::chatlog::support::{
     TALE, at, exists, memory, path, put, read, reader, tale, tell, told, tree, writer,
 };
+use crate::common::capabilities::KnownCapabilities;
 
 const JOURNAL: &str = "chats/tale.journal.jsonl";
 
@@ -468,7 +469,8 @@ fn a_chat_log_goes_to_the_trash_with_its_journal_if_there_is_no_room_to_fold_it(
         let place = SessionRef { id: "tale".to_owned(), path: path(TALE) };
         let fault = disk.changes() + ahead;
         disk.inject(Fault { at: fault, kind: FaultKind::Full, lasting: false });
-        let moved = chatlog.transition(&store, &place, Transition::Trash, at(60), &mut |_| {});
+        let moved =
+            chatlog.movable().transition(&store, &place, Transition::Trash, at(60), &mut |_| {});
         let reached = disk.changes() > fault;
         disk.clear_faults();
         match moved {
@@ -481,7 +483,7 @@ fn a_chat_log_goes_to_the_trash_with_its_journal_if_there_is_no_room_to_fold_it(
                 } else {
                     folded += 1;
                 }
-                chatlog.restore(&store, &name).unwrap();
+                chatlog.movable().restore(&store, &name).unwrap();
                 assert!(!exists(&store, &format!(".everturn/trash/{name}")));
             }
             Err(error) => assert!(reached, "{ahead}: {error}"),

@@ -21,6 +21,7 @@ use everturn::vault::{Secret, SecretsError, Vault, VaultFormat};
 
 use crate::codelia::crashes::{crash_everywhere, ends, fail_everywhere};
 use crate::codelia::support::{at, id, message, owner, path, texts, user};
+use crate::common::capabilities::KnownCapabilities;
 
 type Files = BTreeMap<FilePath, Vec<u8>>;
 type Rows = BTreeMap<String, IndexRow>;
@@ -252,8 +253,9 @@ fn a_rewind_is_cut_only_when_its_branch_is_there() {
         drop((home, store));
         let changes = disk.changes();
         disk.inject(Fault { at: changes + point, kind: FaultKind::Crash, lasting: false });
-        let done = open_store(&disk)
-            .is_ok_and(|store| codelia().rewind(&store, &place, 1, at(5), &mut |_| {}).is_ok());
+        let done = open_store(&disk).is_ok_and(|store| {
+            codelia().editable().rewind(&store, &place, 1, at(5), &mut |_| {}).is_ok()
+        });
         if !disk.crashed() {
             assert!(done);
             break;

@@ -11,6 +11,7 @@ use everturn::model::SessionRef;
 use everturn::names::FilePath;
 
 use crate::codelia::support::{at, codelia, id, memory, path, put, read, real, texts, user};
+use crate::common::capabilities::KnownCapabilities;
 
 const LOG: &str = "sessions/messages/one.jsonl";
 
@@ -134,19 +135,19 @@ fn a_check_finds_what_is_wrong_and_a_repair_mends_it() {
     assert_eq!(in_log, ["bad-line", "bad-record", "glued-records", "orphan-call"]);
     assert!(found.contains(&("sessions/state.db".to_owned(), "stale-index")), "{found:?}");
     let place = SessionRef { id: "one".to_owned(), path: path(LOG) };
-    let plan = codelia().repair(&store, &place, RepairMode::Plan, at(9)).unwrap();
+    let plan = codelia().editable().repair(&store, &place, RepairMode::Plan, at(9)).unwrap();
     assert_eq!(plan.actions.len(), 3, "{:?}", plan.actions);
     assert_eq!(read(&store, LOG), damaged, "a plan changes nothing");
-    let done = codelia().repair(&store, &place, RepairMode::Apply, at(9)).unwrap();
+    let done = codelia().editable().repair(&store, &place, RepairMode::Apply, at(9)).unwrap();
     assert_eq!(done.actions, plan.actions);
     assert_eq!(done.findings, []);
     assert_eq!(codes(dir.path()), []);
     let log = read(&store, LOG);
     assert_eq!(log.lines().count(), 5, "{log}");
     assert!(log.lines().last().unwrap().contains("interrupted"), "{log}");
-    let again = codelia().repair(&store, &place, RepairMode::Apply, at(9)).unwrap();
+    let again = codelia().editable().repair(&store, &place, RepairMode::Apply, at(9)).unwrap();
     assert!(again.actions.is_empty() && again.originals.is_none());
-    let undone = codelia().repair(&store, &place, RepairMode::Undo, at(10)).unwrap();
+    let undone = codelia().editable().repair(&store, &place, RepairMode::Undo, at(10)).unwrap();
     assert_eq!(undone.actions.len(), 1);
     assert_eq!(read(&store, LOG), damaged);
 }
@@ -215,7 +216,14 @@ fn a_log_that_is_gone_is_missed_and_its_row_kept() {
         "the row is all that is left"
     );
     let place = SessionRef { id: "one".to_owned(), path: path(LOG) };
-    assert!(codelia().repair(&store, &place, RepairMode::Plan, at(1)).unwrap().actions.is_empty());
+    assert!(
+        codelia()
+            .editable()
+            .repair(&store, &place, RepairMode::Plan, at(1))
+            .unwrap()
+            .actions
+            .is_empty()
+    );
     let mut writer = CodeliaWriter::open(&home, &id("one")).unwrap();
     assert_eq!(writer.append(&[user("again")], at(2)).unwrap().messages, 1);
     drop(writer);
@@ -235,10 +243,10 @@ fn a_document_of_the_old_form_that_makes_no_sense_is_found() {
         // Beside a log it is in nobody's way, and a repair moves it away.
         put(&store, "sessions/state/one.json", text);
         let place = SessionRef { id: "one".to_owned(), path: path(LOG) };
-        let done = codelia().repair(&store, &place, RepairMode::Apply, at(1)).unwrap();
+        let done = codelia().editable().repair(&store, &place, RepairMode::Apply, at(1)).unwrap();
         assert_eq!(done.actions.len(), 1, "{:?}", done.actions);
         assert_eq!(codes(dir.path()), [("sessions/state/old.json".to_owned(), code)], "{text}");
-        codelia().repair(&store, &place, RepairMode::Undo, at(2)).unwrap();
+        codelia().editable().repair(&store, &place, RepairMode::Undo, at(2)).unwrap();
         assert_eq!(read(&store, "sessions/state/one.json"), text);
         put(&store, "sessions/state/one.json", "{\"messages\":[]}");
     }

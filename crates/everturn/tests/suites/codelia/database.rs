@@ -13,6 +13,7 @@ use everturn::model::SessionRef;
 use everturn::store::{FileStore, Store};
 
 use crate::codelia::support::{at, codelia, id, path, real, session, user};
+use crate::common::capabilities::KnownCapabilities;
 
 const DATABASE: &str = "sessions/state.db";
 
@@ -95,7 +96,7 @@ fn a_damaged_index_blocks_nobody_and_is_made_anew() {
         assert!(saved.deferred_error.is_some(), "the message is safe, and the index is overdue");
         drop(writer);
         let place = SessionRef { id: "one".to_owned(), path: path("sessions/messages/one.jsonl") };
-        let done = codelia().repair(&store, &place, RepairMode::Apply, at(4)).unwrap();
+        let done = codelia().editable().repair(&store, &place, RepairMode::Apply, at(4)).unwrap();
         assert!(done.originals.is_some() && done.findings.is_empty(), "{done:?}");
         let (summaries, findings) = codelia().list(&store).unwrap();
         assert_eq!((summaries.len(), findings.len()), (2, 0), "{findings:?}");
@@ -103,7 +104,7 @@ fn a_damaged_index_blocks_nobody_and_is_made_anew() {
         let original = dir.path().join(kept.as_str()).join(DATABASE);
         assert_eq!(fs::read(original).unwrap(), damage);
         // Back to two messages for the next kind of damage.
-        codelia().rewind(&store, &place, 2, at(5), &mut |_| {}).unwrap();
+        codelia().editable().rewind(&store, &place, 2, at(5), &mut |_| {}).unwrap();
         let branch = dir.path().join("sessions/messages/one-branch-3.jsonl");
         fs::remove_file(branch).unwrap();
         fs::remove_file(dir.path().join("sessions/messages/one-branch-3.everturn.json")).unwrap();

@@ -12,6 +12,7 @@ use everturn::store::{Store, StoreError, Writer};
 use everturn::tree::JsonTree;
 
 use crate::codelia::support::{at, codelia, id, memory, path, put, real, texts, user};
+use crate::common::capabilities::KnownCapabilities;
 
 fn place(name: &str) -> SessionRef {
     SessionRef { id: name.to_owned(), path: path(&format!("sessions/messages/{name}.jsonl")) }
@@ -20,7 +21,8 @@ fn place(name: &str) -> SessionRef {
 #[test]
 fn every_kind_of_message_is_shown() {
     let (store, ..) = memory();
-    let mut editor = codelia().create(&store, &NewSession::with_id("one"), at(0)).unwrap();
+    let mut editor =
+        codelia().editable().create(&store, &NewSession::with_id("one"), at(0)).unwrap();
     for text in [
         r#"{"role":"system","content":"Be brief."}"#,
         r#"{"role":"user","content":[{"type":"text","text":"List "},{"type":"image_url","image_url":{"url":"x"}}]}"#,
@@ -63,14 +65,14 @@ fn a_fork_and_a_rewind_lose_nothing() {
     let home = everturn::codelia::CodeliaHome::new(Arc::clone(&store));
     drop(crate::codelia::support::session(&home, "one", &["a", "b", "c"]));
     let how = ForkOptions { id: None, turn: Some(2) };
-    let fork = codelia().fork(&store, &place("one"), &how, at(5), &mut |_| {}).unwrap();
+    let fork = codelia().editable().fork(&store, &place("one"), &how, at(5), &mut |_| {}).unwrap();
     assert_eq!((fork.session.id.as_str(), fork.turn), ("one-fork-2", 2));
-    let branch = codelia().rewind(&store, &place("one"), 1, at(6), &mut |_| {}).unwrap();
+    let branch = codelia().editable().rewind(&store, &place("one"), 1, at(6), &mut |_| {}).unwrap();
     assert_eq!((branch.session.id.as_str(), branch.turn), ("one-branch-3", 1));
     assert_eq!(texts(&home, "one"), ["a"]);
     assert_eq!(texts(&home, "one-fork-2"), ["a", "b"]);
     assert_eq!(texts(&home, "one-branch-3"), ["a", "b", "c"]);
-    let again = codelia().rewind(&store, &place("one"), 0, at(6), &mut |_| {}).unwrap();
+    let again = codelia().editable().rewind(&store, &place("one"), 0, at(6), &mut |_| {}).unwrap();
     assert_eq!(again.session.id, "one-branch-1");
     let (mut summaries, findings) = codelia().list(&store).unwrap();
     assert_eq!(findings, []);
@@ -88,7 +90,12 @@ fn a_fork_and_a_rewind_lose_nothing() {
     assert_eq!(told, expected);
     for (turn, taken) in [(4, None), (1, Some("one".to_owned()))] {
         let how = ForkOptions { id: taken, turn: Some(turn) };
-        assert!(codelia().fork(&store, &place("one-branch-3"), &how, at(7), &mut |_| {}).is_err());
+        assert!(
+            codelia()
+                .editable()
+                .fork(&store, &place("one-branch-3"), &how, at(7), &mut |_| {})
+                .is_err()
+        );
     }
 }
 
@@ -98,7 +105,10 @@ fn lineage_survives_the_loss_of_the_index() {
     let store = real(dir.path());
     let home = everturn::codelia::CodeliaHome::new(Arc::clone(&store));
     drop(crate::codelia::support::session(&home, "one", &["a", "b"]));
-    codelia().fork(&store, &place("one"), &ForkOptions::default(), at(5), &mut |_| {}).unwrap();
+    codelia()
+        .editable()
+        .fork(&store, &place("one"), &ForkOptions::default(), at(5), &mut |_| {})
+        .unwrap();
     #[expect(clippy::disallowed_methods, reason = "the index is lost")]
     std::fs::remove_file(dir.path().join("sessions/state.db")).unwrap();
     let summary = codelia().summary(&store, &place("one-fork-2")).unwrap();
@@ -112,8 +122,11 @@ fn a_new_session_takes_an_id_that_nobody_has() {
         fields: JsonTree::parse(r#"{"meta":{"codelia_workspace_root":"/w"}}"#).unwrap(),
         ..NewSession::with_id("one")
     };
-    codelia().create(&store, &new, at(0)).unwrap().release().unwrap();
-    assert!(matches!(codelia().create(&store, &new, at(0)), Err(SessionError::Taken { .. })));
+    codelia().editable().create(&store, &new, at(0)).unwrap().release().unwrap();
+    assert!(matches!(
+        codelia().editable().create(&store, &new, at(0)),
+        Err(SessionError::Taken { .. })
+    ));
     assert!(matches!(
         CodeliaWriter::create(&home, &id("one"), None, at(0)),
         Err(everturn::codelia::CodeliaError::Taken { .. })
@@ -122,7 +135,10 @@ fn a_new_session_takes_an_id_that_nobody_has() {
         fields: JsonTree::parse(r#"{"color":"red"}"#).unwrap(),
         ..NewSession::with_id("two")
     };
-    assert!(matches!(codelia().create(&store, &odd, at(0)), Err(SessionError::Request { .. })));
+    assert!(matches!(
+        codelia().editable().create(&store, &odd, at(0)),
+        Err(SessionError::Request { .. })
+    ));
 }
 
 /// A store that remembers which files were read.

@@ -10,6 +10,7 @@ use everturn::format::RepairMode;
 use everturn::model::{ForkOptions, NewSession, SessionRef};
 
 use crate::codelia::support::{at, codelia, id, path, put, real, session, user};
+use crate::common::capabilities::KnownCapabilities;
 
 const BAD: &[&str] = &[
     "../x",
@@ -37,22 +38,28 @@ fn every_id_that_becomes_a_path_is_checked_first() {
     for bad in BAD {
         let place = SessionRef { id: (*bad).to_owned(), path: one.path.clone() };
         assert!(
-            codelia().create(&store, &NewSession::with_id(bad), at(0)).is_err(),
+            codelia().editable().create(&store, &NewSession::with_id(bad), at(0)).is_err(),
             "create {bad:?}"
         );
         assert!(codelia().open(&store, &place).is_err(), "open {bad:?}");
-        assert!(codelia().edit(&store, &place).is_err(), "edit {bad:?}");
+        assert!(codelia().editable().edit(&store, &place).is_err(), "edit {bad:?}");
         assert!(codelia().summary(&store, &place).is_err(), "summary {bad:?}");
         assert!(
-            codelia().repair(&store, &place, RepairMode::Apply, at(0)).is_err(),
+            codelia().editable().repair(&store, &place, RepairMode::Apply, at(0)).is_err(),
             "repair {bad:?}"
         );
         let how = ForkOptions { id: Some((*bad).to_owned()), turn: Some(1) };
-        assert!(codelia().fork(&store, &one, &how, at(0), &mut |_| {}).is_err(), "fork {bad:?}");
-        assert!(codelia().rewind(&store, &place, 1, at(0), &mut |_| {}).is_err(), "rewind {bad:?}");
+        assert!(
+            codelia().editable().fork(&store, &one, &how, at(0), &mut |_| {}).is_err(),
+            "fork {bad:?}"
+        );
+        assert!(
+            codelia().editable().rewind(&store, &place, 1, at(0), &mut |_| {}).is_err(),
+            "rewind {bad:?}"
+        );
     }
     let long = "x".repeat(250);
-    assert!(codelia().create(&store, &NewSession::with_id(&long), at(0)).is_err());
+    assert!(codelia().editable().create(&store, &NewSession::with_id(&long), at(0)).is_err());
     assert_eq!(fs::read_dir(outer.path()).unwrap().count(), 1, "nothing was made outside");
 }
 
@@ -85,7 +92,7 @@ fn logs_that_are_links_are_not_written_through() {
     assert_eq!(fs::read_to_string(&target).unwrap().lines().count(), 1);
     let (summaries, _) = codelia().list(&store).unwrap();
     assert_eq!(summaries.len(), 1, "and is no session");
-    assert!(codelia().create(&store, &NewSession::with_id("out"), at(0)).is_err());
+    assert!(codelia().editable().create(&store, &NewSession::with_id("out"), at(0)).is_err());
 }
 
 #[test]
@@ -94,7 +101,7 @@ fn a_directory_of_sessions_that_is_a_link_is_not_written_through() {
     fs::create_dir(outside.path().join("messages")).unwrap();
     symlink(outside.path(), dir.path().join("sessions")).unwrap();
     let store = real(dir.path());
-    assert!(codelia().create(&store, &NewSession::with_id("one"), at(0)).is_err());
+    assert!(codelia().editable().create(&store, &NewSession::with_id("one"), at(0)).is_err());
     assert_eq!(fs::read_dir(outside.path().join("messages")).unwrap().count(), 0);
     assert!(!outside.path().join("state.db").exists());
 }

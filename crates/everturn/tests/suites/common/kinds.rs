@@ -10,6 +10,8 @@ use everturn::store::{FileStore, LockOwner, MemoryStore, Options, Store, StoreEr
 use everturn::tree::JsonTree;
 use jiff::Timestamp;
 
+use crate::common::capabilities::KnownCapabilities;
+
 /// A layout, and what its sessions are made of. `WORDS` stands for what is said.
 pub(crate) struct Kind {
     pub(crate) layout: &'static str,
@@ -67,7 +69,7 @@ impl Kind {
     pub(crate) fn create_as(&self, store: &Arc<dyn Store>, id: &str) -> Result<(), SessionError> {
         let fields = JsonTree::parse(self.fields).unwrap();
         let new = NewSession { fields, ..NewSession::with_id(id) };
-        self.layout().create(store, &new, at(0))?.release()
+        self.layout().editable().create(store, &new, at(0))?.release()
     }
 
     pub(crate) fn place_of(
@@ -93,7 +95,7 @@ impl Kind {
         words: &str,
         now: Timestamp,
     ) -> Result<Box<dyn SessionEditor>, SessionError> {
-        let mut editor = self.layout().edit(store, &self.place(store)?)?;
+        let mut editor = self.layout().editable().edit(store, &self.place(store)?)?;
         editor.append(&self.turn_of(words), now)?;
         Ok(editor)
     }

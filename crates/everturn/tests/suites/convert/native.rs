@@ -4,6 +4,7 @@ use everturn::convert::{Conversion, ConversionPlan, ConvertError, Disposition};
 use everturn::format::SessionReader;
 use serde_json::Value;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::convert::pairs::convert;
 use crate::convert::sessions::{LAYOUTS, Made, Random, at, find, memory, session};
 
@@ -13,7 +14,7 @@ const NATIVE: [&str; 3] = ["claude-code", "codex", "sillytavern"];
 fn talk() -> Made {
     let (store, layout) = (memory(), find("codelia"));
     let new = everturn::model::NewSession::with_id("talk");
-    let mut editor = layout.create(&store, &new, at(0)).unwrap();
+    let mut editor = layout.editable().create(&store, &new, at(0)).unwrap();
     let messages = r#"{"messages":[
         {"role":"system","content":"Be brief."},
         {"role":"user","content":"List the files."},
@@ -67,7 +68,7 @@ fn check(to: &str, expect: &[&str], dropped: &[&str]) -> ConversionPlan {
     assert_eq!(lost, dropped);
     assert_eq!(report.entries.len(), 10);
     // The program itself would find it, and it is the only session there.
-    let places = find(to).sniff(&store, &place.path).unwrap();
+    let places = find(to).foreign().sniff(&store, &place.path).unwrap();
     assert_eq!(places.iter().map(|found| &found.id).collect::<Vec<_>>(), [&place.id]);
     plan
 }

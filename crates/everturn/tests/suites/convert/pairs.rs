@@ -8,6 +8,7 @@ use everturn::format::SessionError;
 use everturn::names::FilePath;
 use everturn::store::{AppendAt, Durability, Step, Store};
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::convert::sessions::{
     LAYOUTS, Made, Random, at, find, lived_in, memory, on_disk, session, view,
 };
@@ -89,7 +90,7 @@ fn texts(made: &Made) -> Vec<(u64, String)> {
 }
 
 fn say(made: &Made, turn: &str) {
-    let mut editor = made.layout.edit(&made.store, &made.place).unwrap();
+    let mut editor = made.layout.editable().edit(&made.store, &made.place).unwrap();
     editor.append(turn, at(1500)).unwrap();
     editor.close(at(1501)).unwrap();
 }
@@ -126,7 +127,7 @@ fn what_was_added_on_the_way_comes_back_too() {
 fn a_message_that_was_edited_on_the_way_stays_edited() {
     let original = session("codelia", &mut Random::new(2));
     let (there, _) = convert(&original, "chatlog", "there");
-    let mut editor = there.layout.edit(&there.store, &there.place).unwrap();
+    let mut editor = there.layout.editable().edit(&there.store, &there.place).unwrap();
     let how = everturn::model::Revision::Edit { turn: 1, text: "Another text.".to_owned() };
     editor.revise(&how, at(1500)).unwrap();
     editor.close(at(1501)).unwrap();

@@ -8,6 +8,7 @@ use everturn::names::{FilePath, SessionId};
 use everturn::store::{Durability, FileMode, MemoryStore, Precondition, Step, Store};
 use serde_json::{Value, json};
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::convert::pairs::convert;
 use crate::convert::sessions::{LAYOUTS, Made, Random, at, find, lived_in, memory, session};
 
@@ -140,7 +141,8 @@ fn a_branch_is_one_again_when_it_comes_back() {
         let made = session(layout, &mut Random::new(3));
         let id = if layout == "campaign" { "camp_0002" } else { "session-two" };
         let how = ForkOptions { id: Some(id.to_owned()), turn: None };
-        let place = made.layout.fork(&made.store, &made.place, &how, at(1001), &mut |_| ());
+        let place =
+            made.layout.editable().fork(&made.store, &made.place, &how, at(1001), &mut |_| ());
         let fork = Made { place: place.unwrap().session, ..made };
         let (there, plan) = convert(&fork, "chatlog", "there");
         assert!(is_noted(&plan, "the parent session"), "{layout}: {:?}", plan.report().notes);
@@ -171,7 +173,7 @@ fn where_a_program_worked_comes_back() {
         format!("{}\n{}\n", line("user", 1), line("assistant", 2)).into_bytes(),
     );
     let layout = find("claude-code");
-    let place = layout.sniff(&store, &path).unwrap().remove(0);
+    let place = layout.foreign().sniff(&store, &path).unwrap().remove(0);
     let original = Made { store, layout, place };
     for way in LAYOUTS {
         let (there, plan) = convert(&original, way, "there");
@@ -205,7 +207,7 @@ fn player(made: &Made) -> Option<String> {
 fn what_belongs_to_the_whole_session_survives_a_message_that_is_thrown_away() {
     let original = game();
     let (there, _) = convert(&original, "chatlog", "there");
-    let mut editor = there.layout.edit(&there.store, &there.place).unwrap();
+    let mut editor = there.layout.editable().edit(&there.store, &there.place).unwrap();
     editor.revise(&Revision::Delete { turn: 1 }, at(1500)).unwrap();
     editor.close(at(1501)).unwrap();
     let (back, plan) = convert(&there, "game", "back");
@@ -236,13 +238,15 @@ fn what_went_away_with_a_record_is_told() {
 #[test]
 fn games_that_rest_rest_again_and_their_snapshots_are_named() {
     let (store, layout) = (memory(), find("game"));
-    let mut editor = layout.create(&store, &NewSession::with_id("session-one"), at(0)).unwrap();
+    let mut editor =
+        layout.editable().create(&store, &NewSession::with_id("session-one"), at(0)).unwrap();
     editor.append(r#"{"actor": "gm", "narration": "It was dark."}"#, at(1)).unwrap();
     editor.snapshot(at(2)).unwrap();
     let place = editor.session_ref();
     editor.close(at(3)).unwrap();
     let stage = everturn::format::Transition::Pause;
-    let place = layout.transition(&store, &place, stage, at(4), &mut |_| ()).unwrap().session;
+    let place =
+        layout.movable().transition(&store, &place, stage, at(4), &mut |_| ()).unwrap().session;
     let original = Made { store, layout, place };
     let (there, plan) = convert(&original, "codelia", "there");
     assert!(is_noted(&plan, "the status paused") && is_noted(&plan, "snapshots: "));

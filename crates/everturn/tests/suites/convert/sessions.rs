@@ -12,6 +12,8 @@ use everturn::tree::JsonTree;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::common::capabilities::KnownCapabilities;
+
 pub(crate) const LAYOUTS: [&str; 5] = ["campaign", "game", "codelia", "linggen", "chatlog"];
 
 pub(crate) fn at(second: u64) -> Timestamp {
@@ -115,8 +117,10 @@ fn spoken(store: Arc<dyn Store>, layout: &str, turns: usize, random: &mut Random
         _ => json!({}),
     };
     let fields = JsonTree::from_value(&fields).unwrap();
-    let mut editor =
-        made.create(&store, &NewSession { fields, ..NewSession::with_id(id) }, at(0)).unwrap();
+    let mut editor = made
+        .editable()
+        .create(&store, &NewSession { fields, ..NewSession::with_id(id) }, at(0))
+        .unwrap();
     for number in 1..=turns {
         let turn = match layout {
             "game" => game_turn(number, random),
@@ -147,13 +151,17 @@ fn live(mut made: Made, random: &mut Random) -> Made {
     if random.below(3) == 0 && !matches!(layout.name(), "game" | "chatlog") {
         let id = if layout.name() == "campaign" { "camp_0002" } else { "session-two" };
         let how = ForkOptions { id: Some(id.to_owned()), turn: None };
-        *place = layout.fork(store, place, &how, at(1001), &mut |_| ()).unwrap().session;
+        *place = layout.editable().fork(store, place, &how, at(1001), &mut |_| ()).unwrap().session;
     }
     let stages = [Transition::Pause, Transition::Complete];
     let stage =
         stages.get(random.below(4)).filter(|_| matches!(layout.name(), "game" | "campaign"));
     if let Some(stage) = stage {
-        *place = layout.transition(store, place, *stage, at(1002), &mut |_| ()).unwrap().session;
+        *place = layout
+            .movable()
+            .transition(store, place, *stage, at(1002), &mut |_| ())
+            .unwrap()
+            .session;
     }
     made
 }

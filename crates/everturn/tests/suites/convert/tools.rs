@@ -6,6 +6,7 @@ use everturn::names::FilePath;
 use everturn::store::{Durability, FileMode, Precondition, Step};
 use serde_json::{Value, json};
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::convert::pairs::convert;
 use crate::convert::sessions::{LAYOUTS, Made, Random, at, find, memory};
 
@@ -62,14 +63,14 @@ fn put(name: &str, layout: &str, lines: &[Value]) -> Made {
     writer.commit(vec![step], Durability::Synced).unwrap();
     writer.release().unwrap();
     let layout = find(layout);
-    let place = layout.sniff(&store, &path).unwrap().remove(0);
+    let place = layout.foreign().sniff(&store, &path).unwrap().remove(0);
     Made { store, layout, place }
 }
 
 fn codelia(talks: &[Talk]) -> Made {
     let (store, layout) = (memory(), find("codelia"));
     let new = everturn::model::NewSession::with_id("talk");
-    let mut editor = layout.create(&store, &new, at(0)).unwrap();
+    let mut editor = layout.editable().create(&store, &new, at(0)).unwrap();
     for Talk { calls, answers, thinks } in talks {
         let call = |call: &usize| {
             let arguments = arguments(*call).to_string();

@@ -13,6 +13,7 @@ use everturn::tree::JsonTree;
 
 use tempfile::TempDir;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::corruptions::{at, checked, files, open, store};
 
 /// How many turns a session has.
@@ -46,8 +47,10 @@ fn play(
 ) {
     let kind = format::find(layout).unwrap();
     let fields = JsonTree::parse(fields).unwrap();
-    let mut editor =
-        kind.create(store, &NewSession { fields, ..NewSession::with_id(id) }, at(0)).unwrap();
+    let mut editor = kind
+        .editable()
+        .create(store, &NewSession { fields, ..NewSession::with_id(id) }, at(0))
+        .unwrap();
     for number in 1..=TURNS {
         let second = i64::try_from(number).unwrap();
         editor.append(&turn(&words(number), number), at(second)).unwrap();

@@ -8,6 +8,7 @@ use everturn::game::{GameWriter, Session, TurnInput};
 use everturn::names::SessionId;
 use serde_json::Value;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::failures::foreign::{codes, counts, layout, only, open as open_file, store, told};
 use crate::failures::kinds::{ALL, open};
 use crate::failures::records::files;
@@ -135,7 +136,8 @@ fn t01_a_torn_last_line_takes_nothing_else_away_from_other_programs() {
             assert_eq!(counts(&*reader)[..4], [3, 2, 0, 1], "{name}, cut at {cut}");
             // A copy has the damaged bytes beside it.
             let from = store(&[(file, damaged.as_bytes())]);
-            let repaired = layout(name).repaired_copy(&from, &only(layout(name), &from)).unwrap();
+            let repaired =
+                layout(name).foreign().repaired_copy(&from, &only(layout(name), &from)).unwrap();
             let into = store(&[]);
             repaired.write(&into).unwrap();
             let aside = crate::failures::support::path(&format!("{file}.quarantine"));

@@ -5,6 +5,7 @@ use everturn::format::{RepairMode, SessionReader};
 use everturn::model::EntryKind;
 use serde_json::{Value, json};
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::failures::foreign::{codes, entries, layout, lines, only, open as open_file, store};
 use crate::failures::kinds::{ALL, at, open};
 use crate::failures::records::{FILE, answers, calls, says, user};
@@ -109,7 +110,7 @@ fn t05_an_unanswered_call_is_flagged_and_answered_in_a_copy() {
         assert_eq!(found.len(), 2, "{name}: {found:?}");
         assert!(found.iter().all(|code| code.ends_with("orphan-call")), "{name}: {found:?}");
         assert!(!can_be_sent(&*reader), "{name}");
-        let repaired = layout(name).repaired_copy(&from, &place).unwrap();
+        let repaired = layout(name).foreign().repaired_copy(&from, &place).unwrap();
         let into = store(&[]);
         repaired.write(&into).unwrap();
         assert_eq!(from.read(&place.path, 0..u64::MAX).unwrap(), before, "{name}");
@@ -137,7 +138,7 @@ fn t05_an_own_session_is_answered_behind_its_last_message() {
     let place = kind.place(&store).unwrap();
     let call = json!({"role": "assistant", "content": null, "tool_calls": [
         {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": "{}"}}]});
-    let mut editor = kind.layout().edit(&store, &place).unwrap();
+    let mut editor = kind.layout().editable().edit(&store, &place).unwrap();
     editor.append(&call.to_string(), at(2)).unwrap();
     editor.release().unwrap();
     let before = bytes(&disk, &file);
@@ -145,10 +146,10 @@ fn t05_an_own_session_is_answered_behind_its_last_message() {
         found.iter().filter(|finding| finding.code == FindingCode::OrphanCall).count()
     };
     assert_eq!(orphans(checked(&disk)), 1);
-    let plan = kind.layout().repair(&store, &place, RepairMode::Plan, at(3)).unwrap();
+    let plan = kind.layout().editable().repair(&store, &place, RepairMode::Plan, at(3)).unwrap();
     let planned = plan.actions.iter().filter(|action| action.what.contains("interrupted"));
     assert_eq!((planned.count(), bytes(&disk, &file)), (1, before.clone()));
-    kind.layout().repair(&store, &place, RepairMode::Apply, at(3)).unwrap();
+    kind.layout().editable().repair(&store, &place, RepairMode::Apply, at(3)).unwrap();
     let after = bytes(&disk, &file);
     assert!(after.starts_with(&before), "what was there stays");
     assert!(String::from_utf8_lossy(&after[before.len()..]).contains("interrupted"));

@@ -16,6 +16,7 @@ use everturn::format;
 use everturn::names::FilePath;
 use everturn::store::{Store, StoreError, Writer};
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::failures::kinds::{ALL, Kind, at};
 use crate::failures::t06_two_writers::real;
 
@@ -184,7 +185,7 @@ fn own(name: &str, build: impl Fn(&Kind, &Path) -> usize) {
 fn spoken(kind: &Kind, dir: &Path, turn: fn(&str) -> String) -> usize {
     let store = real(dir);
     let (usual, long) = (turn(&"x".repeat(1_000_000)), turn(&"x".repeat(LONG)));
-    let mut editor = kind.layout().edit(&store, &kind.place(&store).unwrap()).unwrap();
+    let mut editor = kind.layout().editable().edit(&store, &kind.place(&store).unwrap()).unwrap();
     let count = megabytes().max(4);
     for number in 1..=count {
         let text = if number == count / 2 { &long } else { &usual };

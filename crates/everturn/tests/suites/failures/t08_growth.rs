@@ -3,6 +3,7 @@
 use everturn::disk::sim::SimDisk;
 use everturn::store::OWN_DIR;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::failures::kinds::{ALL, Kind, open};
 use crate::failures::support::path;
 
@@ -35,7 +36,7 @@ fn t08_two_hundred_resumes_grow_a_session_by_its_new_turns_only() {
         for _ in 0..20 {
             let store = open(&disk).unwrap();
             let place = kind.place(&store).unwrap();
-            kind.layout().edit(&store, &place).unwrap().release().unwrap();
+            kind.layout().editable().edit(&store, &place).unwrap().release().unwrap();
         }
         assert!(size(&disk) <= before, "{}: {before}, then {}", kind.layout, size(&disk));
         let told = kind.told(&open(&disk).unwrap(), &kind.place(&open(&disk).unwrap()).unwrap());

@@ -4,6 +4,7 @@ use everturn::disk::sim::{Fault, FaultKind, SimDisk};
 use everturn::names::FilePath;
 use everturn::store::OWN_DIR;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::failures::kinds::{ALL, Kind, at, open};
 use crate::failures::support::{numbers, path, read};
 
@@ -59,7 +60,7 @@ fn t09_a_read_that_fails_never_leads_to_a_write_over_what_is_there() {
                         else {
                             return Ok(false);
                         };
-                        let mut editor = layout.edit(&store, &place)?;
+                        let mut editor = layout.editable().edit(&store, &place)?;
                         editor.append(&kind.turn_of("Turn 4."), at(4))?;
                         editor.release().map(|()| true)
                     });

@@ -11,6 +11,7 @@ use everturn::retention::{
 };
 use jiff::ToSpan;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::failures::kinds::{ALL, at};
 use crate::failures::t06_two_writers::real;
 
@@ -57,7 +58,7 @@ fn t10_retention_goes_by_what_sessions_say_and_only_when_it_is_applied() {
     // Resuming and listing delete nothing.
     for kind in ALL {
         let place = kind.place(&store).unwrap();
-        kind.layout().edit(&store, &place).unwrap().release().unwrap();
+        kind.layout().editable().edit(&store, &place).unwrap().release().unwrap();
         kind.layout().list(&store).unwrap();
     }
     assert_eq!(ids(&all()), ids(&found));
@@ -68,10 +69,10 @@ fn t10_retention_goes_by_what_sessions_say_and_only_when_it_is_applied() {
     apply_plan(&store, &old, late, |_| {}).unwrap();
     assert_eq!(ids(&all()), []);
     for kind in ALL {
-        let trashed = kind.layout().list_trash(&store).unwrap();
+        let trashed = kind.layout().movable().list_trash(&store).unwrap();
         let mine: Vec<_> = trashed.iter().filter(|it| it.id == kind.id).collect();
         assert_eq!(mine.len(), 1, "{}", kind.layout);
-        kind.layout().restore(&store, &mine[0].name).unwrap();
+        kind.layout().movable().restore(&store, &mine[0].name).unwrap();
         let told = kind.told(&store, &kind.place(&store).unwrap()).unwrap();
         assert_eq!(crate::failures::support::numbers(&told), [1], "{}", kind.layout);
     }

@@ -10,6 +10,7 @@ use everturn::scan::SecretRules;
 use everturn::scrub::{PurgeTarget, audit_file, list_originals, purge_originals, scrub_session};
 use everturn::store::Store;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::failures::kinds::{ALL, Kind, at, holding, open, token};
 use crate::failures::support::wrong;
 
@@ -54,7 +55,7 @@ fn t13_a_secret_in_an_archive_goes_too() {
         kind.say(&store, &format!("The key is {}.", token())).unwrap();
         let place = kind.place(&store).unwrap();
         let stage = |stage, place: &SessionRef| {
-            kind.layout().transition(&store, place, stage, at(5), &mut |_| {})
+            kind.layout().movable().transition(&store, place, stage, at(5), &mut |_| {})
         };
         if stage(Transition::Complete, &place).is_err() {
             continue;

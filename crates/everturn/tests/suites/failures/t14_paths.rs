@@ -9,6 +9,7 @@ use everturn::model::NewSession;
 use everturn::store::Store;
 use everturn::tree::JsonTree;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::failures::kinds::{at, memory};
 
 /// Paths that simple encodings take for the same, or cannot write down.
@@ -40,8 +41,10 @@ fn project(path: &str) -> ProjectPath {
 fn session(store: &Arc<dyn Store>, path: &str, id: &str) {
     let linggen = format::find("linggen").unwrap();
     let fields = JsonTree::from_value(&serde_json::json!({"project": path})).unwrap();
-    let mut editor =
-        linggen.create(store, &NewSession { fields, ..NewSession::with_id(id) }, at(0)).unwrap();
+    let mut editor = linggen
+        .editable()
+        .create(store, &NewSession { fields, ..NewSession::with_id(id) }, at(0))
+        .unwrap();
     editor.append(r#"{"content":"Turn 1."}"#, at(1)).unwrap();
     editor.release().unwrap();
 }

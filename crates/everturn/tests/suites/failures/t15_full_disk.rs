@@ -3,6 +3,7 @@
 use everturn::disk::sim::SimDisk;
 use everturn::format::RepairMode;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::failures::crashes::{crash_everywhere, fail_everywhere};
 use crate::failures::foreign::{layout, lines, only, store as files};
 use crate::failures::kinds::{ALL, Kind, at, open};
@@ -102,7 +103,7 @@ fn t15_a_document_of_no_length_is_noticed_and_healed() {
             let about = |disk: &SimDisk| checked(disk).iter().filter(|it| it.file == file).count();
             assert!(about(&disk) > 0, "{place}: nothing was noticed");
             let store = open(&disk).unwrap();
-            let done = kind.layout().repair(&store, &session, RepairMode::Apply, at(9));
+            let done = kind.layout().editable().repair(&store, &session, RepairMode::Apply, at(9));
             done.unwrap_or_else(|error| panic!("{place}: {error}"));
             let told = read(kind, &store).0;
             drop(store);
@@ -120,7 +121,7 @@ fn t15_a_mended_copy_and_what_was_set_aside_come_together_or_not_at_all() {
     let mut torn = lines(&[user("u1", "", "One."), says("a1", "u1", "First.")]);
     torn.extend(b"{\"type\": \"us");
     let from = files(&[(FILE, &torn)]);
-    let repaired = claude.repaired_copy(&from, &only(claude, &from)).unwrap();
+    let repaired = claude.foreign().repaired_copy(&from, &only(claude, &from)).unwrap();
     let aside = repaired.quarantine_name().unwrap().unwrap();
     let work = |disk: &SimDisk| match open(disk) {
         Ok(store) => usize::from(repaired.write(&store).is_ok()),

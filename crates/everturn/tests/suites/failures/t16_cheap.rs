@@ -4,6 +4,7 @@ use everturn::disk::sim::{Fault, FaultKind, SimDisk};
 use everturn::format::{SessionError, Transition};
 use serde_json::{Value, json};
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::failures::foreign::{branch_lines, codes, counts, lines, open as open_file, told};
 use crate::failures::kinds::{ALL, at, open};
 use crate::failures::records::{FILE, files, says, talk};
@@ -132,13 +133,21 @@ fn a_disk_that_is_full_while_a_session_is_archived_leaves_it_as_it_was() {
         kind.create(&store).unwrap();
         kind.say(&store, "Turn 1.").unwrap();
         let place = kind.place(&store).unwrap();
-        kind.layout().transition(&store, &place, Transition::Complete, at(4), &mut |_| {}).ok();
+        kind.layout()
+            .movable()
+            .transition(&store, &place, Transition::Complete, at(4), &mut |_| {})
+            .ok();
         let expect = read(kind, &store).0;
         drop(store);
         let trial = open(&whole.fork()).unwrap();
         let place = kind.place(&trial).unwrap();
-        let archived =
-            kind.layout().transition(&trial, &place, Transition::Archive, at(5), &mut |_| {});
+        let archived = kind.layout().movable().transition(
+            &trial,
+            &place,
+            Transition::Archive,
+            at(5),
+            &mut |_| {},
+        );
         if matches!(archived, Err(SessionError::Unsupported { .. })) {
             continue;
         }
@@ -148,13 +157,25 @@ fn a_disk_that_is_full_while_a_session_is_archived_leaves_it_as_it_was() {
             disk.inject(Fault { at: at_change, kind: FaultKind::Error(ENOSPC), lasting: false });
             let done = open(&disk.process()).map_err(SessionError::from).and_then(|store| {
                 let place = kind.place(&store)?;
-                kind.layout().transition(&store, &place, Transition::Archive, at(5), &mut |_| {})
+                kind.layout().movable().transition(
+                    &store,
+                    &place,
+                    Transition::Archive,
+                    at(5),
+                    &mut |_| {},
+                )
             });
             let was_full = disk.changes() > at_change;
             disk.clear_faults();
             let store = open(&disk).unwrap();
             let stage = |stage: Transition| {
-                kind.layout().transition(&store, &kind.place(&store)?, stage, at(6), &mut |_| {})
+                kind.layout().movable().transition(
+                    &store,
+                    &kind.place(&store)?,
+                    stage,
+                    at(6),
+                    &mut |_| {},
+                )
             };
             let place = format!("{}, change {point}: {done:?}", kind.layout);
             // It is a session as before, or an archive of which only the end could not be told.

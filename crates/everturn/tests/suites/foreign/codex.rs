@@ -3,6 +3,7 @@
 use everturn::format::SessionReader;
 use serde_json::{Value, json};
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::foreign::support::{
     branch_lines, codes, counts, layout, lines, open, reached, sorted, store, told, told_along,
 };
@@ -357,7 +358,11 @@ fn a_rollout_of_nothing_but_old_metadata_is_known() {
         lines(&[json!({"id": "x", "timestamp": "2025-05-01T10:00:00Z", "instructions": null})]);
     let store = store(&[(FILE, &bytes)]);
     assert_eq!(
-        layout("codex").sniff(&store, &crate::foreign::support::path(FILE)).unwrap().len(),
+        layout("codex")
+            .foreign()
+            .sniff(&store, &crate::foreign::support::path(FILE))
+            .unwrap()
+            .len(),
         1
     );
 }

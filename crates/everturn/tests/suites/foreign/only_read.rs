@@ -1,7 +1,7 @@
 //! Whatever is asked of a foreign session, nothing is written.
 
-use everturn::format::{EXTERNAL, RepairMode, SessionError, Transition};
-use everturn::model::{ForkOptions, NewSession, SessionRef};
+use everturn::format::{EXTERNAL, Operation, SessionError, Transition};
+use everturn::model::SessionRef;
 use everturn::store::MemoryStore;
 use std::sync::Arc;
 
@@ -10,23 +10,22 @@ use crate::foreign::support::path;
 #[test]
 fn everything_that_writes_is_refused_with_words() {
     let store: Arc<dyn everturn::store::Store> = Arc::new(MemoryStore::default());
-    let now = "2026-01-01T10:00:00Z".parse().unwrap();
     let place = SessionRef { id: "x".to_owned(), path: path("x.jsonl") };
     assert_eq!(EXTERNAL.len(), 8);
     for layout in EXTERNAL {
         assert!(layout.is_external());
-        let mut none = |_| {};
         let refused = [
-            layout.create(&store, &NewSession::with_id("x"), now).err(),
-            layout.edit(&store, &place).err(),
-            layout.fork(&store, &place, &ForkOptions::default(), now, &mut none).err(),
-            layout.rewind(&store, &place, 1, now, &mut none).err(),
-            layout.transition(&store, &place, Transition::Trash, now, &mut none).err(),
-            layout.restore(&store, "x").err(),
-            layout.purge(&store, &[]).err(),
-            layout.repair(&store, &place, RepairMode::Plan, now).err(),
-            layout.remove_mark(&store, &place, "m", now).err(),
+            layout.editing(Operation::Create).err(),
+            layout.editing(Operation::Write).err(),
+            layout.editing(Operation::Fork).err(),
+            layout.editing(Operation::Rewind).err(),
+            layout.editing(Operation::Repair).err(),
+            layout.lifecycle(Operation::Transition(Transition::Trash)).err(),
+            layout.lifecycle(Operation::Restore).err(),
+            layout.lifecycle(Operation::Purge).err(),
         ];
+        let all = layout.capabilities();
+        assert!(all.derived.is_none() && all.index.is_none() && all.export_log.is_none());
         for error in refused {
             assert!(matches!(error, Some(SessionError::ReadOnly { .. })), "{error:?}");
         }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use everturn::finding::FindingCode;
-use everturn::format::{SessionError, SessionFormat, SessionReader};
+use everturn::format::{Operation, SessionError, SessionFormat, SessionReader};
 use everturn::model::SessionRef;
 use everturn::names::FilePath;
 use everturn::repair::RepairedCopy;
 use everturn::store::{MemoryStore, Store};
 use serde_json::{Value, json};
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::foreign::records::{FILE, answers, calls, files, says, user};
 use crate::foreign::support::{branch_lines, codes, counts, layout, lines, only, store, told};
 
@@ -28,7 +29,7 @@ fn read(store: &Arc<dyn Store>, name: &str) -> Option<Vec<u8>> {
 fn repaired(layout: &dyn SessionFormat, file: &str, bytes: &[u8]) -> Copied {
     let from = store(&[(file, bytes)]);
     let place = only(layout, &from);
-    let repaired = layout.repaired_copy(&from, &place).unwrap();
+    let repaired = layout.foreign().repaired_copy(&from, &place).unwrap();
     let into: Arc<dyn Store> = Arc::new(MemoryStore::default());
     repaired.write(&into).unwrap();
     assert_eq!(read(&from, file).unwrap(), bytes, "the original stays as it is");
@@ -37,7 +38,7 @@ fn repaired(layout: &dyn SessionFormat, file: &str, bytes: &[u8]) -> Copied {
     let reader = layout.open(&into, &only(layout, &into)).unwrap();
     assert_eq!(codes(&reader.findings()), [""; 0], "the copy is whole");
     // A copy of the copy has nothing to mend.
-    let again = layout.repaired_copy(&into, &only(layout, &into)).unwrap();
+    let again = layout.foreign().repaired_copy(&into, &only(layout, &into)).unwrap();
     assert!(!again.is_needed(), "{:?}", again.repairs);
     assert!(
         matches!(repaired.write(&into), Err(SessionError::Request { .. })),
@@ -114,7 +115,8 @@ fn bytes_that_are_no_text_are_kept_aside() {
 fn a_file_that_is_whole_needs_no_copy() {
     for (name, file, records) in files() {
         let from = store(&[(file, &lines(&records))]);
-        let repaired = layout(name).repaired_copy(&from, &only(layout(name), &from)).unwrap();
+        let repaired =
+            layout(name).foreign().repaired_copy(&from, &only(layout(name), &from)).unwrap();
         assert!(!repaired.is_needed(), "{name}: {:?}", repaired.repairs);
         assert!(repaired.findings.is_empty());
     }
@@ -308,7 +310,7 @@ fn what_cannot_be_mended_so_says_why() {
     let check = |name: &str, file: &str, bytes: &[u8], why: &str| {
         let from = store(&[(file, bytes)]);
         let place = SessionRef { id: "x".to_owned(), path: FilePath::parse(file).unwrap() };
-        let error = layout(name).repaired_copy(&from, &place).unwrap_err().to_string();
+        let error = layout(name).foreign().repaired_copy(&from, &place).unwrap_err().to_string();
         assert!(error.contains(why) && error.contains("convert"), "{error}");
     };
     check("aider", ".aider.chat.history.md", b"# aider chat started at", "Markdown");
@@ -316,9 +318,8 @@ fn what_cannot_be_mended_so_says_why() {
     check("opencode", "storage/session/p/ses_1.json", b"{", "separate documents");
     check("goose", "sessions.db/x", b"", "database");
     let game = everturn::format::find("game").unwrap();
-    let place = SessionRef { id: "x".to_owned(), path: FilePath::parse("x").unwrap() };
     assert!(matches!(
-        game.repaired_copy(&store(&[]), &place),
-        Err(SessionError::Unsupported { .. })
+        game.external(Operation::RepairedCopy).err(),
+        Some(SessionError::Unsupported { .. })
     ));
 }

@@ -18,6 +18,8 @@ use everturn::store::{
 
 use super::support::{Files, at, game, id, path, played, program, put, turn};
 
+use crate::common::capabilities::KnownCapabilities;
+
 pub(crate) const NAME: &str = "session-abc123";
 
 type Operation = fn(&Arc<dyn Store>, &Cell<u64>) -> Result<(), GameError>;
@@ -160,7 +162,7 @@ fn mark(store: &Arc<dyn Store>) -> Result<(), GameError> {
     let path = path(&format!("sessions/active/{NAME}"));
     let place = everturn::model::SessionRef { id: NAME.to_owned(), path };
     let new = everturn::model::NewMark::bookmark("here");
-    match layout.add_mark(store, &place, &new, at(9)) {
+    match layout.editable().add_mark(store, &place, &new, at(9)) {
         Ok(_) => Ok(()),
         Err(everturn::format::SessionError::Store(error)) => Err(error.into()),
         Err(error) => panic!("{error}"),

@@ -13,6 +13,7 @@ use everturn::seal::{seal_session, verify_session};
 use everturn::store::Store;
 use jiff::ToSpan;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::house::crashes::{crash_everywhere, fail_everywhere};
 use crate::house::kinds::{ALL, Kind, at, holding, open, token};
 
@@ -54,6 +55,7 @@ const OPS: &[Op] = &[
             let place = kind.place(store)?;
             return kind
                 .layout()
+                .movable()
                 .transition(store, &place, Transition::Trash, at(40), &mut |_| {})
                 .map(drop);
         }
@@ -65,8 +67,8 @@ const OPS: &[Op] = &[
         note.map_or(Ok(()), |what| Err(SessionError::Request { what }))
     },
     |kind, store| {
-        let trashed = kind.layout().list_trash(store)?;
-        kind.layout().restore(store, &trashed[0].name).map(drop)
+        let trashed = kind.layout().movable().list_trash(store)?;
+        kind.layout().movable().restore(store, &trashed[0].name).map(drop)
     },
 ];
 
@@ -82,7 +84,7 @@ struct Seen {
 }
 
 fn seen(kind: &Kind, store: &Arc<dyn Store>) -> Result<Seen, SessionError> {
-    let trashed = kind.layout().list_trash(store)?.len();
+    let trashed = kind.layout().movable().list_trash(store)?.len();
     let Some(place) = kind.place_of(store, kind.id)? else {
         return Ok(Seen { told: None, trashed, whole: None });
     };

@@ -10,6 +10,7 @@ use everturn::retention::{
 use everturn::store::Store;
 use jiff::ToSpan;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::house::kinds::{ALL, at, memory};
 
 fn all_of(store: &Arc<dyn Store>) -> Vec<everturn::retention::RetentionCandidate> {
@@ -58,8 +59,8 @@ fn t10_retention_goes_by_activity_in_the_session_and_only_when_applied() {
     assert!(moved.iter().all(|it| it.trashed.is_some()), "{moved:?}");
     assert_eq!(all_of(&store), []);
     for layout in format::ALL {
-        for trashed in layout.list_trash(&store).unwrap() {
-            layout.restore(&store, &trashed.name).unwrap();
+        for trashed in layout.movable().list_trash(&store).unwrap() {
+            layout.movable().restore(&store, &trashed.name).unwrap();
         }
     }
     let again = all_of(&store);

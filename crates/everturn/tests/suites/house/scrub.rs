@@ -16,6 +16,7 @@ use everturn::scrub::{
 };
 use everturn::store::{AppendAt, Durability, Step, Store};
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::house::kinds::{ALL, Kind, at, holding, open, token};
 
 /// Takes the secrets out of a session and all its branches.
@@ -63,7 +64,7 @@ fn with_branch(kind: &Kind, store: &Arc<dyn Store>) {
     kind.say(store, &format!("The key is {}, keep it.", token())).unwrap();
     let forking = ForkOptions { id: Some("camp_0002".to_owned()), turn: None };
     let place = kind.place(store).unwrap();
-    kind.layout().fork(store, &place, &forking, at(3), &mut |_| {}).unwrap();
+    kind.layout().editable().fork(store, &place, &forking, at(3), &mut |_| {}).unwrap();
     kind.say(store, "Goodbye.").unwrap();
 }
 
@@ -105,7 +106,7 @@ fn an_archive_and_what_it_left_in_the_trash_are_clean_after_a_purge() {
         kind.say(&store, &format!("The key is {}.", token())).unwrap();
         for stage in [Transition::Complete, Transition::Archive] {
             let place = kind.place(&store).unwrap();
-            kind.layout().transition(&store, &place, stage, at(5), &mut |_| {}).unwrap();
+            kind.layout().movable().transition(&store, &place, stage, at(5), &mut |_| {}).unwrap();
         }
         let place = kind.place(&store).unwrap();
         assert!(place.path.as_str().ends_with(".tar.gz"));
@@ -116,6 +117,7 @@ fn an_archive_and_what_it_left_in_the_trash_are_clean_after_a_purge() {
         assert_eq!(holding(&disk, &token()), [], "{}", kind.layout);
         // The archive can be unpacked, and what comes out is whole.
         kind.layout()
+            .movable()
             .transition(&store, &place, Transition::Unarchive, at(60), &mut |_| {})
             .unwrap();
         let told = kind.told(&store, &kind.place(&store).unwrap()).unwrap();
@@ -132,7 +134,7 @@ fn a_snapshot_with_a_secret_has_right_checksums_afterwards() {
     let store = open(&disk).unwrap();
     kind.create(&store).unwrap();
     kind.say(&store, &format!("The key is {}.", token())).unwrap();
-    let mut editor = kind.layout().edit(&store, &kind.place(&store).unwrap()).unwrap();
+    let mut editor = kind.layout().editable().edit(&store, &kind.place(&store).unwrap()).unwrap();
     editor.snapshot(at(2)).unwrap();
     editor.close(at(2)).unwrap();
     let held = holding(&disk, &token());

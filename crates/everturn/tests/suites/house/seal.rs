@@ -9,6 +9,7 @@ use everturn::scrub::{audit_file, scrub_session};
 use everturn::seal::{DamageKind, seal_session, verify_session};
 use everturn::store::{Durability, FileMode, Precondition, Step, Store};
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::house::kinds::{ALL, Kind, at, memory, token};
 
 fn sealed(kind: &Kind, store: &Arc<dyn Store>) {
@@ -116,7 +117,7 @@ fn a_seal_survives_archives_and_their_unpacking() {
         sealed(kind, &store);
         for stage in [Transition::Complete, Transition::Archive, Transition::Unarchive] {
             let place = kind.place(&store).unwrap();
-            kind.layout().transition(&store, &place, stage, at(30), &mut |_| {}).unwrap();
+            kind.layout().movable().transition(&store, &place, stage, at(30), &mut |_| {}).unwrap();
             assert_eq!(verdict(kind, &store), (0, vec![]), "{} {stage:?}", kind.layout);
         }
     }
@@ -140,7 +141,7 @@ fn a_seal_survives_rotation_and_folds() {
     let chat = &ALL[4];
     let store = memory();
     sealed(chat, &store);
-    let editor = chat.layout().edit(&store, &chat.place(&store).unwrap()).unwrap();
+    let editor = chat.layout().editable().edit(&store, &chat.place(&store).unwrap()).unwrap();
     editor.close(at(40)).unwrap();
     assert_eq!(verdict(chat, &store), (0, vec![]));
 }

@@ -11,6 +11,7 @@ use everturn::store::{MemoryStore, Store, StoreError, Writer};
 use everturn::tree::JsonTree;
 use serde_json::json;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::linggen::support::{DIR, at, memory, path, put, say, session};
 
 fn linggen() -> &'static dyn SessionFormat {
@@ -75,8 +76,10 @@ fn a_list_opens_no_file() {
 fn a_session_is_made_written_and_read_through_the_layout() {
     let store = memory();
     let fields = JsonTree::from_value(&json!({"project": "/srv/site", "title": "Menu"})).unwrap();
-    let mut editor =
-        linggen().create(&store, &NewSession { fields, ..NewSession::with_id("") }, at(0)).unwrap();
+    let mut editor = linggen()
+        .editable()
+        .create(&store, &NewSession { fields, ..NewSession::with_id("") }, at(0))
+        .unwrap();
     for message in [
         r#"{"content": "Fix it"}"#,
         r#"{"from_id": "ling", "content": "I look.\n{\"type\":\"tool\",\"tool\":\"Read\",\"args\":{\"path\":\"a\"}}"}"#,
@@ -146,8 +149,11 @@ fn what_makes_no_session_is_refused() {
     let store = memory();
     for fields in [json!({}), json!({"project": 1}), json!({"project": "/x", "colour": "red"})] {
         let fields = JsonTree::from_value(&fields).unwrap();
-        let made =
-            linggen().create(&store, &NewSession { fields, ..NewSession::with_id("") }, at(0));
+        let made = linggen().editable().create(
+            &store,
+            &NewSession { fields, ..NewSession::with_id("") },
+            at(0),
+        );
         assert!(matches!(made.map(drop), Err(SessionError::Request { .. })));
     }
 }
@@ -159,21 +165,24 @@ fn a_session_is_thrown_away_had_back_and_removed_for_good() {
     put(&store, "sessions/flat/messages.jsonl", "{}\n");
     let place = SessionRef { id: "sess-1".into(), path: path(DIR) };
     let flat = SessionRef { id: "flat".into(), path: path("sessions/flat") };
-    let staged =
-        linggen().transition(&store, &place, Transition::Trash, at(5), &mut |_| {}).unwrap();
-    linggen().transition(&store, &flat, Transition::Trash, at(5), &mut |_| {}).unwrap();
+    let staged = linggen()
+        .movable()
+        .transition(&store, &place, Transition::Trash, at(5), &mut |_| {})
+        .unwrap();
+    linggen().movable().transition(&store, &flat, Transition::Trash, at(5), &mut |_| {}).unwrap();
     assert_eq!(linggen().locate(&store).unwrap().sessions, []);
-    let gone = linggen().list_trash(&store).unwrap();
+    let gone = linggen().movable().list_trash(&store).unwrap();
     let paths: Vec<&str> = gone.iter().map(|gone| gone.path.as_str()).collect();
     assert_eq!(paths, ["sessions/flat", DIR]);
     let name = staged.trashed.unwrap();
-    assert_eq!(linggen().restore(&store, &name).unwrap(), place);
-    assert!(linggen().restore(&store, &name).is_err());
+    assert_eq!(linggen().movable().restore(&store, &name).unwrap(), place);
+    assert!(linggen().movable().restore(&store, &name).is_err());
     assert_eq!(linggen().locate(&store).unwrap().sessions, std::slice::from_ref(&place));
-    assert!(linggen().purge(&store, &gone).is_err(), "the trash is not what it was");
-    linggen().purge(&store, &gone[..1]).unwrap();
-    assert_eq!(linggen().list_trash(&store).unwrap(), []);
-    let refused = linggen().transition(&store, &place, Transition::Pause, at(6), &mut |_| {});
+    assert!(linggen().movable().purge(&store, &gone).is_err(), "the trash is not what it was");
+    linggen().movable().purge(&store, &gone[..1]).unwrap();
+    assert_eq!(linggen().movable().list_trash(&store).unwrap(), []);
+    let refused =
+        linggen().movable().transition(&store, &place, Transition::Pause, at(6), &mut |_| {});
     assert!(matches!(refused, Err(SessionError::Unsupported { .. })));
 }
 
@@ -185,7 +194,7 @@ fn marks_stay_with_the_messages_they_mark() {
     let place = SessionRef { id: "sess-1".into(), path: path(DIR) };
     for (name, turn) in [("early", 1), ("late", 3)] {
         let new = NewMark { turn: Some(turn), ..NewMark::bookmark(name) };
-        linggen().add_mark(&store, &place, &new, at(2)).unwrap();
+        linggen().editable().add_mark(&store, &place, &new, at(2)).unwrap();
     }
     let marks = |place: &SessionRef| -> Vec<String> {
         let marks = linggen().open(&store, place).unwrap().marks().unwrap();
@@ -193,10 +202,10 @@ fn marks_stay_with_the_messages_they_mark() {
     };
     assert_eq!(marks(&place), ["early", "late"]);
     let how = ForkOptions { id: Some("fork".into()), turn: Some(2) };
-    let fork = linggen().fork(&store, &place, &how, at(3), &mut |_| {}).unwrap();
+    let fork = linggen().editable().fork(&store, &place, &how, at(3), &mut |_| {}).unwrap();
     assert_eq!(marks(&fork.session), ["early"]);
-    let branch = linggen().rewind(&store, &place, 1, at(4), &mut |_| {}).unwrap();
+    let branch = linggen().editable().rewind(&store, &place, 1, at(4), &mut |_| {}).unwrap();
     assert_eq!((marks(&place), marks(&branch.session).len()), (vec!["early".to_owned()], 2));
-    let mark = linggen().remove_mark(&store, &place, "mark-1", at(5)).unwrap();
+    let mark = linggen().editable().remove_mark(&store, &place, "mark-1", at(5)).unwrap();
     assert_eq!(mark.name, "early");
 }

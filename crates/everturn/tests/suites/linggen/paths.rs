@@ -16,6 +16,7 @@ use everturn::store::{FileStore, LockOwner, Options, Store};
 use everturn::tree::JsonTree;
 use serde_json::json;
 
+use crate::common::capabilities::KnownCapabilities;
 use crate::linggen::support::{at, memory, path, project, put, session};
 
 const BAD: &[&str] = &[
@@ -60,21 +61,21 @@ fn names_that_could_do_harm_are_refused_everywhere() {
         if !bad.is_empty() {
             let fields = JsonTree::from_value(&json!({"project": "/x"})).unwrap();
             let new = NewSession { fields, ..NewSession::with_id(bad) };
-            assert!(linggen.create(&store, &new, at(0)).is_err(), "new {bad:?}");
+            assert!(linggen.editable().create(&store, &new, at(0)).is_err(), "new {bad:?}");
             let how = ForkOptions { id: Some((*bad).to_owned()), turn: None };
             let at_place = SessionRef { id: place.id.to_string(), path: place.dir.clone() };
             assert!(
-                linggen.fork(&store, &at_place, &how, at(0), &mut |_| {}).is_err(),
+                linggen.editable().fork(&store, &at_place, &how, at(0), &mut |_| {}).is_err(),
                 "fork {bad:?}"
             );
             let wrong = SessionRef { id: (*bad).to_owned(), path: place.dir.clone() };
-            assert!(linggen.edit(&store, &wrong).is_err(), "edit {bad:?}");
+            assert!(linggen.editable().edit(&store, &wrong).is_err(), "edit {bad:?}");
         }
     }
     for bad in ["relative", "/a/../b", "", "/a\0b"] {
         let fields = JsonTree::from_value(&json!({"project": bad})).unwrap();
         let new = NewSession { fields, ..NewSession::with_id("fine") };
-        assert!(linggen.create(&store, &new, at(0)).is_err(), "project {bad:?}");
+        assert!(linggen.editable().create(&store, &new, at(0)).is_err(), "project {bad:?}");
     }
     assert_eq!(format!("{:?}", store.list(&path("")).unwrap()), before, "something was made");
     for summary in ["../../etc/passwd", "a/b", "..", "\u{0}"] {
@@ -113,6 +114,6 @@ fn links_out_of_a_home_are_left_alone() {
         id: "sess-9-out".into(),
         path: path("projects/-srv-site/sessions/sess-9-out"),
     };
-    assert!(linggen.edit(&store, &out).is_err());
+    assert!(linggen.editable().edit(&store, &out).is_err());
     assert!(linggen.open(&store, &out).is_err());
 }

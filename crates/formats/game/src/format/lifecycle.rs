@@ -4,24 +4,23 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::GameFormat;
 use crate::archive::{ArchiveOptions, archive, unarchive};
 use crate::branch::{BranchOptions, fork, rewind};
 use crate::error::GameError;
 use crate::lifecycle::{complete, pause, resume};
 use crate::paths::GameStatus;
 use crate::session::{Session, find};
-use crate::trash::{
-    PurgePlan, TrashEntry as InTrash, TrashName, purge as purge_plan, restore, trash,
-    trashed as list_trashed,
-};
+use crate::trash::{PurgePlan, TrashEntry, TrashName, purge, restore, trash, trashed};
 use crate::writer::lock;
 use everturn_archive::PackProgress;
 use everturn_json::names::SessionId;
-use everturn_session::format::{SessionError, Transition, error_chain};
+use everturn_session::format::{FormatLifecycle, SessionError, Transition, error_chain};
 use everturn_session::marks::MarkDocument;
 use everturn_session::model::{
     ForkOptions, ForkOutcome, Mark, SessionRef, TransitionOutcome, TrashedSession,
 };
+use everturn_session::trash::TrashError;
 use everturn_store::{Durability, Step, Store};
 
 /// How many IDs are tried for a fork without a given ID.
@@ -78,60 +77,6 @@ pub(super) fn rewind_session(
     })
 }
 
-pub(super) fn transition_session(
-    store: &Arc<dyn Store>,
-    from: &SessionRef,
-    stage: Transition,
-    now: Timestamp,
-    progress: &mut dyn FnMut(PackProgress),
-) -> Result<TransitionOutcome, SessionError> {
-    let id = SessionId::parse(&from.id)?;
-    let simple = |status| TransitionOutcome {
-        session: place(status, &id),
-        trashed: None,
-        deferred_error: None,
-    };
-    let how = ArchiveOptions::default();
-    Ok(match stage {
-        Transition::Pause => {
-            pause(store, &id, now)?;
-            simple(GameStatus::Paused)
-        }
-        Transition::Resume => {
-            resume(store, &id, now)?;
-            simple(GameStatus::Active)
-        }
-        Transition::Complete => {
-            let done = complete(store, &id, now)?;
-            let deferred_error = done.deferred_error.as_ref().map(|error| error_chain(error));
-            TransitionOutcome { deferred_error, ..simple(GameStatus::Completed) }
-        }
-        Transition::Archive => {
-            let done = archive(store, &id, &how, now, progress)?;
-            let place = SessionRef { id: id.to_string(), path: done.file };
-            TransitionOutcome {
-                session: place,
-                trashed: Some(done.trashed.name.to_string()),
-                deferred_error: None,
-            }
-        }
-        Transition::Unarchive => {
-            let done = unarchive(store, &id, &how, now, progress)?;
-            let trashed = Some(done.trashed.name.to_string());
-            TransitionOutcome { trashed, ..simple(GameStatus::Completed) }
-        }
-        Transition::Trash => {
-            let done = trash(store, &id, now)?;
-            let trashed = Some(done.name.to_string());
-            TransitionOutcome {
-                session: SessionRef { id: id.to_string(), path: done.path },
-                trashed,
-                deferred_error: None,
-            }
-        }
-    })
-}
-
 /// Changes the marks of a session, whatever its status.
 pub(super) fn mark(
     store: &Arc<dyn Store>,
@@ -148,36 +93,87 @@ pub(super) fn mark(
     Ok(mark)
 }
 
-fn trash_name(name: &str) -> Result<TrashName, SessionError> {
-    let unknown = || SessionError::request(format!("there is no {name:?} in the trash"));
-    TrashName::parse(name).ok_or_else(unknown)
-}
-
-pub(super) fn trashed(store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
-    let names: Vec<TrashName> = list_trashed(store)?.into_iter().map(|item| item.name).collect();
-    let plan = PurgePlan::new(store, &names)?;
-    Ok(plan.entries.into_iter().map(|(item, bytes)| item.into_trashed_session(bytes)).collect())
-}
-
-pub(super) fn restore_from_trash(
-    store: &Arc<dyn Store>,
-    name: &str,
-) -> Result<SessionRef, SessionError> {
-    let done = restore(store, &trash_name(name)?)?;
-    Ok(SessionRef { id: done.name.id.to_string(), path: done.path })
-}
-
-pub(super) fn purge(
-    store: &Arc<dyn Store>,
-    looked_at: &[TrashedSession],
-) -> Result<(), SessionError> {
-    let names = looked_at.iter().map(|item| trash_name(&item.name));
-    let plan = PurgePlan::new(store, &names.collect::<Result<Vec<_>, _>>()?)?;
-    let same = |((now, bytes), before): (&(InTrash, u64), &TrashedSession)| {
-        now.path == before.path && *bytes == before.bytes
-    };
-    if !plan.entries.iter().zip(looked_at).all(same) {
-        return Err(GameError::input("the trash has changed since it was listed").into());
+impl FormatLifecycle for GameFormat {
+    fn transition(
+        &self,
+        store: &Arc<dyn Store>,
+        from: &SessionRef,
+        stage: Transition,
+        now: Timestamp,
+        progress: &mut dyn FnMut(PackProgress),
+    ) -> Result<TransitionOutcome, SessionError> {
+        let id = SessionId::parse(&from.id)?;
+        let simple = |status| TransitionOutcome {
+            session: place(status, &id),
+            trashed: None,
+            deferred_error: None,
+        };
+        let how = ArchiveOptions::default();
+        Ok(match stage {
+            Transition::Pause => {
+                pause(store, &id, now)?;
+                simple(GameStatus::Paused)
+            }
+            Transition::Resume => {
+                resume(store, &id, now)?;
+                simple(GameStatus::Active)
+            }
+            Transition::Complete => {
+                let done = complete(store, &id, now)?;
+                let deferred_error = done.deferred_error.as_ref().map(|error| error_chain(error));
+                TransitionOutcome { deferred_error, ..simple(GameStatus::Completed) }
+            }
+            Transition::Archive => {
+                let done = archive(store, &id, &how, now, progress)?;
+                let place = SessionRef { id: id.to_string(), path: done.file };
+                TransitionOutcome {
+                    session: place,
+                    trashed: Some(done.trashed.name.to_string()),
+                    deferred_error: None,
+                }
+            }
+            Transition::Unarchive => {
+                let done = unarchive(store, &id, &how, now, progress)?;
+                let trashed = Some(done.trashed.name.to_string());
+                TransitionOutcome { trashed, ..simple(GameStatus::Completed) }
+            }
+            Transition::Trash => {
+                let done = trash(store, &id, now)?;
+                let trashed = Some(done.name.to_string());
+                TransitionOutcome {
+                    session: SessionRef { id: id.to_string(), path: done.path },
+                    trashed,
+                    deferred_error: None,
+                }
+            }
+        })
     }
-    Ok(purge_plan(store, &plan)?)
+
+    fn archived(&self, place: &SessionRef) -> Option<SessionRef> {
+        let id = SessionId::parse(&place.id).ok().filter(|_| place.is_archive())?;
+        Some(SessionRef { id: place.id.clone(), path: GameStatus::Completed.session(&id) })
+    }
+
+    fn list_trash(&self, store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
+        let names: Vec<TrashName> = trashed(store)?.into_iter().map(|item| item.name).collect();
+        let items = PurgePlan::new(store, &names)?.entries.into_iter();
+        Ok(items.map(|(item, bytes)| item.into_trashed_session(bytes)).collect())
+    }
+
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
+        let name = TrashName::parse_given(name).map_err(GameError::from)?;
+        Ok(restore(store, &name)?.into_session_ref())
+    }
+
+    fn purge(&self, store: &Arc<dyn Store>, listed: &[TrashedSession]) -> Result<(), SessionError> {
+        let entries: Result<Vec<_>, TrashError> =
+            listed.iter().map(TrashEntry::from_listed).collect();
+        let entries = entries.map_err(GameError::from)?;
+        let names: Vec<TrashName> = entries.iter().map(|(item, _)| item.name.clone()).collect();
+        let plan = PurgePlan::new(store, &names)?;
+        if plan.entries != entries {
+            return Err(GameError::input("the trash has changed since it was listed").into());
+        }
+        Ok(purge(store, &plan)?)
+    }
 }

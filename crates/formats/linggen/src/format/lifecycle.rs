@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::session_place;
+use super::{LinggenFormat, NAME, session_place};
 use crate::error::LinggenError;
 use crate::paths::{ProjectPart, flat_sessions_dir, projects_dir};
 use crate::session::Session;
+use everturn_archive::PackProgress;
 use everturn_json::names::FilePath;
+use everturn_session::format::{FormatLifecycle, SessionError, Transition};
 use everturn_session::model::{SessionRef, TransitionOutcome, TrashedSession};
 use everturn_session::trash::{
     TrashError, TrashName, allocate, list_dir, list_trash_names, move_to_trash, total_bytes,
@@ -27,7 +29,7 @@ impl From<TrashError> for LinggenError {
 }
 
 /// Moves a session to the trash.
-pub(super) fn trash(
+fn trash(
     store: &Arc<dyn Store>,
     place: &SessionRef,
     now: Timestamp,
@@ -73,7 +75,7 @@ fn trash_path(place: &FilePath, path: &FilePath) -> FilePath {
 }
 
 /// The sessions in the trash, oldest first.
-pub(super) fn trashed(store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, LinggenError> {
+fn trashed(store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, LinggenError> {
     let mut found = Vec::new();
     for name in list_trash_names(store)? {
         if let Some((path, now_at)) = read_entry(store, &name)? {
@@ -86,48 +88,66 @@ pub(super) fn trashed(store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, Lin
     Ok(found)
 }
 
-fn parse(name: &str) -> Result<TrashName, LinggenError> {
-    let unknown = || LinggenError::input(format!("there is no {name:?} in the trash"));
-    TrashName::parse(name).ok_or_else(unknown)
-}
+impl FormatLifecycle for LinggenFormat {
+    fn transition(
+        &self,
+        store: &Arc<dyn Store>,
+        place: &SessionRef,
+        stage: Transition,
+        now: Timestamp,
+        _: &mut dyn FnMut(PackProgress),
+    ) -> Result<TransitionOutcome, SessionError> {
+        match stage {
+            Transition::Trash => Ok(trash(store, place, now)?),
+            other => Err(other.unsupported(NAME)),
+        }
+    }
 
-/// Restores a session from the trash.
-pub(super) fn restore(store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, LinggenError> {
-    let parsed = parse(name)?;
-    let missing = || LinggenError::input(format!("there is no session {name} in the trash"));
-    let (path, _) = read_entry(store, &parsed)?.ok_or_else(missing)?;
-    let place = parsed.trash_path()?;
-    let writer = store.lock(&[path, place.clone()])?;
-    let (path, now_at) = read_entry(store, &parsed)?.ok_or_else(missing)?;
-    if store.stat(&path)?.is_some() {
-        return Err(LinggenError::Taken { id: parsed.id.to_string(), path });
+    fn archived(&self, _: &SessionRef) -> Option<SessionRef> {
+        None
     }
-    let back = Step::Rename { from: now_at, to: path.clone() };
-    writer.commit(vec![back], Durability::Synced)?;
-    // Only empty directories are left of it, which are ignored.
-    writer.commit(vec![Step::Remove { path: place }], Durability::Buffered)?;
-    writer.release()?;
-    Ok(SessionRef { id: parsed.id.to_string(), path })
-}
 
-/// Removes listed sessions for good, unless they have changed since.
-pub(super) fn purge(
-    store: &Arc<dyn Store>,
-    looked_at: &[TrashedSession],
-) -> Result<(), LinggenError> {
-    let places: Vec<FilePath> = looked_at
-        .iter()
-        .map(|item| Ok(parse(&item.name)?.trash_path()?))
-        .collect::<Result<_, LinggenError>>()?;
-    if places.is_empty() {
-        return Ok(());
+    fn list_trash(&self, store: &Arc<dyn Store>) -> Result<Vec<TrashedSession>, SessionError> {
+        Ok(trashed(store)?)
     }
-    let writer = store.lock(&places)?;
-    let there = trashed(store)?;
-    if !looked_at.iter().all(|item| there.contains(item)) {
-        return Err(LinggenError::input("the trash has changed since it was listed"));
+
+    fn restore(&self, store: &Arc<dyn Store>, name: &str) -> Result<SessionRef, SessionError> {
+        let parsed = TrashName::parse_given(name).map_err(LinggenError::from)?;
+        let missing = || SessionError::request(format!("there is no session {name} in the trash"));
+        let (path, _) = read_entry(store, &parsed)?.ok_or_else(missing)?;
+        let place = parsed.trash_path()?;
+        let writer = store.lock(&[path, place.clone()])?;
+        let (path, now_at) = read_entry(store, &parsed)?.ok_or_else(missing)?;
+        if store.stat(&path)?.is_some() {
+            return Err(SessionError::Taken { id: parsed.id.to_string(), path });
+        }
+        let back = Step::Rename { from: now_at, to: path.clone() };
+        writer.commit(vec![back], Durability::Synced)?;
+        // Only empty directories are left of it, which are ignored.
+        writer.commit(vec![Step::Remove { path: place }], Durability::Buffered)?;
+        writer.release()?;
+        Ok(SessionRef { id: parsed.id.to_string(), path })
     }
-    let steps = places.into_iter().map(|path| Step::Remove { path }).collect();
-    writer.commit(steps, Durability::Synced)?;
-    Ok(writer.release()?)
+
+    fn purge(
+        &self,
+        store: &Arc<dyn Store>,
+        looked_at: &[TrashedSession],
+    ) -> Result<(), SessionError> {
+        let places: Vec<FilePath> = looked_at
+            .iter()
+            .map(|item| Ok(TrashName::parse_given(&item.name)?.trash_path()?))
+            .collect::<Result<_, LinggenError>>()?;
+        if places.is_empty() {
+            return Ok(());
+        }
+        let writer = store.lock(&places)?;
+        let there = trashed(store)?;
+        if !looked_at.iter().all(|item| there.contains(item)) {
+            return Err(SessionError::request("the trash has changed since it was listed"));
+        }
+        let steps = places.into_iter().map(|path| Step::Remove { path }).collect();
+        writer.commit(steps, Durability::Synced)?;
+        Ok(writer.release()?)
+    }
 }
