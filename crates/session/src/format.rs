@@ -142,7 +142,7 @@ impl dyn SessionFormat + '_ {
         }
     }
 
-    /// Whether [`list`](Self::list) reports only what file names contain.
+    /// Whether the list reports only what file names contain.
     #[must_use]
     pub fn lists_names_only(&self) -> bool {
         self.capabilities().listing.is_some_and(BulkListing::lists_names_only)
