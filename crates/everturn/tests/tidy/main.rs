@@ -8,6 +8,7 @@
 mod docs;
 mod formats;
 mod layers;
+mod modules;
 mod names;
 mod repository;
 mod source;
@@ -35,6 +36,7 @@ rules! {
     formats::commands_do_not_spell_formats,
     layers::crates_are_members,
     layers::crates_depend_on_lower_ones,
+    modules::modules_have_an_order,
     names::type_names_are_unique,
     names::type_names_are_nouns,
     names::replaced_words_are_gone,

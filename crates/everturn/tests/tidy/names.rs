@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::repository::{Repository, code_lines};
+use crate::repository::{Repository, code_before_tests, code_lines};
 
 /// Names of types that mean the same thing wherever they stand.
 const SHARED: &[&str] = &["Args", "Builder", "Error", "Options"];
@@ -77,13 +77,8 @@ const STILL_SPREAD: &[&str] = &[
 ];
 
 /// The directory of the crate that a source file belongs to.
-fn crate_of(path: &str) -> Option<&str> {
+pub(crate) fn crate_of(path: &str) -> Option<&str> {
     path.find("/src/").and_then(|at| path.get(..at))
-}
-
-/// The code of a file up to its tests.
-fn code_before_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    code_lines(text).take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
 }
 
 /// The name of the type that a line defines.
