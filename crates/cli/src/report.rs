@@ -2,11 +2,11 @@
 
 use everturn::model::AppendOutcome;
 
-use crate::commands::Context;
+use crate::context::Context;
 use crate::error::EarlyExit;
+use crate::findings::print_findings;
 use crate::json::JsonObject;
 use crate::output::Output;
-use crate::sessions::print_findings;
 
 /// Reports an outcome that is durable now; `what` is the kind of item that was created, if it has an ID.
 pub(crate) fn report_outcome(

@@ -14,6 +14,7 @@
 //! - [`piece`]: the parts of a session that a format writes.
 //! - `facts`: the metadata of the title page.
 //! - `source`: a session as an outline, and as pieces read one by one.
+//! - `output`, `error`: what the formats share when they write, and how an export fails.
 //! - `text`, `markdown`, `html`, `pdf`, `json`, `template`: the formats, one file each.
 //! - [`mod@export`]: runs an export.
 //!
@@ -34,6 +35,9 @@ mod facts;
 
 mod source;
 
+mod error;
+mod output;
+
 mod text;
 
 mod markdown;
@@ -48,7 +52,9 @@ mod template;
 
 pub mod export;
 
+pub use error::ExportError;
 pub use everturn_typeset::{FontSources, Options as Pages, PaperSize};
-pub use export::{Export, ExportError, ExportProgress, ExportReport};
+pub use export::{Export, ExportReport};
 pub use mask::{MaskedText, SecretMask};
 pub use options::{ExportFormat, ExportOptions, ExportPart, ExportStyle};
+pub use output::ExportProgress;

@@ -4,7 +4,7 @@ pub(crate) mod json;
 pub(crate) mod table;
 pub(crate) mod targets;
 
-use super::run::{GameMeasurements, GameOp, GameSample, MeasurementPlan};
+use super::measurements::{GameMeasurements, GameOp, GameSample, MeasurementPlan};
 use super::write::PLAIN;
 use crate::machine::Machine;
 use crate::report::summary::micros;

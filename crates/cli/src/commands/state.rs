@@ -7,9 +7,10 @@ use everturn::tree::JsonTree;
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
 use crate::output::escape_controls;
-use crate::sessions::{exit_after, print_findings, resolve_turn};
+use crate::sessions::resolve_turn;
 
 /// Print the state of a session, now or at a turn
 #[derive(Debug, clap::Args)]

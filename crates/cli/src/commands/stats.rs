@@ -8,9 +8,11 @@ use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
+use crate::open_root::RootAccess;
 use crate::output::{Output, escape_controls};
 use crate::overview;
-use crate::sessions::RootAccess;
+use crate::sessions::candidates;
+use crate::sources::open_existing_sources;
 use crate::unread::UnreadSessions;
 
 /// Count tokens and cost by model
@@ -84,8 +86,8 @@ struct UsageSum {
 fn everything(context: &mut Context) -> Result<UsageSum, Error> {
     let (mut usage, mut told, mut sessions) = (SessionUsage::default(), 0, 0);
     let mut unread = UnreadSessions::new("counted");
-    let roots = context.sources_there(RootAccess::Read)?;
-    for (root, layout, place) in context.candidates(&roots)? {
+    let roots = open_existing_sources(context, RootAccess::Read)?;
+    for (root, layout, place) in candidates(context, &roots)? {
         sessions += 1;
         let path = root.shown(&place.path);
         match open_listed(layout, &root.store(), &place) {

@@ -205,7 +205,8 @@ fn cycles(edges: &BTreeMap<&str, BTreeSet<String>>) -> BTreeSet<Vec<String>> {
         edges.keys().map(|module| (*module, reachable(edges, module))).collect();
     let mut groups = BTreeSet::new();
     for (module, others) in &reached {
-        let returns = |other: &&&str| reached.get(**other).is_some_and(|back| back.contains(module));
+        let returns =
+            |other: &&&str| reached.get(**other).is_some_and(|back| back.contains(module));
         let group: Vec<String> = others.iter().filter(returns).map(|s| (*s).to_owned()).collect();
         groups.insert(group);
     }
