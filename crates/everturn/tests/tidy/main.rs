@@ -10,6 +10,7 @@ mod formats;
 mod layers;
 mod modules;
 mod names;
+mod prose;
 mod repository;
 mod source;
 mod text;
@@ -42,6 +43,7 @@ rules! {
     names::replaced_words_are_gone,
     names::methods_are_in_few_files,
     names::front_pages_name_every_module,
+    prose::replaced_words_are_not_written,
     source::files_are_small,
     source::modules_are_files_with_names,
     source::modules_are_declared,

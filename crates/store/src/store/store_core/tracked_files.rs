@@ -1,25 +1,26 @@
 //! [`TrackedFile`]: the open files, what is known of their ends, and when they are flushed.
 
 use std::collections::{BTreeSet, HashMap};
-use std::io;
 use std::sync::Arc;
 
-use super::StoreError;
-use super::store_core::StoreCore;
+use super::StoreCore;
+use super::apply_task::await_apply_tasks;
 use crate::disk::{Disk, DiskFile, FileAccess, FileId, FileKind, FileStat, Flush};
+use crate::store::StoreError;
+use crate::store::disk_ops::sync_dir;
 use everturn_json::names::FilePath;
 
 /// A file that is open because it was changed since the last checkpoint, or is about to be.
-pub(super) struct TrackedFile {
+pub(in crate::store) struct TrackedFile {
     /// Shared with an apply task while that runs.
-    pub(super) file: Arc<dyn DiskFile>,
-    pub(super) id: FileId,
+    pub(in crate::store) file: Arc<dyn DiskFile>,
+    pub(in crate::store) id: FileId,
     /// The known end of the file.
-    pub(super) len: u64,
+    pub(in crate::store) len: u64,
     /// Whether it is known to end with a newline.
-    pub(super) clean: bool,
+    pub(in crate::store) clean: bool,
     /// Whether it has unflushed changes.
-    pub(super) dirty: bool,
+    pub(in crate::store) dirty: bool,
 }
 
 impl TrackedFile {
@@ -35,7 +36,7 @@ impl TrackedFile {
 }
 
 /// What is known of the end of a file.
-pub(super) enum FileEnd {
+pub(in crate::store) enum FileEnd {
     Absent,
     /// We wrote it, and it is clean.
     Known(u64),
@@ -45,13 +46,13 @@ pub(super) enum FileEnd {
 
 impl StoreCore {
     /// Flushes the changed files selected by `chosen`, and all directories in which names have changed.
-    pub(super) fn flush_files(
+    pub(in crate::store) fn flush_files(
         &mut self,
         chosen: impl Fn(&FilePath) -> bool,
         file_why: Flush,
         dir_why: Flush,
     ) -> Result<(), StoreError> {
-        self.await_apply_tasks()?;
+        await_apply_tasks(self)?;
         let flushed =
             flush_files(&*self.disk, &mut self.files, &mut self.dirs, chosen, file_why, dir_why);
         flushed.map_err(|error| self.poison(error))
@@ -61,14 +62,14 @@ impl StoreCore {
     ///
     /// Recent metadata in `look` that matches the tracked state is sufficient: another program can always write between
     /// the last check and the append.
-    pub(super) fn file_end(
+    pub(in crate::store) fn file_end(
         &mut self,
         path: &FilePath,
         look: Option<FileStat>,
     ) -> Result<FileEnd, StoreError> {
         if let Some(known) = self.files.get_mut(path) {
             if known.is_in_use() {
-                self.await_apply_tasks()?;
+                await_apply_tasks(self)?;
             } else if let Some(stat) = look
                 && known.is_unchanged(stat)
             {
@@ -94,11 +95,11 @@ impl StoreCore {
     }
 
     /// Flushes and closes the open files, if they are too many for one more.
-    pub(super) fn close_excess_files(&mut self) -> Result<(), StoreError> {
+    pub(in crate::store) fn close_excess_files(&mut self) -> Result<(), StoreError> {
         if self.files.len() < 2 * self.options.open_files {
             return Ok(());
         }
-        self.await_apply_tasks()?;
+        await_apply_tasks(self)?;
         let flushed = flush_changed(&mut self.files, |_| true, Flush::CloseFile);
         flushed.map_err(|error| self.poison(error))?;
         self.files.clear();
@@ -106,7 +107,7 @@ impl StoreCore {
     }
 
     /// Returns whether one more new content may stay open until it gets its name.
-    pub(super) fn may_stay_open(&mut self) -> bool {
+    pub(in crate::store) fn may_stay_open(&mut self) -> bool {
         self.staged += 1;
         self.staged <= self.options.open_files / 4
     }
@@ -121,7 +122,7 @@ impl StoreCore {
     }
 
     /// Tracks an open file under its name; if an older handle of the same file was dirty, so is this one.
-    pub(super) fn track(
+    pub(in crate::store) fn track(
         &mut self,
         path: &FilePath,
         file: Box<dyn DiskFile>,
@@ -171,12 +172,4 @@ fn flush_changed(
         tracked.dirty = false;
     }
     Ok(())
-}
-
-/// Flushes a directory; a missing one has nothing to lose.
-pub(super) fn sync_dir(disk: &dyn Disk, dir: &FilePath, why: Flush) -> Result<(), StoreError> {
-    match disk.sync_dir(dir, why) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other.map_err(StoreError::io("flush", dir)),
-    }
 }

@@ -1,12 +1,47 @@
-//! The text of a lock file: the lock owner as one JSON object.
+//! [`LockOwner`], and its text in a lock file: one JSON object.
 //!
-//! It is encoded and parsed here, without serde, which a program that only stores files does not need.
+//! The text is encoded and parsed here, without serde, which a program that only stores files does not need.
 
-use super::LockOwner;
+use std::fmt;
+
+use crate::disk::{Disk, FileAccess, read_all};
 use everturn_json::json::{Container, entries, key_matches, unescape, value_end};
+use everturn_json::names::FilePath;
+
+/// The process that opens a store, as shown to others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockOwner {
+    /// The process ID.
+    pub pid: u32,
+    /// The start time, in human-readable form.
+    pub started: String,
+}
+
+impl LockOwner {
+    /// Returns the text for a lock file.
+    pub(super) fn to_text(&self) -> Vec<u8> {
+        render_owner(self)
+    }
+
+    /// Reads the lock owner from a lock file.
+    pub(super) fn read(disk: &dyn Disk, file: &FilePath) -> Option<LockOwner> {
+        LockOwner::parse(&read_all(&*disk.open(file, FileAccess::Read).ok()?).ok()?)
+    }
+
+    /// Parses the lock owner from the first line of a lock file.
+    pub(super) fn parse(text: &[u8]) -> Option<LockOwner> {
+        parse_owner(text.split(|byte| *byte == b'\n').next()?)
+    }
+}
+
+impl fmt::Display for LockOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pid {}, started {}", self.pid, self.started)
+    }
+}
 
 /// Returns the text for a lock owner.
-pub(super) fn render_owner(owner: &LockOwner) -> Vec<u8> {
+fn render_owner(owner: &LockOwner) -> Vec<u8> {
     let mut text = format!("{{\"pid\":{},\"started\":\"", owner.pid);
     for character in owner.started.chars() {
         match character {
@@ -21,7 +56,7 @@ pub(super) fn render_owner(owner: &LockOwner) -> Vec<u8> {
 }
 
 /// Parses a lock owner. Unknown members are ignored.
-pub(super) fn parse_owner(text: &[u8]) -> Option<LockOwner> {
+fn parse_owner(text: &[u8]) -> Option<LockOwner> {
     let text = text.trim_ascii_end();
     let found = entries(text, 0).ok()??;
     if found.container != Container::Object || value_end(text, 0).ok()? != text.len() {
@@ -64,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_holder_is_refused() {
+    fn other_text_is_refused() {
         for text in [
             "",
             "{",
@@ -92,7 +127,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_json_and_names_its_holder(pid: u32, started: String) {
+        fn a_text_is_json_and_names_its_owner(pid: u32, started: String) {
             let text = render_owner(&owner(pid, &started));
             let value: Value = serde_json::from_slice(&text).unwrap();
             prop_assert_eq!(value, json!({ "pid": pid, "started": started }));

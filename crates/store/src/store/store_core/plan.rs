@@ -1,143 +1,24 @@
 //! Plans a batch: turns the caller's steps into the operations of a log record.
 //!
 //! Planning reads files and prepares temporary ones, but makes no visible change. Errors should occur here, where
-//! failing costs nothing. The result is a [`PlannedBatch`]; [`PendingState`] sums up the batches not applied yet.
+//! failing costs nothing. The result is a [`PlannedBatch`].
 
-mod validate;
+use std::collections::BTreeMap;
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
-
-use super::changes::{ChangeGuard, ChangeMarks};
-use super::digest::digest_contents;
-use super::fingerprint::Fingerprint;
-use super::log::LogEpoch;
-use super::quarantine::quarantine_range;
-use super::record::{LogOp, NewContent, RemovedContent};
-use super::staging::StagedFile;
-use super::store_core::StoreCore;
+use super::StoreCore;
 use super::tracked_files::FileEnd;
-use super::{AppendAt, CommitReceipt, Durability, FileMode, Precondition, Step, StoreError};
-use crate::disk::{
-    DiskFile, FileAccess, FileId, FileKind, FilePermissions, FileStat, append_full, read_all,
-};
+use crate::disk::{FileAccess, FileId, FileKind, FileStat, Flush, append_full, read_all};
+use crate::store::batch::{ApplyHint, PlannedBatch, StagedReplacement};
+use crate::store::digest::digest_contents;
+use crate::store::fingerprint::Fingerprint;
+use crate::store::quarantine::quarantine_range;
+use crate::store::record::{LogOp, NewContent, RemovedContent};
+use crate::store::staging::{StagedFile, replacement_permissions};
+use crate::store::validate::{ValidatedBatch, add_joined_appends, bad_step, check_append_offset};
+use crate::store::{AppendAt, CommitReceipt, Durability, FileMode, Precondition, Step, StoreError};
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::jsonl::FileTail;
-use everturn_json::names::{FilePath, PathSet};
-
-pub(super) use validate::{
-    ValidatedBatch, add_joined_appends, check_append_offset, validate_batch,
-};
-
-/// A batch that is ready for the log.
-pub(super) struct PlannedBatch {
-    pub(super) ops: Vec<LogOp>,
-    /// For each operation, additional data for applying it.
-    pub(super) hints: Vec<ApplyHint>,
-    pub(super) durability: Durability,
-    pub(super) receipt: CommitReceipt,
-    /// Where readers are notified while it is applied.
-    pub(super) marks: Option<Arc<ChangeMarks>>,
-    /// Where files end once this is applied.
-    ends: BTreeMap<FilePath, u64>,
-    /// The names that it creates, ends or gives to another file: all except those of files that only grow.
-    names: Vec<FilePath>,
-}
-
-impl PlannedBatch {
-    /// Returns whether it must be applied soon: it was planned on bytes that another program may change.
-    pub(super) fn is_urgent(&self) -> bool {
-        let cuts = |op: &LogOp| matches!(op, LogOp::Cut { .. });
-        self.durability == Durability::Synced || self.ops.iter().any(cuts)
-    }
-
-    /// Notifies readers that it is being applied.
-    pub(super) fn begin_change(&self, log: LogEpoch) -> Option<ChangeGuard> {
-        self.marks.as_ref().map(|marks| marks.begin(log))
-    }
-
-    /// Returns whether it touches one of these names, or a path above or below one.
-    pub(super) fn overlaps(&self, names: &PathSet) -> bool {
-        self.ops.iter().flat_map(LogOp::paths).any(|path| names.overlaps(path))
-    }
-}
-
-/// Additional data for applying an operation.
-pub(super) enum ApplyHint {
-    Nothing,
-    /// The caller wants the lines at the planned offset and nowhere else.
-    Exact,
-    /// The new content, ready under another name.
-    Staged(StagedReplacement),
-    /// A temporary name for something removed, until the batch is done.
-    Aside {
-        temp: FilePath,
-    },
-    /// The copy of the bytes that are cut off.
-    Kept {
-        copy: FilePath,
-    },
-}
-
-/// A new content, and the content it replaces.
-pub(super) struct StagedReplacement {
-    /// The name under which it is ready.
-    pub(super) temp: FilePath,
-    /// The open file, unless too many are open or it is flushed already.
-    pub(super) file: Option<Box<dyn DiskFile>>,
-    /// The staged file, if the content is beside the log.
-    pub(super) staged_file: Option<StagedFile>,
-    pub(super) old: Option<Vec<u8>>,
-    pub(super) old_mode: u32,
-    /// The file that must exist there when it is replaced, if the caller requires one.
-    pub(super) expected: Option<Option<FileId>>,
-    /// Whether it is the last operation of its batch.
-    pub(super) last: bool,
-}
-
-/// The combined effect of batches that are in the log but not yet applied.
-#[derive(Default)]
-pub(super) struct PendingState {
-    /// Where appended files will end.
-    ends: HashMap<FilePath, u64>,
-    /// Names that will be created, ended or given to another file.
-    names: PathSet,
-    /// Whether two of the batches append to the same file.
-    pub(super) has_conflicting_appends: bool,
-}
-
-impl PendingState {
-    /// Returns whether `steps` can only be planned after the pending batches are applied.
-    pub(super) fn conflicts_with(&self, steps: &[Step]) -> bool {
-        steps.iter().any(|step| match step {
-            // An existing file that grows has nothing below it, and its directories exist.
-            Step::Append { file, .. } => !self.ends.contains_key(file) && self.names.overlaps(file),
-            step => step.paths().any(|path| self.overlaps(path)),
-        })
-    }
-
-    fn overlaps(&self, path: &FilePath) -> bool {
-        let near = |file: &FilePath| file.is_within(path) || path.is_within(file);
-        self.names.overlaps(path) || self.ends.keys().any(near)
-    }
-
-    pub(super) fn record_batch(&mut self, planned: &PlannedBatch) {
-        for (file, end) in &planned.ends {
-            self.has_conflicting_appends |= self.ends.insert(file.clone(), *end).is_some();
-        }
-        self.names.extend(planned.names.iter().cloned());
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.ends.clear();
-        self.names.clear();
-        self.has_conflicting_appends = false;
-    }
-}
-
-fn bad_step(path: &FilePath, reason: &'static str) -> StoreError {
-    StoreError::BadStep { path: path.clone(), reason }
-}
+use everturn_json::names::FilePath;
 
 /// Plans one batch; if that fails, removes what was prepared for it.
 pub(super) fn plan_batch(
@@ -163,7 +44,7 @@ pub(super) fn plan_batch(
             return Err(error);
         }
     }
-    if let Err(error) = planner.core.secure_dirs() {
+    if let Err(error) = planner.core.known_contents.secure_dirs(&*planner.core.disk) {
         planner.core.discard(planner.hints);
         return Err(error);
     }
@@ -278,7 +159,7 @@ impl Planner<'_> {
             self.check_new(&file)?;
         }
         let was = old.as_deref().map(Fingerprint::of);
-        self.core.sync_before_replace(&file, was)?;
+        self.core.known_contents.sync_before_replace(&*self.core.disk, &file, was)?;
         match expect {
             Precondition::Absent if was.is_some() => {
                 return Err(StoreError::Taken { path: file });
@@ -354,7 +235,10 @@ impl Planner<'_> {
         let changed = self.ops.iter().flat_map(LogOp::paths).any(|name| name.is_within(&path));
         let held = match stat {
             Some(stat) if !changed => {
-                self.core.sync_before_remove(&path, stat)?;
+                let core = &mut *self.core;
+                let within = |file: &FilePath| file.is_within(&path);
+                core.flush_files(within, Flush::ExistingFile, Flush::ExistingDir)?;
+                core.known_contents.sync_before_remove(&*core.disk, &path, stat)?;
                 RemovedContent::Files(digest_contents(&*self.core.disk, &path, stat)?)
             }
             _ => RemovedContent::Unknown,
@@ -411,13 +295,4 @@ struct AppendPoint {
     end: u64,
     /// Whether the valid content lacks its last newline.
     newline: bool,
-}
-
-/// Returns the permissions of a new content: those of the old one, unless it is private.
-pub(super) fn replacement_permissions(private: bool, old: Option<u32>) -> FilePermissions {
-    match old {
-        _ if private => FilePermissions::OwnerOnly,
-        Some(bits) => FilePermissions::Exact(bits),
-        None => FilePermissions::Default,
-    }
 }

@@ -2,34 +2,38 @@
 
 use std::sync::Arc;
 
-use super::bad_step;
+use super::changes::ChangeMarks;
+use super::staging::StagedFile;
+use super::{AppendAt, CommitReceipt, Step, StoreError};
 use crate::disk::{Disk, FileStat};
-use crate::store::changes::ChangeMarks;
-use crate::store::staging::StagedFile;
-use crate::store::{AppendAt, CommitReceipt, Step, StoreError};
 use everturn_json::names::{FilePath, PathSet};
 
 /// The maximum size of one batch in bytes.
 const MAX_BATCH_BYTES: usize = 1 << 30;
 
+/// Returns the error for a step that cannot be planned.
+pub(super) fn bad_step(path: &FilePath, reason: &'static str) -> StoreError {
+    StoreError::BadStep { path: path.clone(), reason }
+}
+
 /// A batch in which each file is either appended to or replaced.
 #[derive(Default)]
-pub(in crate::store) struct ValidatedBatch {
+pub(super) struct ValidatedBatch {
     /// Where readers are notified while the batch is applied.
-    pub(in crate::store) marks: Option<Arc<ChangeMarks>>,
-    pub(in crate::store) steps: Vec<Step>,
+    pub(super) marks: Option<Arc<ChangeMarks>>,
+    pub(super) steps: Vec<Step>,
     /// For each step, the recent metadata of its file, if it was read.
     pub(super) stats: Vec<Option<FileStat>>,
     /// For each step, its new content if that is staged.
-    pub(in crate::store) staged: Vec<Option<StagedFile>>,
+    pub(super) staged: Vec<Option<StagedFile>>,
     /// The number of appends in the batch.
     appends: usize,
     /// Appends that were joined with a replacement: their index among the appends, and their offset.
-    pub(in crate::store) joined: Vec<(usize, u64)>,
+    pub(super) joined: Vec<(usize, u64)>,
 }
 
 /// Adds the offsets of appends that were joined with a replacement to the offsets of the others.
-pub(in crate::store) fn add_joined_appends(receipt: &mut CommitReceipt, joined: &[(usize, u64)]) {
+pub(super) fn add_joined_appends(receipt: &mut CommitReceipt, joined: &[(usize, u64)]) {
     for (index, at) in joined {
         receipt.appended.insert((*index).min(receipt.appended.len()), *at);
     }
@@ -37,10 +41,7 @@ pub(in crate::store) fn add_joined_appends(receipt: &mut CommitReceipt, joined: 
 
 impl ValidatedBatch {
     /// Reads the metadata of the files that are appended to. Threads can do this before they queue for planning.
-    pub(in crate::store) fn stat_appended_files(
-        &mut self,
-        disk: &dyn Disk,
-    ) -> Result<(), StoreError> {
+    pub(super) fn stat_appended_files(&mut self, disk: &dyn Disk) -> Result<(), StoreError> {
         let look = |step: &Step| match step {
             Step::Append { file, .. } => disk.stat(file).map_err(StoreError::io("access", file)),
             _ => Ok(None),
@@ -87,7 +88,7 @@ impl ValidatedBatch {
 
 /// Checks what can be checked without disk access, and joins appends to a file with a preceding replacement of the same
 /// file.
-pub(in crate::store) fn validate_batch(steps: Vec<Step>) -> Result<ValidatedBatch, StoreError> {
+pub(super) fn validate_batch(steps: Vec<Step>) -> Result<ValidatedBatch, StoreError> {
     let mut validated = ValidatedBatch::default();
     let mut ended = PathSet::default();
     let mut size = 0;
@@ -125,7 +126,7 @@ pub(in crate::store) fn validate_batch(steps: Vec<Step>) -> Result<ValidatedBatc
     Ok(validated)
 }
 
-pub(in crate::store) fn check_append_offset(
+pub(super) fn check_append_offset(
     file: &FilePath,
     at: AppendAt,
     end: u64,

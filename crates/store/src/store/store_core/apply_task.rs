@@ -5,20 +5,21 @@
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::StoreError;
-use super::apply::{UndoStep, append_to};
-use super::changes::ChangeGuard;
-use super::group_commit::lock_unpoisoned;
-use super::log::{LogEpoch, WriteAheadLog};
-use super::plan::{ApplyHint, PlannedBatch};
-use super::record::{LogOp, Record};
-use super::store_core::{GroupCommit, PendingBatch, ReceiptResult, StoreCore};
+use super::append::append_to;
+use super::undo::{UndoStep, log_aborts, undo_steps};
+use super::{GroupCommit, PendingBatch, ReceiptResult, StoreCore};
 use crate::disk::{Disk, DiskFile, FileId};
+use crate::store::StoreError;
+use crate::store::batch::{ApplyHint, PlannedBatch};
+use crate::store::changes::ChangeGuard;
+use crate::store::log::{LogEpoch, WriteAheadLog};
+use crate::store::mutex::lock_unpoisoned;
+use crate::store::record::{LogOp, Record};
 use everturn_json::names::FilePath;
 
 /// The tasks that were handed off and still run, and those that failed.
 #[derive(Default)]
-pub(super) struct ApplyTasks {
+pub(in crate::store) struct ApplyTasks {
     state: Mutex<ApplyTaskState>,
     idle: Condvar,
 }
@@ -47,7 +48,7 @@ struct FailedApply {
 type TaskFile = (Arc<dyn DiskFile>, FileId);
 
 /// A batch of appends that is safe in the log, with the open files it appends to.
-pub(super) struct ApplyTask {
+pub(in crate::store) struct ApplyTask {
     disk: Arc<dyn Disk>,
     tasks: Arc<ApplyTasks>,
     planned: PlannedBatch,
@@ -60,7 +61,7 @@ pub(super) struct ApplyTask {
 
 impl ApplyTask {
     /// Applies the appends; if that fails, the core undoes them.
-    pub(super) fn run(mut self, core: &Mutex<StoreCore>) -> ReceiptResult {
+    pub(in crate::store) fn run(mut self, core: &Mutex<StoreCore>) -> ReceiptResult {
         let mut undo = Vec::new();
         self.change = self.log.and_then(|log| self.planned.begin_change(log));
         match self.append_all(&mut undo) {
@@ -73,7 +74,7 @@ impl ApplyTask {
             Err(error) => {
                 let verdict = self.fail(undo, error, false);
                 drop(self);
-                let settled = lock_unpoisoned(core).await_apply_tasks();
+                let settled = await_apply_tasks(&mut lock_unpoisoned(core));
                 let verdict = lock_unpoisoned(&verdict).take();
                 verdict.unwrap_or_else(|| Err(settled.err().unwrap_or(StoreError::Overtaken)))
             }
@@ -128,83 +129,85 @@ impl Drop for ApplyTask {
     }
 }
 
-impl StoreCore {
-    /// Returns whether a batch has only appends to open files with clean ends, and a thread waits for it.
-    pub(super) fn is_plain_append(&self, pending: &PendingBatch) -> bool {
-        let ops = &pending.planned.ops;
-        let known = |op: &LogOp| match op {
-            LogOp::Append { file, .. } => self.files.get(file).is_some_and(|tracked| tracked.clean),
-            _ => false,
-        };
-        pending.ticket.is_some() && !ops.is_empty() && ops.iter().all(known)
-    }
+/// Returns whether a batch has only appends to open files with clean ends, and a thread waits for it.
+pub(in crate::store) fn is_plain_append(core: &StoreCore, pending: &PendingBatch) -> bool {
+    let ops = &pending.planned.ops;
+    let known = |op: &LogOp| match op {
+        LogOp::Append { file, .. } => core.files.get(file).is_some_and(|tracked| tracked.clean),
+        _ => false,
+    };
+    pending.ticket.is_some() && !ops.is_empty() && ops.iter().all(known)
+}
 
-    /// Hands plain batches, of which no two touch the same file, to the threads that wait for them.
-    pub(super) fn hand_off(&mut self, plain: Vec<PendingBatch>, round: &mut GroupCommit<'_>) {
-        for PendingBatch { planned, index, ticket } in plain {
-            let files = self.open_task_files(&planned);
-            lock_unpoisoned(&self.apply_tasks.state).running += 1;
-            let (disk, tasks) = (Arc::clone(&self.disk), Arc::clone(&self.apply_tasks));
-            let (log, change) = (self.log.as_ref().map(WriteAheadLog::present), None);
-            let task = ApplyTask { disk, tasks, planned, index, log, change, files };
-            round.hand_off(ticket, task);
+/// Hands plain batches, of which no two touch the same file, to the threads that wait for them.
+pub(in crate::store) fn hand_off(
+    core: &mut StoreCore,
+    plain: Vec<PendingBatch>,
+    round: &mut GroupCommit<'_>,
+) {
+    for PendingBatch { planned, index, ticket } in plain {
+        let files = open_task_files(core, &planned);
+        lock_unpoisoned(&core.apply_tasks.state).running += 1;
+        let (disk, tasks) = (Arc::clone(&core.disk), Arc::clone(&core.apply_tasks));
+        let (log, change) = (core.log.as_ref().map(WriteAheadLog::present), None);
+        let task = ApplyTask { disk, tasks, planned, index, log, change, files };
+        round.hand_off(ticket, task);
+    }
+}
+
+/// Returns the files of a plain batch; from here on they are tracked as if the batch were applied.
+fn open_task_files(core: &mut StoreCore, planned: &PlannedBatch) -> Vec<TaskFile> {
+    let mut files = Vec::with_capacity(planned.ops.len());
+    for op in &planned.ops {
+        if let LogOp::Append { file, at, bytes } = op
+            && let Some(tracked) = core.files.get_mut(file)
+        {
+            (tracked.len, tracked.dirty) = (at + bytes.len() as u64, true);
+            files.push((Arc::clone(&tracked.file), tracked.id));
         }
     }
+    files
+}
 
-    /// Returns the files of a plain batch; from here on they are tracked as if the batch were applied.
-    fn open_task_files(&mut self, planned: &PlannedBatch) -> Vec<TaskFile> {
-        let mut files = Vec::with_capacity(planned.ops.len());
-        for op in &planned.ops {
-            if let LogOp::Append { file, at, bytes } = op
-                && let Some(tracked) = self.files.get_mut(file)
-            {
-                (tracked.len, tracked.dirty) = (at + bytes.len() as u64, true);
-                files.push((Arc::clone(&tracked.file), tracked.id));
+/// Waits until all tasks are over, and undoes those that failed.
+///
+/// They must have been handed to their threads: a task still held by this thread would make it wait forever.
+pub(in crate::store) fn await_apply_tasks(core: &mut StoreCore) -> Result<(), StoreError> {
+    let failed = {
+        let mut state = lock_unpoisoned(&core.apply_tasks.state);
+        while state.running > 0 {
+            state = core.apply_tasks.idle.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        std::mem::take(&mut state.failed)
+    };
+    let mut aborts = Vec::new();
+    let mut refused = Vec::new();
+    for failed in failed {
+        let FailedApply { paths, undo, error, broken, index, outcome: verdict, change, .. } =
+            failed;
+        for path in &paths {
+            if let Some(tracked) = core.files.get_mut(path) {
+                // It may end anywhere; the next append checks.
+                tracked.clean = false;
             }
         }
-        files
-    }
-
-    /// Waits until all tasks are over, and undoes those that failed.
-    ///
-    /// They must have been handed to their threads: a task still held by this thread would make it wait forever.
-    pub(super) fn await_apply_tasks(&mut self) -> Result<(), StoreError> {
-        let failed = {
-            let mut state = lock_unpoisoned(&self.apply_tasks.state);
-            while state.running > 0 {
-                state = self.apply_tasks.idle.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let undone = if broken { Err(error.clone()) } else { core.check_usable() };
+        match undone.and_then(|()| undo_steps(core, undo)) {
+            Ok(()) => {
+                aborts.push(Record::Abort(index));
+                refused.push((verdict, error));
             }
-            std::mem::take(&mut state.failed)
-        };
-        let mut aborts = Vec::new();
-        let mut refused = Vec::new();
-        for failed in failed {
-            let FailedApply { paths, undo, error, broken, index, outcome: verdict, change, .. } =
-                failed;
-            for path in &paths {
-                if let Some(tracked) = self.files.get_mut(path) {
-                    // It may end anywhere; the next append checks.
-                    tracked.clean = false;
+            Err(cause) => {
+                *lock_unpoisoned(&verdict) = Some(Err(core.poison(cause)));
+                if let Some(change) = change {
+                    change.abandon();
                 }
             }
-            let undone = if broken { Err(error.clone()) } else { self.check_usable() };
-            match undone.and_then(|()| self.undo(undo)) {
-                Ok(()) => {
-                    aborts.push(Record::Abort(index));
-                    refused.push((verdict, error));
-                }
-                Err(cause) => {
-                    *lock_unpoisoned(&verdict) = Some(Err(self.poison(cause)));
-                    if let Some(change) = change {
-                        change.abandon();
-                    }
-                }
-            }
         }
-        let noted = self.log_aborts(&aborts);
-        for (verdict, error) in refused {
-            *lock_unpoisoned(&verdict) = Some(Err(noted.clone().err().unwrap_or(error)));
-        }
-        noted.and_then(|()| self.check_usable())
     }
+    let noted = log_aborts(core, &aborts);
+    for (verdict, error) in refused {
+        *lock_unpoisoned(&verdict) = Some(Err(noted.clone().err().unwrap_or(error)));
+    }
+    noted.and_then(|()| core.check_usable())
 }
