@@ -6,6 +6,7 @@
 mod background_update;
 mod model;
 mod screen;
+mod view;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
@@ -36,9 +37,10 @@ use crate::replay::{self, ReplayPlayer, Terminal, TerminalInput};
 use crate::{exports, overview, settings};
 
 use background_update::BackgroundUpdate;
-use model::{
-    BrowseKey, BrowseModel, BrowseRequest, EntryPosition, ListRow, PageLine, ScrollPosition,
-    ScrollTarget, SessionPage,
+use model::BrowseModel;
+use view::{
+    BrowseKey, BrowseRequest, EntryPosition, ListRow, PageLine, ScrollPosition, ScrollTarget,
+    SessionPage,
 };
 
 /// The maximum number of search hits shown.

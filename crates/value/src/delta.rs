@@ -14,6 +14,7 @@ mod path;
 use thiserror::Error;
 
 use crate::tree::{JsonTree, ValueKind};
+use inverse::build_inverse;
 
 pub use apply::{ArrayPositions, DeltaApplication, InverseData};
 pub use diff::diff;
@@ -247,5 +248,11 @@ impl Delta {
     #[must_use]
     pub fn increment(path: DeltaPath, value: JsonTree) -> Delta {
         Delta::new(DeltaOp::Increment, path, Some(value))
+    }
+
+    /// The delta that undoes this one, which must have been applied.
+    pub fn inverse(&self) -> Result<Delta, DeltaError> {
+        build_inverse(self)
+            .ok_or_else(|| DeltaError::NotInvertible { op: self.op, path: self.path.clone() })
     }
 }

@@ -38,6 +38,8 @@ use crate::disk::{
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, PathSet};
 
+use self::assess::assess;
+
 /// The number of written files that are open before they are flushed.
 const MAX_OPEN: usize = 32;
 
@@ -221,7 +223,7 @@ struct Recovery<'a> {
 
 impl Recovery<'_> {
     fn run(&mut self, progress: &RecoveryProgress) {
-        self.assess();
+        assess(self);
         let total = self.history.files.len() + self.history.endings.len();
         for (done, (name, file)) in self.history.files.iter().enumerate() {
             progress.tell(done, total);
