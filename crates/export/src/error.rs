@@ -12,6 +12,9 @@ pub enum ExportError {
     /// The session cannot be read.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// The session cannot be opened.
+    #[error(transparent)]
+    Open(#[from] everturn::Error),
     /// The output cannot be written.
     #[error("cannot write the export: {0}")]
     Write(#[from] io::Error),

@@ -4,8 +4,8 @@ use std::io;
 
 use super::super::{AppendResult, DiskFile, DiskLock, FileAccess, FileStat, Flush};
 use super::SimDisk;
-use super::file_data::{FileData, InodeNumber};
 use super::faults::FaultKind;
+use super::file_data::{FileData, InodeNumber};
 use super::world::{EIO, ENOSPC, LockId, SimWorld};
 use everturn_json::names::FilePath;
 
