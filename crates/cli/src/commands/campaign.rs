@@ -141,7 +141,7 @@ fn play(
             opened(writer, open)?.submit(&submission, narrator.as_mut(), now)?
         }
     };
-    crate::sessions::print_findings(&played.findings);
+    print_findings(&played.findings);
     Ok(JsonObject::new().raw("ok", "true").tree("row", &played.row).close())
 }
 

@@ -130,7 +130,7 @@ fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, E
     Ok(Exit::Success)
 }
 
-fn remove(context: &Context, name: &str) -> Result<Exit, EarlyExit> {
+fn remove(name: &str) -> Result<Exit, EarlyExit> {
     if sources::change(name, None)? {
         Output::status(&format!("source {name} was removed from the list"));
         return Ok(Exit::Success);
@@ -147,6 +147,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     match &args.what {
         SourcesCommand::List => list(context),
         SourcesCommand::Add { path, name } => add(context, path, name.as_deref()),
-        SourcesCommand::Remove { name } => remove(context, name),
+        SourcesCommand::Remove { name } => remove(name),
     }
 }

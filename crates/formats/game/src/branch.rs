@@ -22,6 +22,7 @@ use everturn_archive::PackProgress;
 use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SessionId};
 use everturn_session::marks;
+use everturn_session::model::BranchKind;
 use everturn_session::staging::{BATCH_BYTES, StagingDir, build_staged, staging_path};
 use everturn_store::{Step, Store, StoreError, Writer};
 
@@ -70,22 +71,6 @@ pub struct GameRewind {
     pub branch: SessionId,
     /// Findings from computing the state at that turn.
     pub findings: Vec<Finding>,
-}
-
-/// Why a branch was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BranchKind {
-    Fork,
-    Rewind,
-}
-
-impl BranchKind {
-    fn as_str(self) -> &'static str {
-        match self {
-            BranchKind::Fork => "fork",
-            BranchKind::Rewind => "rewind",
-        }
-    }
 }
 
 /// Creates a new, active session from the turns of another, up to a turn.

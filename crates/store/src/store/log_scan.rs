@@ -168,6 +168,7 @@ mod tests {
 
     use super::*;
     use crate::disk::sim::SimDisk;
+    use everturn_json::names::FilePath;
 
     #[test]
     fn a_log_of_a_newer_version_is_neither_read_nor_rewritten() {

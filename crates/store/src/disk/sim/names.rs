@@ -133,7 +133,7 @@ impl SimTree {
         self.check_vacant(path)?;
         self.next_inode += 1;
         let inode = self.next_inode;
-        self.files.insert(inode, FileData { mode, ..FileData::default() });
+        self.files.insert(inode, FileData::flushed(&[], mode, 0));
         self.record(NameChangeKind::Add { path: path.clone(), node: SimNode::File(inode) });
         Ok(inode)
     }
