@@ -9,6 +9,7 @@ use super::Context;
 use crate::campaigns::{edit_campaign, find_campaign, read_campaign, try_open};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::print_findings;
 use crate::json::JsonObject;
 use crate::narrator::{NarrationEvent, NarratorArgs};
 use crate::output::Output;

@@ -129,7 +129,7 @@ struct CrateModules {
 
 impl CrateModules {
     /// The path from the top of the crate, or nothing for a path into another crate.
-    fn from_top(&self, module: &ModulePath, names: &[String]) -> Option<ModulePath> {
+    fn resolve(&self, module: &ModulePath, names: &[String]) -> Option<ModulePath> {
         let mut base = module.clone();
         let mut rest = names;
         match names.first().map(String::as_str)? {
@@ -156,16 +156,17 @@ impl CrateModules {
 
     /// The module in which the end of a path is defined, behind imports that pass it on.
     fn defining_module(&self, path: &ModulePath, hops: usize) -> ModulePath {
-        let is_module = |length: &usize| self.files.contains_key(&path[..*length]);
+        let prefix = |length: usize| path.iter().take(length).cloned().collect::<ModulePath>();
+        let is_module = |length: &usize| self.files.contains_key(&prefix(*length));
         let length = (0..=path.len()).rev().find(is_module).unwrap_or(0);
-        let module = path[..length].to_vec();
+        let module = prefix(length);
         let (Some(name), Some(file)) = (path.get(length), self.files.get(&module)) else {
             return module;
         };
         let passed_on = file.imports.iter().find(|import| {
             import.alias.as_ref().or(import.names.last()).is_some_and(|known| known == name)
         });
-        let further = passed_on.and_then(|import| self.from_top(&module, &import.names));
+        let further = passed_on.and_then(|import| self.resolve(&module, &import.names));
         match further.filter(|_| hops > 0) {
             Some(further) => self.defining_module(&further, hops - 1),
             None => module,
@@ -178,11 +179,13 @@ impl CrateModules {
             BTreeMap::new();
         for (module, file) in &self.files {
             for path in file.imports.iter().chain(&file.written) {
-                let Some(path) = self.from_top(module, &path.names) else { continue };
+                let Some(path) = self.resolve(module, &path.names) else { continue };
                 let target = self.defining_module(&path, 8);
                 let shared = module.iter().zip(&target).take_while(|(a, b)| a == b).count();
                 if let (Some(from), Some(to)) = (module.get(shared), target.get(shared)) {
-                    let level = references.entry(module[..shared].to_vec()).or_default();
+                    let level = references
+                        .entry(module.iter().take(shared).cloned().collect())
+                        .or_default();
                     level.entry(from).or_default().insert(to.clone());
                 }
             }

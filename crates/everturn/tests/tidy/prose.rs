@@ -73,7 +73,7 @@ fn texts_in_source(source: &str) -> Vec<(usize, String)> {
             Part::Code => {}
             Part::Comment if c == '\n' => part = Part::Code,
             Part::Text { hashes: None } if c == '\\' => {
-                taken += rest[1..].chars().next().map_or(0, char::len_utf8)
+                taken += rest[1..].chars().next().map_or(0, char::len_utf8);
             }
             Part::Text { hashes: None } if c == '"' => part = Part::Code,
             Part::Text { hashes: Some(hashes) }
