@@ -54,7 +54,7 @@ codes! {
     ReadOnly = "read_only",
     /// Another process writes to the session.
     Busy = "busy",
-    /// Stored data are damaged.
+    /// AppendTiming data are damaged.
     Damaged = "damaged",
     /// A flush has failed: the outcome is unknown, and the root must be opened again.
     Reopen = "reopen",

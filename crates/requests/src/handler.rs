@@ -15,8 +15,8 @@ use crate::request::{
     StatePath, StateRequest, UndoRequest,
 };
 use crate::response::{
-    AppendAnswer, BranchesAnswer, DiffAnswer, ForkAnswer, InfoAnswer, MarkAnswer, MarksAnswer,
-    Response, RewindAnswer, SceneAnswer, SnapshotAnswer, StateAnswer, StatusAnswer, Stored,
+    AppendAnswer, AppendTiming, BranchesAnswer, DiffAnswer, ForkAnswer, InfoAnswer, MarkAnswer,
+    MarksAnswer, Response, RewindAnswer, SceneAnswer, SnapshotAnswer, StateAnswer, StatusAnswer,
     SyncAnswer, UndoAnswer,
 };
 use crate::views::{
@@ -180,8 +180,8 @@ fn append(
     retry(wait, || session.lock()).ok();
     let outcome = session.append_once_json(request.data.get(), condition);
     let (stored, outcome) = match outcome.map_err(|error| with_data(error.into()))? {
-        OnceOutcome::Now(outcome) => (Stored::Now, outcome),
-        OnceOutcome::Before(outcome) => (Stored::Before, outcome),
+        OnceOutcome::Now(outcome) => (AppendTiming::Now, outcome),
+        OnceOutcome::Before(outcome) => (AppendTiming::Before, outcome),
     };
     let warnings = outcome_warnings(&outcome);
     let AppendOutcome { turn, events, snapshot, .. } = outcome;

@@ -28,10 +28,12 @@
 //! a mutex, and a program that serves several sessions has a handler for each; they share the root and its flushes.
 //! `docs/protocol.md` describes all requests and answers, `docs/protocol.schema.json` is their JSON Schema.
 //!
-//! - [`Request`]: what can be asked; its fields are checked, and unknown ones are refused.
-//! - [`Response`]: the answers; [`RequestError`]: why a request failed, with a stable [`ErrorCode`].
-//! - [`SessionHandler`]: from a request to its answer.
-//! - [`RequestLines`]: reads lines of bounded length.
+//! - `request`: [`Request`], what can be asked; its fields are checked, and unknown ones are refused.
+//! - `response`: [`Response`], the answers; `error`: [`RequestError`], why a request failed, with a stable
+//!   [`ErrorCode`].
+//! - `handler`: [`SessionHandler`], from a request to its answer; `page` has pages of entries, `views` the parts of
+//!   answers.
+//! - `lines`: [`RequestLines`] reads lines of bounded length, and [`SessionHandler::answer`] answers each with one.
 
 mod error;
 mod handler;
@@ -47,10 +49,10 @@ pub use lines::{LineAnswer, MAX_LINE, RequestLine, RequestLines};
 pub use page::{MAX_PAGE, PAGE};
 pub use request::{
     AppendRequest, DiffRequest, EmptyRequest, EntriesRequest, ForkRequest, MarkAddRequest,
-    MarkRemoveRequest, Request, RewindRequest, SceneRequest, StateRequest, UndoRequest,
+    MarkRemoveRequest, Request, RewindRequest, SceneRequest, StatePath, StateRequest, UndoRequest,
 };
 pub use response::{
-    AppendAnswer, BranchView, BranchesAnswer, DiffAnswer, EntriesAnswer, EntryView, ForkAnswer,
-    InfoAnswer, MarkAnswer, MarkView, MarksAnswer, Response, RewindAnswer, SceneAnswer,
-    SnapshotAnswer, StateAnswer, StatusAnswer, Stored, SyncAnswer, UndoAnswer, Warning,
+    AppendAnswer, AppendTiming, BranchView, BranchesAnswer, DiffAnswer, EntriesAnswer, EntryView,
+    ForkAnswer, InfoAnswer, MarkAnswer, MarkView, MarksAnswer, Response, RewindAnswer, SceneAnswer,
+    SnapshotAnswer, StateAnswer, StatusAnswer, SyncAnswer, UndoAnswer, Warning,
 };

@@ -42,7 +42,7 @@ pub enum Response {
 /// When a turn was stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Stored {
+pub enum AppendTiming {
     /// By this request.
     Now,
     /// By an earlier one, with the same key, number or ID. Nothing was changed.
@@ -73,7 +73,7 @@ pub struct AppendAnswer {
     /// Its number.
     pub turn: u64,
     /// When it was stored.
-    pub stored: Stored,
+    pub stored: AppendTiming,
     /// The IDs of its events or of its message.
     pub events: Vec<String>,
     /// The snapshot that was due and taken.
