@@ -46,6 +46,7 @@ mod scene;
 mod scrub;
 mod seal;
 mod search;
+mod session;
 mod settings;
 mod show;
 mod snapshot;
@@ -90,6 +91,7 @@ registry! {
         Play => play,
         New => new,
         Append => append,
+        Session => session,
         Edit => edit,
         Regenerate => regenerate,
         Scene => scene,

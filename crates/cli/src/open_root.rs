@@ -57,6 +57,11 @@ impl OpenRoot {
         Ok(OpenRoot { path: path.to_owned(), files: Arc::new(files), access: RootAccess::Write })
     }
 
+    /// Returns the open store.
+    pub(crate) fn files(&self) -> FileStore {
+        FileStore::clone(&self.files)
+    }
+
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.files) as Arc<dyn Store>
     }

@@ -30,7 +30,8 @@
 //! `input -> plan (pure) -> [Step] -> commit -> plain files -> scan -> records`
 //!
 //! This crate is the front door: it re-exports the crates below it, one for each layer.
-//! Its own modules are `root`, `session`, `inputs` (typed turns and messages) and `error`. The others, by layer:
+//! Its own modules are `root`, `session`, `append_once`, `inputs` (typed turns and messages) and `error`. The others, by
+//! layer:
 //!
 //! - `everturn-json`: [`names`], [`finding`], [`json`], [`jsonl`].
 //! - `everturn-value`: [`document`], [`tree`], [`delta`].
@@ -46,11 +47,13 @@
 //!
 //! All formats are compiled in by default. A program that needs only some of them disables the default features.
 
+mod append_once;
 mod error;
 mod inputs;
 mod root;
 mod session;
 
+pub use append_once::{AppendCondition, OnceOutcome};
 pub use error::{Error, ErrorKind};
 pub use everturn_session::model::{
     AppendOutcome, Entry, EntryKind, ForkOutcome, Mark, MarkKind, NewMark, NewSession, SessionRef,

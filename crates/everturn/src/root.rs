@@ -68,14 +68,29 @@ impl RootBuilder {
         self.open_on(path, RealDisk::create(path))
     }
 
+    /// A root over a store that is open already, with its own options; it may be read-only.
+    #[must_use]
+    pub fn with_store(self, path: impl AsRef<Path>, files: FileStore) -> Root {
+        let store: Arc<dyn Store> = Arc::new(files.clone());
+        Root { path: path.as_ref().to_owned(), store, files, clock: self.clock }
+    }
+
+    /// Opens an existing directory for reading: nothing is ever written.
+    pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<Root, Error> {
+        let path = path.as_ref();
+        let failed = |source| Error::Root { path: path.to_owned(), source };
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(path).map_err(failed)?);
+        let files = FileStore::open_read_only(disk)?;
+        Ok(self.with_store(path, files))
+    }
+
     fn open_on(self, path: &Path, disk: std::io::Result<RealDisk>) -> Result<Root, Error> {
         let failed = |source| Error::Root { path: path.to_owned(), source };
         let disk: Arc<dyn Disk> = Arc::new(disk.map_err(failed)?);
         let (pid, started) =
             self.owner.unwrap_or_else(|| (std::process::id(), (self.clock)().to_string()));
         let files = FileStore::open(disk, Options::new(LockOwner { pid, started }))?;
-        let store: Arc<dyn Store> = Arc::new(files.clone());
-        Ok(Root { path: path.to_owned(), store, files, clock: self.clock })
+        Ok(RootBuilder { owner: None, ..self }.with_store(path, files))
     }
 }
 
@@ -129,6 +144,12 @@ impl Root {
         }
         sessions.sort_by_key(|found| std::cmp::Reverse(found.updated));
         Ok((sessions, findings))
+    }
+
+    /// A session whose format and place are known already, such as one of another program.
+    #[must_use]
+    pub fn session_at(&self, format: &'static dyn SessionFormat, place: SessionRef) -> AnySession {
+        AnySession::at(self, format, place)
     }
 
     /// Opens a session of any format by its ID, its path below the root, or `latest`.
@@ -188,6 +209,10 @@ impl Root {
 
     /// Closes the root. Dropping it does the same, but ignores errors.
     pub fn close(self) -> Result<(), Error> {
+        self.checkpoint()
+    }
+
+    pub(crate) fn checkpoint(&self) -> Result<(), Error> {
         Ok(self.files.checkpoint()?)
     }
 }

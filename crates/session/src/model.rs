@@ -258,12 +258,16 @@ impl NewSession {
 }
 
 /// The result of a write.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct AppendOutcome {
     /// The session's last turn afterwards.
     pub turn: u64,
     /// The ID of the created item, such as a scene or a snapshot, if it has one.
     pub id: Option<String>,
+    /// The IDs of the events or messages that were stored, if they have IDs.
+    pub events: Vec<String>,
+    /// The ID of a snapshot that was due and taken.
+    pub snapshot: Option<String>,
     /// The findings from writing it.
     pub findings: Vec<Finding>,
     /// Why derived data that were due could not be written. The turn is durable, and the rest is retried with the next

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::document::CampaignDocument;
 use super::error::CampaignError;
+use super::format::keys::KEY;
 use super::log::{ChangeKind, ChangeRecord};
 use super::paths::{CampaignFile, CheckpointName, campaign_dir, world_dir, world_file};
 use super::session::{Campaign, read_optional};
@@ -196,6 +197,17 @@ impl CampaignWriter {
         narrator: &mut dyn Narrator,
         now: Timestamp,
     ) -> Result<PlayOutcome, CampaignError> {
+        self.submit_with_key(submission, None, narrator, now)
+    }
+
+    /// As [`submit`](CampaignWriter::submit); the idempotency key is stored with the row.
+    pub fn submit_with_key(
+        &mut self,
+        submission: &Submission<'_>,
+        key: Option<&str>,
+        narrator: &mut dyn Narrator,
+        now: Timestamp,
+    ) -> Result<PlayOutcome, CampaignError> {
         self.refresh()?;
         let store = &self.campaign.store;
         let worlds = |id: &SessionId| -> Result<Option<JsonTree>, WorldError> {
@@ -211,7 +223,10 @@ impl CampaignWriter {
             now,
             seed: submission.seed,
         };
-        let PlayedTurn { draft, row } = turn::play(&setting, narrator)?;
+        let PlayedTurn { draft, mut row } = turn::play(&setting, narrator)?;
+        if let (Some(key), Some(fields)) = (key, row.as_object_mut()) {
+            fields.insert(KEY.to_owned(), key.into());
+        }
         let (tree, deltas, made) = draft.into_parts();
         for (id, world) in &made {
             self.write_world(id, world)?;

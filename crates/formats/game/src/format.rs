@@ -1,6 +1,7 @@
 //! Game sessions in the common model: a turn is one entry.
 
 mod editor;
+mod keys;
 mod lifecycle;
 mod reader;
 
@@ -56,6 +57,7 @@ impl SessionFormat for GameFormat {
             editing: Some(self),
             lifecycle: Some(self),
             derived: Some(self),
+            keys: Some(self),
             ..Capabilities::default()
         }
     }

@@ -55,6 +55,12 @@ pub enum SessionError {
         /// The status that is needed.
         wanted: &'static str,
     },
+    /// The request contradicts what is stored: it was made for another turn, or with a key that is taken.
+    #[error("{what}")]
+    Conflict {
+        /// The contradiction.
+        what: String,
+    },
     /// Stored data are damaged.
     #[error("{what}")]
     Damaged {
@@ -83,6 +89,11 @@ impl SessionError {
     /// An error for an invalid request.
     pub fn request(what: impl Into<String>) -> SessionError {
         SessionError::Request { what: what.into() }
+    }
+
+    /// An error for a request that contradicts what is stored.
+    pub fn conflict(what: impl Into<String>) -> SessionError {
+        SessionError::Conflict { what: what.into() }
     }
 
     /// Returns an error if `turn` is not the last turn, for a session that stores no other state.
