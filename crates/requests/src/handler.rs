@@ -350,13 +350,23 @@ fn diff(session: &AnySession, request: &DiffRequest) -> Result<Response, Request
 
 fn branches(session: &AnySession) -> Result<Response, RequestError> {
     let branches = session.branches()?.into_iter().map(branch_view).collect();
-    let format = session.session_format();
-    let (sessions, _) = format.list(session.root().store()).map_err(Error::from)?;
-    let is_fork = |parent: Option<&String>| parent.is_some_and(|parent| parent == session.id());
-    let forks = sessions.into_iter().filter(|found| is_fork(found.parent.as_ref()));
-    let mut forks: Vec<String> = forks.map(|found| found.session.id).collect();
+    let (format, store) = (session.session_format(), session.root().store());
+    let (sessions, findings) = format.list(store).map_err(Error::from)?;
+    let (mut forks, mut notes) = (Vec::new(), warnings(&findings));
+    for mut found in sessions {
+        if format.lists_names_only() {
+            // The list has no parents.
+            let read = format.summary(store, &found.session);
+            found = read.unwrap_or_else(|error| format.unreadable_summary(&found.session, &error));
+        }
+        // A session that cannot be read may be one of them.
+        notes.extend(warnings(&found.findings));
+        if found.parent.as_deref() == Some(session.id()) {
+            forks.push(found.session.id);
+        }
+    }
     forks.sort();
-    Ok(Response::Branches(BranchesAnswer { branches, forks }))
+    Ok(Response::Branches(BranchesAnswer { branches, forks, warnings: notes }))
 }
 
 fn sync(session: &mut AnySession, access: Access) -> Result<Response, RequestError> {

@@ -1,9 +1,12 @@
 //! The line protocol: [`RequestLines`] reads lines of bounded length, and
 //! [`SessionHandler::answer_line`] answers each with one line.
 
+use std::fmt;
 use std::io::{self, BufRead};
 
-use everturn::tree::{JsonTree, ValueKind};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use crate::error::{ErrorCode, RequestError};
 use crate::handler::SessionHandler;
@@ -131,25 +134,45 @@ fn render(id: Option<&str>, answer: &Result<Response, RequestError>) -> String {
     }
 }
 
+/// The members of an object, with repeated ones.
+struct Members(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Members, D::Error> {
+        struct MemberVisitor;
+
+        impl<'de> Visitor<'de> for MemberVisitor {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(MemberVisitor)
+    }
+}
+
 fn parse_line(line: &[u8]) -> ParsedLine {
     let failed = |error: RequestError| ParsedLine { id: None, request: Err(error) };
+    let bad_json = |what: String| failed(RequestError::new(ErrorCode::BadJson, what));
     let Ok(text) = std::str::from_utf8(line) else {
-        return failed(RequestError::new(ErrorCode::BadJson, "the line is not UTF-8"));
+        return bad_json("the line is not UTF-8".to_owned());
     };
-    let tree = match JsonTree::parse(text.trim()) {
-        Ok(tree) if tree.kind() == ValueKind::Object => tree,
-        Ok(tree) => {
-            let what = format!("a request must be an object, not {}", tree.kind());
-            return failed(RequestError::new(ErrorCode::BadJson, what));
-        }
-        Err(bad) => {
-            let what = format!("the line is not JSON: {bad}");
-            return failed(RequestError::new(ErrorCode::BadJson, what));
-        }
+    let Members(members) = match serde_json::from_str(text) {
+        Ok(members) => members,
+        Err(error) => return bad_json(format!("the line is not a JSON object: {error}")),
     };
     let (mut id, mut name, mut fields) = (None, None, Vec::new());
     let mut repeated = None;
-    for (key, value) in tree.children() {
+    for (key, value) in members {
         match key.as_str() {
             "id" if id.is_none() => id = Some(value),
             "request" if name.is_none() => name = Some(value),
@@ -161,13 +184,14 @@ fn parse_line(line: &[u8]) -> ParsedLine {
         Ok(id) => id,
         Err(error) => return failed(error),
     };
-    let request = match (repeated, name.map(|name| name.string_at::<&str>(&[]))) {
+    let name = name.and_then(|name| serde_json::from_str::<String>(name.get()).ok());
+    let request = match (repeated, name) {
         (Some(key), _) => {
-            Err(RequestError::new(ErrorCode::BadRequest, format!("duplicate field `{key}`"))
-                .at(key))
+            let what = format!("duplicate field `{key}`");
+            Err(RequestError::new(ErrorCode::BadRequest, what).at(key))
         }
-        (None, Some(Some(name))) => Request::parse(&name, &object_text(&fields)),
-        (None, _) => {
+        (None, Some(name)) => Request::parse(&name, &object_text(&fields)),
+        (None, None) => {
             let what = "the field request, which must be a string, is missing";
             Err(RequestError::new(ErrorCode::BadRequest, what)
                 .at("request")
@@ -178,24 +202,23 @@ fn parse_line(line: &[u8]) -> ParsedLine {
 }
 
 /// The members as an object; repeated ones stay, so that they are refused.
-fn object_text(fields: &[(String, JsonTree)]) -> String {
-    let member = |(key, value): &(String, JsonTree)| {
+fn object_text(fields: &[(String, Box<RawValue>)]) -> String {
+    let member = |(key, value): &(String, Box<RawValue>)| {
         let key = serde_json::to_string(key).unwrap_or_default();
-        format!("{key}:{}", value.to_line())
+        format!("{key}:{value}")
     };
     format!("{{{}}}", fields.iter().map(member).collect::<Vec<_>>().join(","))
 }
 
 /// Returns the text of an ID, which is echoed as it is.
-fn check_id(id: &JsonTree) -> Result<String, RequestError> {
-    let text = id.to_line();
-    match id.kind() {
-        ValueKind::String | ValueKind::Number if text.len() <= MAX_ID => Ok(text),
-        _ => {
-            let what = format!("id must be a string or a number of at most {MAX_ID} bytes");
-            Err(RequestError::new(ErrorCode::BadRequest, what).at("id"))
-        }
+fn check_id(id: &RawValue) -> Result<String, RequestError> {
+    let text = id.get();
+    let is_scalar = text.starts_with(|first: char| matches!(first, '"' | '-' | '0'..='9'));
+    if is_scalar && text.len() <= MAX_ID {
+        return Ok(text.to_owned());
     }
+    let what = format!("id must be a string or a number of at most {MAX_ID} bytes");
+    Err(RequestError::new(ErrorCode::BadRequest, what).at("id"))
 }
 
 #[cfg(test)]

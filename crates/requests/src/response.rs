@@ -247,6 +247,8 @@ pub struct BranchesAnswer {
     pub branches: Vec<BranchView>,
     /// The sessions that were forked from it, or set aside when it was rewound.
     pub forks: Vec<String>,
+    /// Warnings, such as sessions that cannot be read.
+    pub warnings: Vec<Warning>,
 }
 
 /// A branch in a session.

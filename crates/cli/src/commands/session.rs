@@ -35,10 +35,12 @@ Answers:
   {"id":1,"ok":{"turn":1,"stored":"now","events":[],"snapshot":null,"warnings":[]}}
   {"id":2,"error":{"code":"not_found","message":"…","path":"world.npcs.luna"}}
 
-A turn with a key is stored once, however often it is sent: the answer to a repeated
-one has "stored":"before". All requests: append, undo, rewind, fork, scene_start,
-scene_end, snapshot, mark_add, mark_remove, mark_list, pause, resume, complete, state,
-diff, entries, branches, sync, info, close. docs/protocol.md describes them."#)]
+A turn with a key is stored once, however often it is sent: if it was stored
+before, the answer has "stored":"before". The requests:
+  append, undo, rewind, fork, scene_start, scene_end, snapshot, mark_add,
+  mark_remove, mark_list, pause, resume, complete, state, diff, entries,
+  branches, sync, info, close
+docs/protocol.md describes them."#)]
 pub(crate) struct Args {
     /// The session: its ID, a path, or `latest`
     session: String,

@@ -119,7 +119,10 @@ fn undo_rewind_and_fork_go_on_in_the_same_conversation() {
     let data = Kind::Game.turn(8);
     assert_eq!(game.ok(&format!(r#"{{"request":"append","data":{data}}}"#))["turn"], 2);
     let branches = game.ok(r#"{"request":"branches"}"#);
-    assert_eq!(branches, json!({"branches": [], "forks": ["one-branch-5", "what-if"]}));
+    assert_eq!(
+        branches,
+        json!({"branches": [], "forks": ["one-branch-5", "what-if"], "warnings": []})
+    );
 }
 
 #[test]
