@@ -55,6 +55,8 @@ pub(crate) struct LogTotals {
     pub(crate) deltas_by_turn: TurnCounts,
     /// The turns in which scenes start.
     pub(crate) scene_starts: TurnCounts,
+    /// Whether a scene has started that no turn has named yet.
+    pub(crate) scene_pending: bool,
     /// Time between turns that counts as played, in milliseconds.
     pub(crate) played: u64,
     pub(crate) last_time: Option<i64>,
@@ -102,6 +104,10 @@ pub(crate) struct SurveyResult {
     /// Logs in which some line is not exactly one record.
     pub(crate) bad_logs: BTreeSet<FilePath>,
     pub(crate) good_snapshots: Vec<(SnapshotFile, FilePath)>,
+    /// Whether Everturn has taken one of them.
+    pub(crate) is_own: bool,
+    /// Whether the first of them was taken by a repair, as a new starting point.
+    pub(crate) starts_with_repair: bool,
     pub(crate) bad_snapshots: Vec<FilePath>,
     /// Good snapshots that do not follow from the changes or have wrong facts about themselves.
     pub(crate) odd_snapshots: BTreeSet<u64>,
@@ -124,6 +130,19 @@ pub(crate) struct SurveyResult {
     pub(crate) wrong_metadata: bool,
     /// Another session whose documents are here, of which this one must be a copy.
     pub(crate) other_session: Option<String>,
+}
+
+impl SurveyResult {
+    /// Returns whether some state is known.
+    pub(crate) fn has_state(&self) -> bool {
+        self.first_known().is_some()
+    }
+
+    /// Returns the first turn whose state is stored.
+    pub(crate) fn first_known(&self) -> Option<u64> {
+        let snapshots = self.good_snapshots.iter().map(|(file, _)| file.turn);
+        snapshots.chain(self.stored.turn.filter(|_| self.stored.verified)).min()
+    }
 }
 
 /// The location of a session, as far as its path shows it.
@@ -181,6 +200,9 @@ pub(crate) fn survey(
     survey.states()?;
     survey.changes()?;
     let rules = session.rules();
+    if rules.logs_every_change() {
+        survey.unknown_states()?;
+    }
     if rules.has_scene_files() {
         survey.scene_files()?;
     }

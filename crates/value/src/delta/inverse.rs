@@ -1,13 +1,37 @@
 //! Inverts deltas.
 
 use super::{Delta, DeltaError, DeltaOp};
-use crate::tree::JsonTree;
+use crate::tree::{JsonTree, ValueKind, parse_index};
 
 impl Delta {
     /// The delta that undoes this one, which must have been applied.
     pub fn inverse(&self) -> Result<Delta, DeltaError> {
         self.build_inverse()
             .ok_or_else(|| DeltaError::NotInvertible { op: self.op, path: self.path.clone() })
+    }
+
+    /// The same for a delta that was the last one to be applied and led to `after`. Programs that do not record
+    /// positions in arrays leave them to the state: an element was pushed to the end, or deleted at the index of the
+    /// path.
+    pub fn inverse_after(&self, after: &JsonTree) -> Result<Delta, DeltaError> {
+        match (self.op, self.path.split_last(), &self.previous) {
+            _ if !self.positions.is_empty() => self.inverse(),
+            (DeltaOp::Push, ..) => {
+                let length = after.len_at(self.path.segments()).unwrap_or(0);
+                Ok(Delta::delete(self.path.join(&length.saturating_sub(1).to_string())))
+            }
+            (DeltaOp::Delete, Some((above, last)), Some(previous))
+                if after.value_at(above).is_some_and(|it| it.kind() == ValueKind::Array) =>
+            {
+                let path = self.path.prefix(above.len());
+                let at = parse_index(last).ok_or_else(|| DeltaError::NotInvertible {
+                    op: self.op,
+                    path: self.path.clone(),
+                })?;
+                Ok(Delta { positions: vec![at], ..Delta::push(path, previous.clone()) })
+            }
+            _ => self.inverse(),
+        }
     }
 
     /// A copy without the fields that describe only this change.

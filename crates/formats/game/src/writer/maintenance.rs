@@ -6,7 +6,7 @@ use super::GameWriter;
 use super::turns::replace;
 use crate::error::GameError;
 use crate::meta::{GameMeta, stamp};
-use crate::paths::{DocumentFile, SnapshotFile};
+use crate::paths::{DocumentFile, LogFile, LogKind, SnapshotFile};
 use crate::scenes::END;
 use crate::snapshot::{self, Snapshot, SnapshotFacts, SnapshotHeader, SnapshotReason};
 use crate::state::{GameState, StateTexts};
@@ -89,7 +89,9 @@ impl GameWriter {
         let file = rules.snapshot_file(self.session.turn);
         let path = file.path(&self.session.dir);
         let last = self.meta.number(&["deltaStats", "lastSnapshotTurn"]);
-        let (told, from, deltas) = match self.snapshot_of_turn(file, &path)? {
+        let known = self.snapshot_of_turn(file, &path)?;
+        let base = self.foreign_base.is_some();
+        let (told, from, deltas) = match known.filter(|(known, _)| !base || known.state.is_same(&self.state)) {
             // A snapshot that is taken again keeps its reason: the end of a scene, the start.
             Some((snapshot, facts)) => {
                 let from = facts.from.and_then(|id| {
@@ -99,7 +101,7 @@ impl GameWriter {
                 (snapshot.reason, from, facts.deltas.unwrap_or(0))
             }
             None => {
-                let last = last.filter(|turn| *turn < file.turn);
+                let last = last.filter(|turn| *turn < file.turn && !base);
                 let from = last.map(|turn| (rules.snapshot_file(turn).id(), turn));
                 let deltas = self.meta.number(&["deltaStats", "deltasSinceSnapshot"]);
                 (reason.clone(), from, deltas.unwrap_or(0))
@@ -113,6 +115,15 @@ impl GameWriter {
             self.meta.put(&["files", "latestSnapshot"], &format!("snapshots/{}", file.render()));
             self.meta.put(&["deltaStats", "deltasSinceSnapshot"], &0);
             self.meta.put(&["deltaStats", "lastSnapshotTurn"], &file.turn);
+            if base {
+                self.meta.put(&["stateFiles", "adoptedAt"], &file.turn);
+            }
+            if *reason == SnapshotReason::Initial {
+                for log in [LogKind::Turns, LogKind::Deltas] {
+                    let empty = LogFile::current(log, 1).path(log, &self.session.dir);
+                    steps.push(replace(empty, Vec::new()));
+                }
+            }
             steps.extend(self.state_files(&texts, now)?);
             if with_indexes {
                 self.indexes()?;
@@ -154,7 +165,8 @@ impl GameWriter {
 
     /// Writes the state files and the indexes.
     pub(super) fn write_all(&mut self, now: Timestamp) -> Result<(), GameError> {
-        if !self.session.rules().defers_states() {
+        // A session of another program stays as it is until something is stored in it.
+        if !self.session.rules().defers_states() || self.foreign_base.is_some() {
             return Ok(());
         }
         self.commit_plan(|game| {
@@ -176,6 +188,7 @@ impl GameWriter {
             Ok(done)
         });
         if done.is_ok() {
+            self.foreign_base = None;
             self.state_turn = self.session.turn;
             self.session.meta = Some(self.meta.clone());
             self.session.invalidate_files();
