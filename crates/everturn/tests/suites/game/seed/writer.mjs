@@ -105,8 +105,8 @@ class SessionWriter {
     if (turnId % 9 === 0) {
       world.push({ op: 'set', path: `quests.quest-${turnId}`, value: { status: 'active', progress: 0 } });
     }
-    if (turnId % 9 === 5 && turnId > 9) {
-      const quest = turnId - 5;
+    const quest = turnId - 5;
+    if (`quest-${quest}` in this.world.quests) {
       world.push({ op: 'delete', path: `quests.quest-${quest}`, previousValue: this.world.quests[`quest-${quest}`] });
     }
     const groups = [];
