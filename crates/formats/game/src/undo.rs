@@ -107,10 +107,10 @@ impl GameWriter {
         &self,
         scene: &JsonTree,
         target: u64,
-    ) -> Result<Option<DeltaGroup>, GameError> {
+    ) -> Result<Vec<DeltaGroup>, GameError> {
         let current = &self.state.scene;
         if current.is_same(scene) {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let whole = |scene: JsonTree| Delta::set(DeltaPath::root(), scene);
         let mut deltas = Vec::new();
@@ -127,8 +127,10 @@ impl GameWriter {
                 None => {}
             }
         }
-        deltas.push(whole(scene.clone()));
-        Ok(Some(DeltaGroup { scope: Scope::Scene, deltas }))
+        // Two groups: a scene is left in the form that it has after the first.
+        let groups = [deltas, vec![whole(scene.clone())]].into_iter();
+        let groups = groups.filter(|deltas| !deltas.is_empty());
+        Ok(groups.map(|deltas| DeltaGroup { scope: Scope::Scene, deltas }).collect())
     }
 }
 

@@ -118,12 +118,6 @@ impl GameWriter {
             if base {
                 self.meta.put(&["stateFiles", "adoptedAt"], &file.turn);
             }
-            if *reason == SnapshotReason::Initial {
-                for log in [LogKind::Turns, LogKind::Deltas] {
-                    let empty = LogFile::current(log, 1).path(log, &self.session.dir);
-                    steps.push(replace(empty, Vec::new()));
-                }
-            }
             steps.extend(self.state_files(&texts, now)?);
             if with_indexes {
                 self.indexes()?;
@@ -210,6 +204,13 @@ impl GameWriter {
         let (state, turn) = (&self.state, self.session.turn);
         let mut steps = write_states(&dir, state, texts, turn, &mut self.meta, now)?;
         steps.push(replace(DocumentFile::Meta.in_dir(&dir), self.meta.to_bytes()));
+        // The metadata name the current logs, and other programs expect them to exist.
+        for (log, tape) in [(LogKind::Turns, self.turns), (LogKind::Deltas, self.deltas)] {
+            let file = LogFile::current(log, tape.first).path(log, &dir);
+            if tape.bytes == 0 && self.session.store.stat(&file)?.is_none() {
+                steps.push(replace(file, Vec::new()));
+            }
+        }
         Ok(steps)
     }
 }

@@ -114,11 +114,6 @@ fn rotate(game: &mut GameWriter, turn: u64, steps: &mut Vec<Step>) {
             steps.push(Step::Rename { from, to });
         }
         *tape = LogSegment { first: turn + 1, bytes: 0 };
-        // The metadata name it, and other programs expect it to exist.
-        let next = LogFile::current(log, tape.first).path(log, dir);
-        if has_lines {
-            steps.push(replace(next, Vec::new()));
-        }
     };
     next(&mut game.turns, LogKind::Turns, true, steps);
     let has_deltas = game.deltas.bytes > 0;
