@@ -42,6 +42,8 @@ pub(crate) fn report_outcome(
 pub(crate) fn report_close(closed: Result<(), SessionError>) {
     if let Err(error) = closed {
         let reason = error_chain(&error);
-        Output::status(&format!("the turn is stored, but derived data is not written yet: {reason}"));
+        Output::status(&format!(
+            "the turn is stored, but derived data is not written yet: {reason}"
+        ));
     }
 }

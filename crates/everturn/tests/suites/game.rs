@@ -23,6 +23,7 @@ mod model;
 mod program;
 mod repair;
 mod sample;
+mod sample_damage;
 mod scenes;
 mod support;
 mod trash;

@@ -12,11 +12,9 @@ pub(super) use self::totals::TurnTotals;
 pub(super) use self::truncation::Truncation;
 use self::truncation::{KeptPart, is_derived};
 use super::error::GameError;
-use super::meta::{GameMeta, stamp};
 use super::indexes::IndexKind;
-use super::paths::{
-    DocumentFile, GameStatus, LogFile, LogKind, archive, join_names, scene_path,
-};
+use super::meta::{GameMeta, stamp};
+use super::paths::{DocumentFile, GameStatus, LogFile, LogKind, archive, join_names, scene_path};
 use super::scenes::scenes_at;
 use super::session::{Session, find};
 use super::state::GameState;
@@ -290,7 +288,11 @@ fn empty_logs(session: &Session, cut: &Truncation, dir: &FilePath) -> Vec<Step> 
 }
 
 /// Returns the steps that put the files of scenes back to how they were at the turn.
-fn scene_files(session: &Session, cut: &Truncation, dir: &FilePath) -> Result<Vec<Step>, GameError> {
+fn scene_files(
+    session: &Session,
+    cut: &Truncation,
+    dir: &FilePath,
+) -> Result<Vec<Step>, GameError> {
     if !session.rules().has_scene_files() || cut.turn == session.turn {
         return Ok(Vec::new());
     }

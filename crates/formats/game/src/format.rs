@@ -147,7 +147,8 @@ impl SessionFormat for GameFormat {
         let log = log.map(|(_, path)| path.clone());
         entries.extend(files.turns.into_iter().map(|(_, path)| path));
         // The log may have turns that the metadata do not count.
-        let summary = [meta, LogKind::Turns.dir(&place.path)].into_iter().chain(log.clone()).collect();
+        let summary =
+            [meta, LogKind::Turns.dir(&place.path)].into_iter().chain(log.clone()).collect();
         Ok(Dependencies { summary, entries, log })
     }
 

@@ -73,7 +73,8 @@ fn plain(scope: Scope, mut delta: Delta) -> Delta {
         (delta.path, delta.created) = (delta.path.prefix(kept), 0);
     }
     if delta.op == DeltaOp::Increment {
-        let parts = [&delta.previous, &delta.value].map(|part| part.as_ref().map(JsonTree::to_line));
+        let parts =
+            [&delta.previous, &delta.value].map(|part| part.as_ref().map(JsonTree::to_line));
         let total = delta.total();
         let exact = parts.iter().chain([&total]).flatten().all(|number| is_exact(number));
         if let Some(total) = total.filter(|_| !exact).and_then(|sum| JsonTree::parse(sum).ok()) {
@@ -115,7 +116,11 @@ fn replace_special(
             (Some(new), ..) if reverted => members(&state, &new),
             (_, Some(path), Some(old), Some(new)) if reverted && !path.segments().is_empty() => {
                 // Nothing was removed: there is nothing to set.
-                if old.is_same(&new) { vec![delta] } else { vec![set(path, new, Some(old), &delta)] }
+                if old.is_same(&new) {
+                    vec![delta]
+                } else {
+                    vec![set(path, new, Some(old), &delta)]
+                }
             }
             _ => vec![delta],
         });

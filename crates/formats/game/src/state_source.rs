@@ -20,6 +20,10 @@ use everturn_value::tree::{JsonTree, ValueKind};
 /// The end of the message of a finding about an unusable state file.
 const INSTEAD: &str = "the state is computed from a snapshot and the changes";
 
+/// The number of turns that are tried, and of changes on either side that are compared, to date state files.
+const MOST_CANDIDATES: usize = 200;
+const MOST_COMPARED: usize = 100;
+
 /// Returns the state after the last turn.
 pub(crate) fn last_state(session: &Session) -> Result<StateAt, GameError> {
     match session.stored_state() {
@@ -155,7 +159,8 @@ pub(crate) fn take_scene(
     let Ok(path) = SceneId::parse(&id).and_then(|id| scene_path(&session.dir, &id)) else {
         return Ok(());
     };
-    let text = read_optional(&session.store, &path)?.and_then(|bytes| String::from_utf8(bytes).ok());
+    let text =
+        read_optional(&session.store, &path)?.and_then(|bytes| String::from_utf8(bytes).ok());
     let scene = text.and_then(|text| JsonTree::parse(text.trim_start_matches('\u{feff}')).ok());
     if let Some(scene) = scene.filter(|scene| scene_id_of(scene).as_ref() == Some(&id)) {
         state.scene = scene;
@@ -176,9 +181,11 @@ pub(crate) fn turn_of_states(
     let first = session.first_turn()?;
     // The metadata were written with the states, or after them.
     let noted = session.meta.as_ref().and_then(|meta| meta.turn()).unwrap_or(session.turn);
-    let candidates = std::iter::once(first).chain(turns).filter(|turn| *turn <= noted);
+    let mut candidates: Vec<u64> =
+        std::iter::once(first).chain(turns).filter(|turn| *turn <= noted).collect();
+    candidates.drain(..candidates.len().saturating_sub(MOST_CANDIDATES));
     let fitting: Vec<u64> =
-        candidates.filter(|turn| fits(&changes, stored, *turn)).collect();
+        candidates.into_iter().filter(|turn| fits(&changes, stored, *turn)).collect();
     Ok(match fitting.as_slice() {
         [turn] => Some(*turn),
         _ => None,
@@ -189,6 +196,9 @@ pub(crate) fn turn_of_states(
 fn fits(changes: &[ChangeRecord], stored: &GameState, turn: u64) -> bool {
     let split = changes.partition_point(|change| change.turn <= turn);
     let (before, after) = changes.split_at(split.min(changes.len()));
+    // Changes that are further away say no more.
+    let before = before.get(before.len().saturating_sub(MOST_COMPARED)..).unwrap_or_default();
+    let after = after.get(..after.len().min(MOST_COMPARED)).unwrap_or_default();
     let deltas = |changes: &[ChangeRecord]| -> Vec<(super::state::Scope, Delta)> {
         let each = |change: &ChangeRecord| {
             let scope = change.group.scope;

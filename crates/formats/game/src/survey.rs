@@ -19,10 +19,10 @@ use super::error::GameError;
 use super::files::GameFiles;
 use super::log::LogLine;
 use super::meta::GameMeta;
-use super::paths::{GameStatus, LogKind, SnapshotFile};
+use super::paths::{GameStatus, LogKind, SnapshotFile, scene_path};
 use super::session::Session;
 use everturn_json::finding::{Finding, FindingCode, Severity};
-use everturn_json::names::FilePath;
+use everturn_json::names::{FilePath, SceneId};
 use everturn_session::finding_sink::{CheckStats, FindingSink};
 use everturn_value::tree::{JsonTree, ValueDigest};
 
@@ -117,6 +117,8 @@ pub(crate) struct SurveyResult {
     pub(crate) beginning: Option<u64>,
     /// Ranges of more than a hundred turns without a snapshot: from the first turn up to the second.
     pub(crate) stretches: Vec<(u64, u64)>,
+    /// The scene that the changes produce at the end.
+    pub(crate) last_scene: Option<String>,
     /// Whether the state files cannot be used or do not follow from the changes.
     pub(crate) wrong_states: bool,
     /// The turn in which each scene of the changes starts, and the digests of those that have ended.
@@ -133,6 +135,21 @@ pub(crate) struct SurveyResult {
 }
 
 impl SurveyResult {
+    /// Returns whether a repair can write state files that cannot be used now.
+    pub(crate) fn restores_states(&self, session: &Session) -> bool {
+        let is_foreign = session.noted_states().is_none() && !self.is_own;
+        let parts = self.stored.world.is_none() || self.stored.player.is_none();
+        let scene = self.stored.scene.is_none() && self.last_scene_file(session).is_some();
+        self.has_state() && (!is_foreign || parts || scene)
+    }
+
+    /// Returns the file of the current scene, if the changes produce that scene.
+    pub(crate) fn last_scene_file(&self, session: &Session) -> Option<FilePath> {
+        let id = SceneId::parse(self.last_scene.as_deref()?).ok()?;
+        let path = scene_path(&session.dir, &id).ok()?;
+        (session.named_file("currentScene") == Some(path.clone())).then_some(path)
+    }
+
     /// Returns whether some state is known.
     pub(crate) fn has_state(&self) -> bool {
         self.first_known().is_some()

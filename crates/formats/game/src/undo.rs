@@ -103,11 +103,7 @@ impl GameWriter {
 impl GameWriter {
     /// Returns the changes that lead back to the scene after `target`. The current scene does not stay active: it gets
     /// the form that it had then, or ends if it had not started.
-    fn scene_back(
-        &self,
-        scene: &JsonTree,
-        target: u64,
-    ) -> Result<Vec<DeltaGroup>, GameError> {
+    fn scene_back(&self, scene: &JsonTree, target: u64) -> Result<Vec<DeltaGroup>, GameError> {
         let current = &self.state.scene;
         if current.is_same(scene) {
             return Ok(Vec::new());

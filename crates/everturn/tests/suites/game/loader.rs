@@ -102,7 +102,8 @@ struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
 }
@@ -113,8 +114,13 @@ fn delta(dice: &mut Dice) -> (&'static str, Value) {
     let npc = format!("npcs.npc-{}", dice.roll(4));
     let index = dice.roll(3);
     match dice.roll(16) {
-        0 => ("world", json!({"op": "set", "path": format!("{npc}.seen.at"), "value": dice.roll(99)})),
-        1 => ("world", json!({"op": "increment", "path": "npcs.luna.trust", "value": dice.roll(9)})),
+        0 => (
+            "world",
+            json!({"op": "set", "path": format!("{npc}.seen.at"), "value": dice.roll(99)}),
+        ),
+        1 => {
+            ("world", json!({"op": "increment", "path": "npcs.luna.trust", "value": dice.roll(9)}))
+        }
         2 => ("world", json!({"op": "increment", "path": "npcs.luna.trust", "value": 0.25})),
         3 => ("world", json!({"op": "push", "path": "npcs.luna.facts", "value": item})),
         4 => ("world", json!({"op": "pull", "path": "npcs.luna.facts", "value": item})),
@@ -127,14 +133,18 @@ fn delta(dice: &mut Dice) -> (&'static str, Value) {
         11 => ("player", json!({"op": "set", "path": "bag", "value": [1, "1", true, null, 1]})),
         12 => ("player", json!({"op": "pull", "path": "bag", "value": 1})),
         13 => ("player", json!({"op": "push", "path": "bag", "value": null})),
-        14 => ("player", json!({"op": "set", "path": [], "value":
-            {"name": "Vex", "inventory": [{"id": item}], "bag": [], "location": {"id": "loc-2", "zone": "x"}}})),
+        14 => (
+            "player",
+            json!({"op": "set", "path": [], "value":
+            {"name": "Vex", "inventory": [{"id": item}], "bag": [], "location": {"id": "loc-2", "zone": "x"}}}),
+        ),
         _ => ("scene", json!({"op": "push", "path": "aspects", "value": {"name": item}})),
     }
 }
 
 fn turn(dice: &mut Dice) -> Value {
-    let kinds = ["move", "talk", "quest_progress", "conflict_end", "milestone", "move", "move", "move"];
+    let kinds =
+        ["move", "talk", "quest_progress", "conflict_end", "milestone", "move", "move", "move"];
     let kind = kinds[usize::try_from(dice.roll(8)).unwrap()];
     let groups: Vec<Value> = (0..dice.roll(3))
         .map(|_| {
@@ -173,7 +183,8 @@ impl Table {
         match dice.roll(24) {
             0 if last > 0 => {
                 let (keep, name) = (dice.roll(last), id(&self.name));
-                rewind(&self.store, &name, &BranchOptions::rewind_to(keep), now, &mut |_| {}).unwrap();
+                rewind(&self.store, &name, &BranchOptions::rewind_to(keep), now, &mut |_| {})
+                    .unwrap();
                 self.states.split_off(&(keep + 1));
                 return "rewind";
             }
@@ -248,11 +259,23 @@ fn play(seeds: std::ops::Range<u64>, operations: u64) {
             let wrong = loader.wrong(&session, &table.store, &table.states, 0);
             assert_eq!(wrong, [""; 0], "seed {seed}, operation {number}: {what}");
             let last = session.resume().unwrap();
-            assert_eq!(value(&last.state), table.states[&session.turn()], "seed {seed}, operation {number}");
+            assert_eq!(
+                value(&last.state),
+                table.states[&session.turn()],
+                "seed {seed}, operation {number}"
+            );
             let turn = dice.roll(session.turn() + 1);
             let then = session.state_at(turn).unwrap();
-            assert_eq!(value(&then.state), table.states[&turn], "seed {seed}, operation {number}: turn {turn}");
-            assert_eq!(checked(&table.store, &table.name), [], "seed {seed}, operation {number}: {what}");
+            assert_eq!(
+                value(&then.state),
+                table.states[&turn],
+                "seed {seed}, operation {number}: turn {turn}"
+            );
+            assert_eq!(
+                checked(&table.store, &table.name),
+                [],
+                "seed {seed}, operation {number}: {what}"
+            );
         }
     }
     println!("the loader of the document agrees after {done:?}");

@@ -51,12 +51,8 @@ fn read_below(dir: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>) {
 pub(crate) fn sample(options: &Value) -> Sample {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suites/game/seed/writer.mjs");
     let dir = tempfile::tempdir().unwrap();
-    let output = Command::new("node")
-        .arg(script)
-        .arg(dir.path())
-        .arg(options.to_string())
-        .output()
-        .unwrap();
+    let output =
+        Command::new("node").arg(script).arg(dir.path()).arg(options.to_string()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut files = BTreeMap::new();
     read_below(&dir.path().join(format!("sessions/active/{SAMPLE}")), "", &mut files);
@@ -107,8 +103,10 @@ fn assert_known(store: &Arc<dyn Store>, states: &[GameState], first: u64) {
 fn append(store: &Arc<dyn Store>) -> GameState {
     let mut game = GameWriter::open(Arc::clone(store), &id(SAMPLE)).unwrap();
     let turn = game.turn() + 1;
-    let input = given(&json!({"actor": "player", "events": [{"type": "talk", "description": "Hello."}],
-        "deltas": [{"scope": "world", "deltas": [{"op": "increment", "path": "npcs.npc-luna.relationship", "value": 1}]}]}));
+    let input = given(
+        &json!({"actor": "player", "events": [{"type": "talk", "description": "Hello."}],
+        "deltas": [{"scope": "world", "deltas": [{"op": "increment", "path": "npcs.npc-luna.relationship", "value": 1}]}]}),
+    );
     assert_eq!(game.append(&input, at(i64::try_from(turn).unwrap())).unwrap().turn, turn);
     let state = game.state().clone();
     game.close(at(i64::try_from(turn).unwrap())).unwrap();
@@ -124,7 +122,8 @@ fn check(changes: &Value, first: u64) {
     let before = files(&store);
     assert_known(&store, &sample.states, first);
     assert_eq!(files(&store), before, "reading changes nothing");
-    let texts: Vec<String> = open(&store).turns(1, u64::MAX - 1).unwrap().map(|turn| turn.unwrap().text()).collect();
+    let texts: Vec<String> =
+        open(&store).turns(1, u64::MAX - 1).unwrap().map(|turn| turn.unwrap().text()).collect();
     assert_eq!(texts.len() as u64, sample.last());
 
     let mut states = sample.states.clone();
@@ -142,7 +141,8 @@ fn check(changes: &Value, first: u64) {
     let again = repair(&store, &id(SAMPLE), at(1001)).unwrap();
     assert_eq!(again.actions, [], "after {:?}", done.actions);
     let serious = |code: FindingCode| code.severity() == everturn::finding::Severity::Finding;
-    let left: Vec<_> = checked(&store, SAMPLE).into_iter().filter(|found| serious(found.code)).collect();
+    let left: Vec<_> =
+        checked(&store, SAMPLE).into_iter().filter(|found| serious(found.code)).collect();
     assert_eq!(left, []);
 }
 

@@ -100,6 +100,12 @@ impl GameDialect for SpecDialect {
                  the state"
             )));
         }
+        if first.is_some_and(|first| &**first == "sessionId") {
+            return Err(GameError::input(format!(
+                "change {number} of scope {scope}: sessionId names the session that the file belongs to, and cannot \
+                 be changed"
+            )));
+        }
         Ok(())
     }
 

@@ -173,7 +173,9 @@ impl RepairedLogs {
             let (first, last) = run.copied().unwrap_or((line.turn, line.turn));
             let file = match log {
                 LogKind::Turns if is_open || last <= closed => LogFile::closed(first, last),
-                LogKind::Deltas if line.turn <= closed => missing_range(files, turns_files, line.turn),
+                LogKind::Deltas if line.turn <= closed => {
+                    missing_range(files, turns_files, line.turn)
+                }
                 _ => LogFile::current(log, first),
             };
             contents.entry(file.path(log, &session.dir)).or_default().push(line.text);

@@ -90,12 +90,14 @@ impl GameRepairPlan {
             }
         }
         let keeps_metadata = session.rules().keeps_metadata();
-        if (facts.wrong_states || (session.meta.is_none() && keeps_metadata)) && facts.has_state() {
+        if (facts.wrong_states || (session.meta.is_none() && keeps_metadata))
+            && facts.restores_states(session)
+        {
             let what = "the states are computed from the newest good snapshot and the changes";
             add(session.dir.clone(), what.to_owned());
         }
         let counts = has_logs || !self.fresh.is_empty() || !self.trash.is_empty();
-        let states = facts.wrong_states && facts.has_state();
+        let states = facts.wrong_states && session.noted_states().is_some() && facts.has_state();
         if keeps_metadata && (facts.wrong_metadata || states || counts) {
             add(
                 DocumentFile::Meta.in_dir(&session.dir),

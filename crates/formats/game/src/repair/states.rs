@@ -126,6 +126,9 @@ fn foreign_states(
             keeper.write(&document.in_dir(&session.dir), stamped(text, now).into_bytes())?;
         }
     }
+    if let Some(file) = facts.last_scene_file(session).filter(|_| facts.stored.scene.is_none()) {
+        keeper.write(&file, texts.scene.into_bytes())?;
+    }
     Ok(())
 }
 

@@ -2,8 +2,8 @@
 
 use super::Survey;
 use crate::error::GameError;
-use crate::paths::SnapshotFile;
 use crate::history::StateAt;
+use crate::paths::SnapshotFile;
 use crate::snapshot::{Snapshot, SnapshotFacts, SnapshotReason, read_with_facts};
 use crate::state::{GameState, Scope, unstamped};
 use crate::state_source::is_doubtful;

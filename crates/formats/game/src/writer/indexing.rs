@@ -145,7 +145,8 @@ pub(crate) fn catch_up(session: &Session, indexes: &mut Indexes) -> Result<(), G
 fn describe_scene(session: &Session, indexes: &mut Indexes, id: &str) -> Result<(), GameError> {
     let path = SceneId::parse(id).ok().and_then(|id| scene_path(&session.dir, &id).ok());
     let Some(path) = path else { return Ok(()) };
-    let text = read_optional(&session.store, &path)?.and_then(|bytes| String::from_utf8(bytes).ok());
+    let text =
+        read_optional(&session.store, &path)?.and_then(|bytes| String::from_utf8(bytes).ok());
     if let Some(scene) = text.and_then(|text| JsonTree::parse(text).ok()) {
         let text = |path: &[&str]| scene.string_at(path).unwrap_or_default();
         indexes.describe_scene(id, &text(&["type"]), &text(&["location", "id"]));

@@ -91,22 +91,23 @@ impl GameWriter {
         let last = self.meta.number(&["deltaStats", "lastSnapshotTurn"]);
         let known = self.snapshot_of_turn(file, &path)?;
         let base = self.foreign_base.is_some();
-        let (told, from, deltas) = match known.filter(|(known, _)| !base || known.state.is_same(&self.state)) {
-            // A snapshot that is taken again keeps its reason: the end of a scene, the start.
-            Some((snapshot, facts)) => {
-                let from = facts.from.and_then(|id| {
-                    let turn = SnapshotFile::parse(&format!("{id}.json"))?.turn;
-                    Some((id, turn))
-                });
-                (snapshot.reason, from, facts.deltas.unwrap_or(0))
-            }
-            None => {
-                let last = last.filter(|turn| *turn < file.turn && !base);
-                let from = last.map(|turn| (rules.snapshot_file(turn).id(), turn));
-                let deltas = self.meta.number(&["deltaStats", "deltasSinceSnapshot"]);
-                (reason.clone(), from, deltas.unwrap_or(0))
-            }
-        };
+        let (told, from, deltas) =
+            match known.filter(|(known, _)| !base || known.state.is_same(&self.state)) {
+                // A snapshot that is taken again keeps its reason: the end of a scene, the start.
+                Some((snapshot, facts)) => {
+                    let from = facts.from.and_then(|id| {
+                        let turn = SnapshotFile::parse(&format!("{id}.json"))?.turn;
+                        Some((id, turn))
+                    });
+                    (snapshot.reason, from, facts.deltas.unwrap_or(0))
+                }
+                None => {
+                    let last = last.filter(|turn| *turn < file.turn && !base);
+                    let from = last.map(|turn| (rules.snapshot_file(turn).id(), turn));
+                    let deltas = self.meta.number(&["deltaStats", "deltasSinceSnapshot"]);
+                    (reason.clone(), from, deltas.unwrap_or(0))
+                }
+            };
         let session = self.session.id.as_str();
         let header = SnapshotHeader { file, session, now, reason: &told, from, deltas };
         let (text, texts) = snapshot::write(&header, &self.state);
