@@ -66,9 +66,9 @@ fn plain(scope: Scope, mut delta: Delta) -> Delta {
     let is_root = delta.path.segments().is_empty();
     if delta.op == DeltaOp::Set && delta.created > 0 && !is_root {
         let kept = delta.path.segments().len().saturating_sub(delta.created).max(1);
-        let below = delta.path.segments().iter().skip(kept);
+        let below = delta.path.segments().iter().skip(kept).map(ToString::to_string);
         let value = delta.value.take().unwrap_or_else(JsonTree::null);
-        let wrap = |value, key: &Box<str>| JsonTree::from_members([(key.to_string(), value)]);
+        let wrap = |value, key| JsonTree::from_members([(key, value)]);
         delta.value = Some(below.rev().fold(value, wrap));
         (delta.path, delta.created) = (delta.path.prefix(kept), 0);
     }
