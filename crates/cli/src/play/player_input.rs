@@ -59,8 +59,10 @@ pub(super) enum PlayerInput<'l> {
 /// The default number of turns for `/log`.
 const LOG: u64 = 3;
 
-/// Parses a line.
+/// Parses a line. A turn is kept as it was typed, without the end of the line.
 pub(super) fn parse_line(line: &str) -> PlayerInput<'_> {
+    let raw = line.strip_suffix('\n').unwrap_or(line);
+    let raw = raw.strip_suffix('\r').unwrap_or(raw);
     let line = line.trim();
     // New players type these without the slash.
     match line {
@@ -69,7 +71,7 @@ pub(super) fn parse_line(line: &str) -> PlayerInput<'_> {
         "quit" | "exit" => return PlayerInput::Quit,
         _ => {}
     }
-    let Some(rest) = line.strip_prefix('/') else { return PlayerInput::Say(line) };
+    let Some(rest) = line.strip_prefix('/') else { return PlayerInput::Say(raw) };
     let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let rest = rest.trim();
     let Some(command) = find(name) else {
@@ -126,7 +128,9 @@ mod tests {
 
     #[test]
     fn lines_are_turns_unless_they_begin_with_a_slash() {
-        check("  I go north. ", &PlayerInput::Say("I go north."));
+        check("  I go north. ", &PlayerInput::Say("  I go north. "));
+        check("two  spaces\r\n", &PlayerInput::Say("two  spaces"));
+        check("  /undo ", &PlayerInput::Undo(1));
         check("", &PlayerInput::Nothing);
         check(" \t", &PlayerInput::Nothing);
         check("quit the field", &PlayerInput::Say("quit the field"));

@@ -24,7 +24,7 @@
 //! The modules, in reading order:
 //!
 //! - `paths`: names of files.
-//! - `document`: the document of a campaign, as text and as a tree.
+//! - `document`, `shape`: the document of a campaign, as text and as a tree, and the kinds of its values.
 //! - `log`, `session`, `history`: rows and changes, campaigns, the state at a turn.
 //! - `create`, `branch`, `lifecycle`: new campaigns, forks and rewinds, transitions.
 //! - `writer`, `recorded_turns`: stores turns, and imports recorded ones.
@@ -45,6 +45,7 @@ mod paths;
 mod recorded_turns;
 mod repair;
 mod session;
+mod shape;
 mod writer;
 
 pub use branch::{CampaignFork, fork};

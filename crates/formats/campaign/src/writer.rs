@@ -110,6 +110,7 @@ impl CampaignWriter {
         let campaign = Campaign::open(store, id)?;
         campaign.state()?;
         campaign.must_be_active()?;
+        campaign.must_have_last_rows()?;
         let mut opened = CampaignWriter {
             campaign,
             writer,
@@ -168,6 +169,7 @@ impl CampaignWriter {
         let (store, id) = (Arc::clone(&campaign.store), campaign.id.clone());
         self.campaign = Campaign::open(store, &id)?;
         self.campaign.state()?;
+        self.campaign.must_have_last_rows()?;
         self.load_document()
     }
 
