@@ -90,16 +90,16 @@ impl Iterator for StoryRows {
 }
 
 /// A turn that was told more than once.
-struct ToldTurn {
+struct LastTurn {
     /// The turns of its versions, oldest first.
     versions: Vec<TurnRow>,
     /// The version in the story.
     current: u64,
 }
 
-impl ToldTurn {
+impl LastTurn {
     /// Returns the last turn of the story, with all versions, or `None` before the first turn.
-    fn last(campaign: &Campaign) -> Result<Option<ToldTurn>, CampaignError> {
+    fn last(campaign: &Campaign) -> Result<Option<LastTurn>, CampaignError> {
         let mut rows = StoryRows::new(campaign)?;
         let mut current = None;
         let mut read: Vec<(TurnRow, RowMarks)> = Vec::new();
@@ -123,7 +123,7 @@ impl ToldTurn {
         let mut versions: Vec<TurnRow> = read.into_iter().map(|(row, _)| row).collect();
         versions.retain(|row| wanted.contains(&row.turn));
         versions.reverse();
-        Ok(Some(ToldTurn { versions, current }))
+        Ok(Some(LastTurn { versions, current }))
     }
 
     /// Returns the turn of the first version.
@@ -161,7 +161,7 @@ pub(crate) fn rows_outside(campaign: &Campaign) -> Result<BTreeSet<u64>, Campaig
 pub(crate) fn last_versions(
     campaign: &Campaign,
 ) -> Result<Option<(Vec<TurnRow>, usize)>, CampaignError> {
-    let Some(told) = ToldTurn::last(campaign)? else { return Ok(None) };
+    let Some(told) = LastTurn::last(campaign)? else { return Ok(None) };
     let current = told.versions.iter().position(|row| row.turn == told.current);
     Ok(Some((told.versions, current.unwrap_or(0))))
 }
@@ -248,7 +248,7 @@ impl CampaignWriter {
         now: Timestamp,
     ) -> Result<PlayOutcome, CampaignError> {
         self.refresh()?;
-        let told = ToldTurn::last(self.campaign())?;
+        let told = LastTurn::last(self.campaign())?;
         let told = told.ok_or_else(|| CampaignError::input("there is no turn to tell again"))?;
         let row = told.versions.iter().find(|row| row.turn == told.current);
         let said = row.and_then(|row| row.row.string_at(&["user_input"])).unwrap_or_default();
@@ -271,7 +271,7 @@ impl CampaignWriter {
         now: Timestamp,
     ) -> Result<PlayOutcome, CampaignError> {
         self.refresh()?;
-        let told = ToldTurn::last(self.campaign())?;
+        let told = LastTurn::last(self.campaign())?;
         let told = told.ok_or_else(|| CampaignError::input("there is no turn yet"))?;
         let chosen = version.checked_sub(1).and_then(|at| told.versions.get(at));
         let Some(chosen) = chosen.filter(|chosen| chosen.turn != told.current) else {
