@@ -5,7 +5,7 @@
 //! - [`delta`]: a [`delta::Delta`] changes a value and can be undone; [`delta::diff`] computes the changes between two
 //!   values.
 //! - [`outline`]: values as readable text.
-//! - [`salvage`]: what is left of a damaged document.
+//! - [`intact`]: the intact parts of a damaged document.
 //!
 //! It depends on `everturn-json` for the grammar and on `serde_json` for typed values. It opens no files.
 
@@ -17,4 +17,4 @@ pub mod delta;
 
 pub mod outline;
 
-pub mod salvage;
+pub mod intact;

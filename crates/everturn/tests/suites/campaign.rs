@@ -17,7 +17,7 @@ mod life;
 mod maps;
 mod model;
 mod processes;
-mod salvage;
+mod remains;
 mod scenery;
 mod settings;
 mod spec;

@@ -15,7 +15,7 @@ use everturn_session::repair::numbering::{MOST_LOST, NumberClaim, assign_numbers
 use everturn_session::repair::{IntactRecords, intact_records, line_end};
 use everturn_value::delta::{Delta, DeltaPath};
 use everturn_value::document::JsonStyle;
-use everturn_value::salvage::salvage;
+use everturn_value::intact::read_intact;
 use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The records of a log, before they are parsed.
@@ -66,7 +66,7 @@ fn torn_record(bytes: &[u8]) -> Option<JsonTree> {
     if line.first() != Some(&b'{') || value_end(line, 0).is_ok() {
         return None;
     }
-    Some(salvage(line).map_or_else(JsonTree::object, |left| left.tree))
+    Some(read_intact(line).map_or_else(JsonTree::object, |left| left.tree))
 }
 
 /// Returns whether a value is a row or a change.

@@ -7,7 +7,7 @@ use crate::session::{Campaign, read_optional};
 use crate::shape::{FIXED_OBJECTS, known_keys, missing_parts, wrong_kinds};
 use everturn_rpg::draft::CampaignDraft;
 use everturn_value::delta::{Delta, DeltaPath};
-use everturn_value::salvage::{SalvagedValue, salvage};
+use everturn_value::intact::{IntactParts, read_intact};
 use everturn_value::tree::{JsonTree, ValueKind};
 
 /// The readable values of a document.
@@ -44,14 +44,14 @@ impl DocumentRemains {
     /// Reads what is left of a campaign's document.
     pub(super) fn read(campaign: &Campaign) -> Result<DocumentRemains, CampaignError> {
         let found = match &campaign.stored {
-            Some(stored) => Some(SalvagedValue { tree: stored.tree.clone(), gaps: Vec::new() }),
+            Some(stored) => Some(IntactParts { tree: stored.tree.clone(), gaps: Vec::new() }),
             None => {
                 let bytes = read_optional(&campaign.store, &campaign.file(CampaignFile::Campaign))?;
-                bytes.as_deref().and_then(salvage)
+                bytes.as_deref().and_then(read_intact)
             }
         };
-        let nothing = || SalvagedValue { tree: JsonTree::object(), gaps: vec![Vec::new()] };
-        let SalvagedValue { tree, gaps } = found.unwrap_or_else(nothing);
+        let nothing = || IntactParts { tree: JsonTree::object(), gaps: vec![Vec::new()] };
+        let IntactParts { tree, gaps } = found.unwrap_or_else(nothing);
         let mut remains = DocumentRemains { tree, gaps };
         remains.restore_keys();
         remains.drop_wrong_kinds();

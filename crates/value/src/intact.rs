@@ -1,4 +1,4 @@
-//! Reads what is left of a damaged JSON document: [`salvage`].
+//! Reads what is left of a damaged JSON document: [`read_intact`].
 //!
 //! Everything before the first error is read by the grammar. After an error, documents with one value per line are read
 //! on line by line: the indentation of a line tells to which object or array it belongs, so damage costs the lines that
@@ -14,7 +14,7 @@ use builder::DocumentBuilder;
 
 /// What is left of a damaged document.
 #[derive(Debug, Clone)]
-pub struct SalvagedValue {
+pub struct IntactParts {
     /// The values that could be read, at their paths.
     pub tree: JsonTree,
     /// The paths of the objects and arrays from which something is missing.
@@ -24,17 +24,17 @@ pub struct SalvagedValue {
 /// Reads what is left of a damaged document, which was an object. Returns `None` if nothing is left.
 ///
 /// ```
-/// use everturn_value::salvage::salvage;
+/// use everturn_value::intact::read_intact;
 ///
-/// let left = salvage(b"{\n  \"a\": 1,\n  \"b\": \"lo#t\"x\",\n  \"c\": [\n    2,\n    3").unwrap();
+/// let left = read_intact(b"{\n  \"a\": 1,\n  \"b\": \"lo#t\"x\",\n  \"c\": [\n    2,\n    3").unwrap();
 /// assert_eq!(left.tree.to_line(), r#"{"a":1,"c":[2]}"#);
 /// assert_eq!(left.gaps, [vec![], vec!["c".to_owned()]]);
 /// ```
 #[must_use]
-pub fn salvage(bytes: &[u8]) -> Option<SalvagedValue> {
+pub fn read_intact(bytes: &[u8]) -> Option<IntactParts> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if let Some(tree) = whole_prefix(bytes) {
-        return Some(SalvagedValue { tree, gaps: Vec::new() });
+        return Some(IntactParts { tree, gaps: Vec::new() });
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -50,7 +50,7 @@ pub fn salvage(bytes: &[u8]) -> Option<SalvagedValue> {
         lines::read_lines(&mut builder, bytes, from);
     }
     let (tree, gaps) = builder.finish()?;
-    Some(SalvagedValue { tree, gaps })
+    Some(IntactParts { tree, gaps })
 }
 
 /// Returns the document if it is whole, with other bytes after it.
@@ -70,7 +70,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: &str, gaps: &[&str]) {
-        let left = salvage(text.as_bytes()).unwrap();
+        let left = read_intact(text.as_bytes()).unwrap();
         assert_eq!(left.tree.to_line(), expect, "{text}");
         let found: Vec<String> = left.gaps.iter().map(|gap| gap.join(".")).collect();
         assert_eq!(found, gaps, "{text}");
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn of_nothing_nothing_is_left() {
         for text in ["", "\0\0", "[]", "x", "[1,2", "\"a\""] {
-            assert!(salvage(text.as_bytes()).is_none(), "{text:?}");
+            assert!(read_intact(text.as_bytes()).is_none(), "{text:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Builds the text of the salvaged document.
+//! Builds the text of the intact parts.
 
 use std::collections::BTreeSet;
 
