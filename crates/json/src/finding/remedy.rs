@@ -73,6 +73,7 @@ impl FindingCode {
             | Self::OddTag
             | Self::Triggered
             | Self::LostTurn
+            | Self::LostValue
             | Self::TwinTurn => "nothing; no repair is needed",
         }
     }
