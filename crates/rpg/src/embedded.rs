@@ -79,7 +79,9 @@ impl EmbeddedNarrator {
         let pack = LanguagePack::of(Tongue::parse(&world.language).unwrap_or(Tongue::English));
         let noun = genesis::place_noun(pack, &world, view, area);
         match pack.tongue {
-            Tongue::English => Slots::new().noun("l", &noun).fill("x {l.n}").trim_start_matches("x ").to_owned(),
+            Tongue::English => {
+                Slots::new().noun("l", &noun).fill("x {l.n}").trim_start_matches("x ").to_owned()
+            }
             Tongue::German => noun.bare().trim_matches(['„', '“']).to_owned(),
         }
     }
@@ -94,7 +96,8 @@ impl EmbeddedNarrator {
             let back = world.places.get(to)?.ways.get(from)?;
             Some(Direction::new(*back).opposite().number())
         };
-        let number = stored.or_else(back).unwrap_or_else(|| genesis::raw_direction(world.seed, from, to));
+        let number =
+            stored.or_else(back).unwrap_or_else(|| genesis::raw_direction(world.seed, from, to));
         pack.variants("directions").get(number % Direction::COUNT).map_or("", String::as_str)
     }
 
@@ -111,16 +114,24 @@ impl EmbeddedNarrator {
     fn answer(&self, request: &NarratorRequest<'_>) -> Result<NarratorOutput, NarratorError> {
         let stored = WorldRecord::read(request.campaign)?;
         let view = CampaignView { generation: request.generation, tree: request.campaign };
-        let world = match &stored {
-            Some(world) => world.clone(),
-            None => {
-                let here = view.position(request.actor).unwrap_or_default();
-                let mut world = genesis::create(view, self.seed, request.user_input, &here);
-                if let Some(tongue) = self.language {
-                    tongue.as_str().clone_into(&mut world.language);
-                }
-                world
+        let create = |seed: u64| {
+            let here = view.position(request.actor).unwrap_or_default();
+            let mut world = genesis::create(view, seed, request.user_input, &here);
+            if let Some(tongue) = self.language {
+                tongue.as_str().clone_into(&mut world.language);
             }
+            world
+        };
+        let world = match &stored {
+            Some(world) if !world.quest.id.is_empty() => world.clone(),
+            // Somebody has stored a seed or a language, and nothing else.
+            Some(world) => {
+                let new = create(world.seed);
+                let language =
+                    if world.language.is_empty() { new.language } else { world.language.clone() };
+                WorldRecord { version: new.version, language, quest: new.quest, ..world.clone() }
+            }
+            None => create(self.seed),
         };
         let told = |input: &str| {
             let mut turn = StoryTurn::new(request, world.clone());
@@ -129,7 +140,8 @@ impl EmbeddedNarrator {
             turn.into_output(stored.as_ref())
         };
         let output = told(request.user_input);
-        let is_clean = |output: &NarratorOutput| rehearse(request, output).is_some_and(|it| it.is_clean);
+        let is_clean =
+            |output: &NarratorOutput| rehearse(request, output).is_some_and(|it| it.is_clean);
         if request.retry == 0 && is_clean(&output) {
             return Ok(output);
         }

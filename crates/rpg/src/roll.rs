@@ -193,8 +193,23 @@ mod tests {
             assert_eq!(DiceExpression::parse(text).unwrap().to_string(), expect, "{text}");
         }
         for wrong in [
-            "", "7", "+", "d", "2d", "d0", "0d6", "101d6", "d1001", "2d6+", "2d6++1", "sword",
-            "2d6d6", "99999999999d6", "d6+99999999", "２d6", "-",
+            "",
+            "7",
+            "+",
+            "d",
+            "2d",
+            "d0",
+            "0d6",
+            "101d6",
+            "d1001",
+            "2d6+",
+            "2d6++1",
+            "sword",
+            "2d6d6",
+            "99999999999d6",
+            "d6+99999999",
+            "２d6",
+            "-",
         ] {
             assert!(DiceExpression::parse(wrong).is_err(), "{wrong}");
         }

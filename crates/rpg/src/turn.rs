@@ -198,7 +198,8 @@ pub(crate) fn is_follower(
     member: &str,
 ) -> bool {
     let character = view.tree.string_at(&["actors", member, "meta", "character_id"]);
-    let is_named = followers.contains(member) || character.is_some_and(|it| followers.contains(&it));
+    let is_named =
+        followers.contains(member) || character.is_some_and(|it| followers.contains(&it));
     is_named && view.state(member) == "alive"
 }
 
@@ -211,7 +212,8 @@ fn bring_followers(
     let view = draft.view();
     let (Some(from), Some(to)) = (from, view.position(actor)) else { return Ok(Vec::new()) };
     let listed = view.tree.value_at(&["everturn", "world", "followers"]);
-    let followers: BTreeSet<String> = listed.map(|list| strings(&list)).unwrap_or_default().into_iter().collect();
+    let followers: BTreeSet<String> =
+        listed.map(|list| strings(&list)).unwrap_or_default().into_iter().collect();
     if from == to || followers.is_empty() {
         return Ok(Vec::new());
     }

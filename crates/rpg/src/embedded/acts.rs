@@ -64,7 +64,10 @@ fn other_tongue(turn: &StoryTurn<'_>, input: &str) -> Option<Tongue> {
 /// Returns whether an intent only asks, so that it is answered in any state.
 fn only_asks(intent: Intent) -> bool {
     use Intent::{Help, Inventory, Language, Look, Quest, Recap, Roll, Rules, Status, Ways};
-    matches!(intent, Help | Inventory | Language | Look | Quest | Recap | Roll | Rules | Status | Ways)
+    matches!(
+        intent,
+        Help | Inventory | Language | Look | Quest | Recap | Roll | Rules | Status | Ways
+    )
 }
 
 fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str) {
@@ -81,12 +84,18 @@ fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str)
         return;
     }
     turn.kind = match parsed.intent {
-        Intent::Look | Intent::Examine | Intent::Go | Intent::Back | Intent::Explore | Intent::Listen => {
-            DialogType::SceneDescription
-        }
-        Intent::Ways | Intent::Help | Intent::Quest | Intent::Yes | Intent::No | Intent::Language => {
-            DialogType::ActionPrompt
-        }
+        Intent::Look
+        | Intent::Examine
+        | Intent::Go
+        | Intent::Back
+        | Intent::Explore
+        | Intent::Listen => DialogType::SceneDescription,
+        Intent::Ways
+        | Intent::Help
+        | Intent::Quest
+        | Intent::Yes
+        | Intent::No
+        | Intent::Language => DialogType::ActionPrompt,
         Intent::Rules => DialogType::RuleExplanation,
         _ => DialogType::ResolutionSummary,
     };
@@ -144,7 +153,7 @@ fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str)
         }
         Intent::Impossible => {
             simple(turn, "impossible");
-            turn.status("try", turn.pack.label("examples").to_owned());
+            advice::suggest(turn);
         }
         Intent::Mention => mention(turn, parsed, input),
     }
@@ -181,7 +190,7 @@ fn mention(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str) {
 fn not_understood(turn: &mut StoryTurn<'_>, input: &str) {
     turn.kind = DialogType::ActionPrompt;
     turn.status("not_understood", short(&quotable(input).unwrap_or_else(|| "…".to_owned())));
-    turn.status("try", turn.pack.label("examples").to_owned());
+    advice::suggest(turn);
 }
 
 /// Asks which of several things is meant.
@@ -189,12 +198,14 @@ fn ask_which(turn: &mut StoryTurn<'_>, targets: &[Target]) {
     turn.kind = DialogType::ActionPrompt;
     let slots = |target: &Target| Slots::new().noun("o", &noun_of(turn, target));
     let names: Vec<String> = targets.iter().map(|target| slots(target).fill("x {o.n}")).collect();
-    let names: Vec<String> = names.iter().map(|name| name.trim_start_matches("x ").to_owned()).collect();
+    let names: Vec<String> =
+        names.iter().map(|name| name.trim_start_matches("x ").to_owned()).collect();
     let (last, rest) = match names.split_last() {
         Some((last, rest)) => (last.clone(), rest.join(", ")),
         None => return,
     };
-    let text = if rest.is_empty() { last } else { format!("{rest} {} {last}", turn.pack.label("or")) };
+    let text =
+        if rest.is_empty() { last } else { format!("{rest} {} {last}", turn.pack.label("or")) };
     turn.status("which", format!("{text}?"));
 }
 

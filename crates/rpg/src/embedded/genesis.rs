@@ -46,8 +46,12 @@ pub(super) fn own_goal(view: CampaignView<'_>) -> Option<String> {
 
 /// Returns the language of a new world: that of the campaign, else that of the input.
 pub(super) fn language_of(view: CampaignView<'_>, input: &str) -> Tongue {
-    let paths: [&[&str]; 4] =
-        [&["everturn", "language"], &["language"], &["everturn", "settings", "language"], &["meta", "language"]];
+    let paths: [&[&str]; 4] = [
+        &["everturn", "language"],
+        &["language"],
+        &["everturn", "settings", "language"],
+        &["meta", "language"],
+    ];
     let stored = paths.iter().find_map(|path| view.tree.string_at(path));
     let stored = stored.as_deref().and_then(Tongue::parse);
     stored.unwrap_or_else(|| if sounds_german(input) { Tongue::German } else { Tongue::English })
@@ -59,7 +63,8 @@ pub(super) fn sounds_german(input: &str) -> bool {
         let pack = LanguagePack::of(tongue);
         let lists = [&pack.words.articles, &pack.words.fillers, &pack.words.separators];
         let input = words(input);
-        let known = input.iter().filter(|word| lists.iter().any(|list| list.contains(word))).count();
+        let known =
+            input.iter().filter(|word| lists.iter().any(|list| list.contains(word))).count();
         let verb = super::intent::understand(pack, &input.join(" ")).intent;
         known + 2 * usize::from(verb != super::intent::Intent::Mention)
     };
@@ -77,7 +82,12 @@ pub(super) fn create(view: CampaignView<'_>, seed: u64, input: &str, here: &str)
         (None, Some(quest)) => quest.id.clone(),
         _ => "own".to_owned(),
     };
-    let mut world = WorldRecord { version: 1, seed, language: tongue.as_str().to_owned(), ..WorldRecord::default() };
+    let mut world = WorldRecord {
+        version: 1,
+        seed,
+        language: tongue.as_str().to_owned(),
+        ..WorldRecord::default()
+    };
     let people = shuffled(&pack.people, dice.of("people"));
     let mut people = people.iter().map(|person| person.id.clone());
     let mut next = || people.next().unwrap_or_default();
@@ -184,7 +194,12 @@ fn roads_of(view: CampaignView<'_>) -> BTreeMap<String, Vec<String>> {
 }
 
 /// Returns the kind and the title of an unnamed area.
-fn title_of(pack: &LanguagePack, view: CampaignView<'_>, seed: u64, area: &str) -> (usize, usize, usize) {
+fn title_of(
+    pack: &LanguagePack,
+    view: CampaignView<'_>,
+    seed: u64,
+    area: &str,
+) -> (usize, usize, usize) {
     let dice = world_dice(view, seed);
     let kinds = pack.places.len().max(1);
     let nouns = pack.places.iter().map(|kind| kind.nouns.len()).min().unwrap_or(1).max(1);
@@ -201,7 +216,8 @@ fn title_of(pack: &LanguagePack, view: CampaignView<'_>, seed: u64, area: &str) 
 
 fn title(pack: &LanguagePack, kind: &PlaceKind, prefix: usize, noun: usize) -> (String, Gender) {
     let prefix = pack.prefixes.get(prefix).map_or("", String::as_str);
-    let (noun, gender) = kind.nouns.get(noun).map_or(("", Gender::Neuter), |(noun, gender)| (noun, *gender));
+    let (noun, gender) =
+        kind.nouns.get(noun).map_or(("", Gender::Neuter), |(noun, gender)| (noun, *gender));
     match pack.tongue {
         Tongue::English => (format!("{prefix} {noun}"), gender),
         Tongue::German => (format!("{prefix}{}", noun.to_lowercase()), gender),
@@ -246,7 +262,8 @@ fn own_name(pack: &LanguagePack, stored: &str) -> Noun {
     }
     let parts = words(&name);
     let is_word = |word: &String| {
-        pack.places.iter().any(|kind| kind.known.contains(word)) || matches!(word.as_str(), "entry" | "area")
+        pack.places.iter().any(|kind| kind.known.contains(word))
+            || matches!(word.as_str(), "entry" | "area")
     };
     let has_article = parts.first().is_some_and(|word| matches!(word.as_str(), "the" | "a" | "an"));
     match !has_article && parts.last().is_some_and(is_word) {
@@ -287,15 +304,21 @@ pub(super) fn add_place(turn: &mut StoryTurn<'_>, view: CampaignView<'_>, area: 
         record.title = remembered.is_none().then_some((prefix, noun));
         record.kind = kind.id.clone();
         turn.change(&["map", "areas", area, "name"], Value::from(record.name.clone()));
-        if view.tree.string_at(&["map", "areas", area, "description"]).is_none_or(|text| text.is_empty()) {
+        if view
+            .tree
+            .string_at(&["map", "areas", area, "description"])
+            .is_none_or(|text| text.is_empty())
+        {
             let dice = world_dice(view, turn.world.seed).of(area);
             let sight = dice.of("sight").among(&kind.sights).cloned().unwrap_or_default();
             turn.change(&["map", "areas", area, "description"], Value::from(sight));
         }
     } else {
         let parts = words(&stored);
-        let given = pack.places.iter().find(|kind| parts.iter().any(|word| kind.known.contains(word)));
-        record.kind = given.or_else(|| pack.places.get(kind)).map(|kind| kind.id.clone()).unwrap_or_default();
+        let given =
+            pack.places.iter().find(|kind| parts.iter().any(|word| kind.known.contains(word)));
+        record.kind =
+            given.or_else(|| pack.places.get(kind)).map(|kind| kind.id.clone()).unwrap_or_default();
         record.name = stored;
     }
     turn.world.places.insert(area.to_owned(), record);
@@ -348,7 +371,9 @@ pub(super) fn assign_ways(turn: &mut StoryTurn<'_>, view: CampaignView<'_>, area
             && !other.ways.contains_key(area)
         {
             let back = Direction::new(chosen).opposite().number();
-            if !other.ways.values().any(|known| *known == back) && view.roads(&to).iter().any(|road| road == area) {
+            if !other.ways.values().any(|known| *known == back)
+                && view.roads(&to).iter().any(|road| road == area)
+            {
                 other.ways.insert(area.to_owned(), back);
             }
         }
@@ -421,8 +446,12 @@ fn put_foe(turn: &mut StoryTurn<'_>, id: &str, area: &str, strength: i64) {
         return;
     }
     let Some(entry) = turn.pack.foe(id) else { return };
-    let record =
-        FoeRecord { name: entry.name.bare(), at: area.to_owned(), strength, ..FoeRecord::default() };
+    let record = FoeRecord {
+        name: entry.name.bare(),
+        at: area.to_owned(),
+        strength,
+        ..FoeRecord::default()
+    };
     turn.world.foes.insert(id.to_owned(), record);
 }
 
@@ -446,7 +475,13 @@ fn put_item(turn: &mut StoryTurn<'_>, entry: &TableEntry, area: &str, hidden: bo
 }
 
 /// Adds an item with one of these tags, unless there is one; a used one is put back. Returns its ID.
-fn item_with_tag(turn: &mut StoryTurn<'_>, tags: &[String], area: &str, hidden: bool, dice: Dice) -> Option<String> {
+fn item_with_tag(
+    turn: &mut StoryTurn<'_>,
+    tags: &[String],
+    area: &str,
+    hidden: bool,
+    dice: Dice,
+) -> Option<String> {
     let fits = |entry: &&TableEntry| entry.tags.iter().any(|tag| tags.contains(tag));
     let all: Vec<&TableEntry> = shuffled(&turn.pack.items, dice).into_iter().filter(fits).collect();
     let unused = all.iter().find(|entry| !turn.world.items.contains_key(&entry.id)).copied();
@@ -471,8 +506,7 @@ fn item_with_tag(turn: &mut StoryTurn<'_>, tags: &[String], area: &str, hidden: 
 /// Gives each site of the quest an area that can be reached; sites wait for areas that are not explored yet.
 pub(super) fn place_sites(turn: &mut StoryTurn<'_>, view: CampaignView<'_>) {
     let can_grow = view.allowlist().iter().any(|tool| tool == "map_generate")
-        && view.areas().len() < MOST_AREAS
-        && turn.may("map_generate");
+        && view.areas().len() < MOST_AREAS;
     let near = reachable(view, &turn.here);
     let is_reachable = |area: &String| near.contains(area);
     let home = turn.world.quest.sites.get("home").cloned();
@@ -519,9 +553,21 @@ fn furnish(turn: &mut StoryTurn<'_>, view: CampaignView<'_>, site: &str, area: &
         "haunt" => {
             put_person(turn, &quest.knower, area);
             put_person(turn, &quest.rival, area);
-            let liked = turn.pack.person(&quest.knower).map(|person| person.tags.clone()).unwrap_or_default();
+            // People do not meet where something bites, unless the party has seen it there.
+            if turn.world.places.get(area).is_some_and(|place| !place.seen) {
+                turn.world.foes.retain(|_, foe| foe.at != area);
+            }
+            let liked = turn
+                .pack
+                .person(&quest.knower)
+                .map(|person| person.tags.clone())
+                .unwrap_or_default();
             let home = quest.sites.get("home").cloned().unwrap_or_default();
-            let has_one = turn.world.items.keys().any(|id| liked.iter().any(|tag| turn.has_item_tag(id, tag)));
+            let has_one = turn
+                .world
+                .items
+                .keys()
+                .any(|id| liked.iter().any(|tag| turn.has_item_tag(id, tag)));
             if !has_one {
                 item_with_tag(turn, &liked, &home, true, dice.of("liked"));
             }
@@ -535,7 +581,8 @@ fn furnish(turn: &mut StoryTurn<'_>, view: CampaignView<'_>, site: &str, area: &
             if let Some(id) = item_with_tag(turn, &tags, area, false, dice.of("means")) {
                 turn.world.quest.means = id;
             }
-            let has_foe = turn.world.foes.values().any(|foe| foe.at == area && foe.outcome.is_empty());
+            let has_foe =
+                turn.world.foes.values().any(|foe| foe.at == area && foe.outcome.is_empty());
             if !has_foe {
                 add_foe(turn, area, dice.of("den"));
             }
@@ -565,7 +612,8 @@ pub(super) fn adopt_inventories(turn: &mut StoryTurn<'_>) {
         let inventory = inventory.map(|all| all.children()).unwrap_or_default();
         for (name, count) in inventory {
             let is_some = crate::document_view::integer(&count).is_some_and(|count| count > 0);
-            let is_known = turn.world.items.values().any(|item| item.name == name && item.at == member);
+            let is_known =
+                turn.world.items.values().any(|item| item.name == name && item.at == member);
             if is_some && !is_known && quotable(&name).is_some() {
                 let id = format!("{member}:{name}");
                 let record = ItemRecord { name, at: member.clone(), ..ItemRecord::default() };

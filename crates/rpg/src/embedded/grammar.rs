@@ -298,7 +298,8 @@ impl Slots {
         while let Some((before, after)) = rest.split_once('{') {
             out.push_str(before);
             let Some((key, after)) = after.split_once('}') else { break };
-            let starts_sentence = out.trim_end().is_empty() || out.trim_end().ends_with(['.', '!', '?']);
+            let starts_sentence =
+                out.trim_end().is_empty() || out.trim_end().ends_with(['.', '!', '?']);
             let value = self.value(key).unwrap_or_default();
             out.push_str(&if starts_sentence { capitalized(&value) } else { value });
             rest = after;
@@ -321,7 +322,12 @@ mod tests {
     #[test]
     fn nouns_take_their_forms() {
         let english = Tongue::English;
-        check(english, "iron poker", "{O.n} / {o.i} / {o.a}", "The iron poker / an iron poker / the iron poker");
+        check(
+            english,
+            "iron poker",
+            "{O.n} / {o.i} / {o.a}",
+            "The iron poker / an iron poker / the iron poker",
+        );
         let all = "{o.n}, {o.a}, {o.d}, {o.i}, {o.ia}, {o.id}, {o.p}, {o.q}";
         let german = Tongue::German;
         check(

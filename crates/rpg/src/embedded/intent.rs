@@ -1,6 +1,6 @@
 //! Derives the player's intent from the input: [`understand`] returns a [`ParsedInput`], independent of the scene.
 
-use super::lexicon::LanguagePack;
+use super::lexicon::{LanguagePack, WordLists};
 
 macro_rules! intents {
     ($($name:ident = $id:literal,)*) => {
@@ -176,7 +176,8 @@ fn split_addressee(pack: &LanguagePack, input: &str) -> (Vec<String>, String) {
     let name = words(first);
     let is_short = (1..=3).contains(&name.len()) && !words(rest).is_empty();
     if is_short && verb_of(pack, &name).is_none() && find_anywhere(pack, &name).is_none() {
-        (without(&name, &[&pack.words.articles]), rest.to_owned())
+        let name = name.into_iter().filter(|word| !is_in(&pack.words.articles, word));
+        (name.collect(), rest.to_owned())
     } else {
         (Vec::new(), input.replacen(',', " ", 1))
     }
@@ -205,10 +206,6 @@ fn find_anywhere(pack: &LanguagePack, input: &[String]) -> Option<Intent> {
     all.max_by_key(|(_, pattern)| pattern.words.len()).map(|(intent, _)| *intent)
 }
 
-fn without(words: &[String], lists: &[&[String]]) -> Vec<String> {
-    words.iter().filter(|word| !lists.iter().any(|list| is_in(list, word))).cloned().collect()
-}
-
 /// Splits an input into its first action and the rest.
 fn split_actions(pack: &LanguagePack, input: &str) -> (String, String) {
     let cut = |at: usize, skip: usize| {
@@ -216,7 +213,8 @@ fn split_actions(pack: &LanguagePack, input: &str) -> (String, String) {
         (first.to_owned(), rest.get(skip..).unwrap_or_default().trim().to_owned())
     };
     let sentence = input.find(['.', ';', '!']).map(|at| (at, 1));
-    let sentence = sentence.filter(|(at, _)| !words(input.get(at + 1..).unwrap_or_default()).is_empty());
+    let sentence =
+        sentence.filter(|(at, _)| !words(input.get(at + 1..).unwrap_or_default()).is_empty());
     let mut cuts: Vec<(usize, usize)> = sentence.into_iter().collect();
     let lower = input.to_lowercase();
     if lower.len() == input.len() {
@@ -230,7 +228,8 @@ fn split_actions(pack: &LanguagePack, input: &str) -> (String, String) {
             }
         }
     }
-    let first = cuts.into_iter().filter(|(at, _)| !words(input.get(..*at).unwrap_or_default()).is_empty());
+    let first =
+        cuts.into_iter().filter(|(at, _)| !words(input.get(..*at).unwrap_or_default()).is_empty());
     match first.min() {
         Some((at, skip)) => cut(at, skip),
         None => (input.to_owned(), String::new()),
@@ -265,6 +264,7 @@ pub(super) fn understand(pack: &LanguagePack, input: &str) -> ParsedInput {
     let anywhere = find_anywhere(pack, &all);
     let verb = verb_of(pack, &all);
     let (intent, left) = match (anywhere, verb) {
+        (Some(intent), _) if only_asks(intent) => (intent, Vec::new()),
         (Some(intent), verb) => {
             let left = verb.map(|(_, rest)| rest).unwrap_or_default();
             (intent, left.into_iter().cloned().collect())
@@ -279,12 +279,37 @@ pub(super) fn understand(pack: &LanguagePack, input: &str) -> ParsedInput {
     }
     let at = left.iter().position(|word| is_in(&lists.separators, word));
     let (object, second) = left.split_at(at.unwrap_or(left.len()));
-    let bare = |words: &[String]| without(words, &[&lists.articles, &lists.separators]);
-    let object = match intent {
-        Intent::Mention => without(object, &[&lists.articles, &lists.fillers]),
-        _ => bare(object),
-    };
-    parsed(intent, object, bare(second))
+    if only_asks(intent) {
+        return parsed(intent, Vec::new(), Vec::new());
+    }
+    parsed(intent, bare_words(lists, object), bare_words(lists, second))
+}
+
+/// Returns the words of an object without articles and fillers. A pronoun stays if it stands alone or before another
+/// object, as in "gib ihr das Buch"; so do fillers that are the whole object, as in "look into the well".
+fn bare_words(lists: &WordLists, words: &[String]) -> Vec<String> {
+    let is_pronoun = |word: &String| is_in(&lists.pronouns, word) || is_in(&lists.own, word);
+    let before_article = words.get(1).is_none_or(|next| is_in(&lists.articles, next));
+    let is_link = |word: &String| is_in(&lists.articles, word) || is_in(&lists.separators, word);
+    let mut kept: Vec<String> = Vec::new();
+    for (number, word) in words.iter().enumerate() {
+        let stays = number == 0 && before_article && is_pronoun(word);
+        if stays || !is_link(word) {
+            kept.push(word.clone());
+        }
+    }
+    let plain: Vec<String> = kept
+        .iter()
+        .filter(|word| is_pronoun(word) || !is_in(&lists.fillers, word))
+        .cloned()
+        .collect();
+    if plain.is_empty() { kept } else { plain }
+}
+
+/// Returns whether an intent is a question that has no object.
+fn only_asks(intent: Intent) -> bool {
+    use Intent::{Help, Inventory, Look, Quest, Recap, Status, Ways};
+    matches!(intent, Help | Inventory | Look | Quest | Recap | Status | Ways)
 }
 
 /// Returns whether the input asks for another language.
@@ -303,11 +328,65 @@ pub(super) fn is_foreign(input: &str) -> bool {
         return true;
     }
     const FOREIGN: &[&str] = &[
-        "je", "le", "les", "une", "est", "dans", "vous", "regarde", "prends", "aller", "où", "avec", "qui",
-        "el", "los", "las", "una", "hola", "donde", "dónde", "mirar", "miro", "tomar", "voy", "quiero", "está",
-        "io", "il", "gli", "della", "sono", "guardo", "prendo", "vado", "dove", "che", "olhar", "pegar", "vou",
-        "onde", "não", "het", "ik", "een", "kijk", "neem", "naar", "waar", "jag", "och", "att", "det", "var",
-        "ja", "idę", "gdzie", "weź", "rozejrzyj", "się",
+        "je",
+        "le",
+        "les",
+        "une",
+        "est",
+        "dans",
+        "vous",
+        "regarde",
+        "prends",
+        "aller",
+        "où",
+        "avec",
+        "qui",
+        "el",
+        "los",
+        "las",
+        "una",
+        "hola",
+        "donde",
+        "dónde",
+        "mirar",
+        "miro",
+        "tomar",
+        "voy",
+        "quiero",
+        "está",
+        "io",
+        "il",
+        "gli",
+        "della",
+        "sono",
+        "guardo",
+        "prendo",
+        "vado",
+        "dove",
+        "che",
+        "olhar",
+        "pegar",
+        "vou",
+        "onde",
+        "não",
+        "het",
+        "ik",
+        "een",
+        "kijk",
+        "neem",
+        "naar",
+        "waar",
+        "jag",
+        "och",
+        "att",
+        "det",
+        "var",
+        "ja",
+        "idę",
+        "gdzie",
+        "weź",
+        "rozejrzyj",
+        "się",
     ];
     let words = words(input);
     let known = words.iter().filter(|word| FOREIGN.contains(&word.as_str())).count();

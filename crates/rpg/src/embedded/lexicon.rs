@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use super::grammar::{Gender, Noun, Tongue};
-use super::intent::{Intent, InputPattern};
+use super::intent::{InputPattern, Intent};
 
 /// A kind of place.
 #[derive(Debug)]
@@ -207,7 +207,8 @@ impl LanguagePack {
         let mut places = blocks(files.places);
         let names = places.iter().position(|block| block.id == "names");
         let names = names.map(|at| places.remove(at));
-        let names = names.iter().flat_map(|block| block.values("")).flat_map(|line| line.split(','));
+        let names =
+            names.iter().flat_map(|block| block.values("")).flat_map(|line| line.split(','));
         let mut patterns = Vec::new();
         let mut words = WordLists::default();
         for block in blocks(files.verbs) {

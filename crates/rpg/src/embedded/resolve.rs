@@ -103,17 +103,22 @@ fn noun_words(noun: &Noun, more: &[String]) -> (Vec<String>, Vec<String>) {
 
 fn candidates(turn: &StoryTurn<'_>) -> Vec<Candidate> {
     let mut all = Vec::new();
-    let mut add = |target: Target, (heads, others): (Vec<String>, Vec<String>), is_carried: bool| {
-        all.push(Candidate { target, heads, others, is_carried });
-    };
+    let mut add =
+        |target: Target, (heads, others): (Vec<String>, Vec<String>), is_carried: bool| {
+            all.push(Candidate { target, heads, others, is_carried });
+        };
     let carried = turn.carried();
-    for id in carried.iter().chain(&turn.items_at(&turn.here)) {
+    // What companions carry can be asked of them, and taken back.
+    let with_members = turn.members_here().into_iter().flat_map(|member| turn.items_at(&member));
+    let lying: Vec<String> = turn.items_at(&turn.here).into_iter().chain(with_members).collect();
+    for id in carried.iter().chain(&lying) {
         let more = turn.item_entry(id).map(|entry| entry.words.clone()).unwrap_or_default();
         let noun = turn.item_noun(id);
         add(Target::Item(id.clone()), noun_words(&noun, &more), carried.contains(id));
     }
     for id in turn.people_here() {
-        let role = turn.pack.person(&id).map(|person| words(person.text("role"))).unwrap_or_default();
+        let role =
+            turn.pack.person(&id).map(|person| words(person.text("role"))).unwrap_or_default();
         add(Target::Person(id.clone()), noun_words(&turn.person_noun(&id), &role), false);
     }
     for member in turn.members_here() {
@@ -124,7 +129,10 @@ fn candidates(turn: &StoryTurn<'_>) -> Vec<Candidate> {
         let more = turn.pack.foe(&id).map(|foe| foe.words.clone()).unwrap_or_default();
         add(Target::Foe(id.clone()), noun_words(&turn.foe_noun(&id), &more), false);
     }
-    if turn.is_vault() && turn.world.quest.spotted && let Some(obstacle) = turn.obstacle() {
+    if turn.is_vault()
+        && turn.world.quest.spotted
+        && let Some(obstacle) = turn.obstacle()
+    {
         add(Target::Obstacle, noun_words(&obstacle.name, &obstacle.words), false);
     }
     let kind = turn.world.places.get(&turn.here).and_then(|place| turn.pack.place(&place.kind));
@@ -165,7 +173,8 @@ pub(super) fn find(turn: &StoryTurn<'_>, said: &[String], scope: Scope) -> Match
     let mut best: Vec<(usize, Candidate)> = Vec::new();
     for candidate in candidates(turn) {
         let hits = |list: &[String]| {
-            let is_hit = |word: &&String| list.iter().any(|known| is_same_word(tongue, word, known));
+            let is_hit =
+                |word: &&String| list.iter().any(|known| is_same_word(tongue, word, known));
             said.iter().filter(is_hit).count()
         };
         let all: Vec<String> = [candidate.heads.as_slice(), &candidate.others].concat();
@@ -211,7 +220,10 @@ fn find_pronoun(turn: &StoryTurn<'_>, scope: Scope) -> Match {
             Target::Person(id) | Target::Member(id) => *id == turn.world.last_person,
             _ => false,
         };
-        let is_being = !matches!(candidate.target, Target::Scenery(..) | Target::Exit(_) | Target::Place | Target::Myself);
+        let is_being = !matches!(
+            candidate.target,
+            Target::Scenery(..) | Target::Exit(_) | Target::Place | Target::Myself
+        );
         if scope.has(&candidate.target, candidate.is_carried) && is_being {
             known.push((is_last, candidate.target));
         }
@@ -239,7 +251,8 @@ pub(super) fn noun_of(turn: &StoryTurn<'_>, target: &Target) -> Noun {
             None => turn.proper("?"),
         },
         Target::Scenery(number, which) => {
-            let kind = turn.world.places.get(&turn.here).and_then(|place| turn.pack.place(&place.kind));
+            let kind =
+                turn.world.places.get(&turn.here).and_then(|place| turn.pack.place(&place.kind));
             let thing = kind.and_then(|kind| kind.scenery.get(*number));
             let noun = thing.and_then(|thing| thing.nouns.get(*which));
             noun.map_or_else(|| turn.proper("?"), |noun| noun.clone().always_definite())

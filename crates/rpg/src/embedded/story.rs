@@ -142,7 +142,8 @@ impl<'a> StoryTurn<'a> {
     /// Adds a status line below the text.
     pub(super) fn status(&mut self, label: &str, text: impl AsRef<str>) {
         let text = text.as_ref().trim_end_matches('.');
-        let line = format!("{}: {text}.", self.pack.label(label));
+        let end = if text.ends_with(['?', '!']) { "" } else { "." };
+        let line = format!("{}: {text}{end}", self.pack.label(label));
         if !self.statuses.contains(&line) {
             self.statuses.push(line);
         }
@@ -204,12 +205,14 @@ impl<'a> StoryTurn<'a> {
     pub(super) fn change_hp(&mut self, character: &str, delta: i64, cause: &str) -> bool {
         let is_listed = self.view.allowlist().iter().any(|tool| tool == "hp_delta");
         let is_dying = self.view.state(self.actor()) == "dying";
-        let may = self.may("hp_delta") || is_listed && is_dying && character == self.actor() && delta > 0;
+        let may =
+            self.may("hp_delta") || is_listed && is_dying && character == self.actor() && delta > 0;
         let after = self.hp_of(character).checked_add(delta);
         let Some(after) = after.filter(|_| may && delta != 0) else { return false };
         let args = json!({"target_character_id": character, "delta": delta, "cause": cause});
         self.call("hp_delta", &args, cause);
-        let after = if self.view.generation.rules() == RuleSet::Second { after.max(0) } else { after };
+        let after =
+            if self.view.generation.rules() == RuleSet::Second { after.max(0) } else { after };
         self.hp.insert(character.to_owned(), after);
         let name = self.member(character);
         if character == self.actor() {
@@ -232,7 +235,11 @@ impl<'a> StoryTurn<'a> {
     pub(super) fn check(&mut self, bonus: i64, difficulty: i64) -> bool {
         let die = self.roll(20);
         let (total, succeeds) = (die + bonus, die + bonus >= difficulty);
-        let sum = if bonus == 0 { format!("d20 = {die}") } else { format!("d20 = {die}, {bonus:+} = {total}") };
+        let sum = if bonus == 0 {
+            format!("d20 = {die}")
+        } else {
+            format!("d20 = {die}, {bonus:+} = {total}")
+        };
         let against = self.pack.label("against");
         let outcome = self.pack.label(if succeeds { "success" } else { "failure" });
         self.status("dice", format!("{sum} {against} {difficulty}, {outcome}"));
@@ -277,7 +284,9 @@ impl<'a> StoryTurn<'a> {
                 let name = quotable(name).map_or_else(|| "?".to_owned(), |name| short(&name));
                 match self.pack.tongue {
                     Tongue::English => Noun::parse(Tongue::English, &name),
-                    Tongue::German => Noun::proper(Tongue::German, &format!("„{name}“"), Gender::Neuter),
+                    Tongue::German => {
+                        Noun::proper(Tongue::German, &format!("„{name}“"), Gender::Neuter)
+                    }
                 }
             }
         }
@@ -312,7 +321,9 @@ impl<'a> StoryTurn<'a> {
         let roads = roads.filter(|to| to != area && self.view.has_area(to));
         let direction = |to: &String| {
             let stored = ways.and_then(|ways| ways.get(to)).copied();
-            Direction::new(stored.unwrap_or_else(|| genesis::raw_direction(self.world.seed, area, to)))
+            Direction::new(
+                stored.unwrap_or_else(|| genesis::raw_direction(self.world.seed, area, to)),
+            )
         };
         let mut exits: Vec<(Direction, String)> = roads.map(|to| (direction(&to), to)).collect();
         exits.sort();
@@ -349,7 +360,9 @@ impl<'a> StoryTurn<'a> {
     pub(super) fn foes_here(&self) -> Vec<String> {
         let quest = &self.world.quest;
         let is_here = |(id, foe): &(&String, &FoeRecord)| {
-            foe.at == self.here && foe.outcome.is_empty() && (**id != quest.guardian || quest.passed)
+            foe.at == self.here
+                && foe.outcome.is_empty()
+                && (**id != quest.guardian || quest.passed)
         };
         self.world.foes.iter().filter(is_here).map(|(id, _)| id.clone()).collect()
     }
@@ -373,8 +386,9 @@ impl<'a> StoryTurn<'a> {
     /// Returns how many friends stand beside the actor.
     pub(super) fn allies(&self) -> i64 {
         let people = self.people_here();
-        let friends =
-            people.iter().filter(|id| self.world.people.get(*id).is_some_and(|person| person.follows));
+        let friends = people
+            .iter()
+            .filter(|id| self.world.people.get(*id).is_some_and(|person| person.follows));
         i64::try_from(self.companions().len() + friends.count()).unwrap_or(0)
     }
 

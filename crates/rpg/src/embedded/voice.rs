@@ -24,9 +24,8 @@ pub(super) fn sentences(text: &str) -> Vec<String> {
         while let Some(letter) = letters.next() {
             sentence.push(letter);
             let closes = |c: char| matches!(c, '.' | '!' | '?' | '…' | '"' | '“' | '”' | '«');
-            let is_end = sentence
-                .trim_end_matches(['"', '“', '”', '«'])
-                .ends_with(['.', '!', '?', '…']);
+            let is_end =
+                sentence.trim_end_matches(['"', '“', '”', '«']).ends_with(['.', '!', '?', '…']);
             if closes(letter) && is_end && letters.peek().is_none_or(|next| next.is_whitespace()) {
                 found.push(std::mem::take(&mut sentence).trim().to_owned());
             }
@@ -70,7 +69,14 @@ mod tests {
     #[test]
     fn sentences_end_where_they_end() {
         let text = "\"Come here,\" he says. \"Now!\" It is late.\nWays: north.\n\"No. Yes.\"";
-        let expect = ["\"Come here,\" he says.", "\"Now!\"", "It is late.", "Ways: north.", "\"No.", "Yes.\""];
+        let expect = [
+            "\"Come here,\" he says.",
+            "\"Now!\"",
+            "It is late.",
+            "Ways: north.",
+            "\"No.",
+            "Yes.\"",
+        ];
         assert_eq!(sentences(text), expect);
     }
 

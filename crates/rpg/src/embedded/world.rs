@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::narrator::{DocumentChange, NarratorError};
-use everturn_value::tree::JsonTree;
+use everturn_value::tree::{JsonTree, ValueKind};
 
 /// Where the world is stored.
 pub(super) const WORLD: [&str; 2] = ["everturn", "world"];
@@ -134,6 +134,9 @@ impl WorldRecord {
         let unreadable = |cause: serde_json::Error| {
             NarratorError::new(format!("the stored world (everturn.world) cannot be read: {cause}"))
         };
+        if stored.kind() != ValueKind::Object {
+            return Err(NarratorError::new("the stored world (everturn.world) is not an object"));
+        }
         let value = stored.to_value().map_err(unreadable)?;
         let world: WorldRecord = serde_json::from_value(value).map_err(unreadable)?;
         if world.version > 1 {
@@ -199,8 +202,9 @@ mod tests {
         assert!(after.changes_since(Some(&before)).is_empty());
         after.items.entry("item_1".to_owned()).or_default().at = "pc_001".to_owned();
         after.followers.insert("pc_002".to_owned());
-        let paths: Vec<String> =
+        let mut paths: Vec<String> =
             after.changes_since(Some(&before)).iter().map(|change| change.path.join(".")).collect();
+        paths.sort();
         assert_eq!(paths, ["everturn.world.followers", "everturn.world.items.item_1.at"]);
         assert_eq!(after.changes_since(None).len(), 1);
     }

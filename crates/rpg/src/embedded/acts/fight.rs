@@ -23,7 +23,9 @@ pub(super) fn attack(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
         return match foes.as_slice() {
             [] => simple(turn, "no_foe"),
             [foe] => strike(turn, &foe.clone()),
-            several => ask_which(turn, &several.iter().cloned().map(Target::Foe).collect::<Vec<_>>()),
+            several => {
+                ask_which(turn, &several.iter().cloned().map(Target::Foe).collect::<Vec<_>>())
+            }
         };
     }
     let found = match find(turn, &parsed.object, Scope::Foes) {
@@ -101,7 +103,8 @@ pub(super) fn strike(turn: &mut StoryTurn<'_>, foe: &str) {
 pub(super) fn strike_with_thrown(turn: &mut StoryTurn<'_>, item: &str, foe: &str) {
     let slots = Slots::new().noun("o", &turn.item_noun(item)).noun("x", &turn.foe_noun(foe));
     turn.tell("thrown_at", &slots);
-    let bonus = if turn.has_item_tag(item, "throw") || turn.has_item_tag(item, "heavy") { 3 } else { 0 };
+    let bonus =
+        if turn.has_item_tag(item, "throw") || turn.has_item_tag(item, "heavy") { 3 } else { 0 };
     if turn.check(bonus, HIT) {
         let damage = turn.roll(4) + bonus / 2;
         wound_foe(turn, foe, damage);
@@ -198,7 +201,7 @@ fn strike_back(turn: &mut StoryTurn<'_>, foe: &str) {
     let slots = Slots::new().noun("x", &noun);
     let die = turn.roll(20);
     let lands = die >= FOE_HIT;
-    let outcome = turn.pack.label(if lands { "success" } else { "failure" });
+    let outcome = turn.pack.label(if lands { "hits" } else { "misses" });
     let against = turn.pack.label("against");
     let name = slots.fill("x {x.n}");
     let name = name.trim_start_matches("x ");

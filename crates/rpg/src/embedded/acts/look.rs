@@ -36,12 +36,11 @@ pub(super) fn around(turn: &mut StoryTurn<'_>) {
 pub(super) fn describe(turn: &mut StoryTurn<'_>) {
     let here = turn.here.clone();
     let slots = Slots::new().noun("l", &turn.place_noun(&here));
-    if turn.world.places.get(&here).is_some_and(|place| !place.seen) || turn.arrived_now() {
-        if let Some(place) = turn.world.places.get_mut(&here) {
-            place.seen = true;
-        }
-    } else {
+    if !turn.arrived_now() {
         turn.tell_optional("standing", &slots);
+    }
+    if let Some(place) = turn.world.places.get_mut(&here) {
+        place.seen = true;
     }
     tell_place(turn);
     tell_people(turn);
@@ -58,7 +57,8 @@ pub(super) fn tell_place(turn: &mut StoryTurn<'_>) {
     let told = given.is_some_and(|text| turn.tell_one_of(&[text], &Slots::new()));
     if let Some(kind) = kind {
         let is_ours = turn.world.places.get(&here).is_some_and(|place| place.title.is_some());
-        let sight = !told && (is_ours || turn.view.area_name(&here).is_some_and(|name| name.is_empty()));
+        let sight =
+            !told && (is_ours || turn.view.area_name(&here).is_some_and(|name| name.is_empty()));
         if sight || !told && kind_fits(turn) {
             turn.tell_one_of(&kind.sights, &Slots::new());
         }
@@ -68,7 +68,8 @@ pub(super) fn tell_place(turn: &mut StoryTurn<'_>) {
 
 /// Returns whether the sights of the place's kind suit its name.
 fn kind_fits(turn: &StoryTurn<'_>) -> bool {
-    let name = turn.world.places.get(&turn.here).map(|place| place.name.clone()).unwrap_or_default();
+    let name =
+        turn.world.places.get(&turn.here).map(|place| place.name.clone()).unwrap_or_default();
     let kind = turn.world.places.get(&turn.here).and_then(|place| turn.pack.place(&place.kind));
     let words = super::super::intent::words(&name);
     kind.is_some_and(|kind| words.iter().any(|word| kind.known.contains(word)))
@@ -105,11 +106,17 @@ pub(super) fn list(turn: &mut StoryTurn<'_>) {
     for member in turn.members_here() {
         here.push(turn.member(&member).head().to_owned());
     }
-    let indefinite = |noun: &Noun| Slots::new().noun("o", noun).fill("x {o.i}").trim_start_matches("x ").to_owned();
+    let indefinite = |noun: &Noun| {
+        Slots::new().noun("o", noun).fill("x {o.i}").trim_start_matches("x ").to_owned()
+    };
     for id in turn.foes_here() {
         here.push(indefinite(&turn.foe_noun(&id)));
     }
-    if turn.is_vault() && turn.world.quest.spotted && !turn.world.quest.passed && let Some(obstacle) = turn.obstacle() {
+    if turn.is_vault()
+        && turn.world.quest.spotted
+        && !turn.world.quest.passed
+        && let Some(obstacle) = turn.obstacle()
+    {
         here.push(indefinite(&obstacle.name));
     }
     for id in turn.items_at(&turn.here) {
@@ -188,7 +195,8 @@ pub(super) fn examine_target(turn: &mut StoryTurn<'_>, target: &Target) {
             text.is_some_and(|text| turn.tell_one_of(&[text], &slots)) || true
         }
         Target::Scenery(number, _) => {
-            let kind = turn.world.places.get(&turn.here).and_then(|place| turn.pack.place(&place.kind));
+            let kind =
+                turn.world.places.get(&turn.here).and_then(|place| turn.pack.place(&place.kind));
             let thing = kind.and_then(|kind| kind.scenery.get(*number));
             thing.is_some_and(|thing| turn.tell_one_of(&[thing.detail.clone()], &slots))
         }
@@ -215,19 +223,26 @@ pub(super) fn examine_target(turn: &mut StoryTurn<'_>, target: &Target) {
 /// Searches the place.
 pub(super) fn search(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
     let said = parsed.all_words();
-    if !said.is_empty() && let Match::One(target) = find(turn, &said, Scope::Anything) {
+    if !said.is_empty()
+        && let Match::One(target) = find(turn, &said, Scope::Anything)
+    {
         let is_place = matches!(target, Target::Scenery(..) | Target::Place);
         if !is_place {
             return examine_target(turn, &target);
         }
         if let Target::Scenery(number, _) = target {
-            let kind = turn.world.places.get(&turn.here).and_then(|place| turn.pack.place(&place.kind));
-            let detail = kind.and_then(|kind| kind.scenery.get(number)).map(|thing| thing.detail.clone());
+            let kind =
+                turn.world.places.get(&turn.here).and_then(|place| turn.pack.place(&place.kind));
+            let detail =
+                kind.and_then(|kind| kind.scenery.get(number)).map(|thing| thing.detail.clone());
             turn.tell_one_of(&detail.into_iter().collect::<Vec<_>>(), &Slots::new());
         }
     }
     turn.takes_time = true;
-    let awake = turn.foes_here().into_iter().find(|id| turn.world.foes.get(id).is_some_and(|foe| foe.awake));
+    let awake = turn
+        .foes_here()
+        .into_iter()
+        .find(|id| turn.world.foes.get(id).is_some_and(|foe| foe.awake));
     if let Some(foe) = awake {
         let slots = Slots::new().noun("x", &turn.foe_noun(&foe));
         return turn.tell("search_foe", &slots);

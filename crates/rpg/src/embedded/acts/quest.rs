@@ -82,7 +82,8 @@ fn offer(turn: &mut StoryTurn<'_>, slots: &Slots) -> bool {
 
 /// The knower names a price.
 fn price(turn: &mut StoryTurn<'_>, slots: &Slots) -> bool {
-    let likes = turn.pack.person(&turn.world.quest.knower).and_then(|entry| entry.tags.first().cloned());
+    let likes =
+        turn.pack.person(&turn.world.quest.knower).and_then(|entry| entry.tags.first().cloned());
     let slots = slots.clone().text("w", turn.pack.tag(&likes.unwrap_or_default()));
     turn.tell_optional("price", &slots)
 }
@@ -165,12 +166,16 @@ pub(super) fn answer_topic(turn: &mut StoryTurn<'_>, person: &str, topic: &[Stri
     let guardian_words =
         guardian.map(|it| [split(&it.name.bare()), it.words.clone()].concat()).unwrap_or_default();
     let asks_guard = is_about(&split(turn.pack.label("guardian_words")));
-    if quest.located && (asks_guard || is_about(&guardian_words)) && [&quest.knower, &quest.giver].contains(&&person.to_owned()) {
+    if quest.located
+        && (asks_guard || is_about(&guardian_words))
+        && [&quest.knower, &quest.giver].contains(&&person.to_owned())
+    {
         let likes = guardian.and_then(|it| it.tags.first().cloned()).unwrap_or_default();
         let slots = slots.noun("x", &turn.foe_noun(&quest.guardian));
         let named = slots.clone().text("w", quest.password.clone());
         let gift = slots.text("w", turn.pack.tag(&likes));
-        let told = turn.tell_optional("guardian", &named) | turn.tell_optional("guardian_gift", &gift);
+        let told =
+            turn.tell_optional("guardian", &named) | turn.tell_optional("guardian_gift", &gift);
         return said_or_told(turn, told, topic);
     }
     false
@@ -251,7 +256,10 @@ pub(super) fn tell_vault(turn: &mut StoryTurn<'_>) {
         turn.world.quest.spotted = true;
     }
     let quest = &turn.world.quest;
-    if quest.spotted && !quest.passed && let Some(obstacle) = turn.obstacle() {
+    if quest.spotted
+        && !quest.passed
+        && let Some(obstacle) = turn.obstacle()
+    {
         turn.tell_one_of(&[obstacle.text("look").to_owned()], &Slots::new());
     }
     tell_relic(turn);
@@ -295,7 +303,8 @@ pub(super) fn try_obstacle(turn: &mut StoryTurn<'_>, item: Option<&str>) {
         if !fits_obstacle(turn, item) {
             return turn.tell("no_use", &slots);
         }
-        if turn.has_item_tag(item, "light") && obstacle.has_tag("light")
+        if turn.has_item_tag(item, "light")
+            && obstacle.has_tag("light")
             && let Some(known) = turn.world.items.get_mut(item)
         {
             known.lit = true;
@@ -330,7 +339,9 @@ fn pass(turn: &mut StoryTurn<'_>) {
     turn.tell_optional("pass_obstacle", &Slots::new());
     turn.paragraph();
     let guardian = turn.world.quest.guardian.clone();
-    if turn.foes_here().contains(&guardian) && let Some(foe) = turn.pack.foe(&guardian) {
+    if turn.foes_here().contains(&guardian)
+        && let Some(foe) = turn.pack.foe(&guardian)
+    {
         turn.tell_one_of(&[foe.text("looks").to_owned()], &Slots::new());
     }
     tell_relic(turn);
@@ -348,7 +359,9 @@ pub(super) fn deliver(turn: &mut StoryTurn<'_>, person: &str) {
         ("other", "completed", "end_other")
     } else {
         turn.tell_optional("recruit_needed", &slots);
-        let giver = Slots::new().noun("o", &turn.item_noun(&quest.relic)).noun("p", &turn.person_noun(&quest.giver));
+        let giver = Slots::new()
+            .noun("o", &turn.item_noun(&quest.relic))
+            .noun("p", &turn.person_noun(&quest.giver));
         let home = quest.sites.get("home").cloned().unwrap_or_default();
         let giver = giver.noun("l", &turn.place_noun(&home));
         return turn.status_phrase("step", "step_7", &giver);
@@ -392,7 +405,8 @@ pub(super) fn update(turn: &mut StoryTurn<'_>) {
     let steps = done(turn);
     turn.world.quest.step = u32::try_from(steps.iter().filter(|done| **done).count()).unwrap_or(0);
     if own_goal(turn.view).is_none()
-        && let Some(goal) = turn.pack.quest(&turn.world.quest.id).map(|quest| quest.text("goal").to_owned())
+        && let Some(goal) =
+            turn.pack.quest(&turn.world.quest.id).map(|quest| quest.text("goal").to_owned())
         && !goal.is_empty()
     {
         turn.change(&["goal", "text"], Value::from(goal));
@@ -406,7 +420,8 @@ fn done(turn: &StoryTurn<'_>) -> [bool; 7] {
     let has_relic = turn.view.party().iter().any(|member| member == relic);
     let ended = quest.status == "achieved" || quest.status == "completed";
     let tags = turn.obstacle().map(|obstacle| obstacle.tags.clone()).unwrap_or_default();
-    let has_means = turn.carried().iter().any(|id| tags.iter().any(|tag| turn.has_item_tag(id, tag)));
+    let has_means =
+        turn.carried().iter().any(|id| tags.iter().any(|tag| turn.has_item_tag(id, tag)));
     let guardian = turn.world.foes.get(&quest.guardian);
     let is_free = guardian.is_some_and(|foe| foe.at == GONE);
     [
@@ -439,7 +454,8 @@ fn next_step(turn: &mut StoryTurn<'_>) {
     let quest = turn.world.quest.clone();
     let steps = done(turn);
     let site = |name: &str| quest.sites.get(name).cloned();
-    let at = |turn: &StoryTurn<'_>, slots: Slots, area: &str| slots.noun("l", &turn.place_noun(area));
+    let at =
+        |turn: &StoryTurn<'_>, slots: Slots, area: &str| slots.noun("l", &turn.place_noun(area));
     let [heard, located, has_means, passed, is_free, has_relic, _] = steps;
     let obstacle = turn.obstacle().map(|it| it.name.clone());
     let with_obstacle = |slots: Slots| match &obstacle {
@@ -465,7 +481,9 @@ fn next_step(turn: &mut StoryTurn<'_>) {
             }
         }
         (.., None) => ("step_3x", with_obstacle(Slots::new())),
-        (_, _, Some(den), _) if !has_means => ("step_3", at(turn, with_obstacle(Slots::new()), &den)),
+        (_, _, Some(den), _) if !has_means => {
+            ("step_3", at(turn, with_obstacle(Slots::new()), &den))
+        }
         (.., Some(vault)) if !passed => ("step_4", at(turn, with_obstacle(Slots::new()), &vault)),
         (.., Some(vault)) if !is_free => {
             let slots = Slots::new().noun("x", &turn.foe_noun(&quest.guardian));

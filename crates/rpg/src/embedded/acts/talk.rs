@@ -5,7 +5,9 @@ use serde_json::json;
 use super::super::grammar::{Noun, Slots};
 use super::super::intent::{Intent, ParsedInput};
 use super::super::lexicon::TableEntry;
-use super::super::resolve::{Match, Scope, Target, find, find_among, is_same_word, noun_of, words_beside};
+use super::super::resolve::{
+    Match, Scope, Target, find, find_among, is_same_word, noun_of, words_beside,
+};
 use super::super::story::{StoryTurn, quotable, short};
 use super::{ask_which, fight, look, not_here, quest, simple};
 
@@ -14,14 +16,10 @@ pub(super) fn only_listener(turn: &StoryTurn<'_>) -> Option<Target> {
     let people = turn.people_here();
     let members = turn.members_here();
     let last = &turn.world.last_person;
-    if people.contains(last) {
-        return Some(Target::Person(last.clone()));
-    }
-    if members.contains(last) {
-        return Some(Target::Member(last.clone()));
-    }
     match (people.as_slice(), members.as_slice()) {
+        _ if people.contains(last) => Some(Target::Person(last.clone())),
         ([person], _) => Some(Target::Person(person.clone())),
+        ([], _) if members.contains(last) => Some(Target::Member(last.clone())),
         ([], [member]) => Some(Target::Member(member.clone())),
         _ => None,
     }
@@ -29,7 +27,8 @@ pub(super) fn only_listener(turn: &StoryTurn<'_>) -> Option<Target> {
 
 /// Finds whom the player addresses. Answers if that is unclear.
 fn listener(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) -> Option<Target> {
-    let named = if parsed.addressee.is_empty() { parsed.all_words() } else { parsed.addressee.clone() };
+    let named =
+        if parsed.addressee.is_empty() { parsed.all_words() } else { parsed.addressee.clone() };
     match find_among(turn, &named, Scope::Beings) {
         Match::One(target) => return Some(target),
         Match::Several(targets) => {
@@ -72,7 +71,11 @@ pub(super) fn speak(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str)
             let slots = Slots::new().noun("x", &turn.foe_noun(&foe));
             turn.tell("talk_foe", &slots);
         }
-        Target::Member(member) => talk_to_member(turn, &member),
+        Target::Member(member) if topic.is_empty() => talk_to_member(turn, &member),
+        Target::Member(member) => {
+            let slots = Slots::new().noun("p", &turn.member(&member));
+            topic_answer(turn, &member, &topic, &slots);
+        }
         Target::Person(person) => {
             turn.world.last_person.clone_from(&person);
             let persuades = input_persuades(turn, parsed, input);
@@ -86,7 +89,8 @@ pub(super) fn speak(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str)
 fn input_persuades(turn: &StoryTurn<'_>, parsed: &ParsedInput, input: &str) -> bool {
     let words = super::super::intent::words(input);
     let verbs = turn.pack.label("persuade_words");
-    parsed.intent == Intent::Talk && words.iter().any(|word| verbs.split_whitespace().any(|verb| verb == word))
+    parsed.intent == Intent::Talk
+        && words.iter().any(|word| verbs.split_whitespace().any(|verb| verb == word))
 }
 
 /// Says the name of the guardian, if that is what the input contains and it is here.
@@ -119,10 +123,17 @@ fn talk_to_member(turn: &mut StoryTurn<'_>, member: &str) {
     }
 }
 
-fn talk_to_person(turn: &mut StoryTurn<'_>, person: &str, intent: Intent, topic: &[String], persuades: bool) {
+fn talk_to_person(
+    turn: &mut StoryTurn<'_>,
+    person: &str,
+    intent: Intent,
+    topic: &[String],
+    persuades: bool,
+) {
     let Some(entry) = turn.pack.person(person) else { return };
     let slots = Slots::new().noun("p", &entry.name);
-    let (mood, met) = turn.world.people.get(person).map_or((0, false), |known| (known.mood, known.met));
+    let (mood, met) =
+        turn.world.people.get(person).map_or((0, false), |known| (known.mood, known.met));
     if let Some(known) = turn.world.people.get_mut(person) {
         known.met = true;
     }
@@ -173,7 +184,9 @@ fn about_self(turn: &mut StoryTurn<'_>, entry: &TableEntry) {
 /// Suggests what the person could be asked.
 fn hint_topics(turn: &mut StoryTurn<'_>, person: &str, slots: &Slots) {
     let mut topics = Vec::new();
-    let plain = |noun: &Noun| Slots::new().noun("o", noun).fill("x {o.d}").trim_start_matches("x ").to_owned();
+    let plain = |noun: &Noun| {
+        Slots::new().noun("o", noun).fill("x {o.d}").trim_start_matches("x ").to_owned()
+    };
     if turn.world.quest.status == "active"
         && let Some(entry) = turn.pack.quest(&turn.world.quest.id)
     {
@@ -203,10 +216,13 @@ fn topic_answer(turn: &mut StoryTurn<'_>, person: &str, topic: &[String], slots:
     let tongue = turn.pack.tongue;
     let names = |noun: &Noun, more: &[String]| {
         let known = super::super::intent::words(&noun.bare());
-        topic.iter().any(|word| known.iter().chain(more).any(|name| is_same_word(tongue, word, name)))
+        topic
+            .iter()
+            .any(|word| known.iter().chain(more).any(|name| is_same_word(tongue, word, name)))
     };
     let of_people = turn.world.people.keys().find(|id| {
-        let role = turn.pack.person(id).map(|entry| super::super::intent::words(entry.text("role")));
+        let role =
+            turn.pack.person(id).map(|entry| super::super::intent::words(entry.text("role")));
         names(&turn.person_noun(id), &role.unwrap_or_default())
     });
     if let Some(other) = of_people.cloned() {
@@ -217,7 +233,8 @@ fn topic_answer(turn: &mut StoryTurn<'_>, person: &str, topic: &[String], slots:
         names(&turn.foe_noun(id), &more)
     });
     if let Some(foe) = of_foes.cloned() {
-        let want = turn.pack.foe(&foe).and_then(|entry| entry.tags.first().cloned()).unwrap_or_default();
+        let want =
+            turn.pack.foe(&foe).and_then(|entry| entry.tags.first().cloned()).unwrap_or_default();
         let slots = slots.clone().noun("x", &turn.foe_noun(&foe)).text("w", turn.pack.tag(&want));
         return answered(turn, "topic_foe", &slots, topic);
     }
@@ -235,7 +252,9 @@ fn topic_answer(turn: &mut StoryTurn<'_>, person: &str, topic: &[String], slots:
         let slots = slots.clone().noun("o", &noun_of(turn, &target));
         return answered(turn, "topic_item", &slots, topic);
     }
-    let asks_rumour = topic.iter().any(|word| turn.pack.label("rumour_words").split(' ').any(|known| known == word));
+    let asks_rumour = topic
+        .iter()
+        .any(|word| turn.pack.label("rumour_words").split(' ').any(|known| known == word));
     if asks_rumour && let Some(entry) = turn.pack.person(person) {
         return about_self(turn, entry);
     }
@@ -273,7 +292,8 @@ fn about_person(turn: &mut StoryTurn<'_>, speaker: &str, other: &str, slots: &Sl
 
 /// Returns everybody who is meant by "follow me" or "wait here".
 fn meant(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) -> Option<Vec<Target>> {
-    let named = if parsed.addressee.is_empty() { parsed.all_words() } else { parsed.addressee.clone() };
+    let named =
+        if parsed.addressee.is_empty() { parsed.all_words() } else { parsed.addressee.clone() };
     match find_among(turn, &named, Scope::People) {
         Match::One(target) => Some(vec![target]),
         Match::Several(targets) => Some(targets),
@@ -284,7 +304,8 @@ fn meant(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) -> Option<Vec<Target>> 
         Match::Nothing => {
             let members = turn.members_here().into_iter().map(Target::Member);
             let people = turn.people_here().into_iter();
-            let friends = people.filter(|id| turn.world.people.get(id).is_some_and(|known| known.follows));
+            let friends =
+                people.filter(|id| turn.world.people.get(id).is_some_and(|known| known.follows));
             let all: Vec<Target> = members.chain(friends.map(Target::Person)).collect();
             if all.is_empty() {
                 return only_listener(turn).map(|target| vec![target]).or_else(|| {
@@ -326,7 +347,8 @@ pub(super) fn stay(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
         let slots = Slots::new().noun("p", &noun_of(turn, &target));
         match &target {
             Target::Member(member) => {
-                let id = turn.view.tree.string_at(&["actors", member.as_str(), "meta", "character_id"]);
+                let id =
+                    turn.view.tree.string_at(&["actors", member.as_str(), "meta", "character_id"]);
                 turn.world.followers.remove(member);
                 turn.world.followers.remove(&id.unwrap_or_default());
             }
@@ -342,7 +364,8 @@ pub(super) fn stay(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
 }
 
 pub(super) fn recruit(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
-    let named = if parsed.addressee.is_empty() { parsed.all_words() } else { parsed.addressee.clone() };
+    let named =
+        if parsed.addressee.is_empty() { parsed.all_words() } else { parsed.addressee.clone() };
     match find_among(turn, &named, Scope::People) {
         Match::One(Target::Person(person)) => ask_to_join(turn, &person),
         Match::One(_) | Match::Several(_) => follow(turn, parsed),

@@ -218,7 +218,8 @@ pub(super) fn throw(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
         Some(Target::Obstacle) => quest::try_obstacle(turn, Some(&id)),
         Some(Target::Person(person)) => {
             turn.put_item(&id, &here);
-            let slots = slots.noun("x", &turn.person_noun(&person)).noun("p", &turn.person_noun(&person));
+            let slots =
+                slots.noun("x", &turn.person_noun(&person)).noun("p", &turn.person_noun(&person));
             turn.tell("thrown_at", &slots);
             if let Some(known) = turn.world.people.get_mut(&person) {
                 known.mood -= 2;
@@ -346,7 +347,8 @@ pub(super) fn open(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
 /// Uses an item for what it is good for, or on what was named.
 pub(super) fn use_item(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
     let all = parsed.all_words();
-    let is_obstacle = matches!(find(turn, &parsed.object, Scope::Surroundings), Match::One(Target::Obstacle));
+    let is_obstacle =
+        matches!(find(turn, &parsed.object, Scope::Surroundings), Match::One(Target::Obstacle));
     if is_obstacle {
         // "cut the hedge with the knife": the thing comes second.
         let with = match parsed.second.is_empty() {
@@ -422,9 +424,10 @@ pub(super) fn play(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
     if !turn.has_item_tag(&id, "music") {
         return turn.tell("no_use", &slots);
     }
-    let lulled = turn.foes_here().into_iter().find(|foe| {
-        turn.pack.foe(foe).is_some_and(|entry| entry.has_tag("music"))
-    });
+    let lulled = turn
+        .foes_here()
+        .into_iter()
+        .find(|foe| turn.pack.foe(foe).is_some_and(|entry| entry.has_tag("music")));
     turn.tell("played", &slots);
     match lulled {
         Some(foe) => {

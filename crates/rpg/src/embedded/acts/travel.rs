@@ -38,19 +38,23 @@ pub(super) fn go(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
         Match::One(Target::Exit(area)) => return go_to(turn, &area),
         Match::One(Target::Obstacle) => return super::quest::try_obstacle(turn, None),
         Match::One(Target::Place) if known_place(turn, &said).is_none() => {
-            return turn.status("here", here_name(turn));
+            return turn.status("at", here_name(turn));
         }
-        Match::Several(targets) if targets.iter().all(|target| matches!(target, Target::Exit(_))) => {
+        Match::Several(targets)
+            if targets.iter().all(|target| matches!(target, Target::Exit(_))) =>
+        {
             return ask_which(turn, &targets);
         }
         _ => {}
     }
     match known_place(turn, &said) {
-        Some(area) if area == turn.here => turn.status("here", here_name(turn)),
+        Some(area) if area == turn.here => turn.status("at", here_name(turn)),
         Some(area) => point_to(turn, &area),
         None => match find(turn, &said, Scope::Anything) {
             // Going to a person or a thing means turning to it.
-            Match::One(target @ (Target::Person(_) | Target::Member(_))) => look::examine_target(turn, &target),
+            Match::One(target @ (Target::Person(_) | Target::Member(_))) => {
+                look::examine_target(turn, &target)
+            }
             Match::One(target) => look::examine_target(turn, &target),
             _ => not_here(turn, &said),
         },
@@ -58,7 +62,11 @@ pub(super) fn go(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
 }
 
 fn here_name(turn: &StoryTurn<'_>) -> String {
-    Slots::new().noun("l", &turn.place_noun(&turn.here)).fill("x {l.n}").trim_start_matches("x ").to_owned()
+    Slots::new()
+        .noun("l", &turn.place_noun(&turn.here))
+        .fill("x {l.n}")
+        .trim_start_matches("x ")
+        .to_owned()
 }
 
 /// Returns the place anywhere on the map that words name best.
@@ -69,10 +77,14 @@ pub(super) fn known_place(turn: &StoryTurn<'_>, said: &[String]) -> Option<Strin
             return usize::MAX;
         }
         let name = super::super::intent::words(turn.place_noun(area).head());
-        said.iter().filter(|word| name.iter().any(|known| is_same_word(tongue, word, known))).count()
+        said.iter()
+            .filter(|word| name.iter().any(|known| is_same_word(tongue, word, known)))
+            .count()
     };
     let all = turn.view.areas().into_iter().map(|(area, _)| (score(&area), area));
-    let best = all.filter(|(score, _)| *score > 0).max_by(|(a, one), (b, other)| (a, other).cmp(&(b, one)));
+    let best = all
+        .filter(|(score, _)| *score > 0)
+        .max_by(|(a, one), (b, other)| (a, other).cmp(&(b, one)));
     best.map(|(_, area)| area)
 }
 
@@ -107,7 +119,8 @@ fn onward(turn: &mut StoryTurn<'_>) {
         ([(_, area)], _) | ([], [(_, area)]) => go_to(turn, &area.clone()),
         (_, []) => explore(turn),
         _ => {
-            let targets: Vec<Target> = exits.into_iter().map(|(_, area)| Target::Exit(area)).collect();
+            let targets: Vec<Target> =
+                exits.into_iter().map(|(_, area)| Target::Exit(area)).collect();
             ask_which(turn, &targets);
         }
     }
@@ -182,7 +195,7 @@ pub(super) fn go_to(turn: &mut StoryTurn<'_>, area: &str) {
     if !turn.may("move") {
         turn.kind = DialogType::ActionPrompt;
         turn.tell_optional("nobody_goes", &Slots::new());
-        return turn.status("here", here_name(turn));
+        return turn.status("at", here_name(turn));
     }
     if !fight::break_away(turn) {
         return;
@@ -199,14 +212,15 @@ pub(super) fn go_to(turn: &mut StoryTurn<'_>, area: &str) {
     let was_seen = turn.world.places.get(area).is_some_and(|place| place.seen);
     turn.world.came_from.insert(turn.actor().to_owned(), from.clone());
     let (come, stay) = companions_of(turn, &from);
-    for person in turn.world.people.values_mut().filter(|person| person.follows && person.at == from) {
+    for person in
+        turn.world.people.values_mut().filter(|person| person.follows && person.at == from)
+    {
         area.clone_into(&mut person.at);
     }
     turn.arrived.clone_from(&come);
     genesis::materialize(turn);
-    let slots = Slots::new()
-        .noun("l", &turn.place_noun(area))
-        .text("dir", turn.direction_name(direction));
+    let slots =
+        Slots::new().noun("l", &turn.place_noun(area)).text("dir", turn.direction_name(direction));
     let phrase = if was_seen { "returning" } else { "going" };
     turn.paragraph();
     turn.tell(phrase, &slots);
@@ -259,7 +273,8 @@ pub(super) fn explore(turn: &mut StoryTurn<'_>) {
         turn.tell_optional("nonew", &Slots::new());
         return turn.status("ways", look::way_list(turn));
     };
-    let direction = turn.world.places.get(&turn.here).and_then(|place| place.ways.get(&area).copied());
+    let direction =
+        turn.world.places.get(&turn.here).and_then(|place| place.ways.get(&area).copied());
     let slots = Slots::new()
         .noun("l", &turn.place_noun(&area))
         .text("dir", turn.direction_name(Direction::new(direction.unwrap_or_default())));
