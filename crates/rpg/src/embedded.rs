@@ -12,7 +12,9 @@ mod genesis;
 mod grammar;
 mod intent;
 mod lexicon;
+mod naming;
 mod resolve;
+mod roads;
 mod story;
 mod voice;
 mod world;
@@ -77,7 +79,7 @@ impl EmbeddedNarrator {
         let view = CampaignView::new(campaign);
         let world = self.world(campaign);
         let pack = LanguagePack::of(Tongue::parse(&world.language).unwrap_or(Tongue::English));
-        let noun = genesis::place_noun(pack, &world, view, area);
+        let noun = naming::place_noun(pack, &world, view, area);
         match pack.tongue {
             Tongue::English => {
                 Slots::new().noun("l", &noun).fill("x {l.n}").trim_start_matches("x ").to_owned()
@@ -97,7 +99,7 @@ impl EmbeddedNarrator {
             Some(Direction::new(*back).opposite().number())
         };
         let number =
-            stored.or_else(back).unwrap_or_else(|| genesis::raw_direction(world.seed, from, to));
+            stored.or_else(back).unwrap_or_else(|| roads::raw_direction(world.seed, from, to));
         pack.variants("directions").get(number % Direction::COUNT).map_or("", String::as_str)
     }
 

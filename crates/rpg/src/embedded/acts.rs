@@ -2,6 +2,7 @@
 
 mod advice;
 mod fight;
+mod journal;
 mod look;
 mod quest;
 mod talk;
@@ -132,8 +133,8 @@ fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str)
         Intent::Tend => fight::tend(turn, parsed),
         Intent::Inventory => advice::inventory(turn),
         Intent::Status => advice::status(turn),
-        Intent::Quest => quest::show(turn),
-        Intent::Recap => quest::recap(turn),
+        Intent::Quest => journal::show(turn),
+        Intent::Recap => journal::recap(turn),
         Intent::Help => advice::help(turn),
         Intent::Rules => advice::rules(turn, parsed),
         Intent::Roll => advice::roll(turn, input),

@@ -1,18 +1,19 @@
 //! Makes the world: the quest, and what is in each place. All of it follows from the seed, and is stored once.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::dice::Dice;
-use super::grammar::{Gender, Noun, Tongue};
-use super::intent::{Direction, words};
-use super::lexicon::{LanguagePack, PlaceKind, TableEntry};
-use super::story::{StoryTurn, quotable, short};
+use super::grammar::Tongue;
+use super::intent::words;
+use super::lexicon::{LanguagePack, TableEntry};
+use super::naming::{is_generic, name_from_log, title, title_of, world_dice};
+use super::roads::{assign_ways, reachable};
+use super::story::{StoryTurn, quotable};
 use super::world::{FoeRecord, ItemRecord, PersonRecord, PlaceRecord, QuestRecord, WorldRecord};
 use crate::document_view::CampaignView;
 use crate::generation::Generation;
-use everturn_value::tree::JsonTree;
 
 /// The goal of a campaign that has none.
 const NO_GOAL: &str = "Define the main objective";
@@ -22,21 +23,6 @@ const SITES: [&str; 4] = ["haunt", "den", "wild", "vault"];
 
 /// The number of areas beyond which exploring finds no new ones.
 pub(super) const MOST_AREAS: usize = 60;
-
-/// Returns whether a name is generic. Campaigns made by the upstream program have such names.
-pub(super) fn is_generic(name: &str) -> bool {
-    let name = name.trim().to_lowercase();
-    let number = name.strip_prefix("generated area");
-    let is_number = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == ' ');
-    matches!(name.as_str(), "" | "starting area" | "side room" | "generated entry")
-        || number.is_some_and(is_number)
-}
-
-/// Returns the dice of a campaign's world, which are the same in all branches of it.
-fn world_dice(view: CampaignView<'_>, seed: u64) -> Dice {
-    let said = |key: &str| view.tree.string_at(&["selected", key]).unwrap_or_default();
-    Dice::new(seed).of(&said("world_id")).of(&said("map_id"))
-}
 
 /// Returns the goal of the campaign, if it has one of its own.
 pub(super) fn own_goal(view: CampaignView<'_>) -> Option<String> {
@@ -117,161 +103,6 @@ fn shuffled(entries: &[TableEntry], dice: Dice) -> Vec<&TableEntry> {
     order
 }
 
-/// Returns the direction of a way that is not stored yet.
-pub(super) fn raw_direction(seed: u64, from: &str, to: &str) -> usize {
-    let (low, high) = if from <= to { (from, to) } else { (to, from) };
-    let number = Dice::new(seed).of("direction").of(low).of(high).below(Direction::COUNT as u64);
-    let direction = Direction::new(usize::try_from(number).unwrap_or_default());
-    if from <= to { direction } else { direction.opposite() }.number()
-}
-
-/// Returns the next area on a shortest way.
-pub(super) fn first_step(view: CampaignView<'_>, from: &str, to: &str) -> Option<String> {
-    let roads = roads_of(view);
-    let mut reached: BTreeMap<&str, Option<&str>> = BTreeMap::from([(from, None)]);
-    let mut waiting = VecDeque::from([from]);
-    while let Some(area) = waiting.pop_front() {
-        if area == to {
-            break;
-        }
-        for next in roads.get(area).into_iter().flatten() {
-            if !reached.contains_key(next.as_str()) {
-                reached.insert(next, Some(area));
-                waiting.push_back(next);
-            }
-        }
-    }
-    let mut step = to;
-    loop {
-        match reached.get(step)? {
-            Some(before) if *before == from => return Some(step.to_owned()),
-            Some(before) => step = before,
-            None => return None,
-        }
-    }
-}
-
-/// Returns the areas that can be reached from an area, nearest first.
-pub(super) fn reachable(view: CampaignView<'_>, from: &str) -> Vec<String> {
-    let roads = roads_of(view);
-    let mut order = vec![from.to_owned()];
-    let mut seen: BTreeSet<&str> = BTreeSet::from([from]);
-    let mut waiting = VecDeque::from([from]);
-    while let Some(area) = waiting.pop_front() {
-        for next in roads.get(area).into_iter().flatten() {
-            if seen.insert(next) {
-                order.push(next.clone());
-                waiting.push_back(next);
-            }
-        }
-    }
-    order
-}
-
-/// Returns the roads of all areas, read once.
-fn roads_of(view: CampaignView<'_>) -> BTreeMap<String, Vec<String>> {
-    let areas = view.areas();
-    let known: BTreeSet<&String> = areas.iter().map(|(id, _)| id).collect();
-    let mut roads: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    if view.generation.has_one_way_roads() {
-        for (id, area) in &areas {
-            let list = area.value_at(&["reachable_area_ids"]);
-            let list = list.map(|list| crate::document_view::strings(&list)).unwrap_or_default();
-            roads.insert(id.clone(), list);
-        }
-    } else {
-        for (one, other) in view.connections() {
-            roads.entry(one.clone()).or_default().push(other.clone());
-            roads.entry(other).or_default().push(one);
-        }
-    }
-    for (from, list) in &mut roads {
-        list.retain(|to| to != from && known.contains(to));
-        list.sort();
-        list.dedup();
-    }
-    roads
-}
-
-/// Returns the kind and the title of an unnamed area.
-fn title_of(
-    pack: &LanguagePack,
-    view: CampaignView<'_>,
-    seed: u64,
-    area: &str,
-) -> (usize, usize, usize) {
-    let dice = world_dice(view, seed);
-    let kinds = pack.places.len().max(1);
-    let nouns = pack.places.iter().map(|kind| kind.nouns.len()).min().unwrap_or(1).max(1);
-    let all = kinds * nouns * pack.prefixes.len().max(1);
-    // Areas are numbered, so neighbours in the numbering get different kinds, and no name comes twice.
-    let digits: String = area.chars().filter(char::is_ascii_digit).collect();
-    let own = || dice.of(area).below(all as u64);
-    let number = digits.parse::<u64>().unwrap_or_else(|_| own());
-    let offset = dice.of("names").below(all as u64);
-    let at = offset.wrapping_add(number.wrapping_mul(613)) % all as u64;
-    let at = usize::try_from(at).unwrap_or_default();
-    (at % kinds, at / kinds % nouns, at / (kinds * nouns) % pack.prefixes.len().max(1))
-}
-
-fn title(pack: &LanguagePack, kind: &PlaceKind, prefix: usize, noun: usize) -> (String, Gender) {
-    let prefix = pack.prefixes.get(prefix).map_or("", String::as_str);
-    let (noun, gender) =
-        kind.nouns.get(noun).map_or(("", Gender::Neuter), |(noun, gender)| (noun, *gender));
-    match pack.tongue {
-        Tongue::English => (format!("{prefix} {noun}"), gender),
-        Tongue::German => (format!("{prefix}{}", noun.to_lowercase()), gender),
-    }
-}
-
-/// Returns the noun of a place: the stored title, the campaign's own name, or the title that it will get.
-pub(super) fn place_noun(
-    pack: &LanguagePack,
-    world: &WorldRecord,
-    view: CampaignView<'_>,
-    area: &str,
-) -> Noun {
-    let stored = view.area_name(area).unwrap_or_default();
-    let record = world.places.get(area);
-    // A name that was changed in the campaign takes precedence.
-    let is_renamed = record.is_some_and(|place| place.name != stored) && !is_generic(&stored);
-    if let Some(place) = record.filter(|_| !is_renamed) {
-        if let (Some((prefix, noun)), Some(kind)) = (place.title, pack.place(&place.kind)) {
-            let (name, gender) = title(pack, kind, prefix, noun);
-            return Noun::definite(pack.tongue, &name, gender);
-        }
-        return own_name(pack, &place.name);
-    }
-    if is_generic(&stored) {
-        let (kind, noun, prefix) = title_of(pack, view, world.seed, area);
-        if let Some(kind) = pack.places.get(kind) {
-            let (name, gender) = title(pack, kind, prefix, noun);
-            return Noun::definite(pack.tongue, &name, gender);
-        }
-    }
-    own_name(pack, &stored)
-}
-
-/// Returns the noun of a name that the campaign gave.
-fn own_name(pack: &LanguagePack, stored: &str) -> Noun {
-    let Some(name) = quotable(stored).map(|name| short(&name)) else {
-        return Noun::proper(pack.tongue, pack.label("nameless"), Gender::Neuter);
-    };
-    if pack.tongue == Tongue::German {
-        return Noun::proper(pack.tongue, &format!("„{name}“"), Gender::Neuter);
-    }
-    let parts = words(&name);
-    let is_word = |word: &String| {
-        pack.places.iter().any(|kind| kind.known.contains(word))
-            || matches!(word.as_str(), "entry" | "area")
-    };
-    let has_article = parts.first().is_some_and(|word| matches!(word.as_str(), "the" | "a" | "an"));
-    match !has_article && parts.last().is_some_and(is_word) {
-        true => Noun::definite(pack.tongue, &name, Gender::Neuter),
-        false => Noun::proper(pack.tongue, &name, Gender::Neuter),
-    }
-}
-
 /// Makes sure that the place of the actor and its neighbours exist, and that the quest can be finished.
 pub(super) fn materialize(turn: &mut StoryTurn<'_>) {
     if !turn.view.has_area(&turn.here) {
@@ -323,61 +154,6 @@ pub(super) fn add_place(turn: &mut StoryTurn<'_>, view: CampaignView<'_>, area: 
     }
     turn.world.places.insert(area.to_owned(), record);
     populate(turn, view, area);
-}
-
-/// Returns the name that an older narrator used for an area, from the log.
-fn name_from_log(rows: &[JsonTree], area: &str) -> Option<String> {
-    for row in rows {
-        let actor = row.string_at(&["state_summary", "active_actor_id"])?;
-        let at = row.string_at(&["state_summary", "positions", actor.as_str()]);
-        let moved = row.string_at(&["applied_actions", "0", "tool"]).as_deref() == Some("move");
-        if at.as_deref() != Some(area) || !moved {
-            continue;
-        }
-        let text = row.string_at(&["assistant_text"])?;
-        let mut after = text.split(" the ").skip(1).filter_map(|rest| {
-            let mut parts = rest.split([' ', '.', ',', ';', ':', '\n']);
-            let (first, second) = (parts.next()?, parts.next()?);
-            let is_name = |word: &str| word.chars().next().is_some_and(char::is_uppercase);
-            (is_name(first) && is_name(second)).then(|| format!("{first} {second}"))
-        });
-        if let Some(name) = after.next() {
-            return Some(name);
-        }
-    }
-    None
-}
-
-/// Stores a direction for each way of an area; two ways never share one as long as there are enough.
-pub(super) fn assign_ways(turn: &mut StoryTurn<'_>, view: CampaignView<'_>, area: &str) {
-    let seed = turn.world.seed;
-    for to in view.roads(area).into_iter().filter(|to| to != area && view.has_area(to)) {
-        let Some(place) = turn.world.places.get(area) else { return };
-        if place.ways.contains_key(&to) {
-            continue;
-        }
-        let taken: BTreeSet<usize> = place.ways.values().copied().collect();
-        let back = turn.world.places.get(&to).and_then(|place| place.ways.get(area));
-        let wanted = back.map_or_else(
-            || raw_direction(seed, area, &to),
-            |back| Direction::new(*back).opposite().number(),
-        );
-        let free = (0..Direction::COUNT).map(|step| (wanted + step * 3) % Direction::COUNT);
-        let chosen = free.clone().find(|number| !taken.contains(number)).unwrap_or(wanted);
-        if let Some(place) = turn.world.places.get_mut(area) {
-            place.ways.insert(to.clone(), chosen);
-        }
-        if let Some(other) = turn.world.places.get_mut(&to)
-            && !other.ways.contains_key(area)
-        {
-            let back = Direction::new(chosen).opposite().number();
-            if !other.ways.values().any(|known| *known == back)
-                && view.roads(&to).iter().any(|road| road == area)
-            {
-                other.ways.insert(area.to_owned(), back);
-            }
-        }
-    }
 }
 
 /// Puts people, foes and items into a place.

@@ -9,6 +9,8 @@ use super::genesis;
 use super::grammar::{Gender, Noun, Slots, Tongue};
 use super::intent::Direction;
 use super::lexicon::{LanguagePack, TableEntry};
+use super::naming;
+use super::roads;
 use super::voice::Voice;
 use super::world::{FoeRecord, GONE, ItemRecord, PersonRecord, WorldRecord};
 use crate::conflict::is_harmless;
@@ -254,7 +256,7 @@ impl<'a> StoryTurn<'a> {
 
     /// Returns the noun of a place.
     pub(super) fn place_noun(&self, area: &str) -> Noun {
-        genesis::place_noun(self.pack, &self.world, self.view, area)
+        naming::place_noun(self.pack, &self.world, self.view, area)
     }
 
     /// Returns the name of a party member.
@@ -322,7 +324,7 @@ impl<'a> StoryTurn<'a> {
         let direction = |to: &String| {
             let stored = ways.and_then(|ways| ways.get(to)).copied();
             Direction::new(
-                stored.unwrap_or_else(|| genesis::raw_direction(self.world.seed, area, to)),
+                stored.unwrap_or_else(|| roads::raw_direction(self.world.seed, area, to)),
             )
         };
         let mut exits: Vec<(Direction, String)> = roads.map(|to| (direction(&to), to)).collect();
@@ -336,7 +338,7 @@ impl<'a> StoryTurn<'a> {
 
     /// Returns the first step to an area, and whether there is a way at all.
     pub(super) fn first_step(&self, to: &str) -> Option<(Direction, String)> {
-        genesis::first_step(self.view, &self.here, to)
+        roads::first_step(self.view, &self.here, to)
             .and_then(|step| self.exits().into_iter().find(|(_, area)| *area == step))
     }
 

@@ -6,6 +6,7 @@ use super::super::genesis::{self, MOST_AREAS};
 use super::super::grammar::Slots;
 use super::super::intent::{Direction, ParsedInput};
 use super::super::resolve::{Match, Scope, Target, find, is_same_word};
+use super::super::roads;
 use super::super::story::StoryTurn;
 use super::{ask_which, fight, look, not_here};
 use crate::dialog::DialogType;
@@ -311,7 +312,7 @@ fn new_area(turn: &mut StoryTurn<'_>) -> Option<String> {
     for area in &made {
         genesis::add_place(turn, after, area);
     }
-    genesis::assign_ways(turn, after, &here);
+    roads::assign_ways(turn, after, &here);
     genesis::place_sites(turn, after);
     made.first().cloned()
 }
