@@ -40,7 +40,17 @@ pub(super) fn answer(turn: &mut StoryTurn<'_>, input: &str) {
         }
     }
     let offer = std::mem::take(&mut turn.world.offer);
-    act(turn, &parsed, input, &offer);
+    let asked = std::mem::take(&mut turn.world.asked);
+    let answers = parsed.intent == Intent::Mention
+        && !asked.is_empty()
+        && matches!(find(turn, &parsed.all_words(), Scope::Anything), Match::One(_));
+    if answers {
+        // The input says which one was meant before.
+        let whole = format!("{asked} {input}");
+        act(turn, &understand(turn.pack, &whole), &whole, &offer);
+    } else {
+        act(turn, &parsed, input, &offer);
+    }
     if turn.takes_time {
         fight::foes_act(turn);
     }
@@ -106,6 +116,7 @@ fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str)
         Intent::Search => look::search(turn, parsed),
         Intent::Listen => look::listen(turn),
         Intent::Ways => travel::ways(turn),
+        Intent::Go if !offer.is_empty() && says_only_it(turn, parsed) => travel::go_to(turn, offer),
         Intent::Go => travel::go(turn, parsed),
         Intent::Back => travel::back(turn),
         Intent::Explore => travel::explore(turn),
@@ -160,6 +171,12 @@ fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str)
     }
 }
 
+/// Returns whether the object is only a pronoun: "follow it".
+fn says_only_it(turn: &StoryTurn<'_>, parsed: &ParsedInput) -> bool {
+    let said = parsed.all_words();
+    !said.is_empty() && said.iter().all(|word| turn.pack.words.pronouns.contains(word))
+}
+
 /// Tells a sentence, or the place if there is none left.
 fn simple(turn: &mut StoryTurn<'_>, phrase: &str) {
     if !turn.tell_optional(phrase, &Slots::new()) && !turn.tell_optional("time", &Slots::new()) {
@@ -197,6 +214,7 @@ fn not_understood(turn: &mut StoryTurn<'_>, input: &str) {
 /// Asks which of several things is meant.
 fn ask_which(turn: &mut StoryTurn<'_>, targets: &[Target]) {
     turn.kind = DialogType::ActionPrompt;
+    turn.request.user_input.clone_into(&mut turn.world.asked);
     let slots = |target: &Target| Slots::new().noun("o", &noun_of(turn, target));
     let names: Vec<String> = targets.iter().map(|target| slots(target).fill("x {o.n}")).collect();
     let names: Vec<String> =

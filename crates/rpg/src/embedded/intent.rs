@@ -60,8 +60,9 @@ impl InputPattern {
         InputPattern { anywhere, words: split(words), tail: split(tail) }
     }
 
-    /// Returns the words that are left of an input that starts with the pattern.
-    fn strip<'w>(&self, input: &'w [String]) -> Option<Vec<&'w String>> {
+    /// Returns the words that are left of an input that starts with the pattern. A preposition after the gap stays: it
+    /// separates two objects.
+    fn strip<'w>(&self, lists: &WordLists, input: &'w [String]) -> Option<Vec<&'w String>> {
         let rest = input.strip_prefix(self.words.as_slice())?;
         if self.words.is_empty() {
             return None;
@@ -71,7 +72,9 @@ impl InputPattern {
         }
         let at = find_words(rest, &self.tail).filter(|at| *at > 0)?;
         let (before, after) = rest.split_at(at);
-        Some(before.iter().chain(after.iter().skip(self.tail.len())).collect())
+        let links = matches!(self.tail.as_slice(), [word] if is_in(&lists.separators, word));
+        let skipped = if links { 0 } else { self.tail.len() };
+        Some(before.iter().chain(after.iter().skip(skipped)).collect())
     }
 
     fn weight(&self) -> usize {
@@ -160,7 +163,7 @@ fn verb_at_start<'w>(
 ) -> Option<(Intent, Vec<&'w String>)> {
     let mut best: Option<(usize, Intent, Vec<&'w String>)> = None;
     for (intent, pattern) in pack.patterns.iter().filter(|(_, pattern)| !pattern.anywhere) {
-        let Some(rest) = pattern.strip(input) else { continue };
+        let Some(rest) = pattern.strip(&pack.words, input) else { continue };
         if best.as_ref().is_none_or(|(weight, ..)| pattern.weight() > *weight) {
             best = Some((pattern.weight(), *intent, rest));
         }
@@ -260,7 +263,7 @@ pub(super) fn understand(pack: &LanguagePack, input: &str) -> ParsedInput {
     if let Some(intent) = asked_language(&all) {
         return parsed(intent, all, Vec::new());
     }
-    let is_negated = all.iter().take(3).any(|word| NEGATIONS.contains(&word.as_str()));
+    let is_negated = all.iter().take(4).any(|word| NEGATIONS.contains(&word.as_str()));
     let anywhere = find_anywhere(pack, &all);
     let verb = verb_of(pack, &all);
     let (intent, left) = match (anywhere, verb) {
@@ -288,6 +291,8 @@ pub(super) fn understand(pack: &LanguagePack, input: &str) -> ParsedInput {
 /// Returns the words of an object without articles and fillers. A pronoun stays if it stands alone or before another
 /// object, as in "gib ihr das Buch"; so do fillers that are the whole object, as in "look into the well".
 fn bare_words(lists: &WordLists, words: &[String]) -> Vec<String> {
+    let start = words.iter().position(|word| !is_in(&lists.separators, word));
+    let words = words.get(start.unwrap_or(words.len())..).unwrap_or_default();
     let is_pronoun = |word: &String| is_in(&lists.pronouns, word) || is_in(&lists.own, word);
     let before_article = words.get(1).is_none_or(|next| is_in(&lists.articles, next));
     let is_link = |word: &String| is_in(&lists.articles, word) || is_in(&lists.separators, word);

@@ -438,6 +438,23 @@ fn companions_follow_when_asked_and_stay_when_told() {
 }
 
 #[test]
+fn a_question_which_one_is_answered_by_a_name() {
+    for seed in 0..30 {
+        let mut table = GameTable::new(seed, "en");
+        table.say("");
+        table.say("go to area_002");
+        let text = table.say("ask about the quest");
+        let Some(names) = text.strip_prefix("Which one: ") else { continue };
+        let name = names.split([',', ' ']).next().unwrap().to_owned();
+        let text = table.say(&name);
+        assert!(text.contains(&format!("says {name}")) || text.contains(&name), "{text}");
+        assert!(!text.contains("Which one"), "{text}");
+        return;
+    }
+    panic!("nobody was ambiguous");
+}
+
+#[test]
 fn an_old_campaign_goes_on_with_the_names_of_its_log() {
     let mut document = document();
     document["positions"] = json!({"Mira": "area_002", "Joss": "area_001"});

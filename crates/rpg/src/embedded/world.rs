@@ -35,6 +35,8 @@ pub(super) struct WorldRecord {
     pub(super) last_person: String,
     /// The area to which the narrator has just pointed: "yes" leads there.
     pub(super) offer: String,
+    /// The input to which the narrator answered "which one?": the next input may name it.
+    pub(super) asked: String,
     /// The area from which each actor came last.
     pub(super) came_from: BTreeMap<String, String>,
     /// How often each dying actor failed to hold on; 3 is the end.

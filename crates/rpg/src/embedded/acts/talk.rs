@@ -39,6 +39,11 @@ fn listener(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) -> Option<Target> {
             not_here(turn, &parsed.addressee);
             return None;
         }
+        // "ask Ilse about the crown", and Ilse is elsewhere.
+        Match::Nothing if !parsed.object.is_empty() && !parsed.second.is_empty() => {
+            not_here(turn, &parsed.object);
+            return None;
+        }
         Match::Nothing => {}
     }
     if let Some(target) = only_listener(turn) {
