@@ -105,6 +105,8 @@ impl fmt::Debug for RecoveryProgress {
 #[derive(Debug, Clone)]
 pub(super) struct Blocked {
     pub(super) name: FilePath,
+    /// Whether the log has a content for it.
+    pub(super) is_file: bool,
     pub(super) log: LogNumber,
     pub(super) cause: Arc<StoreError>,
 }
@@ -275,7 +277,8 @@ impl Recovery<'_> {
         let error = Arc::new(error);
         for name in names {
             let (log, cause) = (self.number, Arc::clone(&error));
-            self.blocked.push(Blocked { name: name.clone(), log, cause });
+            let is_file = self.history.files.contains_key(name);
+            self.blocked.push(Blocked { name: name.clone(), is_file, log, cause });
             self.blocked_names.extend([name.clone()]);
         }
         self.waiting.extend(commits);
