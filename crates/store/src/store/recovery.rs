@@ -40,7 +40,7 @@ use everturn_json::names::{FilePath, PathSet};
 
 use self::assess::assess;
 
-/// The number of written files that are open before they are flushed.
+/// The maximum number of written files that are open before they are flushed; fewer if the process may open few.
 const MAX_OPEN: usize = 32;
 
 fn stat_optional(disk: &dyn Disk, path: &FilePath) -> Result<Option<FileStat>, StoreError> {
@@ -227,6 +227,7 @@ impl Recovery<'_> {
     fn run(&mut self, progress: &RecoveryProgress) {
         assess(self);
         let total = self.history.files.len() + self.history.endings.len();
+        let max_open = MAX_OPEN.min(self.disk.max_open_files() / 4);
         for (done, (name, file)) in self.history.files.iter().enumerate() {
             progress.tell(done, total);
             if self.blocked_names.overlaps(name) {
@@ -234,7 +235,7 @@ impl Recovery<'_> {
             }
             let done = self.recover_file(name, file);
             self.note_blocked(done, [name].into_iter(), &file.commits);
-            if self.written.len() >= MAX_OPEN {
+            if self.written.len() >= max_open {
                 self.flush_written();
             }
         }
