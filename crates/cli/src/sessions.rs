@@ -147,7 +147,9 @@ impl Context {
             };
             // The second attempt is for a session that was moved away and back while it was written to.
             let may_have_moved = found.has_moved()?
-                || (failed_at.as_ref() != Some(&found.place) && !found.is_quiet()?);
+                || (error.exit() != Exit::Busy
+                    && failed_at.as_ref() != Some(&found.place)
+                    && !found.is_quiet()?);
             if tries == MOVE_TRIES || !may_have_moved {
                 return Err(error);
             }

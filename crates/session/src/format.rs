@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 use crate::model::{Dependencies, SessionListing, SessionRef, SessionSummary};
 use crate::session_files::SessionFiles;
-use everturn_json::finding::{Finding, FindingCode};
+use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
-use everturn_store::{Store, read_consistently, snapshot};
+use everturn_store::{Store, StoreError, read_consistently, snapshot};
 
 pub use capabilities::{
     BulkListing, Capabilities, DerivedData, EditableFormat, ExportLog, ExternalSessions,
@@ -156,8 +156,11 @@ impl dyn SessionFormat + '_ {
     ) -> Result<bool, SessionError> {
         // Other programs keep several sessions in one file, where a path cannot be checked.
         for place in places.filter(|_| !self.is_external()) {
-            if store.stat(&place.path)?.is_none() {
-                return Ok(true);
+            match store.stat(&place.path) {
+                Ok(None) => return Ok(true),
+                // Its log holds commits for this place that cannot be shown.
+                Ok(Some(_)) | Err(StoreError::Blocked { .. }) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(false)
@@ -171,7 +174,7 @@ impl dyn SessionFormat + '_ {
             file: place.path.clone(),
             line: None,
             offset: None,
-            code: FindingCode::Unreadable,
+            code: error.finding_code(),
             message: format!("cannot be read: {}", error_chain(error)),
         });
         summary
