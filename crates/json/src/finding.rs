@@ -179,6 +179,8 @@ codes! {
     TwinTurn = "twin-turn",
     /// The state has changed without a recorded change.
     UnexplainedChange = "unexplained-change",
+    /// The states of some turns are lost.
+    UnknownState = "unknown-state",
 }
 
 /// The severity of a [`Finding`].

@@ -17,7 +17,7 @@ pub struct Character {
     pub hp: Option<i64>,
     /// `alive`, `dying` and so on.
     pub state: String,
-    /// The items they carry, with quantities; only in later generations.
+    /// The items they carry, with quantities.
     pub inventory: Vec<(String, i64)>,
 }
 
@@ -87,7 +87,15 @@ impl CampaignView<'_> {
     }
 }
 
+/// Returns the items of a character: those of the actor, or in the first generations those of the stored world.
 fn inventory(view: CampaignView<'_>, actor: &str) -> Vec<(String, i64)> {
+    if !view.has_actors() {
+        let items = view.tree.value_at(&["everturn", "world", "items"]);
+        let items = items.map(|items| items.children()).unwrap_or_default();
+        let is_theirs = |item: &JsonTree| item.string_at(&["at"]).as_deref() == Some(actor);
+        let theirs = items.iter().filter(|(_, item)| is_theirs(item));
+        return theirs.filter_map(|(_, item)| Some((item.string_at(&["name"])?, 1))).collect();
+    }
     let items = view.tree.value_at(&["actors", actor, "inventory"]);
     let items = items.filter(|items| items.kind() == ValueKind::Object);
     let items = items.map(|items| items.children()).unwrap_or_default();

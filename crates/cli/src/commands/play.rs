@@ -12,12 +12,14 @@ use everturn::tree::JsonTree;
 use jiff::Timestamp;
 
 use super::Context;
+use crate::campaigns::find_campaign;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::print_findings;
 use crate::narrator::NarratorArgs;
+use crate::open_root::OpenRoot;
 use crate::output::Output;
 use crate::play::{PlayNarrator, PlaySetup, RemoteNarrator, play, watch_ctrl_c};
-use crate::sessions::{OpenRoot, print_findings};
 use crate::settings;
 use crate::sources::STORAGE;
 
@@ -131,10 +133,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         Some(name) => {
             // If the ID is ambiguous, the campaign in the current directory is used.
             let is_id = context.root.is_none() && !name.contains('/');
-            if is_id && context.find_campaign(name).is_err() {
+            if is_id && find_campaign(context, name).is_err() {
                 context.root = Some(PathBuf::from(STORAGE));
             }
-            let found = context.find_campaign(name)?;
+            let found = find_campaign(context, name)?;
             let id = SessionId::parse(&found.place.id).map_err(Error::from)?;
             (found.root, id)
         }

@@ -46,6 +46,26 @@ pub(super) struct PlaySession<'n> {
 }
 
 impl PlaySession<'_> {
+    /// Tells the opening scene as the first turn, if the embedded narrator tells the campaign and nothing was told yet.
+    pub(super) fn begin(&mut self) -> Result<(), Error> {
+        if self.campaign.turn() > 0 || !self.guide.is_embedded() {
+            return Ok(());
+        }
+        let now = (self.clock)();
+        match self.campaign.submit(&Submission::new(""), self.narrator, now) {
+            Err(CampaignError::Store(error)) => Err(error.into()),
+            // A campaign that cannot be played says so when the player does something.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Returns the opening scene, if nothing has been told after it.
+    fn opening_scene(&self) -> Result<Option<String>, Error> {
+        let last = self.campaign.campaign().rows_back()?.next().transpose()?;
+        let opening = last.filter(|row| row.row.string_at(&["user_input"]).as_deref() == Some(""));
+        Ok(opening.and_then(|row| row.row.string_at(&["assistant_text"])))
+    }
+
     /// Shows the opening page.
     pub(super) fn opening(&mut self, page: &mut PlayPage) -> Result<(), Error> {
         let campaign = self.campaign.campaign();
@@ -56,12 +76,16 @@ impl PlaySession<'_> {
             "Say what you do, in plain words. /help shows the commands, /quit leaves; every turn is saved.",
         );
         page.gap();
-        if turn > 0 {
+        let opening = self.opening_scene()?;
+        if turn > 0 && opening.is_none() {
             let behind = count_noun(turn, "turn", "turns");
             page.say(BlockStyle::Faint, format!("{behind} played so far."));
             page.gap();
         }
-        self.guide.scene(&mut self.campaign, page)?;
+        match opening {
+            Some(text) => page.say(BlockStyle::Plain, text),
+            None => self.guide.scene(&mut self.campaign, page)?,
+        }
         if let Some(reason) = self.campaign.campaign().end_reason()? {
             page.gap();
             page.say(
@@ -82,7 +106,7 @@ impl PlaySession<'_> {
     pub(super) fn history(&self) -> Result<Vec<String>, Error> {
         let mut lines = Vec::new();
         for row in self.campaign.campaign().rows_back()?.take(20) {
-            lines.extend(row?.row.string_at(&["user_input"]));
+            lines.extend(row?.row.string_at(&["user_input"]).filter(|line| !line.is_empty()));
         }
         lines.reverse();
         Ok(lines)

@@ -19,6 +19,11 @@ impl Guide {
         Guide { embedded }
     }
 
+    /// Returns whether the embedded narrator tells the campaign.
+    pub(super) fn is_embedded(&self) -> bool {
+        self.embedded.is_some()
+    }
+
     /// Returns the name of an area within a sentence.
     pub(super) fn name(&self, campaign: &Campaign, area: &str) -> Result<String, Error> {
         if let Some(embedded) = &self.embedded {

@@ -260,7 +260,7 @@ impl CampaignWriter {
             actor: actor.as_deref().filter(|actor| party.iter().any(|member| member == actor)),
             seed,
         };
-        let played = self.play_on(draft, &submission, narrator, Some(told.current), now)?;
+        let played = self.play_on(draft, &submission, None, narrator, Some(told.current), now)?;
         Ok(played.with(findings))
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::check::CampaignInspection;
 use super::document::CampaignDocument;
 use super::error::CampaignError;
-use super::log::{ChangeRecord, LogEnd, RecordLog, TurnRow};
+use super::log::{ChangeRecord, RecordLog, TurnRow};
 use super::paths::{CampaignFile, CheckpointName, campaign_dir, campaign_number, campaigns_dir};
 use super::revision::{self, StoryRows};
 use everturn_json::finding::{Finding, FindingCode};
@@ -18,6 +18,7 @@ use everturn_rpg::settings::{Setting, settings};
 use everturn_session::format::SessionError;
 use everturn_session::marks;
 use everturn_session::model::Mark;
+use everturn_session::record_file::ReadFrom;
 use everturn_store::disk::FileKind;
 pub(crate) use everturn_store::read_optional;
 use everturn_store::{Store, StoreError};
@@ -233,12 +234,12 @@ impl Campaign {
 
     /// Returns the rows of the log, oldest first. [`RecordLog::findings`] collects the findings from reading them.
     pub fn rows(&self) -> Result<RecordLog<TurnRow>, CampaignError> {
-        RecordLog::open(&self.store, &self.file(CampaignFile::Log), LogEnd::Start)
+        RecordLog::open(&self.store, &self.file(CampaignFile::Log), ReadFrom::Start)
     }
 
     /// Returns the rows of the log, newest first. Reading the last ones does not read the rest of the log.
     pub fn rows_back(&self) -> Result<RecordLog<TurnRow>, CampaignError> {
-        RecordLog::open(&self.store, &self.file(CampaignFile::Log), LogEnd::End)
+        RecordLog::open(&self.store, &self.file(CampaignFile::Log), ReadFrom::End)
     }
 
     /// Returns the turns of the story, newest first: without turns that were undone or replaced, and without the rows
@@ -260,11 +261,11 @@ impl Campaign {
     }
 
     pub(crate) fn changes(&self) -> Result<RecordLog<ChangeRecord>, CampaignError> {
-        RecordLog::open(&self.store, &self.file(CampaignFile::Deltas), LogEnd::Start)
+        RecordLog::open(&self.store, &self.file(CampaignFile::Deltas), ReadFrom::Start)
     }
 
     pub(crate) fn changes_back(&self) -> Result<RecordLog<ChangeRecord>, CampaignError> {
-        RecordLog::open(&self.store, &self.file(CampaignFile::Deltas), LogEnd::End)
+        RecordLog::open(&self.store, &self.file(CampaignFile::Deltas), ReadFrom::End)
     }
 
     /// Returns the last row that has a number.

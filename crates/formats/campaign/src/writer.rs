@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::document::CampaignDocument;
 use super::error::CampaignError;
+use super::format::keys::KEY;
 use super::log::{ChangeKind, ChangeRecord, OWN};
 use super::paths::{CampaignFile, CheckpointName, campaign_dir, world_dir, world_file};
 use super::session::{Campaign, read_optional};
@@ -208,9 +209,20 @@ impl CampaignWriter {
         narrator: &mut dyn Narrator,
         now: Timestamp,
     ) -> Result<PlayOutcome, CampaignError> {
+        self.submit_with_key(submission, None, narrator, now)
+    }
+
+    /// As [`submit`](CampaignWriter::submit); the idempotency key is stored with the row.
+    pub fn submit_with_key(
+        &mut self,
+        submission: &Submission<'_>,
+        key: Option<&str>,
+        narrator: &mut dyn Narrator,
+        now: Timestamp,
+    ) -> Result<PlayOutcome, CampaignError> {
         self.refresh()?;
         let draft = CampaignDraft::new(self.campaign.state()?.clone());
-        self.play_on(draft, submission, narrator, None, now)
+        self.play_on(draft, submission, key, narrator, None, now)
     }
 
     /// Plays a turn on a draft of the state, and stores it with the changes of the draft. If it replaces another turn,
@@ -219,6 +231,7 @@ impl CampaignWriter {
         &mut self,
         before: CampaignDraft,
         submission: &Submission<'_>,
+        key: Option<&str>,
         narrator: &mut dyn Narrator,
         replaced: Option<u64>,
         now: Timestamp,
@@ -240,6 +253,9 @@ impl CampaignWriter {
             seed: submission.seed,
         };
         let PlayedTurn { draft, mut row } = turn::play(&setting, narrator)?;
+        if let (Some(key), Some(fields)) = (key, row.as_object_mut()) {
+            fields.insert(KEY.to_owned(), key.into());
+        }
         let (tree, more, made) = draft.into_parts();
         deltas.extend(more);
         for (id, world) in &made {

@@ -56,6 +56,7 @@ impl FindingCode {
             | Self::FileOverlap
             | Self::SessionTwice
             | Self::MissingScene
+            | Self::UnknownState
             | Self::MissingParent
             | Self::BadSetting
             | Self::SizeOverMax
