@@ -1,6 +1,4 @@
 //! Every cut and every damaged byte of a document with one value per line.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
-#![expect(clippy::indexing_slicing, reason = "a test that cannot go on should say where")]
 
 use everturn_value::intact::read_intact;
 use serde_json::{Value, json};
