@@ -21,6 +21,9 @@ pub struct IntactParts {
     pub gaps: Vec<Vec<String>>,
 }
 
+/// How many lines before an error are searched for its cause.
+const LINES_BACK: usize = 3;
+
 /// Reads what is left of a damaged document, which was an object. Returns `None` if nothing is left.
 ///
 /// ```
@@ -40,17 +43,37 @@ pub fn read_intact(bytes: &[u8]) -> Option<IntactParts> {
         Ok(text) => text,
         Err(error) => std::str::from_utf8(bytes.get(..error.valid_up_to())?).ok()?,
     };
-    let mut builder = DocumentBuilder::default();
-    let error = builder.read_prefix(text);
-    let from = lines::line_before(bytes, error);
-    let mut before = DocumentBuilder::default();
-    before.read_prefix(text.get(..from).unwrap_or(text));
-    if lines::is_aligned(bytes, from, before.depth()) {
-        builder = before;
-        lines::read_lines(&mut builder, bytes, from);
+    let mut prefix = DocumentBuilder::default();
+    let error = prefix.read_prefix(text);
+    if !lines::is_one_per_line(bytes) {
+        return prefix.finish().map(|(tree, gaps)| IntactParts { tree, gaps });
     }
-    let (tree, gaps) = builder.finish()?;
-    Some(IntactParts { tree, gaps })
+    // Where grammar and indentation disagree, the grammar has been misled by the damage.
+    let mut from = lines::first_misaligned(bytes, error, &prefix).unwrap_or(error);
+    let mut starts = vec![from];
+    for _ in 0..LINES_BACK {
+        from = lines::line_before(bytes, from);
+        starts.push(from);
+    }
+    starts.dedup();
+    starts.retain(|from| lines::is_start(bytes, *from));
+    // The reading that finds most is right: where it goes on too late, it misses what is in the lines between.
+    let readings = starts.into_iter().filter_map(|from| read_from(bytes, text, from));
+    let best = readings
+        .filter_map(DocumentBuilder::finish)
+        .max_by_key(|(tree, gaps)| (tree.to_line().len(), std::cmp::Reverse(gaps.len())));
+    best.map(|(tree, gaps)| IntactParts { tree, gaps })
+}
+
+/// Reads a document by the grammar up to a line, and then line by line.
+fn read_from(bytes: &[u8], text: &str, from: usize) -> Option<DocumentBuilder> {
+    let mut builder = DocumentBuilder::default();
+    builder.read_prefix(text.get(..from).unwrap_or(text));
+    if !lines::is_aligned(bytes, from, builder.depth()) {
+        return None;
+    }
+    lines::read_lines(&mut builder, bytes, from);
+    Some(builder)
 }
 
 /// Returns the document if it is whole, with other bytes after it.
@@ -58,8 +81,10 @@ fn whole_prefix(bytes: &[u8]) -> Option<JsonTree> {
     let start = bytes.iter().position(|byte| !byte.is_ascii_whitespace())?;
     let end = json::value_end(bytes, start).ok()?;
     let text = std::str::from_utf8(bytes.get(start..end)?).ok()?;
-    // In a document of several lines, a brace that is not at the start of a line does not end the document.
-    let is_end = !text.contains('\n') || text.ends_with("\n}");
+    // In a document of several lines, a brace that is not at the start of a line does not end the document, nor does
+    // one before a member.
+    let rest = bytes.get(end..)?.trim_ascii_start();
+    let is_end = (!text.contains('\n') || text.ends_with("\n}")) && rest.first() != Some(&b'"');
     let tree = JsonTree::parse(text).ok()?;
     (is_end && tree.kind() == ValueKind::Object).then_some(tree)
 }

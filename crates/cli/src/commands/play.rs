@@ -69,7 +69,7 @@ pub(crate) struct Args {
 fn choose(args: &Args, root: &OpenRoot, context: &Context) -> Result<SessionId, Error> {
     let store = root.store();
     if !args.new {
-        let (mut known, findings) = everturn::campaign::FORMAT.list(&store)?;
+        let (mut known, findings) = campaign::FORMAT.list(&store)?;
         print_findings(&findings);
         let damaged = damaged_campaigns(&store, &known)?;
         known.retain(|summary| matches!(summary.status.as_str(), "active" | "ended"));

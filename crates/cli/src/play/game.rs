@@ -46,7 +46,7 @@ pub(super) struct PlaySession<'n> {
 }
 
 impl PlaySession<'_> {
-    /// Tells the opening scene as the first turn, if the embedded narrator tells the campaign and nothing was told yet.
+    /// Tells the opening scene as the first turn, if the embedded narrator is used and there is no turn yet.
     pub(super) fn begin(&mut self) -> Result<(), Error> {
         if self.campaign.turn() > 0 || !self.guide.is_embedded() {
             return Ok(());
@@ -59,7 +59,7 @@ impl PlaySession<'_> {
         }
     }
 
-    /// Returns the opening scene, if nothing has been told after it.
+    /// Returns the opening scene, if no turn has followed it.
     fn opening_scene(&self) -> Result<Option<String>, Error> {
         let last = self.campaign.campaign().rows_back()?.next().transpose()?;
         let opening = last.filter(|row| row.row.string_at(&["user_input"]).as_deref() == Some(""));
@@ -231,15 +231,15 @@ impl PlaySession<'_> {
         self.show_played(input, played, page)
     }
 
-    /// Has the last turn of the story told again, with the same line or another one.
+    /// Has the last turn of the story narrated again, with the same line or another one.
     fn retell(&mut self, input: Option<&str>, page: &mut PlayPage) -> Result<(), Error> {
         let now = (self.clock)();
         let seed = u64::try_from(now.as_nanosecond()).unwrap_or_default();
         match self.campaign.retell(input, seed, self.narrator, now) {
             Ok(played) => {
                 self.show_played("", Ok(played), page)?;
-                let told = self.campaign.campaign().last_versions()?;
-                let count = told.map_or(0, |(versions, _)| versions.len());
+                let last = self.campaign.campaign().last_versions()?;
+                let count = last.map_or(0, |(versions, _)| versions.len());
                 page.say(
                     BlockStyle::Faint,
                     format!(

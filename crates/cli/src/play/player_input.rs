@@ -23,7 +23,7 @@ pub(super) const COMMANDS: &[SlashCommand] = &[
     command("log", "[N]", "print the last turns"),
     command("undo", "[N]", "take back the last turns of the story"),
     command("redo", "[N]", "bring back the turns that were undone last"),
-    command("retry", "", "send an unanswered line again, or have the last turn told again"),
+    command("retry", "", "send an unanswered line again, or have the last turn narrated again"),
     command("edit", "TEXT", "replace your last line, and have it answered again"),
     command("versions", "", "list all versions of the last turn"),
     command("version", "N", "choose a version of the last turn"),

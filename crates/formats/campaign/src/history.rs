@@ -1,9 +1,12 @@
-//! The state at any turn, and differences between turns.
+//! The state at any turn, differences between turns, and the story.
+
+use std::collections::BTreeSet;
 
 use super::error::CampaignError;
 use super::log::{ChangeKind, ChangeRecord, TurnRow};
 use super::paths::CampaignFile;
 use super::session::Campaign;
+use super::story::{self, StoryRows};
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_rpg::document_view::{CampaignView, CharacterFact, integer};
 use everturn_rpg::draft::CampaignDraft;
@@ -35,6 +38,24 @@ struct RevertedState {
 }
 
 impl Campaign {
+    /// Returns the turns of the story, newest first: without turns that were undone or replaced, and without the rows
+    /// that undo and redo.
+    pub fn story_back(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<TurnRow, CampaignError>> + use<>, CampaignError> {
+        StoryRows::new(self)
+    }
+
+    /// Returns the numbers of the rows that are not in the story.
+    pub fn rows_outside_story(&self) -> Result<BTreeSet<u64>, CampaignError> {
+        story::rows_outside(self)
+    }
+
+    /// Returns the versions of the last turn of the story, oldest first, and the index of the current one.
+    pub fn last_versions(&self) -> Result<Option<(Vec<TurnRow>, usize)>, CampaignError> {
+        story::last_versions(self)
+    }
+
     /// Returns the document after a turn, including changes made before the next one began.
     ///
     /// It is computed backwards from the last turn, by reverting recorded changes. Turns of other programs have no

@@ -25,7 +25,7 @@
 //!
 //! - `paths`: names of files.
 //! - `document`, `shape`: the document of a campaign, as text and as a tree, and the kinds of its values.
-//! - `log`, `session`, `history`: rows and changes, campaigns, the state at a turn.
+//! - `log`, `session`, `story`, `history`: rows and changes, campaigns, the turns of the story, the state at a turn.
 //! - `create`, `branch`, `lifecycle`: new campaigns, forks and rewinds, transitions.
 //! - `writer`, `revision`, `recorded_turns`: stores turns, undoes and retells them, and imports recorded ones.
 //! - `check`, `repair`: finds and repairs damage.
@@ -47,6 +47,7 @@ mod repair;
 mod revision;
 mod session;
 mod shape;
+mod story;
 mod writer;
 
 pub use branch::{CampaignFork, fork};

@@ -1,16 +1,11 @@
 //! Undo, redo, and other versions of the last turn.
-//!
-//! The log is only appended to. A row says in its `everturn` field what it does to earlier turns: `undo` and `redo` in
-//! rows that are no turns of the story, `replaces` in a turn that was told again. The latest row decides about a turn.
-
-use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::error::CampaignError;
-use super::log::{ChangeKind, OWN, RecordLog, TurnRow};
-use super::session::Campaign;
+use super::log::{ChangeKind, OWN};
+use super::story::{LastTurn, RowMarks, StoryRows, first_version};
 use super::writer::{CampaignWriter, PendingChange, PlayOutcome, Submission};
 use everturn_json::finding::Finding;
 use everturn_rpg::dialog::{DialogSource, DialogType};
@@ -19,152 +14,6 @@ use everturn_rpg::narrator::Narrator;
 use everturn_rpg::row::{RowFields, turn_id};
 use everturn_rpg::stamp::stamp;
 use everturn_value::delta::{self, Delta};
-use everturn_value::tree::JsonTree;
-
-/// What a row does to earlier turns.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct RowMarks {
-    undo: Vec<u64>,
-    redo: Vec<u64>,
-    replaces: Vec<u64>,
-}
-
-impl RowMarks {
-    fn of(row: &JsonTree) -> RowMarks {
-        let numbers = |key: &str| {
-            let list = row.value_at(&[OWN, key]).map(|list| list.children()).unwrap_or_default();
-            list.iter().filter_map(|(_, turn)| turn.to_line().parse().ok()).collect()
-        };
-        RowMarks { undo: numbers("undo"), redo: numbers("redo"), replaces: numbers("replaces") }
-    }
-
-    /// Returns whether the row is a turn of the story.
-    fn is_story(&self) -> bool {
-        self.undo.is_empty() && self.redo.is_empty()
-    }
-}
-
-/// The rows of a log from its end, with what later rows say about them.
-pub(crate) struct StoryRows {
-    rows: RecordLog<TurnRow>,
-    /// Whether a turn is in the story, as far as rows have been read.
-    decided: BTreeMap<u64, bool>,
-}
-
-impl StoryRows {
-    pub(crate) fn new(campaign: &Campaign) -> Result<StoryRows, CampaignError> {
-        Ok(StoryRows { rows: campaign.rows_back()?, decided: BTreeMap::new() })
-    }
-
-    /// Returns the next row, what it does, and whether it is a turn of the story.
-    fn next_row(&mut self) -> Option<Result<(TurnRow, RowMarks, bool), CampaignError>> {
-        let row = match self.rows.next()? {
-            Ok(row) => row,
-            Err(error) => return Some(Err(error)),
-        };
-        let marks = RowMarks::of(&row.row);
-        let is_live = marks.is_story() && self.decided.get(&row.turn) != Some(&false);
-        for turn in &marks.redo {
-            self.decided.entry(*turn).or_insert(true);
-        }
-        for turn in marks.undo.iter().chain(&marks.replaces) {
-            self.decided.entry(*turn).or_insert(false);
-        }
-        Some(Ok((row, marks, is_live)))
-    }
-}
-
-/// The turns of the story, from its end.
-impl Iterator for StoryRows {
-    type Item = Result<TurnRow, CampaignError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match self.next_row()? {
-                Ok((row, _, true)) => return Some(Ok(row)),
-                Ok(_) => {}
-                Err(error) => return Some(Err(error)),
-            }
-        }
-    }
-}
-
-/// A turn that was told more than once.
-struct LastTurn {
-    /// The turns of its versions, oldest first.
-    versions: Vec<TurnRow>,
-    /// The version in the story.
-    current: u64,
-}
-
-impl LastTurn {
-    /// Returns the last turn of the story, with all versions, or `None` before the first turn.
-    fn last(campaign: &Campaign) -> Result<Option<LastTurn>, CampaignError> {
-        let mut rows = StoryRows::new(campaign)?;
-        let mut current = None;
-        let mut read: Vec<(TurnRow, RowMarks)> = Vec::new();
-        while let Some(row) = rows.next_row() {
-            let (row, marks, is_live) = row?;
-            let turn = row.turn;
-            current = current.or(is_live.then_some(turn));
-            read.push((row, marks));
-            if current.is_some_and(|current| turn <= first_version(&read, current)) {
-                break;
-            }
-        }
-        let Some(current) = current else { return Ok(None) };
-        // Its versions are the first one, and every turn that replaces one of them.
-        let mut wanted = BTreeSet::from([first_version(&read, current)]);
-        for (row, marks) in read.iter().rev() {
-            if marks.replaces.iter().any(|turn| wanted.contains(turn)) {
-                wanted.insert(row.turn);
-            }
-        }
-        let mut versions: Vec<TurnRow> = read.into_iter().map(|(row, _)| row).collect();
-        versions.retain(|row| wanted.contains(&row.turn));
-        versions.reverse();
-        Ok(Some(LastTurn { versions, current }))
-    }
-
-    /// Returns the turn of the first version.
-    fn first(&self) -> u64 {
-        self.versions.first().map_or(self.current, |row| row.turn)
-    }
-}
-
-/// Follows the versions of a turn back to the first one, as far as the rows have been read.
-fn first_version(rows: &[(TurnRow, RowMarks)], turn: u64) -> u64 {
-    let mut first = turn;
-    loop {
-        let row = rows.iter().find(|(row, _)| row.turn == first);
-        match row.and_then(|(_, marks)| marks.replaces.iter().min()) {
-            Some(earlier) if *earlier < first => first = *earlier,
-            _ => return first,
-        }
-    }
-}
-
-/// Returns the rows that are not in the story: undone and replaced turns, and the rows that undo and redo.
-pub(crate) fn rows_outside(campaign: &Campaign) -> Result<BTreeSet<u64>, CampaignError> {
-    let mut rows = StoryRows::new(campaign)?;
-    let mut outside = BTreeSet::new();
-    while let Some(row) = rows.next_row() {
-        let (row, _, is_live) = row?;
-        if !is_live {
-            outside.insert(row.turn);
-        }
-    }
-    Ok(outside)
-}
-
-/// Returns the versions of the last turn of the story, oldest first, and the position of the current one.
-pub(crate) fn last_versions(
-    campaign: &Campaign,
-) -> Result<Option<(Vec<TurnRow>, usize)>, CampaignError> {
-    let Some(told) = LastTurn::last(campaign)? else { return Ok(None) };
-    let current = told.versions.iter().position(|row| row.turn == told.current);
-    Ok(Some((told.versions, current.unwrap_or(0))))
-}
 
 impl CampaignWriter {
     /// Takes back the last turns of the story. Nothing is removed from the log, and turns that were undone before are
@@ -238,7 +87,7 @@ impl CampaignWriter {
         self.store_control(ChangeKind::Redo, draft, &format!("redo {turns}"), &text, marks, now)
     }
 
-    /// Tells the last turn of the story again, with the same input or another one. The earlier versions stay in the
+    /// Has the last turn of the story narrated again, with the same input or another one. The earlier versions stay in the
     /// log, see [`CampaignWriter::choose_version`]. On error nothing is stored.
     pub fn retell(
         &mut self,
@@ -248,19 +97,19 @@ impl CampaignWriter {
         now: Timestamp,
     ) -> Result<PlayOutcome, CampaignError> {
         self.refresh()?;
-        let told = LastTurn::last(self.campaign())?;
-        let told = told.ok_or_else(|| CampaignError::input("there is no turn to tell again"))?;
-        let row = told.versions.iter().find(|row| row.turn == told.current);
+        let last = LastTurn::read(self.campaign())?;
+        let last = last.ok_or_else(|| CampaignError::input("there is no turn to narrate again"))?;
+        let row = last.versions.iter().find(|row| row.turn == last.current);
         let said = row.and_then(|row| row.row.string_at(&["user_input"])).unwrap_or_default();
         let actor = row.and_then(|row| row.row.string_at(&["state_summary", "active_actor_id"]));
-        let (draft, findings) = self.draft_before(told.first().saturating_sub(1))?;
+        let (draft, findings) = self.draft_before(last.first().saturating_sub(1))?;
         let party = draft.view().party();
         let submission = Submission {
             user_input: input.unwrap_or(&said),
             actor: actor.as_deref().filter(|actor| party.iter().any(|member| member == actor)),
             seed,
         };
-        let played = self.play_on(draft, &submission, None, narrator, Some(told.current), now)?;
+        let played = self.play_on(draft, &submission, None, narrator, Some(last.current), now)?;
         Ok(played.with(findings))
     }
 
@@ -271,19 +120,19 @@ impl CampaignWriter {
         now: Timestamp,
     ) -> Result<PlayOutcome, CampaignError> {
         self.refresh()?;
-        let told = LastTurn::last(self.campaign())?;
-        let told = told.ok_or_else(|| CampaignError::input("there is no turn yet"))?;
-        let chosen = version.checked_sub(1).and_then(|at| told.versions.get(at));
-        let Some(chosen) = chosen.filter(|chosen| chosen.turn != told.current) else {
+        let last = LastTurn::read(self.campaign())?;
+        let last = last.ok_or_else(|| CampaignError::input("there is no turn yet"))?;
+        let chosen = version.checked_sub(1).and_then(|at| last.versions.get(at));
+        let Some(chosen) = chosen.filter(|chosen| chosen.turn != last.current) else {
             return Err(CampaignError::input(format!(
                 "version {version} cannot be chosen: the last turn has {}, and another must be chosen than the current one",
-                told.versions.len()
+                last.versions.len()
             )));
         };
-        let (mut draft, findings) = self.draft_before(told.first().saturating_sub(1))?;
+        let (mut draft, findings) = self.draft_before(last.first().saturating_sub(1))?;
         self.apply_turn(&mut draft, chosen.turn)?;
-        let text = format!("Chose version {version} of {}.", told.versions.len());
-        let marks = json!({"undo": [told.current], "redo": [chosen.turn]});
+        let text = format!("Chose version {version} of {}.", last.versions.len());
+        let marks = json!({"undo": [last.current], "redo": [chosen.turn]});
         let input = format!("version {version}");
         self.store_control(ChangeKind::Redo, draft, &input, &text, marks, now)
             .map(|done| done.with(findings))

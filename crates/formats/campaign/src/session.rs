@@ -1,6 +1,5 @@
 //! Campaigns opened for reading: [`Campaign`].
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::check::CampaignInspection;
@@ -8,7 +7,6 @@ use super::document::CampaignDocument;
 use super::error::CampaignError;
 use super::log::{ChangeRecord, RecordLog, TurnRow};
 use super::paths::{CampaignFile, CheckpointName, campaign_dir, campaign_number, campaigns_dir};
-use super::revision::{self, StoryRows};
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_rpg::document_view::CampaignView;
@@ -240,24 +238,6 @@ impl Campaign {
     /// Returns the rows of the log, newest first. Reading the last ones does not read the rest of the log.
     pub fn rows_back(&self) -> Result<RecordLog<TurnRow>, CampaignError> {
         RecordLog::open(&self.store, &self.file(CampaignFile::Log), ReadFrom::End)
-    }
-
-    /// Returns the turns of the story, newest first: without turns that were undone or replaced, and without the rows
-    /// that undo and redo.
-    pub fn story_back(
-        &self,
-    ) -> Result<impl Iterator<Item = Result<TurnRow, CampaignError>> + use<>, CampaignError> {
-        StoryRows::new(self)
-    }
-
-    /// Returns the numbers of the rows that are not in the story.
-    pub fn rows_outside_story(&self) -> Result<BTreeSet<u64>, CampaignError> {
-        revision::rows_outside(self)
-    }
-
-    /// Returns the versions of the last turn of the story, oldest first, and the index of the current one.
-    pub fn last_versions(&self) -> Result<Option<(Vec<TurnRow>, usize)>, CampaignError> {
-        revision::last_versions(self)
     }
 
     pub(crate) fn changes(&self) -> Result<RecordLog<ChangeRecord>, CampaignError> {

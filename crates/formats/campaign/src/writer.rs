@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 
 use super::document::CampaignDocument;
 use super::error::CampaignError;
-use super::format::keys::KEY;
-use super::log::{ChangeKind, ChangeRecord, OWN};
+use super::log::{ChangeKind, ChangeRecord, KEY, OWN};
 use super::paths::{CampaignFile, CheckpointName, campaign_dir, world_dir, world_file};
 use super::session::{Campaign, read_optional};
 use everturn_json::finding::Finding;
@@ -241,13 +240,13 @@ impl CampaignWriter {
             read_world(store, id).map_err(|error| -> WorldError { Arc::new(error) })
         };
         let (state, mut deltas, _) = before.into_parts();
-        let told = self.recent.len() - usize::from(replaced.is_some() && !self.recent.is_empty());
+        let known = self.recent.len() - usize::from(replaced.is_some() && !self.recent.is_empty());
         let setting = turn::TurnSetup {
             campaign: &state,
             user_input: submission.user_input,
             actor: submission.actor,
             turn: self.campaign.turn.saturating_add(1),
-            recent: self.recent.make_contiguous().get(..told).unwrap_or_default(),
+            recent: self.recent.make_contiguous().get(..known).unwrap_or_default(),
             worlds: &worlds,
             now,
             seed: submission.seed,

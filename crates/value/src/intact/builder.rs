@@ -23,6 +23,8 @@ pub(super) struct DocumentBuilder {
     open: Vec<OpenContainer>,
     gaps: Vec<Vec<String>>,
     is_closed: bool,
+    /// The offsets after which the number of open containers has changed, with that number.
+    depths: Vec<(usize, usize)>,
 }
 
 /// What the grammar expects next.
@@ -38,6 +40,12 @@ impl DocumentBuilder {
         self.open.len()
     }
 
+    /// Returns the number of containers that were open at an offset, as far as the grammar was followed.
+    pub(super) fn depth_at(&self, offset: usize) -> usize {
+        let after = self.depths.partition_point(|(at, _)| *at <= offset);
+        after.checked_sub(1).and_then(|last| self.depths.get(last)).map_or(0, |(_, depth)| *depth)
+    }
+
     /// Returns whether the document has ended.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed
@@ -46,6 +54,12 @@ impl DocumentBuilder {
     /// Returns whether the innermost container is an object.
     pub(super) fn is_in_object(&self) -> bool {
         self.open.last().is_some_and(|container| container.is_object)
+    }
+
+    /// Returns whether the open container at a depth, counted from 1, is an object.
+    pub(super) fn is_object_at(&self, depth: usize) -> bool {
+        let container = depth.checked_sub(1).and_then(|at| self.open.get(at));
+        container.is_some_and(|container| container.is_object)
     }
 
     /// Records that the innermost container lacks something.
@@ -130,6 +144,9 @@ impl DocumentBuilder {
         let mut rest = Cursor { text, at: 0 };
         let mut expected = Expected::Member;
         loop {
+            if self.depths.last().map_or(0, |(_, depth)| *depth) != self.depth() {
+                self.depths.push((rest.at, self.depth()));
+            }
             rest.skip_spaces();
             let start = rest.at;
             let Some(byte) = rest.peek() else { return start };

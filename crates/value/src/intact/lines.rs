@@ -1,5 +1,7 @@
 //! Reads documents with one value per line, as most programs write them, across damaged lines.
 
+use std::collections::BTreeMap;
+
 use super::builder::{DocumentBuilder, string_end};
 use crate::tree::JsonTree;
 
@@ -24,38 +26,82 @@ enum LineContent<'l> {
 /// Returns the start of the line of an error: of the line before it, if the error is at the start of its line, because
 /// then the end of that line may be the cause.
 pub(super) fn line_before(bytes: &[u8], error: usize) -> usize {
-    let start_of = |at: usize| {
-        let before = bytes.get(..at).unwrap_or(bytes);
-        before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1)
-    };
-    let start = start_of(error);
+    let start = line_start(bytes, error);
     let between = bytes.get(start..error).unwrap_or_default();
     match between.iter().all(u8::is_ascii_whitespace) && start > 0 {
-        true => start_of(start - 1),
+        true => line_start(bytes, start - 1),
         false => start,
     }
 }
 
-/// Returns the indentation of one level: that of the first indented line.
-fn indent_unit(bytes: &[u8]) -> Option<usize> {
-    let mut lines = bytes.split(|byte| *byte == b'\n').skip(1);
-    let indent = |line: &[u8]| line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-    lines.next().map(indent).filter(|unit| *unit > 0)
+/// Returns whether an offset is the start of a line.
+pub(super) fn is_start(bytes: &[u8], at: usize) -> bool {
+    line_start(bytes, at) == at
 }
 
-/// Returns whether the line at `from` is indented as its depth implies, so that the following lines can be assigned by
-/// their indentation.
+/// Returns the start of the line of an offset.
+fn line_start(bytes: &[u8], at: usize) -> usize {
+    let before = bytes.get(..at).unwrap_or(bytes);
+    before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1)
+}
+
+/// Returns the indentation of one level: the smallest one that more than one line has, because damage can make a line
+/// look less indented than it is.
+fn indent_unit(bytes: &[u8]) -> Option<usize> {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for line in bytes.split(|byte| *byte == b'\n').skip(1) {
+        let indent = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        if indent > 0 && indent < line.len() {
+            *counts.entry(indent).or_default() += 1;
+        }
+    }
+    let common = counts.iter().find(|(_, count)| **count > 1).or_else(|| counts.iter().next());
+    common.map(|(indent, _)| *indent)
+}
+
+/// Returns whether the document has one value per line, but for the damage.
+pub(super) fn is_one_per_line(bytes: &[u8]) -> bool {
+    let Some(unit) = indent_unit(bytes) else { return false };
+    let all = lines(bytes, unit);
+    let is_usual = |line: &&IndentedLine<'_>| {
+        line.indent % unit == 0 && !matches!(parse_line(line), LineContent::Damaged { .. })
+    };
+    // Three of four lines; a short document may consist of few more than the damaged ones.
+    all.len() >= 2 && all.iter().filter(is_usual).count() * 4 + 8 >= all.len() * 3
+}
+
+/// Returns whether the line before `from`, which is not damaged, is indented as its depth implies, so that the following
+/// lines can be assigned by their indentation.
 pub(super) fn is_aligned(bytes: &[u8], from: usize, depth: usize) -> bool {
     let Some(unit) = indent_unit(bytes) else { return false };
-    if from == 0 {
-        return true;
+    let Some(before) = from.checked_sub(1) else { return true };
+    let line = bytes.get(line_start(bytes, before)..before).unwrap_or_default();
+    is_level(line, unit, depth)
+}
+
+/// Returns the start of the first line before an error after which the depth is not what the indentation implies.
+pub(super) fn first_misaligned(
+    bytes: &[u8],
+    error: usize,
+    read: &DocumentBuilder,
+) -> Option<usize> {
+    let unit = indent_unit(bytes)?;
+    let mut start = 0;
+    for (newline, _) in bytes.get(..error)?.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+        let line = bytes.get(start..newline).unwrap_or_default();
+        if !is_level(line, unit, read.depth_at(newline + 1)) {
+            return Some(start);
+        }
+        start = newline + 1;
     }
-    let line = bytes.get(from..).unwrap_or_default();
-    let spaces = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-    let closes = matches!(line.get(spaces), Some(b'}' | b']'));
-    let is_level = |spaces: usize| spaces == (depth - usize::from(closes && depth > 0)) * unit;
-    // A damaged byte in the indentation, or the end of the file in it.
-    is_level(spaces) || spaces < depth * unit && !closes
+    None
+}
+
+/// Returns whether a line is indented as the depth after it implies.
+fn is_level(line: &[u8], unit: usize, depth: usize) -> bool {
+    let indent = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let opens = matches!(line.trim_ascii_end().last(), Some(b'{' | b'['));
+    indent + usize::from(opens) * unit == depth * unit
 }
 
 /// A line of a document.
@@ -67,7 +113,7 @@ struct IndentedLine<'l> {
 }
 
 /// The lines of a document. An empty line is the indentation of the next one, with a damaged byte.
-fn lines(bytes: &[u8]) -> Vec<IndentedLine<'_>> {
+fn lines(bytes: &[u8], unit: usize) -> Vec<IndentedLine<'_>> {
     let mut all = Vec::new();
     let mut extra = 0;
     let mut rest = bytes;
@@ -75,13 +121,16 @@ fn lines(bytes: &[u8]) -> Vec<IndentedLine<'_>> {
         let end = rest.iter().position(|byte| *byte == b'\n');
         let line = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
         rest = rest.get(end.map_or(rest.len(), |end| end + 1)..).unwrap_or_default();
+        let is_ended = end.is_some() || line.ends_with(b"\r");
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.iter().all(|byte| matches!(byte, b' ' | b'\t')) {
             extra += line.len() + 1;
             continue;
         }
         let (indent, content) = split_indent(line);
-        all.push(IndentedLine { indent: indent + extra, content, is_ended: end.is_some() });
+        // An empty line can also be what is left of a comma.
+        let indent = if (indent + extra) % unit == 0 { indent + extra } else { indent };
+        all.push(IndentedLine { indent, content, is_ended });
         extra = 0;
     }
     all
@@ -106,26 +155,48 @@ fn split_indent(line: &[u8]) -> (usize, &[u8]) {
 /// Reads the lines from an offset on into the document, which has been read up to there.
 pub(super) fn read_lines(builder: &mut DocumentBuilder, bytes: &[u8], from: usize) {
     let unit = indent_unit(bytes).unwrap_or(1);
-    let all = lines(bytes.get(from..).unwrap_or_default());
-    let mut rest = all.iter().peekable();
+    let all = lines(bytes.get(from..).unwrap_or_default(), unit);
+    let mut rest = all.as_slice();
     if builder.depth() == 0 {
         builder.open(None, true);
         // The first line is the brace of the document, however damaged it is.
-        rest.next_if(|line| line.indent == 0);
+        if let [first, after @ ..] = rest
+            && first.indent == 0
+        {
+            rest = after;
+        }
     }
-    while let Some(line) = rest.next() {
+    while let [line, after @ ..] = rest {
+        rest = after;
+        if line.indent % unit != 0 {
+            builder.add_gap();
+            continue;
+        }
         let depth = line.indent / unit;
-        let is_level = line.indent % unit == 0;
-        let below = rest.peek().filter(|next| next.indent / unit > depth);
-        let content = match is_level {
-            true => parse_line(line),
-            false => LineContent::Damaged { key: None },
-        };
+        let mut content = parse_line(line);
+        if content == LineContent::Close && depth == 0 && !is_last_brace(line, after, unit) {
+            content = LineContent::Damaged { key: None };
+        }
+        // A damaged line may have opened a container, if that fits the lines around it.
+        let has_below = depth == builder.depth()
+            && after.first().is_some_and(|next| next.indent == line.indent + unit);
         match content {
             LineContent::Close => close_to(builder, depth + 1),
-            // A damaged line says little about its depth.
-            LineContent::Damaged { .. } if below.is_none() => builder.add_gap(),
-            _ => close_to(builder, depth.max(1)),
+            LineContent::Damaged { .. } => {}
+            // Half a line can look like a member of a container further out.
+            LineContent::Value { key, .. } | LineContent::Open { key, .. }
+                if depth == 0
+                    || depth <= builder.depth() && builder.is_object_at(depth) != key.is_some() =>
+            {
+                builder.add_gap();
+                continue;
+            }
+            // A damaged brace can look like an element.
+            LineContent::Value { key: None, .. } if depth < builder.depth() => {
+                builder.add_gap();
+                continue;
+            }
+            LineContent::Value { .. } | LineContent::Open { .. } => close_to(builder, depth),
         }
         if content == LineContent::Close && builder.depth() == depth + 1 {
             builder.close();
@@ -133,31 +204,48 @@ pub(super) fn read_lines(builder: &mut DocumentBuilder, bytes: &[u8], from: usiz
         if builder.is_closed() {
             return;
         }
-        if depth > builder.depth() {
-            // It is in a container whose start is lost.
+        if depth > builder.depth() || matches!(content, LineContent::Damaged { .. }) && !has_below {
+            // It is damaged, or in a container whose start is lost.
             builder.add_gap();
             continue;
         }
-        // The first line in a container tells its kind as well as its brace does.
-        let is_object = |given: bool| match below.map(|next| parse_line(next)) {
-            Some(LineContent::Value { key, .. } | LineContent::Open { key, .. }) => key.is_some(),
-            _ => given,
-        };
         match content {
             LineContent::Value { key, value } => builder.add_value(key, value),
-            LineContent::Open { key, is_object: given } => {
-                builder.open(key, is_object(given));
+            LineContent::Open { key, is_object } => {
+                builder.open(key, kind_below(after, line.indent + unit).unwrap_or(is_object));
             }
-            LineContent::Damaged { key } if below.is_some() => {
-                if key.is_some() == builder.is_in_object() {
-                    builder.open(key, is_object(true));
-                } else {
-                    builder.add_gap();
-                }
+            LineContent::Damaged { key } if key.is_some() == builder.is_in_object() => {
+                builder.open(key, kind_below(after, line.indent + unit).unwrap_or(true));
             }
-            LineContent::Damaged { .. } | LineContent::Close => {}
+            LineContent::Damaged { .. } => builder.add_gap(),
+            LineContent::Close => {}
         }
     }
+}
+
+/// Returns whether a brace without indentation ends the document: no members follow.
+fn is_last_brace(line: &IndentedLine<'_>, after: &[IndentedLine<'_>], unit: usize) -> bool {
+    let is_member = |line: &IndentedLine<'_>| {
+        let key = match parse_line(line) {
+            LineContent::Value { key, .. } | LineContent::Open { key, .. } => key,
+            LineContent::Damaged { .. } | LineContent::Close => None,
+        };
+        line.indent >= unit && line.indent % unit == 0 && key.is_some()
+    };
+    line.content.trim_ascii_end() == b"}" && !after.iter().any(is_member)
+}
+
+/// Returns whether the members of a container have keys, from the first lines in it: these tell its kind better than
+/// one byte does.
+fn kind_below(lines: &[IndentedLine<'_>], indent: usize) -> Option<bool> {
+    let inside = lines.iter().take_while(|line| line.indent >= indent);
+    let members = inside.filter(|line| line.indent == indent && line.is_ended);
+    let mut kinds = members.filter_map(|line| match parse_line(line) {
+        LineContent::Value { key, .. } | LineContent::Open { key, .. } => Some(key.is_some()),
+        LineContent::Damaged { .. } | LineContent::Close => None,
+    });
+    let first = kinds.next()?;
+    Some(first || kinds.next().unwrap_or(false))
 }
 
 /// Closes containers whose ends were not found, up to a depth.

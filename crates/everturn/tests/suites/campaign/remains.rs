@@ -83,14 +83,14 @@ fn first_document() -> Value {
     })
 }
 
-fn row(turn: u64, applied: &Value, summary: &Value) -> String {
+fn row(turn: u64, revision: u64, applied: &Value, summary: &Value) -> String {
     let row = json!({
         "turn_id": format!("turn_{turn:04}"),
         "timestamp": "2026-01-14T16:05:30.123456+00:00",
         "user_input": "go on",
         "dialog_type": "scene_description",
         "dialog_type_source": "model",
-        "settings_revision": 4,
+        "settings_revision": revision,
         "assistant_text": "You go on.",
         "assistant_structured": {"tool_calls": []},
         "applied_actions": applied,
@@ -122,9 +122,9 @@ fn first_log() -> String {
         json!({"new_area_id": "area_003"}),
     );
     [
-        row(1, &go("area_001", "area_002"), &summary("area_002")),
-        row(2, &grow, &summary("area_002")),
-        row(3, &go("area_002", "area_003"), &summary("area_003")),
+        row(1, 4, &go("area_001", "area_002"), &summary("area_002")),
+        row(2, 4, &grow, &summary("area_002")),
+        row(3, 4, &go("area_002", "area_003"), &summary("area_003")),
     ]
     .concat()
 }
@@ -145,7 +145,7 @@ fn second_log() -> String {
         "active_area_description": "A hall.",
         "active_actor_inventory": {"rope": 1},
     });
-    row(1, &json!([]), &summary)
+    row(1, 0, &json!([]), &summary)
 }
 
 /// A campaign of the upstream program.
