@@ -389,12 +389,13 @@ impl IndexUpdate<'_> {
         time: Option<jiff::Timestamp>,
     ) -> Result<(), ReadFailure> {
         let index = |error: tantivy::TantivyError| ReadFailure::Catalog(error.into());
-        for text in split_pieces(&entry.text) {
+        let readable = entry.readable_text();
+        for text in split_pieces(&readable) {
             let what = (number, branch, entry, time);
             let piece = EntryPiece::new(&self.opened.fields, what, text, &self.room);
             self.writer.add_document(piece).map_err(index)?;
         }
-        self.uncommitted += entry.text.len() as u64;
+        self.uncommitted += readable.len() as u64;
         Ok(())
     }
 

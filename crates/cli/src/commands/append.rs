@@ -1,9 +1,10 @@
 //! `everturn append`: appends turns to a session.
 
+use std::path::Path;
 use std::time::Duration;
 
 use everturn::format::{SessionEditor, SessionError};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::Context;
 use crate::error::{EarlyExit, Error};
@@ -21,6 +22,7 @@ use crate::{input, settings};
   everturn append latest < turn.json
   everturn append session-abc123 --lines --json < turns.jsonl
   everturn append tale --type narrator < narration.txt
+  everturn append tale --type npc --name Luna --action emote:bows --attach map.png < words.txt
 
 A turn of a game:
   {"actor":"player",
@@ -70,6 +72,70 @@ pub(crate) struct Args {
     /// The name of the speaker
     #[arg(long, value_name = "NAME", requires = "kind")]
     name: Option<String>,
+
+    /// An action of the speaker, such as `emote:bows`, `action:draws a sword` or `thought:Why?`; can be repeated
+    #[arg(long, value_name = "KIND:TEXT", requires = "kind", value_parser = parse_action)]
+    action: Vec<(String, String)>,
+
+    /// A file or URL that belongs to the message; can be repeated
+    #[arg(long, value_name = "FILE", requires = "kind")]
+    attach: Vec<String>,
+}
+
+fn parse_action(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((kind @ ("emote" | "action" | "thought"), words)) if !words.trim().is_empty() => {
+            Ok((kind.to_owned(), words.trim().to_owned()))
+        }
+        _ => Err("an action is emote:TEXT, action:TEXT or thought:TEXT".to_owned()),
+    }
+}
+
+/// Returns an attachment of a message; a file must exist.
+fn attachment(place: &str) -> Result<Value, Error> {
+    let is_url = ["http:", "https:", "data:"].iter().any(|scheme| place.starts_with(scheme));
+    let path = Path::new(place);
+    if !is_url {
+        let cannot = |cause: std::io::Error| {
+            Error::new(Exit::Request, format!("cannot attach {place}")).caused_by(cause)
+        };
+        path.canonicalize().map_err(cannot)?;
+    }
+    let end = path.extension().map(|end| end.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let kind = match end.as_str() {
+        "png" | "jpg" | "jpeg" | "gif" | "webp" | "avif" | "bmp" | "svg" => "image",
+        "mp3" | "ogg" | "opus" | "wav" | "flac" | "m4a" => "audio",
+        _ if place.starts_with("data:image/") => "image",
+        _ if place.starts_with("data:audio/") => "audio",
+        _ => "file",
+    };
+    let name = path.file_stem().filter(|_| !place.starts_with("data:"));
+    let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(json!({"type": kind, "url": place, "description": name}))
+}
+
+impl Args {
+    /// Returns the message of a chat log that the options describe.
+    fn message(&self, kind: &str) -> Result<String, Error> {
+        if self.action.is_empty() && self.attach.is_empty() {
+            let text = super::edit::read_text()?;
+            return Ok(json!({"type": kind, "name": self.name, "text": text}).to_string());
+        }
+        let text = input::optional_text()?;
+        let text = text.trim_end_matches(['\n', '\r']);
+        let actions = self.action.iter().map(|(kind, text)| json!({"type": kind, "text": text}));
+        let mut content = Map::from_iter([("text".to_owned(), json!(text))]);
+        let attachments = self.attach.iter().map(|place| attachment(place));
+        let attachments = attachments.collect::<Result<Vec<Value>, Error>>()?;
+        if !attachments.is_empty() {
+            content.insert("attachments".to_owned(), json!(attachments));
+        }
+        let actions: Vec<Value> = actions.collect();
+        if !actions.is_empty() {
+            content.insert("actions".to_owned(), json!(actions));
+        }
+        Ok(json!({"type": kind, "name": self.name, "content": content}).to_string())
+    }
 }
 
 fn append(
@@ -80,10 +146,7 @@ fn append(
     let id = editor.session_ref().id;
     if !args.lines {
         let text = match &args.kind {
-            Some(kind) => {
-                let text = super::edit::read_text()?;
-                json!({"type": kind, "name": args.name, "text": text}).to_string()
-            }
+            Some(kind) => args.message(kind)?,
             None => input::text()?,
         };
         let written = editor.append(&text, settings::now()).map_err(refused)?;

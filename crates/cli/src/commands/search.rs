@@ -240,7 +240,7 @@ fn print(
                 continue;
             }
         };
-        let snippet = Snippet::of(&entry.text, query, WIDTH);
+        let snippet = Snippet::of(&entry.readable_text(), query, WIDTH);
         let reference = format!("{}#{}", names.of(session, collection), entry.turn);
         let printed = PrintedHit { reference, branch, session, hit, entry, snippet };
         match context.json {

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 
 use super::{SessionEditor, SessionError};
 use crate::model::{
-    AppendOutcome, Entry, ExportRecord, ForkOptions, ForkOutcome, Mark, NewMark, NewSession,
-    SessionRef, SessionSummary, StateChange, TransitionOutcome, TrashedSession,
+    AppendOutcome, Entry, ExportRecord, ExportSettings, ForkOptions, ForkOutcome, Mark, NewMark,
+    NewSession, SessionRef, SessionSummary, StateChange, TransitionOutcome, TrashedSession,
 };
 use crate::repair::{RepairReport, RepairedCopy};
 use everturn_archive::PackProgress;
@@ -242,9 +242,12 @@ pub trait SessionIndex: Send + Sync {
     fn vacuum_index(&self, store: &Arc<dyn Store>) -> Result<(), SessionError>;
 }
 
-/// A format whose sessions record their exports.
+/// A format whose sessions have settings for exports.
 pub trait ExportLog: Send + Sync {
-    /// Records an export in a session.
+    /// The settings in the metadata of a session; `None` for each one that it does not have.
+    fn export_settings(&self, metadata: &JsonTree) -> ExportSettings;
+
+    /// Saves the settings of an export in a session, and records the export. The time of the last change stays.
     fn record_export(
         &self,
         store: &Arc<dyn Store>,

@@ -10,7 +10,7 @@ use crate::session::Campaign;
 use everturn_json::finding::Finding;
 use everturn_session::format::{RecordStream, SessionError, SessionReader};
 use everturn_session::model::carried::{carried_entries, carrier_record, restore_entry};
-use everturn_session::model::{Entry, EntryKind, Mark, SessionState, StateChange};
+use everturn_session::model::{Entry, EntryExtras, EntryKind, Mark, SessionState, StateChange};
 use everturn_value::tree::JsonTree;
 
 /// The only scope of a campaign's state.
@@ -116,6 +116,7 @@ fn entries(row: &TurnRow, before: u64) -> Vec<Entry> {
             speaker: speaker.to_owned(),
             kind,
             text,
+            extras: EntryExtras::default(),
             raw,
         });
     };

@@ -14,7 +14,7 @@ use everturn_json::finding::Finding;
 use everturn_json::names::SessionId;
 use everturn_session::format::{EmptyChanges, RecordStream, SessionError, SessionReader};
 use everturn_session::model::carried::{carried_entries, restore_entry};
-use everturn_session::model::{Entry, EntryKind, SessionState, StateChange};
+use everturn_session::model::{Entry, EntryExtras, EntryKind, SessionState, StateChange};
 use everturn_value::tree::JsonTree;
 
 /// The only scope of the state: the program's metadata of the session.
@@ -171,6 +171,7 @@ fn entries(stored: &StoredMessage, before: u64) -> Vec<Entry> {
             speaker: speaker.clone(),
             kind,
             text,
+            extras: EntryExtras::default(),
             raw,
         });
     };
