@@ -156,7 +156,8 @@ pub(super) fn answer_topic(turn: &mut StoryTurn<'_>, person: &str, topic: &[Stri
     if quest.located && is_about(&obstacle_words) {
         let hint = obstacle.map(|it| it.text("hint").to_owned());
         let told = turn.tell_one_of(&hint.into_iter().collect::<Vec<_>>(), &slots);
-        let den = quest.sites.get("den").cloned();
+        let means = turn.world.items.get(&quest.means).map(|item| item.at.clone());
+        let den = quest.sites.get("den").filter(|den| means.as_ref() == Some(den)).cloned();
         let slots = den.map(|den| slots.clone().noun("l", &turn.place_noun(&den)));
         let told_more = slots.is_some_and(|slots| turn.tell_optional("means", &slots));
         return said_or_told(turn, told || told_more, topic);

@@ -330,7 +330,6 @@ pub(super) fn follow(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
     for target in targets {
         match target {
             Target::Member(member) => {
-                member.clone_into(&mut turn.world.last_person);
                 let slots = Slots::new().noun("p", &turn.member(&member));
                 let is_news = turn.world.followers.insert(member);
                 turn.tell(if is_news { "follow" } else { "follow_already" }, &slots);
