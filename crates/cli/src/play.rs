@@ -24,7 +24,7 @@ use self::game::{NextStep, PlaySession};
 use self::guide::Guide;
 use self::live_narrator::LiveNarrator;
 use self::page::{BlockStyle, PlayPage};
-use crate::commands::Context;
+use crate::context::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;

@@ -76,6 +76,8 @@ pub enum ErrorKind {
     NotFound,
     /// The request itself is wrong: change it.
     Request,
+    /// The request contradicts what is stored, or the files have changed: read again and decide.
+    Conflict,
     /// Stored data are damaged: repair them.
     Damaged,
     /// The store is in doubt after a failed flush: drop the root and open it again.
@@ -106,6 +108,10 @@ fn kind_of_session_error(error: &SessionError) -> ErrorKind {
             StoreError::Blocked { .. } | StoreError::UnreadableLog { .. } | StoreError::Lost { .. },
         )
         | SessionError::Damaged { .. } => ErrorKind::Damaged,
+        SessionError::Store(
+            StoreError::Moved { .. } | StoreError::Changed { .. } | StoreError::Overtaken,
+        )
+        | SessionError::Conflict { .. } => ErrorKind::Conflict,
         SessionError::Store(StoreError::Missing { .. })
         | SessionError::NoSession { .. }
         | SessionError::NoTurn { .. } => ErrorKind::NotFound,

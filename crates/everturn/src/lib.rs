@@ -23,10 +23,15 @@
 //! [`AnySession`] is whatever [`Root::find`] finds. When [`append`](Session::append_json) returns, the turn survives a
 //! crash of the program and a power cut. [`Error::kind`] says what a caller can do about an [`Error`].
 //!
+//! A session appends, undoes, rewinds and forks, and reads entries, states, changes, marks and branches. The crate
+//! `everturn-export` adds `session.export(format, &mut file)` with its trait `ExportSession`, for text, Markdown, HTML, PDF
+//! and JSON.
+//!
 //! `input -> plan (pure) -> [Step] -> commit -> plain files -> scan -> records`
 //!
 //! This crate is the front door: it re-exports the crates below it, one for each layer.
-//! Its own modules are `root`, `session`, `inputs` (typed turns and messages) and `error`. The others, by layer:
+//! Its own modules are `root`, `session`, `append_once`, `inputs` (typed turns and messages) and `error`. The others, by
+//! layer:
 //!
 //! - `everturn-json`: [`names`], [`finding`], [`json`], [`jsonl`].
 //! - `everturn-value`: [`document`], [`tree`], [`delta`].
@@ -42,18 +47,20 @@
 //!
 //! All formats are compiled in by default. A program that needs only some of them disables the default features.
 
+mod append_once;
 mod error;
 mod inputs;
 mod root;
 mod session;
 
+pub use append_once::{AppendCondition, OnceOutcome};
 pub use error::{Error, ErrorKind};
 pub use everturn_session::model::{
     AppendOutcome, Entry, EntryKind, ForkOutcome, Mark, MarkKind, NewMark, NewSession, SessionRef,
     SessionSummary, StateChange,
 };
 pub use root::{Root, RootBuilder};
-pub use session::{AnyFormat, AnySession, Entries, FormatTag, Session, TypedState};
+pub use session::{AnyFormat, AnySession, Changes, Entries, FormatTag, Session, TypedState};
 
 pub use everturn_archive as archive;
 pub use everturn_json::{finding, json, jsonl, names};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
 use everturn_maintenance::registry;
 use everturn_session::format::SessionFormat;
@@ -67,14 +68,29 @@ impl RootBuilder {
         self.open_on(path, RealDisk::create(path))
     }
 
+    /// A root over a store that is open already, with its own options; it may be read-only.
+    #[must_use]
+    pub fn with_store(self, path: impl AsRef<Path>, files: FileStore) -> Root {
+        let store: Arc<dyn Store> = Arc::new(files.clone());
+        Root { path: path.as_ref().to_owned(), store, files, clock: self.clock }
+    }
+
+    /// Opens an existing directory for reading: nothing is ever written.
+    pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<Root, Error> {
+        let path = path.as_ref();
+        let failed = |source| Error::Root { path: path.to_owned(), source };
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(path).map_err(failed)?);
+        let files = FileStore::open_read_only(disk)?;
+        Ok(self.with_store(path, files))
+    }
+
     fn open_on(self, path: &Path, disk: std::io::Result<RealDisk>) -> Result<Root, Error> {
         let failed = |source| Error::Root { path: path.to_owned(), source };
         let disk: Arc<dyn Disk> = Arc::new(disk.map_err(failed)?);
         let (pid, started) =
             self.owner.unwrap_or_else(|| (std::process::id(), (self.clock)().to_string()));
         let files = FileStore::open(disk, Options::new(LockOwner { pid, started }))?;
-        let store: Arc<dyn Store> = Arc::new(files.clone());
-        Ok(Root { path: path.to_owned(), store, files, clock: self.clock })
+        Ok(RootBuilder { owner: None, ..self }.with_store(path, files))
     }
 }
 
@@ -107,18 +123,33 @@ impl Root {
         &self.store
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
+    /// The present time, by the clock of this root.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// The sessions of every format, most recently changed first.
+    /// The sessions of every format, most recently changed first. [`Root::list`] also returns what could not be read.
     pub fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
-        let mut sessions = Vec::new();
+        Ok(self.list()?.0)
+    }
+
+    /// The sessions of every format, most recently changed first, and the files that could not be read as sessions.
+    pub fn list(&self) -> Result<(Vec<SessionSummary>, Vec<Finding>), Error> {
+        let (mut sessions, mut findings) = (Vec::new(), Vec::new());
         for format in registry::ALL {
-            sessions.extend(format.list(&self.store)?.0);
+            let (found, noticed) = format.list(&self.store)?;
+            sessions.extend(found);
+            findings.extend(noticed);
         }
         sessions.sort_by_key(|found| std::cmp::Reverse(found.updated));
-        Ok(sessions)
+        Ok((sessions, findings))
+    }
+
+    /// A session whose format and place are known already, such as one of another program.
+    #[must_use]
+    pub fn session_at(&self, format: &'static dyn SessionFormat, place: SessionRef) -> AnySession {
+        AnySession::at(self, format, place)
     }
 
     /// Opens a session of any format by its ID, its path below the root, or `latest`.
@@ -178,6 +209,10 @@ impl Root {
 
     /// Closes the root. Dropping it does the same, but ignores errors.
     pub fn close(self) -> Result<(), Error> {
+        self.checkpoint()
+    }
+
+    pub(crate) fn checkpoint(&self) -> Result<(), Error> {
         Ok(self.files.checkpoint()?)
     }
 }

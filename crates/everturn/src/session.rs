@@ -1,17 +1,19 @@
 //! [`Session`] is one session of a [`Root`]: it reads and writes turns, states, marks and branches.
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds, RangeInclusive};
 
+use everturn_json::finding::Finding;
 use everturn_maintenance::registry;
 use everturn_session::format::{
-    Operation, RecordStream, SessionEditor, SessionError, SessionFormat, SessionReader,
+    Operation, RecordStream, SessionEditor, SessionError, SessionFormat, SessionReader, Transition,
 };
 use everturn_session::model::{
     AppendOutcome, Entry, ForkOptions, ForkOutcome, Mark, NewMark, NewSession, SessionBranch,
-    SessionRef, SessionState, SessionSummary, StateChange,
+    SessionRef, SessionState, SessionSummary, StateChange, TransitionOutcome,
 };
 use serde::de::DeserializeOwned;
 
@@ -46,6 +48,8 @@ pub struct Session<F> {
     editor: Option<Box<dyn SessionEditor>>,
     /// Opened after the last change.
     reader: OnceCell<Box<dyn SessionReader>>,
+    /// The turns that were stored with a key, known while the session is locked.
+    pub(crate) keys: Option<HashMap<String, u64>>,
     kind: PhantomData<F>,
 }
 
@@ -90,13 +94,18 @@ impl<F: FormatTag> Session<F> {
 }
 
 impl<F> Session<F> {
-    fn at(root: &Root, format: &'static dyn SessionFormat, place: SessionRef) -> Session<F> {
+    pub(crate) fn at(
+        root: &Root,
+        format: &'static dyn SessionFormat,
+        place: SessionRef,
+    ) -> Session<F> {
         Session {
             root: root.clone(),
             format,
             place,
             editor: None,
             reader: OnceCell::new(),
+            keys: None,
             kind: PhantomData,
         }
     }
@@ -113,12 +122,71 @@ impl<F> Session<F> {
         self.format.name()
     }
 
+    /// Its format, with what the format offers.
+    #[must_use]
+    pub fn session_format(&self) -> &'static dyn SessionFormat {
+        self.format
+    }
+
+    /// Its ID and its path below the root.
+    #[must_use]
+    pub fn session_ref(&self) -> &SessionRef {
+        &self.place
+    }
+
+    /// Its root.
+    #[must_use]
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// Whether this process has locked it for writing.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.editor.is_some()
+    }
+
+    /// Makes the next read show what other processes have stored meanwhile, and finds the session again if one has moved
+    /// it. A session that is locked is not moved, but a program that does not know locks may write to its files.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        self.reader.take();
+        if self.editor.is_some() {
+            return Ok(());
+        }
+        let store = self.root.store();
+        if self.format.any_moved(store, &mut std::iter::once(&self.place))? {
+            let key = self.format.stable_key(&self.place);
+            let found = self.format.locate(store)?.sessions.into_iter();
+            let mut found = found.filter(|place| self.format.stable_key(place) == key);
+            let missing = || SessionError::NoSession { id: self.place.id.clone() };
+            self.place = found.next().ok_or_else(missing)?;
+        }
+        Ok(())
+    }
+
+    /// Locks the session for writing, if it is not locked, and returns its last turn.
+    pub fn lock(&mut self) -> Result<u64, Error> {
+        Ok(self.editor()?.last_turn())
+    }
+
+    /// Writes pending derived data, such as state files and indexes, for programs that read nothing else. Turns are
+    /// durable before. The lock is released until the next write.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        self.reader.take();
+        self.keys = None;
+        if let Some(editor) = self.editor.take() {
+            editor.close(self.root.now())?;
+        }
+        self.root.checkpoint()
+    }
+
     /// Title, times, status and number of turns.
     pub fn summary(&self) -> Result<SessionSummary, Error> {
         Ok(self.format.summary(self.root.store(), &self.place)?)
     }
 
-    fn reader(&self) -> Result<&dyn SessionReader, Error> {
+    /// The reader of its format, for operations that this type lacks, such as the entries of a branch.
+    pub fn reader(&self) -> Result<&dyn SessionReader, Error> {
         if self.reader.get().is_none() {
             let reader = self.format.open(self.root.store(), &self.place)?;
             // The cell is not shared between threads, so it cannot be set already.
@@ -140,10 +208,21 @@ impl<F> Session<F> {
     /// Releases the lock, for operations on the session as a whole.
     fn release(&mut self) -> Result<(), Error> {
         self.reader.take();
+        self.keys = None;
         if let Some(editor) = self.editor.take() {
             editor.release()?;
         }
         Ok(())
+    }
+
+    /// The first and the last turn whose state is available.
+    pub fn turns(&self) -> Result<RangeInclusive<u64>, Error> {
+        Ok(self.reader()?.turns()?)
+    }
+
+    /// Whether turn numbers may start again, so that a turn may precede one with a lower number.
+    pub fn repeats_turns(&self) -> Result<bool, Error> {
+        Ok(self.reader()?.repeats_turns())
     }
 
     /// The entries of a range of turns, in order. `..` means all of them.
@@ -169,12 +248,17 @@ impl<F> Session<F> {
         Ok(changes.map_err(|error| SessionError::damaged(error.to_string()))?)
     }
 
+    /// The state changes of a range of turns, in order. `..` means all of them.
+    pub fn changes(&self, turns: impl RangeBounds<u64>) -> Result<Changes<'_>, Error> {
+        Ok(Changes { stream: self.reader()?.changes(inclusive(turns))? })
+    }
+
     /// Its marks: bookmarks, chapters, scenes, events, decisions.
     pub fn marks(&self) -> Result<Vec<Mark>, Error> {
         Ok(self.reader()?.marks()?)
     }
 
-    /// The branches in a session whose records form a tree.
+    /// The branches in a session whose records form a tree. [`SessionReader::open_branch`] reads one of them.
     pub fn branches(&self) -> Result<Vec<SessionBranch>, Error> {
         Ok(self.reader()?.branches()?)
     }
@@ -193,36 +277,78 @@ impl<F> Session<F> {
         Ok(self.editor()?.undo(turns, now)?)
     }
 
-    /// Adds a mark.
+    /// Stores the present state as a snapshot.
+    pub fn snapshot(&mut self) -> Result<AppendOutcome, Error> {
+        let now = self.root.now();
+        Ok(self.editor()?.snapshot(now)?)
+    }
+
+    /// Starts a scene, given as a JSON object.
+    pub fn start_scene_json(&mut self, scene: &str) -> Result<AppendOutcome, Error> {
+        let now = self.root.now();
+        Ok(self.editor()?.start_scene(scene, now)?)
+    }
+
+    /// Ends the open scene; its ending is given as a JSON object.
+    pub fn end_scene_json(&mut self, ending: &str) -> Result<AppendOutcome, Error> {
+        let now = self.root.now();
+        Ok(self.editor()?.end_scene(ending, now)?)
+    }
+
+    /// Adds a mark, also to a session that is paused or completed.
     pub fn add_mark(&mut self, mark: &NewMark) -> Result<Mark, Error> {
-        self.release()?;
+        let now = self.root.now();
+        self.reader.take();
+        if let Some(editor) = &mut self.editor {
+            return Ok(editor.add_mark(mark, now)?);
+        }
         let editing = self.format.editing(Operation::Write)?;
-        Ok(editing.add_mark(self.root.store(), &self.place, mark, self.root.now())?)
+        Ok(editing.add_mark(self.root.store(), &self.place, mark, now)?)
     }
 
     /// Removes a mark by its ID.
     pub fn remove_mark(&mut self, id: &str) -> Result<Mark, Error> {
-        self.release()?;
+        let now = self.root.now();
+        self.reader.take();
+        if let Some(editor) = &mut self.editor {
+            return Ok(editor.remove_mark(id, now)?);
+        }
         let editing = self.format.editing(Operation::Write)?;
-        Ok(editing.remove_mark(self.root.store(), &self.place, id, self.root.now())?)
+        Ok(editing.remove_mark(self.root.store(), &self.place, id, now)?)
+    }
+
+    /// Pauses, resumes or completes the session, or applies another transition. The session stays open where it is
+    /// afterwards.
+    pub fn transition(&mut self, transition: Transition) -> Result<TransitionOutcome, Error> {
+        let lifecycle = self.format.lifecycle(Operation::Transition(transition))?;
+        self.release()?;
+        let (store, now) = (self.root.store(), self.root.now());
+        let outcome = lifecycle.transition(store, &self.place, transition, now, &mut |_| {})?;
+        self.place = outcome.session.clone();
+        Ok(outcome)
     }
 
     /// Rewinds to a turn. Everything so far becomes a branch, which is returned.
     pub fn rewind(&mut self, turn: u64) -> Result<ForkOutcome, Error> {
+        let editing = self.format.editing(Operation::Rewind)?;
         self.release()?;
         let (store, now) = (self.root.store(), self.root.now());
-        let editing = self.format.editing(Operation::Rewind)?;
         Ok(editing.rewind(store, &self.place, turn, now, &mut |_| {})?)
     }
 
     /// Forks the session at a turn, or with all turns, into a new session.
     pub fn fork(&mut self, id: Option<&str>, turn: Option<u64>) -> Result<Session<F>, Error> {
-        self.release()?;
         let options = ForkOptions { id: id.map(str::to_owned), turn };
-        let (store, now) = (self.root.store(), self.root.now());
-        let editing = self.format.editing(Operation::Fork)?;
-        let branch = editing.fork(store, &self.place, &options, now, &mut |_| {})?;
+        let branch = self.fork_with(&options)?;
         Ok(Session::at(&self.root, self.format, branch.session))
+    }
+
+    /// Forks the session into a new one, and returns where it is.
+    pub fn fork_with(&mut self, options: &ForkOptions) -> Result<ForkOutcome, Error> {
+        let editing = self.format.editing(Operation::Fork)?;
+        self.release()?;
+        let (store, now) = (self.root.store(), self.root.now());
+        Ok(editing.fork(store, &self.place, options, now, &mut |_| {})?)
     }
 
     /// Writes pending data and releases the lock. Dropping the session does the same, but ignores errors.
@@ -257,10 +383,30 @@ pub struct Entries<'s> {
     stream: Box<dyn RecordStream<Item = Entry> + 's>,
 }
 
+impl Entries<'_> {
+    /// The findings of reading them since the last call.
+    pub fn take_findings(&mut self) -> Vec<Finding> {
+        self.stream.take_findings()
+    }
+}
+
 impl Iterator for Entries<'_> {
     type Item = Result<Entry, Error>;
 
     fn next(&mut self) -> Option<Result<Entry, Error>> {
+        Some(self.stream.next()?.map_err(Error::from))
+    }
+}
+
+/// An iterator over the state changes of a session.
+pub struct Changes<'s> {
+    stream: Box<dyn RecordStream<Item = StateChange> + 's>,
+}
+
+impl Iterator for Changes<'_> {
+    type Item = Result<StateChange, Error>;
+
+    fn next(&mut self) -> Option<Result<StateChange, Error>> {
         Some(self.stream.next()?.map_err(Error::from))
     }
 }

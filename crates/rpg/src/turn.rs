@@ -17,6 +17,7 @@ use super::generation::{Generation, RuleSet};
 use super::narrator::{Narrator, NarratorError, NarratorOutput, NarratorRequest};
 use super::progress;
 use super::row::RowFields;
+use super::settings::TEXT_CHECKS;
 use super::stamp::stamp;
 use super::tools::{
     self, AppliedCall, FailedCall, RefusalReason, ToolCall, ToolContext, WorldReader,
@@ -265,10 +266,10 @@ fn has_guards(view: CampaignView<'_>) -> bool {
     view.generation.rules() == RuleSet::Second
 }
 
-/// Returns whether the text is checked: always in the first generation, in later ones if the setting is on.
+/// Returns whether the text is checked: in the first generation unless the setting is off, between the generations
+/// never, in later ones if the setting is on.
 pub(crate) fn checks_words(view: CampaignView<'_>) -> bool {
-    view.generation == Generation::First
-        || has_guards(view) && view.is_on("dialog.conflict_text_checks_enabled")
+    (view.generation == Generation::First || has_guards(view)) && view.is_on(TEXT_CHECKS)
 }
 
 /// Returns the actor, if they can act.

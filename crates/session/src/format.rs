@@ -25,7 +25,7 @@ use everturn_store::{Store, read_consistently, snapshot};
 
 pub use capabilities::{
     BulkListing, Capabilities, DerivedData, EditableFormat, ExportLog, ExternalSessions,
-    FormatLifecycle, Operation, RepairMode, SessionIndex, Transition,
+    FormatLifecycle, KeyedTurns, Operation, RepairMode, SessionIndex, StoredTurn, Transition,
 };
 pub use editor::SessionEditor;
 pub use error::SessionError;
@@ -206,6 +206,11 @@ impl dyn SessionFormat + '_ {
     /// The lifecycle of its sessions, or an error that names the operation.
     pub fn lifecycle(&self, operation: Operation) -> Result<&dyn FormatLifecycle, SessionError> {
         self.capabilities().lifecycle.ok_or_else(|| self.unsupported(operation.as_str()))
+    }
+
+    /// The idempotency keys of its turns, or an error.
+    pub fn keys(&self) -> Result<&dyn KeyedTurns, SessionError> {
+        self.capabilities().keys.ok_or_else(|| self.unsupported(Operation::Keys.as_str()))
     }
 
     /// What it offers for sessions of another program, or an error that names the operation.

@@ -6,10 +6,11 @@
 //!
 //! - [`model`]: sessions, entries, changes and states, common to all formats.
 //! - [`mod@format`]: the traits of a format, its capabilities, and [`format::SessionError`].
+//! - [`record_file`]: the records of a JSONL file, forwards, backwards or from an offset.
 //! - [`finding_sink`]: receives findings while a check runs.
 //! - [`repair`]: changes that keep every original and can be undone.
-//! - [`trash`], [`session_files`], [`marks`], [`quarantine`]: the trash, all files of a session, marks of turns,
-//!   displaced bytes.
+//! - [`trash`], [`session_files`], [`marks`], [`keys`], [`quarantine`]: the trash, all files of a session, marks of
+//!   turns, idempotency keys, displaced bytes.
 //! - [`staging`], [`archiver`], [`archived`]: directories built out of sight, archives, archived sessions read in
 //!   memory.
 //!
@@ -18,6 +19,8 @@
 pub mod model;
 
 pub mod format;
+
+pub mod record_file;
 
 pub mod finding_sink;
 
@@ -28,6 +31,8 @@ pub mod trash;
 pub mod session_files;
 
 pub mod marks;
+
+pub mod keys;
 
 pub mod quarantine;
 

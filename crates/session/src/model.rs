@@ -258,12 +258,16 @@ impl NewSession {
 }
 
 /// The result of a write.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct AppendOutcome {
     /// The session's last turn afterwards.
     pub turn: u64,
     /// The ID of the created item, such as a scene or a snapshot, if it has one.
     pub id: Option<String>,
+    /// The IDs of the events or messages that were stored, if they have IDs.
+    pub events: Vec<String>,
+    /// The ID of a snapshot that was due and taken.
+    pub snapshot: Option<String>,
     /// The findings from writing it.
     pub findings: Vec<Finding>,
     /// Why derived data that were due could not be written. The turn is durable, and the rest is retried with the next
@@ -305,6 +309,26 @@ pub enum Revision {
         /// Its name in the trash.
         name: String,
     },
+}
+
+/// Why a branch was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BranchKind {
+    /// It continues from a turn.
+    Fork,
+    /// It keeps the session as it was.
+    Rewind,
+}
+
+impl BranchKind {
+    /// The word in the files of a session.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            BranchKind::Fork => "fork",
+            BranchKind::Rewind => "rewind",
+        }
+    }
 }
 
 /// The options of a fork.

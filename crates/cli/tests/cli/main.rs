@@ -10,6 +10,7 @@ mod campaigns;
 mod catalog;
 mod check;
 mod codelia;
+mod conversation;
 mod everturn;
 mod everywhere;
 mod exports;

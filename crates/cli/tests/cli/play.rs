@@ -203,6 +203,45 @@ fn a_line_of_a_megabyte_is_a_turn_and_a_longer_one_is_refused() {
 }
 
 #[test]
+fn what_was_typed_is_stored_as_it_was_typed() {
+    let dir = tempfile::tempdir().unwrap();
+    through_a_pipe(dir.path(), "  two  spaces  \r\n\tx\n");
+    assert_eq!(rows(dir.path()), ["  two  spaces  ", "\tx"]);
+}
+
+#[test]
+fn a_damaged_campaign_is_never_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let campaigns = dir.path().join("storage/campaigns");
+    let damage = |id: &str| {
+        let file = campaigns.join(id).join("campaign.json");
+        let text = std::fs::read(&file).unwrap();
+        std::fs::write(&file, &text[..text.len() - 10]).unwrap();
+    };
+    let play = |args: &[&str]| {
+        let mut everturn = command(dir.path());
+        everturn.args(WORDS).args(args);
+        let output = run(everturn, "look\n");
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(play(&[]).0, Some(0));
+    damage("camp_0001");
+    let (code, said) = play(&[]);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("camp_0001 is damaged") && said.contains("repair camp_0001"), "{said}");
+    assert!(!campaigns.join("camp_0002").exists());
+    // Two campaigns, the newer one damaged.
+    let mut everturn = command(dir.path());
+    everturn.args(["repair", "camp_0001", "--root", "storage"]);
+    assert!(run(everturn, "").status.success());
+    assert_eq!(play(&["--new"]).0, Some(0));
+    damage("camp_0002");
+    let (code, said) = play(&[]);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("repair camp_0002"), "{said}");
+}
+
+#[test]
 fn nothing_that_was_stored_can_drive_the_terminal() {
     let dir = tempfile::tempdir().unwrap();
     let mut everturn = command(dir.path());

@@ -1,6 +1,7 @@
 //! Campaigns in the common model: the entries of a row are the input, the tool calls, their results and the answer.
 
 mod editor;
+pub(crate) mod keys;
 mod lifecycle;
 mod reader;
 
@@ -57,7 +58,12 @@ impl SessionFormat for CampaignFormat {
     }
 
     fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities { editing: Some(self), lifecycle: Some(self), ..Capabilities::default() }
+        Capabilities {
+            editing: Some(self),
+            lifecycle: Some(self),
+            keys: Some(self),
+            ..Capabilities::default()
+        }
     }
 
     fn locate(&self, store: &Arc<dyn Store>) -> Result<SessionListing, SessionError> {

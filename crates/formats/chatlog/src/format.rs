@@ -1,6 +1,7 @@
 //! Chat logs in the common model: a turn is a message, and the state is that of the tools.
 
 mod editor;
+mod keys;
 mod reader;
 
 use std::collections::HashSet;
@@ -142,6 +143,7 @@ impl SessionFormat for ChatFormat {
             lifecycle: Some(self),
             derived: Some(self),
             export_log: Some(self),
+            keys: Some(self),
             ..Capabilities::default()
         }
     }

@@ -1,6 +1,7 @@
 //! Sessions of Codelia in the common model: a turn is a message.
 
 mod editor;
+mod keys;
 mod reader;
 
 use std::borrow::Cow;
@@ -150,6 +151,7 @@ impl SessionFormat for CodeliaFormat {
             editing: Some(self),
             lifecycle: Some(self),
             index: Some(self),
+            keys: Some(self),
             ..Capabilities::default()
         }
     }

@@ -1,6 +1,7 @@
 //! Sessions of a home in the common model: a turn is a message.
 
 mod editor;
+mod keys;
 mod lifecycle;
 mod reader;
 
@@ -61,6 +62,7 @@ impl SessionFormat for LinggenFormat {
             listing: Some(self),
             editing: Some(self),
             lifecycle: Some(self),
+            keys: Some(self),
             ..Capabilities::default()
         }
     }

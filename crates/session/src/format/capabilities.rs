@@ -10,8 +10,8 @@ use jiff::Timestamp;
 
 use super::{SessionEditor, SessionError};
 use crate::model::{
-    ExportRecord, ForkOptions, ForkOutcome, Mark, NewMark, NewSession, SessionRef, SessionSummary,
-    TransitionOutcome, TrashedSession,
+    AppendOutcome, Entry, ExportRecord, ForkOptions, ForkOutcome, Mark, NewMark, NewSession,
+    SessionRef, SessionSummary, StateChange, TransitionOutcome, TrashedSession,
 };
 use crate::repair::{RepairReport, RepairedCopy};
 use everturn_archive::PackProgress;
@@ -19,6 +19,7 @@ use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
 use everturn_store::Store;
 use everturn_store::overlay::FileChanges;
+use everturn_value::tree::JsonTree;
 
 /// The optional abilities of a format. The default has none.
 #[derive(Clone, Copy, Default)]
@@ -37,6 +38,8 @@ pub struct Capabilities<'f> {
     pub index: Option<&'f dyn SessionIndex>,
     /// Records exports in the exported session.
     pub export_log: Option<&'f dyn ExportLog>,
+    /// Recognises a turn that is sent again.
+    pub keys: Option<&'f dyn KeyedTurns>,
 }
 
 /// An operation of a capability, for the error if a format lacks it.
@@ -46,6 +49,8 @@ pub enum Operation {
     Create,
     /// [`EditableFormat::edit`], and marks.
     Write,
+    /// [`KeyedTurns`].
+    Keys,
     /// [`EditableFormat::fork`].
     Fork,
     /// [`EditableFormat::rewind`].
@@ -69,6 +74,7 @@ impl Operation {
         match self {
             Operation::Create => "creating sessions",
             Operation::Write => "writing to sessions",
+            Operation::Keys => "idempotency keys",
             Operation::Fork => "forks",
             Operation::Rewind => "rewinding",
             Operation::Repair => "repairs",
@@ -246,6 +252,38 @@ pub trait ExportLog: Send + Sync {
         exported: &ExportRecord,
         now: Timestamp,
     ) -> Result<(), SessionError>;
+}
+
+/// A format whose records hold an idempotency key, so that a turn that is sent again is stored once.
+///
+/// The key is part of the record, in the same commit. It is there as long as the turn is, also in forks and archives.
+pub trait KeyedTurns: Send + Sync {
+    /// The key in a turn, as it is sent and as it is stored.
+    fn key_of(&self, turn: &JsonTree) -> Option<String>;
+
+    /// Adds a key to a turn that is sent.
+    fn with_key(&self, turn: &JsonTree, key: &str) -> JsonTree;
+
+    /// The key that the format itself gave to a turn that was stored without one.
+    fn assigned_key(&self, outcome: &AppendOutcome) -> Option<String>;
+
+    /// The number that a turn must get, if it contains one.
+    fn number_of(&self, turn: &JsonTree) -> Option<u64>;
+
+    /// Whether a turn that is sent is the stored one. What may have changed since, such as an edited text, is ignored.
+    fn is_same_turn(&self, sent: &JsonTree, stored: &StoredTurn) -> bool;
+
+    /// The IDs of the events or messages of a stored turn.
+    fn event_ids(&self, stored: &StoredTurn) -> Vec<String>;
+}
+
+/// A turn as it is stored.
+#[derive(Debug, Clone)]
+pub struct StoredTurn {
+    /// Its first entry, whose raw record is the whole turn.
+    pub entry: Entry,
+    /// Its changes of the state.
+    pub changes: Vec<StateChange>,
 }
 
 /// What to do about a repair.

@@ -32,6 +32,11 @@ pub trait SessionReader: Send {
     /// The state after a turn, or after the last one.
     fn state(&self, turn: Option<u64>) -> Result<SessionState, SessionError>;
 
+    /// Whether turn numbers may start again, so that a turn may precede one with a lower number.
+    fn repeats_turns(&self) -> bool {
+        false
+    }
+
     /// The turn of the entry with this ID.
     fn turn_of(&self, entry: &str) -> Result<Option<u64>, SessionError> {
         let mut entries = self.entries(self.turns()?)?;

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::NAME;
+use super::keys::KEY;
 use crate::error::CampaignError;
 use crate::writer::{CampaignWriter, PlayOutcome, Submission};
 use everturn_json::finding::Finding;
@@ -20,10 +21,12 @@ pub struct ScriptedTurn {
     pub actor: Option<String>,
     /// The narrator's answers; each request uses the next one.
     pub outputs: Vec<NarratorOutput>,
+    /// The idempotency key, which is stored with the row.
+    pub key: Option<String>,
 }
 
 impl ScriptedTurn {
-    /// Parses `{"user_input", "outputs": […], "actor_id"?}`. Without `outputs`, the object itself has the fields of one
+    /// Parses `{"user_input", "outputs": […], "actor_id"?, "idempotency_key"?}`. Without `outputs`, the object itself has the fields of one
     /// answer.
     ///
     /// ```
@@ -46,13 +49,12 @@ impl ScriptedTurn {
         let user_input = user_input.ok_or_else(|| {
             CampaignError::input("a turn needs a user_input, which must be a string")
         })?;
-        let actor = match tree.value_at(&["actor_id"]).filter(|actor| !actor.is_null()) {
-            Some(actor) => {
-                let wrong = || CampaignError::input("actor_id is not a string");
-                Some(actor.string_at::<&str>(&[]).ok_or_else(wrong)?)
-            }
-            None => None,
+        let optional_text = |name: &str| {
+            let wrong = || CampaignError::input(format!("{name} is not a string"));
+            let value = tree.value_at(&[name]).filter(|value| !value.is_null());
+            value.map(|value| value.string_at::<&str>(&[]).ok_or_else(wrong)).transpose()
         };
+        let (actor, key) = (optional_text("actor_id")?, optional_text(KEY)?);
         let outputs = match tree.value_at(&["outputs"]) {
             Some(outputs) if outputs.kind() == ValueKind::Array => {
                 let outputs = outputs.children();
@@ -62,7 +64,7 @@ impl ScriptedTurn {
             Some(_) => return Err(CampaignError::input("outputs is not an array")),
             None => vec![NarratorOutput::from_tree(&tree)?],
         };
-        Ok(ScriptedTurn { user_input, actor, outputs })
+        Ok(ScriptedTurn { user_input, actor, outputs, key })
     }
 
     /// Plays the turn.
@@ -74,7 +76,8 @@ impl ScriptedTurn {
     ) -> Result<PlayOutcome, CampaignError> {
         let submission =
             Submission { user_input: &self.user_input, actor: self.actor.as_deref(), seed };
-        campaign.submit(&submission, &mut RecordedNarrator::new(self.outputs.clone()), now)
+        let mut narrator = RecordedNarrator::new(self.outputs.clone());
+        campaign.submit_with_key(&submission, self.key.as_deref(), &mut narrator, now)
     }
 }
 
@@ -83,7 +86,13 @@ pub(super) struct CampaignEditor {
 }
 
 fn written(played: PlayOutcome) -> AppendOutcome {
-    AppendOutcome { turn: played.turn, id: None, findings: played.findings, deferred_error: None }
+    let events = played.row.string_at(&["turn_id"]).into_iter().collect();
+    AppendOutcome {
+        turn: played.turn,
+        events,
+        findings: played.findings,
+        ..AppendOutcome::default()
+    }
 }
 
 impl SessionEditor for CampaignEditor {

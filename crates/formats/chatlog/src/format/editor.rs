@@ -34,9 +34,11 @@ impl ChatEditor {
         let id = Some(changed.id).filter(|id| !id.is_empty());
         AppendOutcome {
             turn: self.last_turn(),
+            events: id.iter().cloned().collect(),
             id,
             findings,
             deferred_error: changed.deferred_error,
+            ..AppendOutcome::default()
         }
     }
 }

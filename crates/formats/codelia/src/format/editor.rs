@@ -33,9 +33,9 @@ impl SessionEditor for CodeliaEditor {
         let saved = self.writer.append(&parse_messages(text)?, now)?;
         Ok(AppendOutcome {
             turn: saved.messages,
-            id: None,
             findings: saved.findings,
             deferred_error: saved.deferred_error,
+            ..AppendOutcome::default()
         })
     }
 

@@ -19,6 +19,8 @@ fn written(appended: TurnOutcome, id: Option<String>) -> AppendOutcome {
     AppendOutcome {
         turn: appended.turn,
         id,
+        events: appended.events,
+        snapshot: appended.snapshot,
         findings: appended.findings,
         deferred_error: appended.deferred_error.as_ref().map(|error| error_chain(error)),
     }
@@ -47,12 +49,7 @@ impl SessionEditor for GameEditor {
 
     fn snapshot(&mut self, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let id = Some(self.writer.snapshot(now)?);
-        Ok(AppendOutcome {
-            turn: self.writer.turn(),
-            id,
-            findings: Vec::new(),
-            deferred_error: None,
-        })
+        Ok(AppendOutcome { turn: self.writer.turn(), id, ..AppendOutcome::default() })
     }
 
     fn start_scene(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError> {

@@ -66,6 +66,10 @@ impl SessionReader for GameReader {
         Ok(SessionState { turn: moment.turn, scopes, findings: moment.findings })
     }
 
+    fn repeats_turns(&self) -> bool {
+        self.session.rules().repeats_turns()
+    }
+
     fn marks(&self) -> Result<Vec<Mark>, SessionError> {
         marks::read_marks(&self.session.store, &self.session.dir)
     }

@@ -42,12 +42,8 @@ impl SessionEditor for LinggenEditor {
     fn append(&mut self, text: &str, now: Timestamp) -> Result<AppendOutcome, SessionError> {
         let appended = self.writer.append(&Message::parse(text)?, now)?;
         self.turn = self.writer.number(&appended)?;
-        Ok(AppendOutcome {
-            turn: self.turn,
-            id: None,
-            findings: appended.findings,
-            deferred_error: None,
-        })
+        let findings = appended.findings;
+        Ok(AppendOutcome { turn: self.turn, findings, ..AppendOutcome::default() })
     }
 
     fn add_mark(&mut self, new: &NewMark, now: Timestamp) -> Result<Mark, SessionError> {
