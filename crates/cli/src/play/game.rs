@@ -46,7 +46,7 @@ pub(super) struct PlaySession<'n> {
 }
 
 impl PlaySession<'_> {
-    /// Tells the opening scene as the first turn, if the embedded narrator tells the campaign and nothing was told yet.
+    /// Tells the opening scene as the first turn, if the embedded narrator tells the campaign and it has no turns yet.
     pub(super) fn begin(&mut self) -> Result<(), Error> {
         if self.campaign.turn() > 0 || !self.guide.is_embedded() {
             return Ok(());
@@ -59,7 +59,7 @@ impl PlaySession<'_> {
         }
     }
 
-    /// Returns the opening scene, if nothing has been told after it.
+    /// Returns the opening scene, if no turn follows it.
     fn opening_scene(&self) -> Result<Option<String>, Error> {
         let last = self.campaign.campaign().rows_back()?.next().transpose()?;
         let opening = last.filter(|row| row.row.string_at(&["user_input"]).as_deref() == Some(""));
