@@ -9,7 +9,7 @@ mod talk;
 mod things;
 mod travel;
 
-use super::grammar::{Slots, Tongue};
+use super::grammar::{Slots, Tongue, capitalized};
 use super::intent::{Intent, ParsedInput, is_foreign, understand};
 use super::resolve::{Match, Scope, Target, find, noun_of};
 use super::story::{StoryTurn, quotable, short};
@@ -232,7 +232,7 @@ fn ask_which(turn: &mut StoryTurn<'_>, targets: &[Target]) {
 fn not_here(turn: &mut StoryTurn<'_>, said: &[String]) {
     turn.kind = DialogType::ActionPrompt;
     let name = quotable(&said.join(" ")).map_or_else(|| "…".to_owned(), |name| short(&name));
-    turn.status("missing", name);
+    turn.status("missing", capitalized(&name));
     look::list(turn);
 }
 

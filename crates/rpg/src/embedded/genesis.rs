@@ -85,7 +85,7 @@ pub(super) fn create(view: CampaignView<'_>, seed: u64, input: &str, here: &str)
         id,
         status: "active".to_owned(),
         giver: next(),
-        knower: next(),
+        informant: next(),
         rival: next(),
         relic: "relic".to_owned(),
         obstacle: obstacle.unwrap_or_default(),
@@ -183,7 +183,7 @@ fn add_person(turn: &mut StoryTurn<'_>, area: &str, dice: Dice) {
     let quest = &turn.world.quest;
     let free = |entry: &&TableEntry| {
         !turn.world.people.contains_key(&entry.id)
-            && ![&quest.giver, &quest.knower, &quest.rival].contains(&&entry.id)
+            && ![&quest.giver, &quest.informant, &quest.rival].contains(&&entry.id)
     };
     let person = shuffled(&turn.pack.people, dice.of("person")).into_iter().find(free);
     if let Some(person) = person {
@@ -327,7 +327,7 @@ fn furnish(turn: &mut StoryTurn<'_>, view: CampaignView<'_>, site: &str, area: &
     let quest = turn.world.quest.clone();
     match site {
         "haunt" => {
-            put_person(turn, &quest.knower, area);
+            put_person(turn, &quest.informant, area);
             put_person(turn, &quest.rival, area);
             // People do not meet where something bites, unless the party has seen it there.
             if turn.world.places.get(area).is_some_and(|place| !place.seen) {
@@ -335,7 +335,7 @@ fn furnish(turn: &mut StoryTurn<'_>, view: CampaignView<'_>, site: &str, area: &
             }
             let liked = turn
                 .pack
-                .person(&quest.knower)
+                .person(&quest.informant)
                 .map(|person| person.tags.clone())
                 .unwrap_or_default();
             let home = quest.sites.get("home").cloned().unwrap_or_default();

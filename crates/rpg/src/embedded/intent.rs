@@ -399,5 +399,4 @@ pub(super) fn is_foreign(input: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "intent_tests.rs"]
 mod tests;

@@ -293,5 +293,4 @@ impl LanguagePack {
 }
 
 #[cfg(test)]
-#[path = "lexicon_tests.rs"]
 mod tests;

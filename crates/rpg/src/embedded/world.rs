@@ -52,7 +52,7 @@ pub(super) struct QuestRecord {
     /// The number of steps done.
     pub(super) step: u32,
     pub(super) giver: String,
-    pub(super) knower: String,
+    pub(super) informant: String,
     pub(super) rival: String,
     pub(super) relic: String,
     pub(super) means: String,

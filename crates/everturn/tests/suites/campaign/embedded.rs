@@ -163,7 +163,8 @@ fn a_person_who_joins_becomes_a_member_of_the_party() {
         let quest = &world["quest"];
         let mut people = world["people"].as_object().unwrap().iter();
         let is_free = |(id, person): &(&String, &Value)| {
-            let needed = ["giver", "knower", "rival"].iter().any(|role| quest[role] == id.as_str());
+            let needed =
+                ["giver", "informant", "rival"].iter().any(|role| quest[role] == id.as_str());
             !needed && person["at"] == "area_002"
         };
         let Some((_, person)) = people.find(is_free) else { continue };

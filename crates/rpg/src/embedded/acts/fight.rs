@@ -60,7 +60,7 @@ fn attack_person(turn: &mut StoryTurn<'_>, person: &str) {
     let slots = Slots::new().noun("p", &turn.person_noun(person));
     turn.tell("attack_person", &slots);
     let quest = &turn.world.quest;
-    let is_needed = [&quest.giver, &quest.knower].contains(&&person.to_owned());
+    let is_needed = [&quest.giver, &quest.informant].contains(&&person.to_owned());
     let refuge = turn.exits().first().map_or_else(|| GONE.to_owned(), |(_, area)| area.clone());
     let Some(known) = turn.world.people.get_mut(person) else { return };
     known.mood -= 5;

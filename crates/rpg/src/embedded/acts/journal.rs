@@ -65,8 +65,8 @@ fn next_step(turn: &mut StoryTurn<'_>) {
             ("step_1", at(turn, slots, &home.unwrap_or_default()))
         }
         (_, haunt, ..) if !located => {
-            let role = turn.pack.person(&quest.knower).map_or("", |entry| entry.text("role"));
-            let slots = Slots::new().noun("q", &turn.person_noun(&quest.knower)).text("r", role);
+            let role = turn.pack.person(&quest.informant).map_or("", |entry| entry.text("role"));
+            let slots = Slots::new().noun("q", &turn.person_noun(&quest.informant)).text("r", role);
             match haunt {
                 Some(haunt) => ("step_2", at(turn, slots, &haunt)),
                 None => ("step_2x", slots),

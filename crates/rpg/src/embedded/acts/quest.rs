@@ -30,11 +30,11 @@ fn slots(turn: &StoryTurn<'_>, speaker: &str) -> Slots {
 }
 
 /// Adds the person who knows the place, and where they are.
-fn with_knower(turn: &StoryTurn<'_>, slots: Slots) -> Slots {
-    let knower = &turn.world.quest.knower;
-    let at = turn.world.people.get(knower).map(|known| known.at.clone()).unwrap_or_default();
-    let role = turn.pack.person(knower).map_or("", |entry| entry.text("role"));
-    slots.noun("q", &turn.person_noun(knower)).noun("l", &turn.place_noun(&at)).text("r", role)
+fn with_informant(turn: &StoryTurn<'_>, slots: Slots) -> Slots {
+    let informant = &turn.world.quest.informant;
+    let at = turn.world.people.get(informant).map(|known| known.at.clone()).unwrap_or_default();
+    let role = turn.pack.person(informant).map_or("", |entry| entry.text("role"));
+    slots.noun("q", &turn.person_noun(informant)).noun("l", &turn.place_noun(&at)).text("r", role)
 }
 
 /// Tells one field of the quest's table.
@@ -62,7 +62,7 @@ pub(super) fn speak_of_it(turn: &mut StoryTurn<'_>, person: &str) -> bool {
     if person == quest.rival && has_relic {
         return turn.tell_optional("rival_asks", &slots);
     }
-    if person == quest.knower && quest.heard && !quest.located {
+    if person == quest.informant && quest.heard && !quest.located {
         return price(turn, &slots);
     }
     false
@@ -75,23 +75,23 @@ fn offer(turn: &mut StoryTurn<'_>, slots: &Slots) -> bool {
     tell_field(turn, "lost", slots);
     turn.paragraph();
     let is_placed = turn.world.quest.sites.contains_key("haunt");
-    let slots = with_knower(turn, slots.clone());
+    let slots = with_informant(turn, slots.clone());
     turn.tell_optional(if is_placed { "offer" } else { "offer_nowhere" }, &slots) || told
 }
 
-/// The knower names a price.
+/// The informant names a price.
 fn price(turn: &mut StoryTurn<'_>, slots: &Slots) -> bool {
     let likes =
-        turn.pack.person(&turn.world.quest.knower).and_then(|entry| entry.tags.first().cloned());
+        turn.pack.person(&turn.world.quest.informant).and_then(|entry| entry.tags.first().cloned());
     let slots = slots.clone().text("w", turn.pack.tag(&likes.unwrap_or_default()));
     turn.tell_optional("price", &slots)
 }
 
-/// Tries to talk the knower into it.
+/// Tries to talk the informant into it.
 pub(super) fn persuade(turn: &mut StoryTurn<'_>) {
-    let knower = turn.world.quest.knower.clone();
-    let slots = slots(turn, &knower);
-    let mood = turn.world.people.get(&knower).map_or(0, |known| known.mood);
+    let informant = turn.world.quest.informant.clone();
+    let slots = slots(turn, &informant);
+    let mood = turn.world.people.get(&informant).map_or(0, |known| known.mood);
     let tries = i64::from(turn.world.quest.attempts.min(5));
     turn.world.quest.attempts += 1;
     if turn.check(mood + tries, 14) {
@@ -102,10 +102,10 @@ pub(super) fn persuade(turn: &mut StoryTurn<'_>) {
     }
 }
 
-/// The knower says where the relic is.
+/// The informant says where the relic is.
 pub(super) fn reveal(turn: &mut StoryTurn<'_>) {
-    let knower = turn.world.quest.knower.clone();
-    let mut slots = slots(turn, &knower);
+    let informant = turn.world.quest.informant.clone();
+    let mut slots = slots(turn, &informant);
     turn.world.quest.heard = true;
     turn.world.quest.located = true;
     if let Some(obstacle) = turn.obstacle() {
@@ -156,7 +156,8 @@ pub(super) fn answer_topic(turn: &mut StoryTurn<'_>, person: &str, topic: &[Stri
     if quest.located && is_about(&obstacle_words) {
         let hint = obstacle.map(|it| it.text("hint").to_owned());
         let told = turn.tell_one_of(&hint.into_iter().collect::<Vec<_>>(), &slots);
-        let den = quest.sites.get("den").cloned();
+        let means = turn.world.items.get(&quest.means).map(|item| item.at.clone());
+        let den = quest.sites.get("den").filter(|den| means.as_ref() == Some(den)).cloned();
         let slots = den.map(|den| slots.clone().noun("l", &turn.place_noun(&den)));
         let told_more = slots.is_some_and(|slots| turn.tell_optional("means", &slots));
         return said_or_told(turn, told || told_more, topic);
@@ -167,7 +168,7 @@ pub(super) fn answer_topic(turn: &mut StoryTurn<'_>, person: &str, topic: &[Stri
     let asks_guard = is_about(&split(turn.pack.label("guardian_words")));
     if quest.located
         && (asks_guard || is_about(&guardian_words))
-        && [&quest.knower, &quest.giver].contains(&&person.to_owned())
+        && [&quest.informant, &quest.giver].contains(&&person.to_owned())
     {
         let likes = guardian.and_then(|it| it.tags.first().cloned()).unwrap_or_default();
         let slots = slots.noun("x", &turn.foe_noun(&quest.guardian));
@@ -193,7 +194,7 @@ fn about_relic(turn: &mut StoryTurn<'_>, person: &str, slots: &Slots) -> bool {
     let topic = [turn.item_noun(&quest.relic).head().to_owned()];
     let told = if person == quest.giver {
         if quest.heard { with_offer(turn, slots) } else { offer(turn, slots) }
-    } else if person == quest.knower {
+    } else if person == quest.informant {
         if quest.located {
             reveal(turn);
             true
@@ -207,8 +208,8 @@ fn about_relic(turn: &mut StoryTurn<'_>, person: &str, slots: &Slots) -> bool {
         turn.world.quest.heard = true;
         tell_field(turn, "want", slots)
     } else {
-        let slots = with_knower(turn, slots.clone());
-        let knows = turn.world.people.contains_key(&quest.knower);
+        let slots = with_informant(turn, slots.clone());
+        let knows = turn.world.people.contains_key(&quest.informant);
         let phrase = if knows { "topic_person" } else { "no_rumour" };
         turn.tell_optional(phrase, &slots)
     };
@@ -218,7 +219,7 @@ fn about_relic(turn: &mut StoryTurn<'_>, person: &str, slots: &Slots) -> bool {
 fn with_offer(turn: &mut StoryTurn<'_>, slots: &Slots) -> bool {
     let placed = turn.world.quest.sites.contains_key("haunt");
     let told = tell_field(turn, "need", slots) | tell_field(turn, "lost", slots);
-    let slots = with_knower(turn, slots.clone());
+    let slots = with_informant(turn, slots.clone());
     turn.tell_optional(if placed { "offer" } else { "offer_nowhere" }, &slots) | told
 }
 
@@ -239,7 +240,7 @@ pub(super) fn member_advice(turn: &mut StoryTurn<'_>, slots: &Slots) -> bool {
             turn.tell_optional("member_clue", &slots)
         }
         _ => {
-            let who = if quest.heard { &quest.knower } else { &quest.giver };
+            let who = if quest.heard { &quest.informant } else { &quest.giver };
             let slots = slots.noun("q", &turn.person_noun(who));
             turn.tell_optional("member_goal", &slots)
         }

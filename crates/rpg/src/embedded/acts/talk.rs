@@ -149,7 +149,7 @@ fn talk_to_person(
         turn.tell_optional("angry", &slots);
         return;
     }
-    if persuades && person == turn.world.quest.knower && !turn.world.quest.located {
+    if persuades && person == turn.world.quest.informant && !turn.world.quest.located {
         return quest::persuade(turn);
     }
     match intent {
@@ -330,7 +330,6 @@ pub(super) fn follow(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
     for target in targets {
         match target {
             Target::Member(member) => {
-                member.clone_into(&mut turn.world.last_person);
                 let slots = Slots::new().noun("p", &turn.member(&member));
                 let is_news = turn.world.followers.insert(member);
                 turn.tell(if is_news { "follow" } else { "follow_already" }, &slots);
@@ -392,7 +391,7 @@ fn ask_to_join(turn: &mut StoryTurn<'_>, person: &str) {
     let name = turn.person_noun(person);
     let slots = Slots::new().noun("p", &name);
     let quest = &turn.world.quest;
-    if [&quest.giver, &quest.knower, &quest.rival].contains(&&person.to_owned()) {
+    if [&quest.giver, &quest.informant, &quest.rival].contains(&&person.to_owned()) {
         return turn.tell("recruit_needed", &slots);
     }
     let Some(known) = turn.world.people.get(person) else { return };

@@ -171,7 +171,7 @@ fn give_to_person(turn: &mut StoryTurn<'_>, id: &str, person: &str, slots: &Slot
     }
     turn.tell_optional(if is_liked { "gave_glad" } else { "gave_polite" }, slots);
     let mood = turn.world.people.get(person).map_or(0, |known| known.mood);
-    if person == turn.world.quest.knower && mood >= 2 {
+    if person == turn.world.quest.informant && mood >= 2 {
         turn.paragraph();
         quest::reveal(turn);
     }
