@@ -11,6 +11,8 @@ mod values;
 mod peer;
 mod peers;
 
+mod measurements;
+
 mod memory;
 mod run;
 mod write;
@@ -26,9 +28,9 @@ use thiserror::Error;
 use crate::files;
 use crate::machine::Machine;
 use crate::peer::PeerError;
+use measurements::{GameOp, GameRunError, MeasurementPlan};
 use peer::GamePeer;
 use peers::PEERS;
-use run::{GameOp, GameRunError, MeasurementPlan};
 
 pub(crate) use memory::MemoryTask;
 pub(crate) use report::json::SHAPE as JSON_SHAPE;

@@ -1,9 +1,10 @@
 //! Runs queries on the index ([`SearchEngine`]), or, without one, on the sessions themselves ([`scan_sessions`]).
 
+mod index_query;
+mod scan;
+
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-use std::convert::Infallible;
-use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,25 +13,19 @@ use everturn::model::Entry;
 use jiff::Timestamp;
 use tantivy::collector::{Collector, CustomScorer, CustomSegmentScorer, FilterCollector, TopDocs};
 use tantivy::columnar::Column;
-use tantivy::query::{
-    AllQuery, BooleanQuery, FuzzyTermQuery, Occur, PhrasePrefixQuery, PhraseQuery,
-    Query as IndexQuery, RangeQuery, TermQuery,
-};
-use tantivy::schema::IndexRecordOption;
+use tantivy::query::Query as IndexQuery;
 use tantivy::{DocAddress, DocId, ReloadPolicy, Searcher, SegmentReader, Term};
 
-use crate::error::{CatalogError, error_chain};
+use self::index_query::to_index_query;
+pub(crate) use self::scan::scan_sessions;
+use crate::error::CatalogError;
 use crate::index::{IndexFields, OpenIndex, UNKNOWN_TIME};
-use crate::query::{Query, QueryAtom, QueryClause};
-use crate::source::{CatalogListing, CatalogSession, SessionSource};
-use crate::text_match::matches_query;
-use crate::update::{BRANCHES, LeftOut, key_of, lost_file};
+use crate::query::Query;
+use crate::source::{CatalogSession, SessionSource};
+use crate::update::{LeftOut, key_of};
 
 /// How many extra hits are fetched: some are pieces of one entry, or have equal scores.
 const SPARE: usize = 64;
-
-/// The maximum number of words that a prefix after other words expands to.
-const MOST_WORDS: u32 = 10_000;
 
 /// The order of hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -145,7 +140,7 @@ impl SearchEngine {
         sessions: &[CatalogSession],
         (limit, sort): (usize, SortOrder),
     ) -> Result<SearchResults, CatalogError> {
-        let asked = self.to_index_query(query);
+        let asked = to_index_query(&self.fields, query);
         let filtered = self.has_others || !query.sessions.is_empty();
         let allowed: Arc<HashSet<u64>> = Arc::new(if filtered {
             let meant = |at: &usize| {
@@ -241,99 +236,6 @@ impl SearchEngine {
         }
         Ok(hits)
     }
-
-    /// Translates a query for the index.
-    fn to_index_query(&self, query: &Query) -> Box<dyn IndexQuery> {
-        let mut all: Vec<(Occur, Box<dyn IndexQuery>)> = Vec::new();
-        for QueryClause { absent, any } in &query.clauses {
-            let occur = if *absent { Occur::MustNot } else { Occur::Must };
-            let mut atoms: Vec<Box<dyn IndexQuery>> =
-                any.iter().map(|atom| self.atom_query(atom)).collect();
-            let one = match (atoms.len(), atoms.pop()) {
-                (1, Some(atom)) => atom,
-                (_, last) => {
-                    atoms.extend(last);
-                    Box::new(BooleanQuery::union(atoms))
-                }
-            };
-            all.push((occur, one));
-        }
-        if query.since.is_some() || query.until.is_some() {
-            let bound = |time: i64| Term::from_field_i64(self.fields.time, time);
-            let since = Bound::Included(bound(query.since.map_or(UNKNOWN_TIME + 1, ceil_micros)));
-            let until = query
-                .until
-                .map_or(Bound::Unbounded, |time| Bound::Excluded(bound(ceil_micros(time))));
-            all.push((Occur::Must, Box::new(RangeQuery::new(since, until))));
-        }
-        if all.iter().all(|(occur, _)| *occur == Occur::MustNot) {
-            all.push((Occur::Must, Box::new(AllQuery)));
-        }
-        match (all.len(), all.pop()) {
-            (1, Some((Occur::Must, only))) => only,
-            (_, last) => {
-                all.extend(last);
-                Box::new(BooleanQuery::new(all))
-            }
-        }
-    }
-
-    fn atom_query(&self, atom: &QueryAtom) -> Box<dyn IndexQuery> {
-        let IndexFields { text, parts, speaker, kind, .. } = self.fields;
-        let term = |word: &str| Term::from_field_text(text, word);
-        let part = |word: &str| Term::from_field_text(parts, word);
-        let exact = |term: Term| -> Box<dyn IndexQuery> {
-            Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs))
-        };
-        // A single word may also be part of a word; phrases contain whole words only.
-        let either = |word: &str, ask: &dyn Fn(Term) -> Box<dyn IndexQuery>| {
-            Box::new(BooleanQuery::union(vec![ask(term(word)), ask(part(word))]))
-        };
-        match atom {
-            QueryAtom::Phrase(words) => match words.as_slice() {
-                [(_, word)] => either(word, &exact),
-                words => {
-                    let terms = words.iter().map(|(at, word)| (*at, term(word))).collect();
-                    Box::new(PhraseQuery::new_with_offset(terms))
-                }
-            },
-            QueryAtom::CamelCase { whole, parts } => {
-                let parts = parts.iter().map(|word| (0, part(word))).collect();
-                let together = Box::new(PhraseQuery::new_with_offset(parts));
-                Box::new(BooleanQuery::union(vec![exact(term(whole)), together]))
-            }
-            QueryAtom::Beginning { before, start, .. } if before.is_empty() => {
-                either(start, &|term| Box::new(FuzzyTermQuery::new_prefix(term, 0, true)))
-            }
-            QueryAtom::Beginning { before, at, start } => {
-                let mut terms: Vec<(usize, Term)> =
-                    before.iter().map(|(at, word)| (*at, term(word))).collect();
-                terms.push((*at, term(start)));
-                let mut query = PhrasePrefixQuery::new_with_offset(terms);
-                query.set_max_expansions(MOST_WORDS);
-                Box::new(query)
-            }
-            QueryAtom::Similar { word, distance } => {
-                either(word, &|term| Box::new(FuzzyTermQuery::new(term, *distance, true)))
-            }
-            QueryAtom::Speaker(names) => {
-                let name = |name: &String| {
-                    let term = Term::from_field_text(speaker, name);
-                    Box::new(TermQuery::new(term, IndexRecordOption::Basic)) as Box<dyn IndexQuery>
-                };
-                Box::new(BooleanQuery::intersection(names.iter().map(name).collect()))
-            }
-            QueryAtom::Kind(name) => {
-                let term = Term::from_field_text(kind, name);
-                Box::new(TermQuery::new(term, IndexRecordOption::Basic))
-            }
-        }
-    }
-}
-
-/// Returns the first whole microsecond that is not before a time.
-fn ceil_micros(time: Timestamp) -> i64 {
-    time.as_microsecond() + i64::from(time.subsec_nanosecond() % 1000 > 0)
 }
 
 /// Orders by time, newest first; entries of one time by position, last first.
@@ -366,119 +268,6 @@ impl CustomSegmentScorer<EntryTime> for NewestSegmentScorer {
     fn score(&mut self, doc: DocId) -> EntryTime {
         (self.time.first(doc), self.seq.first(doc))
     }
-}
-
-/// Searches the sessions themselves, newest first.
-pub(crate) fn scan_sessions(
-    sources: &[SessionSource],
-    sessions: &CatalogListing,
-    query: &Query,
-    limit: usize,
-) -> SearchResults {
-    let (mut left_out, mut archived) = (Vec::new(), 0);
-    let mut all = |query: &Query| {
-        left_out.clear();
-        archived = 0;
-        let mut hits = Vec::new();
-        let is_meant = |session: &CatalogSession| {
-            let source = sources.get(session.source);
-            source.is_some_and(|source| session.matches_query(query, &source.root))
-        };
-        let meant = sessions.sessions.iter().enumerate().filter(|(_, one)| is_meant(one));
-        for (at, session) in meant {
-            // An unreadable session does not hide the others.
-            let read = scan_session(sources, (at, session), query, &mut hits);
-            let problem = match read {
-                Ok(ScanOutcome::Whole) => None,
-                Ok(ScanOutcome::Partial(problem)) => Some(problem),
-                Ok(ScanOutcome::Archived) => {
-                    archived += 1;
-                    None
-                }
-                Err(error) => Some(error_chain(&error)),
-            };
-            left_out.extend(problem.map(|reason| LeftOut { session: at, reason }));
-        }
-        hits
-    };
-    let mut found =
-        SearchResults { hits: all(query), is_current: true, ..SearchResults::default() };
-    if found.hits.is_empty() {
-        let is_known = |word: &str| Ok::<bool, Infallible>(!all(&Query::word(word)).is_empty());
-        let Ok(forgiving) = query.with_typos(is_known);
-        found.hits = forgiving.as_ref().map(&mut all).unwrap_or_default();
-        found.similar = forgiving.filter(|_| !found.hits.is_empty());
-    }
-    (found.left_out, found.archived) = (left_out, archived);
-    found.hits.sort_by(newest_first);
-    found.more = found.hits.len() > limit;
-    found.hits.truncate(limit);
-    found
-}
-
-/// How far a session was searched.
-enum ScanOutcome {
-    /// All of it, or it no longer exists.
-    Whole,
-    /// A part of it is unreadable, for this reason.
-    Partial(String),
-    /// It is in an archive.
-    Archived,
-}
-
-/// Searches a session.
-fn scan_session(
-    sources: &[SessionSource],
-    (at, session): (usize, &CatalogSession),
-    query: &Query,
-    hits: &mut Vec<SearchHit>,
-) -> Result<ScanOutcome, SessionError> {
-    let reader = match open_session(sources, session)? {
-        ListedSession::Open(_, reader) => reader,
-        ListedSession::Archived => return Ok(ScanOutcome::Archived),
-        ListedSession::Gone => return Ok(ScanOutcome::Whole),
-    };
-    let begun = session.summary.created.or(session.summary.updated);
-    let mut seen = HashSet::new();
-    scan_branch(&*reader, (at, 0), 0, (query, begun), &mut seen, hits)?;
-    for (branch_number, branch) in (1..).zip(reader.branches()?).take(BRANCHES) {
-        let along = reader.open_branch(&branch.id)?;
-        let from = branch.from.unwrap_or(0);
-        scan_branch(&*along, (at, branch_number), from, (query, begun), &mut seen, hits)?;
-    }
-    Ok(lost_file(&reader.findings()).map_or(ScanOutcome::Whole, ScanOutcome::Partial))
-}
-
-/// Searches the main line of a session, or a branch from a turn on, skipping entries of lines before it.
-fn scan_branch(
-    reader: &dyn SessionReader,
-    (session, branch): (usize, u64),
-    from: u64,
-    (query, begun): (&Query, Option<Timestamp>),
-    seen: &mut HashSet<String>,
-    hits: &mut Vec<SearchHit>,
-) -> Result<(), SessionError> {
-    let mut time = begun;
-    let mut entries = reader.entries(from..=u64::MAX)?;
-    while let Some(entry) = entries.next() {
-        drop(entries.take_findings());
-        let entry = entry?;
-        time = entry.time.or(time);
-        if !seen.insert(entry.id.clone()) && branch > 0 {
-            continue;
-        }
-        let at_time = time.map(Timestamp::as_microsecond);
-        let since =
-            query.since.is_none_or(|since| at_time.is_some_and(|time| time >= ceil_micros(since)));
-        let until =
-            query.until.is_none_or(|until| at_time.is_some_and(|time| time < ceil_micros(until)));
-        if since && until && matches_query(query, &entry) {
-            let (turn, seq) = (entry.turn, entry.seq);
-            let time = at_time.and_then(|time| Timestamp::from_microsecond(time).ok());
-            hits.push(SearchHit { session, branch, turn, seq, time, score: 0.0 });
-        }
-    }
-    Ok(())
 }
 
 /// Opens a session for reading. A session whose source is not among these is gone.

@@ -19,11 +19,11 @@ use everturn::store::{
 use everturn::vault::{self, Secret, SecretsError, Vault, VaultFormat};
 use serde_json::Value;
 
-use crate::commands::Context;
+use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::sessions::{Busy, retry_while_busy};
+use crate::retry::{Busy, retry_while_busy};
 use crate::{settings, store_errors};
 
 /// How long a change of a home waits for another process.
@@ -91,13 +91,11 @@ pub(crate) struct AgentHome {
     pub(crate) dirs: HomeDirs,
 }
 
-impl Context {
-    /// Returns the home of the agent whose format was named, or Everturn's own.
-    pub(crate) fn home(&self) -> Result<AgentHome, Error> {
-        let agent = AgentKind::named(self.layout.as_deref());
-        let dirs = settings::home(agent.program(), self.root.as_deref())?;
-        Ok(AgentHome { agent, dirs })
-    }
+/// Returns the home of the agent whose format was named, or Everturn's own.
+pub(crate) fn home_of(context: &Context) -> Result<AgentHome, Error> {
+    let agent = AgentKind::named(context.layout.as_deref());
+    let dirs = settings::home(agent.program(), context.root.as_deref())?;
+    Ok(AgentHome { agent, dirs })
 }
 
 /// Returns Everturn's own home; `None` if the user has no home directory.

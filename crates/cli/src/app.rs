@@ -2,27 +2,28 @@
 
 use std::ffi::OsString;
 
+use clap::CommandFactory;
 use clap::error::ErrorKind;
 use everturn::disk::RealDisk;
 use everturn::store::failed_opens;
 
-use crate::args::{self, Arguments};
-use crate::commands::Context;
+use crate::args::Arguments;
 use crate::completion;
+use crate::context::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::{self, Output};
-use crate::{overview, recovered};
+use crate::{overview, recovered, unparsed_words};
 
 /// The limit on open files to request from the system.
 const OPEN_FILES: u64 = 8192;
 
 /// Runs the command given by `words`, and reports errors.
 pub(crate) fn run(words: &[OsString]) -> Exit {
-    output::choose_colour(args::early_colour(words));
+    output::choose_colour(unparsed_words::early_colour(words));
     // A session is read from open files. With a lower limit, reads may have to be retried.
     drop(RealDisk::allow_open_files(OPEN_FILES));
-    match completion::complete_line(words) {
+    match completion::complete_line(words, Arguments::command) {
         Ok(true) => return Exit::Success,
         Ok(false) => {}
         Err(error) => return print_error(&error),

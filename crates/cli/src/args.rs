@@ -3,12 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
-use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, ValueEnum};
-use everturn::format;
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser};
 
 use crate::commands::{Command, GROUPS};
 use crate::exit;
+use crate::format_names::all_layouts;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -93,43 +92,6 @@ fn grouped_command() -> clap::Command {
     ))
 }
 
-/// The names of all formats, including those of other programs, as values of an option or argument.
-pub(crate) fn all_layouts() -> PossibleValuesParser {
-    let all = format::ALL.iter().chain(format::EXTERNAL);
-    PossibleValuesParser::new(all.map(|layout| layout.name()))
-}
-
-/// The names of the writable formats, as values of an option or argument.
-pub(crate) fn layouts() -> PossibleValuesParser {
-    PossibleValuesParser::new(format::ALL.iter().map(|layout| layout.name()))
-}
-
-/// Returns the last `--color` among `words`, as far as it is known before parsing: help and usage errors are printed
-/// before the parsed value exists.
-pub(crate) fn early_colour(words: &[OsString]) -> ColorChoice {
-    let words = words.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
-    let asked =
-        values(words, "--color").filter_map(|value| ColorChoice::from_str(value, false).ok());
-    asked.last().unwrap_or(ColorChoice::Auto)
-}
-
-/// Returns the values of an option among unparsed words.
-pub(crate) fn values<'w>(
-    mut words: impl Iterator<Item = &'w str>,
-    option: &str,
-) -> impl Iterator<Item = &'w str> {
-    std::iter::from_fn(move || {
-        loop {
-            let word = words.next()?;
-            match word.split_once('=') {
-                Some((name, value)) if name == option => return Some(value),
-                None if word == option => return words.next(),
-                _ => {}
-            }
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,11 +99,6 @@ mod tests {
     #[test]
     fn the_declaration_of_the_command_line_is_sound() {
         Arguments::command().debug_assert();
-    }
-
-    fn check(words: &str, expect: ColorChoice) {
-        let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
-        assert_eq!(early_colour(&words), expect, "{words:?}");
     }
 
     #[test]
@@ -152,16 +109,5 @@ mod tests {
                 Arguments::try_parse_from(words).unwrap().globals;
             assert_eq!((root, json), (Some(PathBuf::from("a")), true));
         }
-    }
-
-    #[test]
-    fn the_colour_is_known_before_the_rest_is_understood() {
-        check("everturn --help", ColorChoice::Auto);
-        check("everturn --color never --help", ColorChoice::Never);
-        check("everturn --what --color=always", ColorChoice::Always);
-        check("everturn --color always man --color never", ColorChoice::Never);
-        check("everturn --color", ColorChoice::Auto);
-        check("everturn --color purple", ColorChoice::Auto);
-        check("everturn -- --color never", ColorChoice::Auto);
     }
 }

@@ -6,6 +6,7 @@
 mod background_update;
 mod model;
 mod screen;
+mod view;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
@@ -27,8 +28,8 @@ use ratatui::Terminal as Screen;
 use ratatui::backend::CrosstermBackend;
 
 use crate::atomic_file::{AtomicFile as File, ExistingFile};
-use crate::catalog::{SourceCollection, age};
-use crate::commands::Context;
+use crate::catalog::{SourceCollection, age, collection};
+use crate::context::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::{Output, escape_controls};
@@ -36,9 +37,10 @@ use crate::replay::{self, ReplayPlayer, Terminal, TerminalInput};
 use crate::{exports, overview, settings};
 
 use background_update::BackgroundUpdate;
-use model::{
-    BrowseKey, BrowseModel, BrowseRequest, EntryPosition, ListRow, PageLine, ScrollPosition,
-    ScrollTarget, SessionPage,
+use model::BrowseModel;
+use view::{
+    BrowseKey, BrowseRequest, EntryPosition, ListRow, PageLine, ScrollPosition, ScrollTarget,
+    SessionPage,
 };
 
 /// The maximum number of search hits shown.
@@ -59,7 +61,7 @@ const SNIPPET: usize = 100;
 
 /// Runs the browser until the user quits.
 pub(crate) fn run(context: &mut Context) -> Result<Exit, EarlyExit> {
-    let mut collection = context.collection()?;
+    let mut collection = collection(context)?;
     let sessions = collection.sessions(SummaryDetail::All)?;
     if sessions.sessions.is_empty() && context.root.is_none() {
         return Ok(overview::first_steps());

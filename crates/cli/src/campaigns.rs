@@ -7,10 +7,11 @@ use everturn::format::SessionError;
 use everturn::names::SessionId;
 use everturn::store::snapshot;
 
-use crate::commands::Context;
+use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::sessions::{FoundSession, print_findings};
+use crate::findings::print_findings;
+use crate::sessions::FoundSession;
 
 impl From<CampaignError> for Error {
     fn from(error: CampaignError) -> Error {
@@ -29,34 +30,32 @@ fn campaign_id(found: &FoundSession) -> Result<SessionId, Error> {
     Ok(SessionId::parse(&found.place.id)?)
 }
 
-impl Context {
-    /// Opens a campaign for reading.
-    pub(crate) fn read_campaign(&self, name: &str) -> Result<Campaign, Error> {
-        let (_, campaign) = self.read_found(name, |found| {
-            let paths = found.layout.snapshot_paths(&found.place)?;
-            let store = snapshot(&found.root.store(), &paths)?;
-            Ok(Campaign::open(store, &campaign_id(found)?)?)
-        })?;
-        print_findings(campaign.findings());
-        Ok(campaign)
-    }
+/// Opens a campaign for reading.
+pub(crate) fn read_campaign(context: &Context, name: &str) -> Result<Campaign, Error> {
+    let (_, campaign) = context.read_found(name, |found| {
+        let paths = found.layout.snapshot_paths(&found.place)?;
+        let store = snapshot(&found.root.store(), &paths)?;
+        Ok(Campaign::open(store, &campaign_id(found)?)?)
+    })?;
+    print_findings(campaign.findings());
+    Ok(campaign)
+}
 
-    /// Opens a campaign for writing.
-    pub(crate) fn edit_campaign(
-        &self,
-        name: &str,
-    ) -> Result<(FoundSession, CampaignWriter), Error> {
-        let found = self.find_to_write(name)?;
-        let campaign = open(&found)?;
-        Ok((found, campaign))
-    }
+/// Opens a campaign for writing.
+pub(crate) fn edit_campaign(
+    context: &Context,
+    name: &str,
+) -> Result<(FoundSession, CampaignWriter), Error> {
+    let found = context.find_to_write(name)?;
+    let campaign = open(&found)?;
+    Ok((found, campaign))
+}
 
-    /// Finds a campaign that another process may be writing to.
-    pub(crate) fn find_campaign(&self, name: &str) -> Result<FoundSession, Error> {
-        let found = self.find_to_write(name)?;
-        campaign_id(&found)?;
-        Ok(found)
-    }
+/// Finds a campaign that another process may be writing to.
+pub(crate) fn find_campaign(context: &Context, name: &str) -> Result<FoundSession, Error> {
+    let found = context.find_to_write(name)?;
+    campaign_id(&found)?;
+    Ok(found)
 }
 
 /// Opens a campaign that was found for writing.

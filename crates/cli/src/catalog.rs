@@ -12,11 +12,12 @@ use everturn_catalog::{
 };
 use jiff::Timestamp;
 
-use crate::commands::Context;
+use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::findings::quarantine_line;
+use crate::open_root::{OpenRoot, RootAccess};
 use crate::output::Output;
-use crate::sessions::{OpenRoot, RootAccess, quarantine_line};
 use crate::{agent_homes, settings, sources};
 
 /// The catalog directory below the cache directory.
@@ -68,23 +69,20 @@ pub(crate) fn forgotten(forgotten: Option<ClearedCatalog>) -> Result<(), Error> 
     })
 }
 
-impl Context {
-    /// Opens all sources for reading.
-    pub(crate) fn collection(&self) -> Result<SourceCollection, Error> {
-        let opened = self.sources_there(RootAccess::Read)?;
-        let source = |(source, root): &(sources::SourceLocation, OpenRoot)| {
-            let mut groups = source.layouts(self).into_iter();
-            let first =
-                SessionSource::new(&root.path, root.store(), groups.next().unwrap_or_default());
-            groups.fold(first, SessionSource::or_else).only(source.file_name())
-        };
-        Ok(SourceCollection {
-            catalog: Catalog::new(directory().as_deref()),
-            sources: opened.iter().map(source).collect(),
-            roots: opened.into_iter().map(|(source, root)| (source.name, root)).collect(),
-            is_incomplete: false,
-        })
-    }
+/// Opens all sources for reading.
+pub(crate) fn collection(context: &Context) -> Result<SourceCollection, Error> {
+    let opened = sources::open_existing_sources(context, RootAccess::Read)?;
+    let source = |(source, root): &(sources::SourceLocation, OpenRoot)| {
+        let mut groups = source.layouts(context).into_iter();
+        let first = SessionSource::new(&root.path, root.store(), groups.next().unwrap_or_default());
+        groups.fold(first, SessionSource::or_else).only(source.file_name())
+    };
+    Ok(SourceCollection {
+        catalog: Catalog::new(directory().as_deref()),
+        sources: opened.iter().map(source).collect(),
+        roots: opened.into_iter().map(|(source, root)| (source.name, root)).collect(),
+        is_incomplete: false,
+    })
 }
 
 impl SourceCollection {

@@ -59,25 +59,9 @@ mod undo;
 mod unpin;
 mod verify;
 
-use std::path::PathBuf;
-
-pub(crate) use ls::{ColumnWidths, line as session_line};
-
+pub(crate) use crate::context::Context;
 use crate::error::EarlyExit;
 use crate::exit::Exit;
-use crate::output::Output;
-
-/// The context of a command, besides its own arguments.
-pub(crate) struct Context {
-    /// The data root, if the user named one.
-    pub(crate) root: Option<PathBuf>,
-    /// The only format to use, if the user named one.
-    pub(crate) layout: Option<String>,
-    /// Whether data is printed as JSON.
-    pub(crate) json: bool,
-    /// The output for data.
-    pub(crate) out: Output,
-}
 
 macro_rules! registry {
     ($($heading:literal { $($(#[$attribute:meta])* $command:ident => $module:ident,)* })*) => {

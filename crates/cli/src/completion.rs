@@ -6,20 +6,19 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 use everturn::campaign;
 use everturn_catalog::{CatalogSession, SummaryDetail};
 
-use crate::args::{self, Arguments};
-use crate::catalog::SessionNames;
-use crate::commands::Context;
+use crate::catalog::{SessionNames, collection};
+use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::output::{self, Output, escape_controls};
-use crate::settings;
-use crate::sources::{SourceLocation, SourceOrigin};
+use crate::sources::{SourceLocation, SourceOrigin, all_sources};
+use crate::{settings, unparsed_words};
 
 /// The variable by which the shell script requests completions.
 const ASKED: &str = "EVERTURN_COMPLETE";
@@ -36,28 +35,32 @@ pub(crate) fn script(shell: &str) -> Result<Vec<u8>, Error> {
     Ok(script)
 }
 
-/// Prints completions if a shell requested them; returns whether one did.
-pub(crate) fn complete_line(words: &[OsString]) -> Result<bool, Error> {
+/// Prints completions of a command line if a shell requested them; returns whether one did.
+pub(crate) fn complete_line(
+    words: &[OsString],
+    command_line: fn() -> Command,
+) -> Result<bool, Error> {
     if settings::variable(ASKED).is_none() {
         return Ok(false);
     }
     // Any other output would appear in the middle of the user's command line.
     output::be_silent();
-    let completing = CompleteEnv::with_factory(|| command(words)).var(ASKED);
+    let completing =
+        CompleteEnv::with_factory(|| with_candidates(command_line(), words)).var(ASKED);
     completing
         .try_complete(words, Some(&settings::current_dir()))
         .map_err(|cause| Error::new(Exit::Request, "cannot complete the line").caused_by(cause))
 }
 
 /// Returns the command line with session candidates. The words determine the root and the format.
-fn command(words: &[OsString]) -> Command {
+fn with_candidates(command: Command, words: &[OsString]) -> Command {
     let value = |option: &str| {
-        args::values(words.iter().filter_map(|word| word.to_str()), option)
+        unparsed_words::values(words.iter().filter_map(|word| word.to_str()), option)
             .last()
             .map(str::to_owned)
     };
     let root = value("--root").or_else(|| settings::variable("EVERTURN_ROOT")).map(PathBuf::from);
-    add_candidates(Arguments::command(), &CompletionScope { root, layout: value("--layout") })
+    add_candidates(command, &CompletionScope { root, layout: value("--layout") })
 }
 
 /// Where to look for candidates.
@@ -85,7 +88,7 @@ const OFFERS: [(&str, CompletionSource); 5] = [
     }),
     ("ARCHIVE", |context, word| sessions(context, word, |one| one.summary.status == "archived")),
     ("TRASHED", |context, _| trashed(context)),
-    ("SOURCE", |context, _| sources(context)),
+    ("SOURCE", |_, _| sources()),
 ];
 
 /// Adds candidates to the arguments of a command and its subcommands.
@@ -114,7 +117,7 @@ fn sessions(
     word: &str,
     is_wanted: impl Fn(&CatalogSession) -> bool,
 ) -> Vec<CompletionCandidate> {
-    let listed = || context.collection()?.sessions(SummaryDetail::Names);
+    let listed = || collection(context)?.sessions(SummaryDetail::Names);
     let Ok(found) = listed() else { return Vec::new() };
     let names = SessionNames::new(&found);
     let candidate = |session: CatalogSession| {
@@ -141,8 +144,8 @@ fn trashed(context: &Context) -> Vec<CompletionCandidate> {
 }
 
 /// Returns the sources that the user added.
-fn sources(context: &Context) -> Vec<CompletionCandidate> {
+fn sources() -> Vec<CompletionCandidate> {
     let added = |source: &SourceLocation| source.origin == SourceOrigin::Added;
-    let all = context.all_sources().unwrap_or_default();
+    let all = all_sources().unwrap_or_default();
     all.into_iter().filter(added).map(|source| CompletionCandidate::new(source.name)).collect()
 }

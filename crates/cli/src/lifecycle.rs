@@ -3,7 +3,7 @@
 use everturn::archive::PackProgress as Bytes;
 use everturn::format::{Operation, Transition};
 
-use crate::commands::Context;
+use crate::context::Context;
 use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::json::JsonObject;

@@ -9,10 +9,11 @@ use std::time::Duration;
 use everturn::format::SessionError;
 use everturn::linggen::{FORMAT, LinggenError, Project, ProjectPath, find_project, open_project};
 
-use crate::commands::Context;
+use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::sessions::{Busy, OpenRoot, retry_while_busy};
+use crate::open_root::OpenRoot;
+use crate::retry::{Busy, retry_while_busy};
 use crate::settings;
 
 /// How long a change of a home waits for another process.
@@ -56,25 +57,23 @@ pub(crate) fn project_path(named: Option<&Path>) -> Result<ProjectPath, Error> {
     Ok(ProjectPath::parse(text)?)
 }
 
-impl Context {
-    /// Opens Linggen's home for reading.
-    pub(crate) fn linggen(&mut self) -> Result<OpenRoot, Error> {
-        self.layout = Some(FORMAT.name().to_owned());
-        self.open_root()
-    }
+/// Opens Linggen's home for reading.
+pub(crate) fn open_home(context: &mut Context) -> Result<OpenRoot, Error> {
+    context.layout = Some(FORMAT.name().to_owned());
+    context.open_root()
+}
 
-    /// Opens Linggen's home to change existing files.
-    pub(crate) fn linggen_to_change(&mut self) -> Result<OpenRoot, Error> {
-        self.layout = Some(FORMAT.name().to_owned());
-        self.root_to_write()
-    }
+/// Opens Linggen's home to change existing files.
+pub(crate) fn open_home_to_change(context: &mut Context) -> Result<OpenRoot, Error> {
+    context.layout = Some(FORMAT.name().to_owned());
+    context.root_to_write()
+}
 
-    /// Opens Linggen's home for writing; creates it if necessary.
-    pub(crate) fn linggen_to_write(&mut self) -> Result<OpenRoot, Error> {
-        self.layout = Some(FORMAT.name().to_owned());
-        let root = OpenRoot::create(&self.root_dir()?)?;
-        Ok(root)
-    }
+/// Opens Linggen's home for writing; creates it if necessary.
+pub(crate) fn open_home_to_write(context: &mut Context) -> Result<OpenRoot, Error> {
+    context.layout = Some(FORMAT.name().to_owned());
+    let root = OpenRoot::create(&context.root_dir()?)?;
+    Ok(root)
 }
 
 /// Returns the project that the user named, which must exist.

@@ -5,12 +5,13 @@ use std::io::IsTerminal;
 
 use everturn_catalog::{CatalogSession, SummaryDetail};
 
-use crate::catalog::SourceCollection;
-use crate::commands::{ColumnWidths, Context, session_line};
+use crate::catalog::{SourceCollection, collection};
+use crate::context::Context;
 use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::json::JsonObject;
 use crate::output::{Output, escape_controls};
+use crate::session_line::{ColumnWidths, session_line};
 use crate::settings;
 
 /// The number of sessions shown.
@@ -45,7 +46,7 @@ fn counts(sessions: &[CatalogSession]) -> SourceCounts<'_> {
 
 pub(crate) fn run(context: &mut Context) -> Result<Exit, EarlyExit> {
     // A user without a home has no sessions, which is not an error here.
-    let mut collection = match context.collection() {
+    let mut collection = match collection(context) {
         Ok(collection) => collection,
         Err(_) if context.root.is_none() => return nothing_yet(context),
         Err(error) => return Err(error.into()),

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use everturn::store::RecoveryFindings;
 
-use crate::sessions;
+use crate::findings::print_findings;
 
 static FINDINGS: LazyLock<RecoveryFindings> = LazyLock::new(RecoveryFindings::default);
 
@@ -16,11 +16,11 @@ pub(crate) fn findings() -> RecoveryFindings {
 
 /// Reports once what recovery moved to quarantine or could not complete.
 pub(crate) fn report() {
-    let mut told = Vec::new();
+    let mut distinct = Vec::new();
     for finding in FINDINGS.take() {
-        if !told.contains(&finding) {
-            told.push(finding);
+        if !distinct.contains(&finding) {
+            distinct.push(finding);
         }
     }
-    sessions::print_findings(&told);
+    print_findings(&distinct);
 }

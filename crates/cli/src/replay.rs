@@ -10,7 +10,7 @@ mod terminal;
 use everturn::format::{SessionError, SessionReader};
 
 use crate::changes;
-use crate::commands::Context;
+use crate::context::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::output::escape_controls;

@@ -1,48 +1,27 @@
-//! Opens the roots and sessions that the user names: [`OpenRoot`] and [`FoundSession`].
+//! Opens the sessions that the user names: [`FoundSession`], and how [`Context`] finds it.
 
+mod candidates;
 mod lookup;
+mod lookup_errors;
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
-use everturn::disk::RealDisk;
-use everturn::finding::{Finding, FindingCode};
 use everturn::format::{
     self, EditableFormat, Operation, SessionEditor, SessionError, SessionFormat, SessionReader,
-    error_chain,
 };
 use everturn::model::{Mark, SessionRef};
-use everturn::names::FilePath;
-use everturn::quarantine;
-use everturn::store::{FileStore, Options, Store, StoreError, failed_opens, quarantine_dir};
 
-use crate::commands::Context;
+use crate::agent_homes;
+use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::output::{Output, count_noun};
-use crate::{agent_homes, progress, recovered, settings, store_errors};
+use crate::findings::{print_findings, quarantine_line};
+use crate::open_root::{OpenRoot, RootAccess};
+use crate::output::Output;
+use crate::retry::retry_while_busy;
 
-pub(crate) use lookup::{Candidate, LookupResult};
-
-/// The access that a command needs to a root.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RootAccess {
-    /// Nothing is ever written.
-    Read,
-    /// Pending commits are recovered.
-    Write,
-}
-
-/// An open root.
-#[derive(Clone)]
-pub(crate) struct OpenRoot {
-    /// The path as the user would write it.
-    pub(crate) path: PathBuf,
-    files: Arc<FileStore>,
-    access: RootAccess,
-}
+pub(crate) use candidates::{Candidate, LookupResult, candidates};
 
 /// A session that was found.
 pub(crate) struct FoundSession {
@@ -51,104 +30,8 @@ pub(crate) struct FoundSession {
     pub(crate) place: SessionRef,
 }
 
-/// The initial and maximum delay between two attempts.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
-
 /// How often the lookup is repeated for a session that was moved before it could be opened.
 pub(crate) const MOVE_TRIES: usize = 10;
-
-/// Retries an operation while another process is busy there, for a limited time.
-pub(crate) fn retry_while_busy<T, E: Busy>(
-    wait: Duration,
-    mut attempt: impl FnMut() -> Result<T, E>,
-) -> Result<T, E> {
-    let (start, mut pause) = (Instant::now(), PAUSES.0);
-    loop {
-        match attempt() {
-            Err(error) if error.is_busy() && start.elapsed() < wait => {
-                thread::sleep(pause);
-                pause = (pause * 2).min(PAUSES.1);
-            }
-            other => return other,
-        }
-    }
-}
-
-/// An error that may be resolved by waiting.
-pub(crate) trait Busy {
-    /// Returns whether another process is using it.
-    fn is_busy(&self) -> bool;
-}
-
-impl Busy for StoreError {
-    fn is_busy(&self) -> bool {
-        matches!(self, StoreError::Busy { .. })
-    }
-}
-
-impl Busy for SessionError {
-    fn is_busy(&self) -> bool {
-        matches!(self, SessionError::Store(error) if error.is_busy())
-    }
-}
-
-/// Prints findings.
-pub(crate) fn print_findings(findings: &[Finding]) {
-    // The process runs one command. If an open has failed in it, apparent damage may be a file that could not be
-    // opened, which is reported at the end.
-    let is_certain = failed_opens() == 0;
-    let is_printed = |one: &&Finding| is_certain || one.code == FindingCode::Unreadable;
-    for finding in findings.iter().filter(is_printed) {
-        Output::status(&finding.to_string());
-    }
-}
-
-/// Returns a line about the quarantine of a session, if it contains records.
-pub(crate) fn quarantine_line(
-    store: &Arc<dyn Store>,
-    layout: &dyn SessionFormat,
-    place: &SessionRef,
-) -> Option<String> {
-    let count = || -> Result<u64, SessionError> {
-        // Most roots have no quarantine, which avoids any further work.
-        if layout.is_external() || store.stat(&quarantine_dir())?.is_none() {
-            return Ok(0);
-        }
-        let mut count = 0;
-        for kept in layout.session_files(store, place)?.quarantined_files(store)? {
-            count += u64::from(quarantine::piece(store, kept)?.is_some_and(|one| one.has_records));
-        }
-        Ok(count)
-    };
-    let id = &place.id;
-    match count() {
-        Ok(0) => None,
-        Ok(count) => {
-            let pieces = count_noun(count, "content", "contents");
-            Some(format!("{id}: {pieces} in the quarantine, not shown; see: everturn check {id}"))
-        }
-        Err(error) => Some(format!("{id}: the quarantine cannot be read: {}", error_chain(&error))),
-    }
-}
-
-/// Returns the exit code of a command that has read a session: damage that lost data is an error.
-pub(crate) fn exit_after(findings: &[Finding]) -> Exit {
-    let is_loss = |finding: &Finding| {
-        matches!(
-            finding.code,
-            FindingCode::BadLine
-                | FindingCode::BadRecord
-                | FindingCode::BadChange
-                | FindingCode::NotUtf8
-                | FindingCode::BadDocument
-                | FindingCode::EmptyDocument
-                | FindingCode::TooLarge
-                | FindingCode::MissingFile
-                | FindingCode::StateDiffers
-        )
-    };
-    if findings.iter().any(is_loss) { Exit::Damaged } else { Exit::Success }
-}
 
 /// Resolves a turn: its number, the ID of an entry, or the ID or name of a mark.
 pub(crate) fn resolve_turn(reader: &dyn SessionReader, name: &str) -> Result<u64, Error> {
@@ -170,54 +53,6 @@ pub(crate) fn resolve_turn(reader: &dyn SessionReader, name: &str) -> Result<u64
         count => format!("{name:?} is the name of {count} marks"),
     };
     Err(Error::new(Exit::Request, what).hint("everturn mark list SESSION shows the marks"))
-}
-
-impl OpenRoot {
-    pub(crate) fn open(path: &Path, access: RootAccess) -> Result<OpenRoot, Error> {
-        let failed = |cause| {
-            Error::new(Exit::Request, format!("cannot open the root {}", path.display()))
-                .caused_by(cause)
-                .hint("name the directory that holds the sessions with --root DIR or EVERTURN_ROOT")
-        };
-        let disk = Arc::new(RealDisk::open(path).map_err(failed)?);
-        let recovery = progress::Recovery::new();
-        let progress = recovery.progress();
-        let opened = match access {
-            RootAccess::Read => FileStore::open_read_only_with(disk, progress),
-            RootAccess::Write => {
-                let findings = recovered::findings();
-                let options = Options::new(settings::lock_owner());
-                FileStore::open(disk, Options { progress, findings, ..options })
-            }
-        };
-        recovery.finish();
-        Ok(OpenRoot { path: path.to_owned(), files: Arc::new(opened?), access })
-    }
-
-    /// Opens a root for writing; creates it if necessary.
-    pub(crate) fn create(path: &Path) -> Result<OpenRoot, Error> {
-        let files = store_errors::open_store(path)?;
-        Ok(OpenRoot { path: path.to_owned(), files: Arc::new(files), access: RootAccess::Write })
-    }
-
-    /// Returns the open store.
-    pub(crate) fn files(&self) -> FileStore {
-        FileStore::clone(&self.files)
-    }
-
-    pub(crate) fn store(&self) -> Arc<dyn Store> {
-        Arc::clone(&self.files) as Arc<dyn Store>
-    }
-
-    /// Returns a path below the root as the user would write it.
-    pub(crate) fn shown(&self, path: &FilePath) -> String {
-        self.path.join(path.as_str()).to_string_lossy().into_owned()
-    }
-
-    /// Closes a root that was open for writing.
-    pub(crate) fn close(self) -> Result<(), Error> {
-        Ok(self.files.checkpoint()?)
-    }
 }
 
 impl FoundSession {
@@ -276,22 +111,6 @@ impl FoundSession {
 }
 
 impl Context {
-    /// Returns the formats to use.
-    pub(crate) fn layouts(&self) -> Vec<&'static dyn SessionFormat> {
-        match &self.layout {
-            Some(name) => format::find(name).into_iter().collect(),
-            None => format::ALL.to_vec(),
-        }
-    }
-
-    /// Returns an Everturn command for the same root.
-    pub(crate) fn next_command(&self, words: &str) -> String {
-        match &self.root {
-            Some(root) => format!("everturn {words} --root {}", root.display()),
-            None => format!("everturn {words}"),
-        }
-    }
-
     /// Returns the root: the one the user named, the configured one, or the home of the format's program.
     pub(crate) fn root_dir(&self) -> Result<PathBuf, Error> {
         agent_homes::root(self.root.as_deref(), self.layout.as_deref())

@@ -12,11 +12,11 @@ use everturn::model::SessionRef;
 use serde_json::{Value, json};
 
 use crate::agent_homes::{self, AgentKind};
-use crate::commands::Context;
+use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::open_root::{OpenRoot, RootAccess};
 use crate::output::Output;
-use crate::sessions::{OpenRoot, RootAccess};
 use crate::settings;
 
 /// A location of sessions.
@@ -304,89 +304,87 @@ pub(crate) fn known_sources() -> Vec<SourceLocation> {
     sources
 }
 
-impl Context {
-    /// Returns all known sources, including unwanted ones.
-    pub(crate) fn all_sources(&self) -> Result<Vec<SourceLocation>, Error> {
-        let mut sources = vec![SourceLocation::own(&agent_homes::root(None, None)?)];
-        sources.extend(played_here());
-        sources.extend(known_sources());
-        if let Some(home) = agent_homes::own_home() {
-            sources.extend(added(&home.config(&[])?));
-        }
-        Ok(sources)
+/// Returns all known sources, including unwanted ones.
+pub(crate) fn all_sources() -> Result<Vec<SourceLocation>, Error> {
+    let mut sources = vec![SourceLocation::own(&agent_homes::root(None, None)?)];
+    sources.extend(played_here());
+    sources.extend(known_sources());
+    if let Some(home) = agent_homes::own_home() {
+        sources.extend(added(&home.config(&[])?));
     }
+    Ok(sources)
+}
 
-    /// Returns the sources to use: the named root, otherwise all known sources.
-    pub(crate) fn sources(&self) -> Result<Vec<SourceLocation>, Error> {
-        let name = self.layout.as_deref();
-        if let Some(root) = &self.root {
-            return Ok(vec![SourceLocation {
-                origin: SourceOrigin::Named,
-                ..SourceLocation::own(root)
-            }]);
-        }
-        if AgentKind::named(name) != AgentKind::Everturn {
-            let mut sources = vec![SourceLocation::own(&self.root_dir()?)];
-            let all = self.all_sources().unwrap_or_default().into_iter();
-            sources.extend(
-                all.filter(|source| source.origin == SourceOrigin::Added && source.is_wanted(name)),
-            );
-            return Ok(sources);
-        }
-        let mut sources = self.all_sources()?;
-        sources.retain(|source| source.is_wanted(name));
-        if sources.is_empty() {
-            let what = format!("no known folder with sessions of {}", name.unwrap_or("anything"));
-            return Err(Error::new(Exit::Request, what)
-                .hint("everturn sources add PATH, or name one with --root DIR"));
-        }
-        Ok(sources)
+/// Returns the sources to use: the named root, otherwise all known sources.
+pub(crate) fn selected_sources(context: &Context) -> Result<Vec<SourceLocation>, Error> {
+    let name = context.layout.as_deref();
+    if let Some(root) = &context.root {
+        return Ok(vec![SourceLocation {
+            origin: SourceOrigin::Named,
+            ..SourceLocation::own(root)
+        }]);
     }
-
-    /// Opens the roots of all sources, of which there must be at least one.
-    pub(crate) fn open_sources(
-        &self,
-        access: RootAccess,
-    ) -> Result<Vec<(SourceLocation, OpenRoot)>, Error> {
-        let roots = self.sources_there(access)?;
-        if roots.is_empty() {
-            return Err(Error::new(Exit::Request, "there are no sessions yet")
-                .hint("create one with: everturn new game; everturn alone lists other steps"));
-        }
-        Ok(roots)
+    if AgentKind::named(name) != AgentKind::Everturn {
+        let mut sources = vec![SourceLocation::own(&agent_homes::root(None, name)?)];
+        let all = all_sources().unwrap_or_default().into_iter();
+        sources.extend(
+            all.filter(|source| source.origin == SourceOrigin::Added && source.is_wanted(name)),
+        );
+        return Ok(sources);
     }
-
-    /// Opens the roots of the existing sources. Warns about a source that cannot be opened; if it is the only one,
-    /// that is an error.
-    pub(crate) fn sources_there(
-        &self,
-        access: RootAccess,
-    ) -> Result<Vec<(SourceLocation, OpenRoot)>, Error> {
-        let mut roots = Vec::new();
-        for source in self.sources()? {
-            let access = if source.is_own() { access } else { RootAccess::Read };
-            if let Some(root) = self.open_source(&source, access)? {
-                roots.push((source, root));
-            }
-        }
-        Ok(roots)
+    let mut sources = all_sources()?;
+    sources.retain(|source| source.is_wanted(name));
+    if sources.is_empty() {
+        let what = format!("no known folder with sessions of {}", name.unwrap_or("anything"));
+        return Err(Error::new(Exit::Request, what)
+            .hint("everturn sources add PATH, or name one with --root DIR"));
     }
+    Ok(sources)
+}
 
-    /// Opens a source. `None` if it cannot be opened, after a warning; if it is the only one, that is an error.
-    pub(crate) fn open_source(
-        &self,
-        source: &SourceLocation,
-        access: RootAccess,
-    ) -> Result<Option<OpenRoot>, Error> {
-        match OpenRoot::open(source.dir(), access) {
-            Ok(root) => Ok(Some(root)),
-            // Everturn's own root does not exist before the first session.
-            Err(_) if source.origin == SourceOrigin::Own && !source.path.exists() => Ok(None),
-            Err(error) if self.sources()?.len() == 1 => Err(error),
-            Err(error) => {
-                Output::status(&error.saying(format!("source {}", source.name)).to_string());
-                Ok(None)
-            }
+/// Opens the roots of all sources, of which there must be at least one.
+pub(crate) fn open_sources(
+    context: &Context,
+    access: RootAccess,
+) -> Result<Vec<(SourceLocation, OpenRoot)>, Error> {
+    let roots = open_existing_sources(context, access)?;
+    if roots.is_empty() {
+        return Err(Error::new(Exit::Request, "there are no sessions yet")
+            .hint("create one with: everturn new game; everturn alone lists other steps"));
+    }
+    Ok(roots)
+}
+
+/// Opens the roots of the existing sources. Warns about a source that cannot be opened; if it is the only one,
+/// that is an error.
+pub(crate) fn open_existing_sources(
+    context: &Context,
+    access: RootAccess,
+) -> Result<Vec<(SourceLocation, OpenRoot)>, Error> {
+    let mut roots = Vec::new();
+    for source in selected_sources(context)? {
+        let access = if source.is_own() { access } else { RootAccess::Read };
+        if let Some(root) = open_source(context, &source, access)? {
+            roots.push((source, root));
+        }
+    }
+    Ok(roots)
+}
+
+/// Opens a source. `None` if it cannot be opened, after a warning; if it is the only one, that is an error.
+pub(crate) fn open_source(
+    context: &Context,
+    source: &SourceLocation,
+    access: RootAccess,
+) -> Result<Option<OpenRoot>, Error> {
+    match OpenRoot::open(source.dir(), access) {
+        Ok(root) => Ok(Some(root)),
+        // Everturn's own root does not exist before the first session.
+        Err(_) if source.origin == SourceOrigin::Own && !source.path.exists() => Ok(None),
+        Err(error) if selected_sources(context)?.len() == 1 => Err(error),
+        Err(error) => {
+            Output::status(&error.saying(format!("source {}", source.name)).to_string());
+            Ok(None)
         }
     }
 }

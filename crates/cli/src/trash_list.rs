@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use everturn::format::SessionFormat;
 use everturn::model::TrashedSession;
 
-use crate::commands::Context;
+use crate::context::Context;
 use crate::error::{EarlyExit, Error};
 use crate::json::JsonObject;
-use crate::sessions::{OpenRoot, RootAccess};
-use crate::sources::SourceOrigin;
+use crate::open_root::{OpenRoot, RootAccess};
+use crate::sources::{SourceOrigin, open_source, selected_sources};
 
 /// A source whose sessions may be changed, and their formats.
 pub(crate) struct WritableSource {
@@ -47,50 +47,48 @@ impl TrashItem {
     }
 }
 
-impl Context {
-    /// Opens the sources whose sessions may be changed: those that `everturn ls` lists, without those of other
-    /// programs.
-    pub(crate) fn writable_sources(
-        &self,
-        access: RootAccess,
-    ) -> Result<Vec<WritableSource>, Error> {
-        let mut sources: Vec<WritableSource> = Vec::new();
-        for source in self.sources()? {
-            let formats: Vec<&'static dyn SessionFormat> = source
-                .layouts(self)
-                .into_iter()
-                .flatten()
-                .filter(|format| !format.is_external())
-                .collect();
-            let is_known = sources.iter().any(|known| known.root.path == source.dir());
-            if formats.is_empty() || is_known {
-                continue;
-            }
-            let is_main = matches!(source.origin, SourceOrigin::Own | SourceOrigin::Named);
-            if let Some(root) = self.open_source(&source, access)? {
-                sources.push(WritableSource { root, formats, is_main });
-            }
+/// Opens the sources whose sessions may be changed: those that `everturn ls` lists, without those of other
+/// programs.
+pub(crate) fn writable_sources(
+    context: &Context,
+    access: RootAccess,
+) -> Result<Vec<WritableSource>, Error> {
+    let mut sources: Vec<WritableSource> = Vec::new();
+    for source in selected_sources(context)? {
+        let formats: Vec<&'static dyn SessionFormat> = source
+            .layouts(context)
+            .into_iter()
+            .flatten()
+            .filter(|format| !format.is_external())
+            .collect();
+        let is_known = sources.iter().any(|known| known.root.path == source.dir());
+        if formats.is_empty() || is_known {
+            continue;
         }
-        Ok(sources)
+        let is_main = matches!(source.origin, SourceOrigin::Own | SourceOrigin::Named);
+        if let Some(root) = open_source(context, &source, access)? {
+            sources.push(WritableSource { root, formats, is_main });
+        }
     }
+    Ok(sources)
+}
 
-    /// Returns the trashed sessions of the selected formats, oldest first.
-    pub(crate) fn list_trash(&self) -> Result<Vec<TrashItem>, Error> {
-        let mut all = Vec::new();
-        for WritableSource { root, formats, is_main } in self.writable_sources(RootAccess::Read)? {
-            for format in formats {
-                let Some(lifecycle) = format.capabilities().lifecycle else { continue };
-                let items = lifecycle.list_trash(&root.store())?.into_iter();
-                all.extend(items.map(|trashed| {
-                    let shown = match is_main {
-                        true => trashed.path.to_string(),
-                        false => root.shown(&trashed.path),
-                    };
-                    TrashItem { trashed, format, root: root.path.clone(), shown }
-                }));
-            }
+/// Returns the trashed sessions of the selected formats, oldest first.
+pub(crate) fn list_trash(context: &Context) -> Result<Vec<TrashItem>, Error> {
+    let mut all = Vec::new();
+    for WritableSource { root, formats, is_main } in writable_sources(context, RootAccess::Read)? {
+        for format in formats {
+            let Some(lifecycle) = format.capabilities().lifecycle else { continue };
+            let items = lifecycle.list_trash(&root.store())?.into_iter();
+            all.extend(items.map(|trashed| {
+                let shown = match is_main {
+                    true => trashed.path.to_string(),
+                    false => root.shown(&trashed.path),
+                };
+                TrashItem { trashed, format, root: root.path.clone(), shown }
+            }));
         }
-        all.sort_by(|a, b| a.trashed.name.cmp(&b.trashed.name));
-        Ok(all)
     }
+    all.sort_by(|a, b| a.trashed.name.cmp(&b.trashed.name));
+    Ok(all)
 }

@@ -23,6 +23,10 @@
 //! [`AnySession`] is whatever [`Root::find`] finds. When [`append`](Session::append_json) returns, the turn survives a
 //! crash of the program and a power cut. [`Error::kind`] says what a caller can do about an [`Error`].
 //!
+//! A session appends, undoes, rewinds and forks, and reads entries, states, changes, marks and branches. The crate
+//! `everturn-export` adds `session.export(format, &mut file)` with its trait `ExportSession`, for text, Markdown, HTML, PDF
+//! and JSON.
+//!
 //! `input -> plan (pure) -> [Step] -> commit -> plain files -> scan -> records`
 //!
 //! This crate is the front door: it re-exports the crates below it, one for each layer.
@@ -56,7 +60,7 @@ pub use everturn_session::model::{
     SessionSummary, StateChange,
 };
 pub use root::{Root, RootBuilder};
-pub use session::{AnyFormat, AnySession, Entries, FormatTag, Session, TypedState};
+pub use session::{AnyFormat, AnySession, Changes, Entries, FormatTag, Session, TypedState};
 
 pub use everturn_archive as archive;
 pub use everturn_json::{finding, json, jsonl, names};

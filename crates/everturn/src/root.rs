@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
 use everturn_maintenance::registry;
 use everturn_session::format::SessionFormat;
@@ -122,18 +123,27 @@ impl Root {
         &self.store
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
+    /// The present time, by the clock of this root.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// The sessions of every format, most recently changed first.
+    /// The sessions of every format, most recently changed first. [`Root::list`] also returns what could not be read.
     pub fn sessions(&self) -> Result<Vec<SessionSummary>, Error> {
-        let mut sessions = Vec::new();
+        Ok(self.list()?.0)
+    }
+
+    /// The sessions of every format, most recently changed first, and the files that could not be read as sessions.
+    pub fn list(&self) -> Result<(Vec<SessionSummary>, Vec<Finding>), Error> {
+        let (mut sessions, mut findings) = (Vec::new(), Vec::new());
         for format in registry::ALL {
-            sessions.extend(format.list(&self.store)?.0);
+            let (found, noticed) = format.list(&self.store)?;
+            sessions.extend(found);
+            findings.extend(noticed);
         }
         sessions.sort_by_key(|found| std::cmp::Reverse(found.updated));
-        Ok(sessions)
+        Ok((sessions, findings))
     }
 
     /// A session whose format and place are known already, such as one of another program.

@@ -185,7 +185,8 @@ impl<F> Session<F> {
         Ok(self.format.summary(self.root.store(), &self.place)?)
     }
 
-    pub(crate) fn reader(&self) -> Result<&dyn SessionReader, Error> {
+    /// The reader of its format, for operations that this type lacks, such as the entries of a branch.
+    pub fn reader(&self) -> Result<&dyn SessionReader, Error> {
         if self.reader.get().is_none() {
             let reader = self.format.open(self.root.store(), &self.place)?;
             // The cell is not shared between threads, so it cannot be set already.
@@ -247,12 +248,17 @@ impl<F> Session<F> {
         Ok(changes.map_err(|error| SessionError::damaged(error.to_string()))?)
     }
 
+    /// The state changes of a range of turns, in order. `..` means all of them.
+    pub fn changes(&self, turns: impl RangeBounds<u64>) -> Result<Changes<'_>, Error> {
+        Ok(Changes { stream: self.reader()?.changes(inclusive(turns))? })
+    }
+
     /// Its marks: bookmarks, chapters, scenes, events, decisions.
     pub fn marks(&self) -> Result<Vec<Mark>, Error> {
         Ok(self.reader()?.marks()?)
     }
 
-    /// The branches in a session whose records form a tree.
+    /// The branches in a session whose records form a tree. [`SessionReader::open_branch`] reads one of them.
     pub fn branches(&self) -> Result<Vec<SessionBranch>, Error> {
         Ok(self.reader()?.branches()?)
     }
@@ -388,6 +394,19 @@ impl Iterator for Entries<'_> {
     type Item = Result<Entry, Error>;
 
     fn next(&mut self) -> Option<Result<Entry, Error>> {
+        Some(self.stream.next()?.map_err(Error::from))
+    }
+}
+
+/// An iterator over the state changes of a session.
+pub struct Changes<'s> {
+    stream: Box<dyn RecordStream<Item = StateChange> + 's>,
+}
+
+impl Iterator for Changes<'_> {
+    type Item = Result<StateChange, Error>;
+
+    fn next(&mut self) -> Option<Result<StateChange, Error>> {
         Some(self.stream.next()?.map_err(Error::from))
     }
 }

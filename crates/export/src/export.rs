@@ -1,63 +1,21 @@
 //! Runs an export: [`Export`] reads a session, formats its pieces, and returns an [`ExportReport`].
 
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::ops::ControlFlow;
 
 use everturn::finding::Finding;
-use everturn::format::{SessionError, SessionReader};
+use everturn::format::SessionReader;
 use everturn::model::SessionSummary;
-use everturn_typeset::TypesetError;
 use jiff::Timestamp;
 
+use crate::error::ExportError;
 use crate::mask::{SecretMask, TextMasker};
 use crate::options::{ExportFormat, ExportOptions, ExportStyle};
+use crate::output::{CountingWriter, ExportProgress, PieceWriter, report_progress};
 use crate::piece::ExportPiece;
 use crate::source::{ExportSource, SessionCover, SessionOutline, TextMode};
 use crate::{html, json, markdown, pdf, template, text};
-
-/// Why a session could not be exported.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExportError {
-    /// The session cannot be read.
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    /// The output cannot be written.
-    #[error("cannot write the export: {0}")]
-    Write(#[from] io::Error),
-    /// The user's template is invalid.
-    #[error("the template cannot be used: {0}")]
-    Template(String),
-    /// The pages cannot be typeset.
-    #[error(transparent)]
-    Pages(#[from] TypesetError),
-    /// The progress callback cancelled the export.
-    #[error("the export was stopped")]
-    Stopped,
-    /// No entry has this speaker.
-    #[error("no speaker named {name:?} in the exported entries")]
-    NoSpeaker {
-        /// The name.
-        name: String,
-        /// The speakers of the session.
-        speakers: Vec<String>,
-    },
-}
-
-/// The progress of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExportProgress {
-    /// The session is being scanned; this turn was reached.
-    Looking(u64),
-    /// The entries are being written.
-    Writing {
-        /// The number of entries written.
-        done: u64,
-        /// The number of all entries.
-        total: u64,
-    },
-}
 
 /// The result of an export.
 #[derive(Debug, Clone, Default)]
@@ -94,39 +52,6 @@ pub struct Export<'e> {
     pub now: Timestamp,
 }
 
-/// A format that is written piece by piece.
-pub(crate) trait PieceWriter {
-    /// Returns the text before all pieces.
-    fn begin(
-        &mut self,
-        cover: &SessionCover,
-        outline: &SessionOutline,
-    ) -> Result<String, ExportError>;
-
-    /// Returns the text of a piece.
-    fn piece(&mut self, piece: &ExportPiece) -> Result<String, ExportError>;
-
-    /// Returns the text after all pieces, with the last state, scope by scope.
-    fn end(&mut self, state: &[(String, String)]) -> Result<String, ExportError>;
-}
-
-/// Counts the bytes that it writes.
-pub(crate) struct CountingWriter<'w> {
-    sink: BufWriter<&'w mut dyn Write>,
-    pub(crate) bytes: u64,
-}
-
-impl CountingWriter<'_> {
-    pub(crate) fn put(&mut self, text: &str) -> io::Result<()> {
-        self.put_bytes(text.as_bytes())
-    }
-
-    pub(crate) fn put_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.bytes += bytes.len() as u64;
-        self.sink.write_all(bytes)
-    }
-}
-
 impl Export<'_> {
     /// Writes the session in a format while reading it. The progress callback can cancel the export.
     ///
@@ -147,7 +72,7 @@ impl Export<'_> {
         let outline =
             source.outline(|turn| report_progress(progress, ExportProgress::Looking(turn)))?;
         self.check_speaker(&source, &outline)?;
-        let mut out = CountingWriter { sink: BufWriter::with_capacity(1 << 16, sink), bytes: 0 };
+        let mut out = CountingWriter::new(sink);
         let mut report = ExportReport {
             entries: outline.entries,
             turns: outline.turns,
@@ -180,7 +105,7 @@ impl Export<'_> {
                 write_pieces(&mut shape, &source, &cover, &outline, &mut out, progress)?
             }
         };
-        out.sink.flush()?;
+        out.flush()?;
         report.bytes = out.bytes;
         report.masked = masker.counts();
         Ok(report)
@@ -202,17 +127,6 @@ impl Export<'_> {
         let speakers = all.outline(|_| Ok(()))?.speakers;
         let speakers = speakers.into_iter().map(|speaker| speaker.name).collect();
         Err(ExportError::NoSpeaker { name, speakers })
-    }
-}
-
-/// Reports the progress to the callback, which may cancel the export.
-pub(crate) fn report_progress(
-    progress: &mut dyn FnMut(ExportProgress) -> ControlFlow<()>,
-    how_far: ExportProgress,
-) -> Result<(), ExportError> {
-    match progress(how_far) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(ExportError::Stopped),
     }
 }
 

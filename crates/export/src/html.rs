@@ -10,9 +10,10 @@ use everturn::model::{Mark, MarkKind};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::export::{ExportError, PieceWriter};
+use crate::error::ExportError;
 use crate::facts::{format_clock, format_count, format_day, session_facts};
 use crate::options::{ExportOptions, ExportStyle};
+use crate::output::PieceWriter;
 use crate::piece::{ExportPiece, Message, SpeakerRole, TurnChanges};
 use crate::source::{SessionCover, SessionOutline, SpeakerStats};
 

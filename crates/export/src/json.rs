@@ -15,9 +15,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::controls::is_bidi_control;
-use crate::export::{CountingWriter, ExportError, ExportProgress, report_progress};
+use crate::error::ExportError;
 use crate::mask::TextMasker;
 use crate::options::{ExportFormat, ExportOptions};
+use crate::output::{CountingWriter, ExportProgress, report_progress};
 use crate::piece::{ExportPiece, Message, SpeakerRole};
 use crate::source::{ExportSource, SessionCover, SessionOutline, TextMode};
 

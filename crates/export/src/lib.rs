@@ -2,7 +2,8 @@
 //!
 //! `session -> outline and pieces (options applied, secrets masked) -> format -> sink`
 //!
-//! An [`Export`] reads a session with [`ExportOptions`], masks secrets with a [`SecretMask`], writes the session in an
+//! A program that has a session open calls [`export`](ExportSession::export) of the trait [`ExportSession`]. An [`Export`]
+//! gives more control: it reads a session with [`ExportOptions`], masks secrets with a [`SecretMask`], writes the session in an
 //! [`ExportFormat`], and returns an [`ExportReport`].
 //!
 //! The modules, in reading order:
@@ -14,8 +15,9 @@
 //! - [`piece`]: the parts of a session that a format writes.
 //! - `facts`: the metadata of the title page.
 //! - `source`: a session as an outline, and as pieces read one by one.
+//! - `output`, `error`: what the formats share when they write, and how an export fails.
 //! - `text`, `markdown`, `html`, `pdf`, `json`, `template`: the formats, one file each.
-//! - [`mod@export`]: runs an export.
+//! - [`mod@export`], `session_export`: runs an export; of a session that a program has open.
 //!
 //! The crate reads only the common model, so every format can be exported. No format holds more than one turn in
 //! memory, except PDF, which keeps its pages until the end, and custom templates that collect entries themselves.
@@ -34,6 +36,9 @@ mod facts;
 
 mod source;
 
+mod error;
+mod output;
+
 mod text;
 
 mod markdown;
@@ -47,8 +52,12 @@ mod json;
 mod template;
 
 pub mod export;
+mod session_export;
 
+pub use error::ExportError;
 pub use everturn_typeset::{FontSources, Options as Pages, PaperSize};
-pub use export::{Export, ExportError, ExportProgress, ExportReport};
+pub use export::{Export, ExportReport};
 pub use mask::{MaskedText, SecretMask};
 pub use options::{ExportFormat, ExportOptions, ExportPart, ExportStyle};
+pub use output::ExportProgress;
+pub use session_export::ExportSession;

@@ -7,9 +7,10 @@ mod containment;
 use everturn::markup;
 use everturn::model::{Mark, MarkKind};
 
-use crate::export::{ExportError, PieceWriter};
+use crate::error::ExportError;
 use crate::facts::{format_count, format_minute};
 use crate::options::{ExportOptions, ExportStyle};
+use crate::output::PieceWriter;
 use crate::piece::{ExportPiece, Message, SpeakerRole, TurnChanges};
 use crate::source::{SessionCover, SessionOutline};
 use containment::contain_markdown;

@@ -10,9 +10,10 @@ use everturn_typeset::{Block, FrontMatter, PdfDate, SpeakerLine, TextRun, Typese
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::export::{CountingWriter, ExportError, ExportProgress, report_progress};
+use crate::error::ExportError;
 use crate::facts::{format_day, format_minute, session_facts};
 use crate::options::ExportStyle;
+use crate::output::{CountingWriter, ExportProgress, report_progress};
 use crate::piece::{ExportPiece, Message, SpeakerRole, TurnChanges};
 use crate::source::{ExportSource, SessionCover, SessionOutline};
 use blocks::{markdown_blocks, plain_blocks};

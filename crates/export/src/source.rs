@@ -11,7 +11,7 @@ use everturn::model::{Entry, Mark, MarkKind, SessionSummary, StateChange};
 use jiff::Timestamp;
 
 use crate::controls::{escape_controls, escape_to_one_line};
-use crate::export::ExportError;
+use crate::error::ExportError;
 use crate::mask::TextMasker;
 use crate::options::ExportOptions;
 use crate::piece::{ChangeLine, ExportPiece, Message, SpeakerRole, TurnChanges};

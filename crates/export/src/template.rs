@@ -10,9 +10,10 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, context};
 
-use crate::export::{ExportError, PieceWriter};
+use crate::error::ExportError;
 use crate::facts;
 use crate::options::{ExportOptions, ExportStyle};
+use crate::output::PieceWriter;
 use crate::piece::{ExportPiece, Message, TurnChanges};
 use crate::source::{SessionCover, SessionOutline};
 

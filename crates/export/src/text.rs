@@ -3,9 +3,10 @@
 use everturn::model::{Mark, MarkKind};
 
 use crate::columns::{spread_line, wrap_text};
-use crate::export::{ExportError, PieceWriter};
+use crate::error::ExportError;
 use crate::facts::{format_minute, session_facts};
 use crate::options::{ExportOptions, ExportStyle};
+use crate::output::PieceWriter;
 use crate::piece::{ExportPiece, Message, SpeakerRole, TurnChanges};
 use crate::source::{SessionCover, SessionOutline};
 use unicode_width::UnicodeWidthStr;

@@ -46,8 +46,8 @@ use crate::finding::Finding;
 pub use forward::ForwardScan;
 pub use items::ScanSummary;
 pub use reverse::ReverseScan;
-pub use scan::{DEFAULT_CHUNK, JsonlScan, LARGEST_TEXT};
-pub use source::ByteSource;
+pub use scan::{JsonlScan, LARGEST_TEXT};
+pub use source::{ByteSource, DEFAULT_CHUNK};
 pub use tail::{ByteSpan, FileTail, TornTail};
 pub use utf8::Utf8Check;
 

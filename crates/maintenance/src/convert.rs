@@ -46,6 +46,7 @@ mod plan;
 mod record;
 mod report;
 mod sillytavern;
+mod source_entry;
 mod source_session;
 mod tool_calls;
 

@@ -100,7 +100,7 @@ impl<'a> Examination<'a> {
         for model in self.models.clone() {
             match model {
                 Model::Session(model) => self.read_session(model, exports.next().is_some())?,
-                Model::Lifecycle(model) => self.read_lifecycle(model),
+                Model::Lifecycle(model) => lifecycle::read_lifecycle(self, model),
                 // Plain files have no reader except the process that recovers.
                 Model::Files(_) => {}
             }
@@ -136,8 +136,8 @@ impl<'a> Examination<'a> {
         for model in self.models.clone() {
             match model {
                 Model::Session(model) => self.compare_session(model, states.next().is_some())?,
-                Model::Files(model) => self.compare_files(model)?,
-                Model::Lifecycle(model) => self.compare_lifecycle(model)?,
+                Model::Files(model) => files::compare_files(self, model)?,
+                Model::Lifecycle(model) => lifecycle::compare_lifecycle(self, model)?,
             }
         }
         for root in self.roots() {

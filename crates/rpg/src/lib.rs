@@ -39,11 +39,12 @@
 //!   players see of it.
 //! - [`draft`], [`starter`]: a document that is being changed, and what every new one contains.
 //! - [`settings`], [`stamp`]: settings, and timestamps.
-//! - [`narrator`], [`briefing`], [`dialog`]: narrators, what they are told, and the type of their text.
+//! - [`narrator`], [`briefing`], [`dialog`]: narrators, what they are given, and the type of their text.
 //! - [`tools`], `twister`: the tools, and the random numbers of generated maps.
 //! - [`conflict`], `progress`: contradictions, milestones and the end of a campaign.
 //! - [`row`], [`summary`]: the row of a turn, and the summary of the state in it.
 //! - [`turn`]: plays a turn.
+//! - [`roll`]: dice as players write them.
 //! - [`embedded`]: a narrator that needs no model.
 //! - `error`: the errors of the crate.
 
@@ -80,6 +81,8 @@ pub mod row;
 pub mod summary;
 
 pub mod turn;
+
+pub mod roll;
 
 pub mod embedded;
 

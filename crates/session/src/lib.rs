@@ -6,6 +6,7 @@
 //!
 //! - [`model`]: sessions, entries, changes and states, common to all formats.
 //! - [`mod@format`]: the traits of a format, its capabilities, and [`format::SessionError`].
+//! - [`record_file`]: the records of a JSONL file, forwards, backwards or from an offset.
 //! - [`finding_sink`]: receives findings while a check runs.
 //! - [`repair`]: changes that keep every original and can be undone.
 //! - [`trash`], [`session_files`], [`marks`], [`keys`], [`quarantine`]: the trash, all files of a session, marks of
@@ -18,6 +19,8 @@
 pub mod model;
 
 pub mod format;
+
+pub mod record_file;
 
 pub mod finding_sink;
 

@@ -311,6 +311,26 @@ pub enum Revision {
     },
 }
 
+/// Why a branch was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BranchKind {
+    /// It continues from a turn.
+    Fork,
+    /// It keeps the session as it was.
+    Rewind,
+}
+
+impl BranchKind {
+    /// The word in the files of a session.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            BranchKind::Fork => "fork",
+            BranchKind::Rewind => "rewind",
+        }
+    }
+}
+
 /// The options of a fork.
 #[derive(Debug, Clone, Default)]
 pub struct ForkOptions {

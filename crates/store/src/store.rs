@@ -12,43 +12,45 @@ use crate::disk::{DirListing, FileStat};
 use everturn_json::finding::Finding;
 use everturn_json::names::FilePath;
 
-mod apply;
-mod apply_task;
+mod batch;
 mod changes;
 mod digest;
+mod disk_ops;
 mod disk_view;
 mod error;
 mod file_store;
 mod findings;
 mod fingerprint;
 mod group_commit;
+mod lock_owner;
 mod locks;
 mod log;
+mod log_number;
+mod log_scan;
 mod memory_store;
-mod owner_text;
+mod mutex;
+mod options;
+mod own_paths;
 mod path_tracker;
-mod plan;
 mod quarantine;
 mod record;
 mod recovery;
 mod relocate;
 mod replay;
-mod reserve;
-mod root_logs;
 mod snapshot;
 mod staging;
 mod store_core;
 mod store_source;
 mod sync_existing;
-mod tracked_files;
-mod wipe;
+mod validate;
 
 pub use error::{StoreError, failed_opens};
-pub use file_store::{FileStore, FileWriter, Options};
+pub use file_store::{FileStore, FileWriter};
 pub use findings::RecoveryFindings;
 pub use fingerprint::Fingerprint;
-pub use locks::LockOwner;
+pub use lock_owner::LockOwner;
 pub use memory_store::MemoryStore;
+pub use options::Options;
 pub use recovery::RecoveryProgress;
 pub use relocate::is_unfinished_copy;
 pub use store_source::StoreSource;
@@ -62,37 +64,37 @@ pub const OWN_DIR: &str = ".everturn";
 /// No other writer may write anywhere in [`OWN_DIR`], not even the writer of the root.
 #[must_use]
 pub fn trash_dir() -> FilePath {
-    log::known_own_path(&["trash"])
+    own_paths::known_own_path(&["trash"])
 }
 
 /// The directory in which directories are built out of sight, over several commits, before they are renamed into place.
 #[must_use]
 pub fn staging_dir() -> FilePath {
-    log::known_own_path(&["staging"])
+    own_paths::known_own_path(&["staging"])
 }
 
 /// The directory for bytes that had to leave a file. See [`trash_dir`] for which writers may write there.
 #[must_use]
 pub fn quarantine_dir() -> FilePath {
-    log::known_own_path(&["quarantine"])
+    own_paths::known_own_path(&["quarantine"])
 }
 
 /// The directory for the seals of sessions. See [`trash_dir`] for which writers may write there.
 #[must_use]
 pub fn seals_dir() -> FilePath {
-    log::known_own_path(&["seals"])
+    own_paths::known_own_path(&["seals"])
 }
 
 /// The directory that records which sessions are pinned. See [`trash_dir`] for which writers may write there.
 #[must_use]
 pub fn pins_dir() -> FilePath {
-    log::known_own_path(&["pins"])
+    own_paths::known_own_path(&["pins"])
 }
 
 /// The directory that records what was scrubbed. See [`trash_dir`] for which writers may write there.
 #[must_use]
 pub fn audit_dir() -> FilePath {
-    log::known_own_path(&["audit"])
+    own_paths::known_own_path(&["audit"])
 }
 
 /// The directories in [`OWN_DIR`] that belong to the users of the store.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use fontique::{Blob, Collection, CollectionOptions, FontInfoOverride, SourceCache};
 use parley::{Brush, FontContext, FontFamilyName};
 
+use crate::error::TypesetError;
 use crate::options::FontSources;
-use crate::typesetter::TypesetError;
 
 // The bundled families have names of their own, so that system fonts are never mixed with them.
 const SERIF: &str = "Everturn Serif";

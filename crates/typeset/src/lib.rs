@@ -34,7 +34,7 @@
 //!
 //! The modules, in reading order:
 //!
-//! - `book`, `options`, `typesetter`: the content of a book, its paper and fonts, and the entry point.
+//! - `book`, `options`, `typesetter`, `error`: the content of a book, its paper and fonts, the entry point, and errors.
 //! - `design`: font sizes, margins and spacing.
 //! - `clean_text`, `styled_text`: text without control characters, and the faces it is set in.
 //! - `fonts`, `hyphens`: font loading and hyphenation.
@@ -44,6 +44,7 @@
 //! - `pdf_writer`, `structure`: the PDF file, and its tags for screen readers.
 
 mod book;
+mod error;
 mod options;
 mod typesetter;
 
@@ -70,8 +71,9 @@ mod structure;
 pub use book::{
     Block, Book, Chapter, FrontMatter, ListMarker, PdfDate, RunStyle, SpeakerLine, TextRun,
 };
+pub use error::TypesetError;
 pub use options::{FontSources, Options, PaperSize};
-pub use typesetter::{MissingCharacter, Pdf, TypesetError, Typesetter};
+pub use typesetter::{MissingCharacter, Pdf, Typesetter};
 
 /// Typesets a whole book.
 ///
@@ -79,12 +81,12 @@ pub use typesetter::{MissingCharacter, Pdf, TypesetError, Typesetter};
 ///
 /// Fails if a directory of fonts contains none, or the PDF cannot be written.
 pub fn typeset(book: &Book, options: &Options) -> Result<Pdf, TypesetError> {
-    let mut press = Typesetter::new(&book.front, options)?;
+    let mut typesetter = Typesetter::new(&book.front, options)?;
     for chapter in &book.chapters {
-        press.start_chapter(&chapter.title);
+        typesetter.start_chapter(&chapter.title);
         for block in &chapter.blocks {
-            press.add_block(block);
+            typesetter.add_block(block);
         }
     }
-    press.finish()
+    typesetter.finish()
 }

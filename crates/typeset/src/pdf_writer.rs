@@ -21,12 +21,12 @@ use crate::book::FrontMatter;
 use crate::clean_text::clean_title;
 use crate::compose::{Composer, TextAlign};
 use crate::design::PageDesign;
+use crate::error::TypesetError;
 use crate::fonts::FontTable;
 use crate::line::{FilledArea, GlyphRun, Page, Shade, TextLine};
 use crate::pager::{ElementRole, PageSet, PlacedHeading};
 use crate::structure::TagStructure;
 use crate::styled_text::{Ink, StyledText};
-use crate::typesetter::TypesetError;
 
 /// The input of the PDF writer.
 pub(crate) struct Manuscript<'a> {

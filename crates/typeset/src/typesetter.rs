@@ -1,36 +1,15 @@
 //! [`Typesetter`]: takes blocks, makes pages, and returns a [`Pdf`].
 
-use std::path::PathBuf;
-
-use thiserror::Error;
-
 use crate::blocks::BlockSetter;
 use crate::book::{Block, FrontMatter};
 use crate::compose::Composer;
 use crate::design::PageDesign;
+use crate::error::TypesetError;
 use crate::fonts::FontBook;
 use crate::front_matter;
 use crate::options::Options;
 use crate::pager::Pager;
 use crate::pdf_writer::{Manuscript, write_pdf};
-
-/// An error of the typesetter.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum TypesetError {
-    /// A configured font directory or file contains no fonts, or cannot be read.
-    #[error("cannot read fonts from {path}")]
-    NoFonts {
-        /// The directory or file.
-        path: PathBuf,
-    },
-    /// The PDF could not be written.
-    #[error("cannot write the PDF: {reason}")]
-    Pdf {
-        /// The message of the PDF writer.
-        reason: String,
-    },
-}
 
 /// A finished book.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +55,7 @@ pub struct Typesetter {
 
 impl std::fmt::Debug for Typesetter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Press").field("front", &self.front).finish_non_exhaustive()
+        f.debug_struct("Typesetter").field("front", &self.front).finish_non_exhaustive()
     }
 }
 

@@ -5,21 +5,11 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 
+use super::measurements::{BenchSession, GameOp, MemoryPeak};
 use super::peer::{LoadedState, ReplayDepth};
 use super::peers::PEERS;
-use super::run::{BenchSession, GameOp};
 use crate::files;
 use crate::peer::PeerError;
-
-/// The peak memory of a process.
-#[derive(Debug)]
-pub(crate) struct MemoryPeak {
-    pub(crate) op: GameOp,
-    pub(crate) size: u32,
-    pub(crate) peer: &'static str,
-    /// In kB, as the system reports it; `None` if it does not.
-    pub(crate) peak: Option<u64>,
-}
 
 /// What the process does: one operation on one session.
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ pub(crate) mod json;
 pub(crate) mod table;
 pub(crate) mod targets;
 
-use super::run::{GameMeasurements, GameOp, GameSample, MeasurementPlan};
+use super::measurements::{GameMeasurements, GameOp, GameSample, MeasurementPlan};
 use super::write::PLAIN;
 use crate::machine::Machine;
 use crate::report::summary::micros;
@@ -75,7 +75,7 @@ impl GameReport {
 
     /// Returns the peak memory of an operation, in kB.
     pub(crate) fn peak(&self, op: GameOp, size: u32, peer: &str) -> Option<u64> {
-        let is_it = |peak: &&super::memory::MemoryPeak| {
+        let is_it = |peak: &&super::measurements::MemoryPeak| {
             peak.op == op && peak.size == size && peak.peer == peer
         };
         self.measured.peaks.iter().find(is_it)?.peak
@@ -87,7 +87,7 @@ pub(crate) mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::game::memory::MemoryPeak;
+    use crate::game::measurements::MemoryPeak;
 
     /// Returns a report with these rows: operation, size, name, p50 of each run in microseconds.
     pub(crate) fn report(rows: &[(GameOp, u32, &str, &[u64])]) -> GameReport {

@@ -5,10 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::peer::GameKeeper;
-use super::run::{
+use super::measurements::{
     BenchSession, GameMeasurements, GameOp, GameRunError, MeasurementPlan, SAVES, SNAPSHOTS, say,
 };
+use super::peer::GameKeeper;
 use super::workload::NewTurn;
 use crate::files;
 use crate::peer::PeerError;

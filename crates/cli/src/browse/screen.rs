@@ -7,7 +7,8 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line as Shown, Text};
 use ratatui::widgets::{Block, Borders, List, ListItem, ListState, Paragraph};
 
-use super::model::{BrowseModel, BrowseView, EntryPosition, PageLine, ScrollPosition};
+use super::model::BrowseModel;
+use super::view::{BrowseView, EntryPosition, ListRow, PageLine, ScrollPosition};
 
 const LIST_KEYS: &str = "type to search  ↑↓ select  Enter open  ^R replay  ^E export  Esc back";
 const SESSION_KEYS: &str = "↑↓ PgUp PgDn g G scroll  ^R replay  ^E export  Esc back";
@@ -49,7 +50,7 @@ fn list(model: &BrowseModel, frame: &mut Frame<'_>, area: Rect) {
     let parts = if area.width < NARROW { [100, 0] } else { [45, 55] };
     let [left, right] = Layout::horizontal(parts.map(Constraint::Percentage)).areas(area);
     let dim = Style::new().add_modifier(Modifier::DIM);
-    let item = |row: &super::model::ListRow| {
+    let item = |row: &ListRow| {
         let title = Shown::from(format!(" {}", row.title));
         if area.height < 2 {
             // A row that does not fit completely would not be drawn at all.
@@ -129,7 +130,7 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    use super::super::model::{BrowseKey, BrowseRequest, ListRow, ScrollTarget, SessionPage};
+    use super::super::view::{BrowseKey, BrowseRequest, ScrollTarget, SessionPage};
     use super::*;
 
     /// Returns the screen as lines of text.

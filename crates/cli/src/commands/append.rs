@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::report::report_outcome;
+use crate::report::{report_close, report_outcome};
 use crate::{input, settings};
 
 /// Append a turn or a message, read as JSON from stdin
@@ -112,11 +112,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let (found, mut editor) =
         context.edit_within(&args.session, Duration::from_secs(args.wait.into()))?;
     let done = append(args, &mut *editor, context);
-    // Turns stored before a bad line are completed as if that line did not exist. After a single turn only the turn is
-    // written, so that the cost does not grow with the session.
-    let closed = if args.lines { editor.close(settings::now()) } else { editor.release() };
+    // Turns stored before a bad line are completed as if that line did not exist.
+    let closed = editor.close(settings::now());
     done?;
-    closed.map_err(Error::from)?;
+    report_close(closed);
     found.root.close()?;
     Ok(Exit::Success)
 }

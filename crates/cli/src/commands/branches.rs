@@ -4,6 +4,7 @@ use everturn::model::SessionBranch;
 use everturn_catalog::{CatalogSession, SummaryDetail};
 
 use super::Context;
+use crate::catalog::collection;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
@@ -51,7 +52,7 @@ fn line(branch: &SessionBranch, width: usize) -> String {
 
 /// Returns the sessions that were forked from a session, or set aside when it was rewound.
 fn children(context: &Context, found: &FoundSession) -> Result<Vec<String>, Error> {
-    let sessions = context.collection()?.sessions(SummaryDetail::All)?.sessions;
+    let sessions = collection(context)?.sessions(SummaryDetail::All)?.sessions;
     let is_child = |session: &&CatalogSession| {
         session.summary.layout == found.layout.name()
             && session.summary.parent.as_ref() == Some(&found.place.id)

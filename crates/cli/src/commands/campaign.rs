@@ -6,9 +6,10 @@ use everturn::store::StoreError;
 use serde_json::json;
 
 use super::Context;
-use crate::campaigns::try_open;
+use crate::campaigns::{edit_campaign, find_campaign, read_campaign, try_open};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::print_findings;
 use crate::json::JsonObject;
 use crate::narrator::{NarrationEvent, NarratorArgs};
 use crate::output::Output;
@@ -141,7 +142,7 @@ fn play(
             opened(writer, open)?.submit(&submission, narrator.as_mut(), now)?
         }
     };
-    crate::sessions::print_findings(&played.findings);
+    print_findings(&played.findings);
     Ok(JsonObject::new().raw("ok", "true").tree("row", &played.row).close())
 }
 
@@ -174,7 +175,7 @@ fn turns(
     mut source: AnswerSource,
     context: &mut Context,
 ) -> Result<Exit, EarlyExit> {
-    let found = context.find_campaign(campaign)?;
+    let found = find_campaign(context, campaign)?;
     let id = SessionId::parse(&found.place.id).map_err(Error::from)?;
     let open = || try_open(&found, &id);
     let (mut writer, mut exit) = (None, Exit::Success);
@@ -205,12 +206,12 @@ fn turns(
 
 fn actor(args: &ActorArgs, context: &mut Context) -> Result<Exit, EarlyExit> {
     if let Some(actor) = &args.actor {
-        let (found, mut campaign) = context.edit_campaign(&args.campaign)?;
+        let (found, mut campaign) = edit_campaign(context, &args.campaign)?;
         campaign.select_actor(actor).map_err(Error::from)?;
         campaign.release().map_err(Error::from)?;
         found.root.close()?;
     }
-    let campaign = context.read_campaign(&args.campaign)?;
+    let campaign = read_campaign(context, &args.campaign)?;
     let active = campaign.active_actor().map_err(Error::from)?;
     if context.json {
         let party = campaign.party().map_err(Error::from)?;

@@ -19,7 +19,7 @@ use crate::output::{Output, count_noun};
 use crate::progress::Progress;
 use crate::sessions::MOVE_TRIES;
 use crate::settings;
-use crate::sources::SourceOrigin;
+use crate::sources::{SourceOrigin, selected_sources};
 
 /// Check sessions and JSON files for damage
 ///
@@ -284,7 +284,7 @@ fn warn_of_weak_mounts(place: &CheckTarget) {
 fn check_all(context: &mut Context) -> Result<(CheckStats, BTreeSet<FindingCode>), EarlyExit> {
     let (mut stats, mut codes) = (CheckStats::default(), BTreeSet::new());
     let mut done: Vec<PathBuf> = Vec::new();
-    for source in context.sources()? {
+    for source in selected_sources(context)? {
         let path = source.path.clone();
         let is_missing = source.origin == SourceOrigin::Own && !path.exists();
         if is_missing || done.iter().any(|above| path.starts_with(above)) {

@@ -341,7 +341,7 @@ fn path(home: &AgentHome, context: &mut Context) -> Result<(), EarlyExit> {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let home = context.home()?;
+    let home = agent_homes::home_of(context)?;
     let done = match &args.what {
         ConfigCommand::Get { key, flags } => {
             get(&home, context, key.as_deref(), flags)?;

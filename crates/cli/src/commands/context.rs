@@ -177,10 +177,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             ));
         }
         chosen.notes.iter().for_each(|note| Output::status(note));
-        let told = selection.ids(ItemKind::Message).len();
+        let chosen_count = selection.ids(ItemKind::Message).len();
         let all = selection.count.unwrap_or_default();
         let (used, budget) = (selection.used_tokens(), selection.window.budget());
-        Output::status(&format!("{told} of {all} messages; {used} of {budget} tokens"));
+        Output::status(&format!("{chosen_count} of {all} messages; {used} of {budget} tokens"));
     }
     if !args.dry_run {
         drop(store);

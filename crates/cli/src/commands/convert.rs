@@ -17,8 +17,9 @@ use crate::atomic_file::{AtomicFile, ExistingFile};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
+use crate::open_root::OpenRoot;
 use crate::output::{Output, count_noun, escape_controls};
-use crate::sessions::{FoundSession, OpenRoot};
+use crate::sessions::FoundSession;
 use crate::{agent_homes, linggen, settings};
 
 /// Convert a session to another format or program

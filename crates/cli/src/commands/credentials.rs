@@ -116,7 +116,7 @@ fn list(home: &AgentHome, context: &mut Context) -> Result<(), EarlyExit> {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let home = context.home()?;
+    let home = agent_homes::home_of(context)?;
     match &args.what {
         CredentialsCommand::List => list(&home, context)?,
         CredentialsCommand::Set(named) => {

@@ -4,8 +4,8 @@ use super::Context;
 use crate::changes;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::{exit_after, print_findings};
 use crate::output::Output;
-use crate::sessions::{exit_after, print_findings};
 
 /// Print the changes of the state between two turns
 ///

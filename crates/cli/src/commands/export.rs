@@ -15,9 +15,10 @@ use super::show::within;
 use crate::atomic_file::ExistingFile;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
 use crate::output::{Output, count_noun, escape_controls, stdout_failed};
-use crate::sessions::{FoundSession, exit_after, print_findings, resolve_turn};
+use crate::sessions::{FoundSession, resolve_turn};
 use crate::turns::TurnRange;
 use crate::{exports, settings};
 

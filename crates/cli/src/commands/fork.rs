@@ -6,9 +6,10 @@ use everturn::model::ForkOptions;
 use super::Context;
 use crate::error::EarlyExit;
 use crate::exit::Exit;
+use crate::findings::print_findings;
 use crate::json::JsonObject;
 use crate::lifecycle::with_byte_progress;
-use crate::sessions::{print_findings, resolve_turn};
+use crate::sessions::resolve_turn;
 use crate::settings;
 
 /// Fork a new session at a turn

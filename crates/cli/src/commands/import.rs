@@ -15,9 +15,10 @@ use serde_json::json;
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
 use crate::output::{Output, escape_controls};
-use crate::sessions::{Candidate, FoundSession, LookupResult, exit_after, print_findings};
+use crate::sessions::{Candidate, FoundSession, LookupResult};
 use crate::{games, settings};
 
 /// Import a legacy game, a chat log, or a chat database

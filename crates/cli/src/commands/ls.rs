@@ -7,16 +7,16 @@ use std::num::NonZeroUsize;
 use clap::ValueEnum;
 use everturn::finding::{Finding, FindingCode};
 use everturn_catalog::{CatalogSession, SummaryDetail};
-use everturn_export::columns::{display_width, pad_width, truncate_width};
 use jiff::Timestamp;
 
 use super::Context;
-use crate::catalog::{SourceCollection, age, date};
+use crate::catalog::{SourceCollection, collection, date};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::print_findings;
 use crate::json::JsonObject;
-use crate::output::{Output, count_noun, escape_controls};
-use crate::sessions::print_findings;
+use crate::output::Output;
+use crate::session_line::{ColumnWidths, session_line};
 use crate::{overview, settings};
 
 /// All statuses that a session can have.
@@ -164,56 +164,8 @@ fn json(session: &CatalogSession, collection: &SourceCollection) -> String {
     object.close()
 }
 
-/// The widths of the columns without a fixed width.
-pub(crate) struct ColumnWidths {
-    id: usize,
-    layout: usize,
-}
-
-impl ColumnWidths {
-    pub(crate) fn of(sessions: &[CatalogSession]) -> ColumnWidths {
-        let widest = |text: fn(&CatalogSession) -> &str| {
-            sessions
-                .iter()
-                .map(|session| display_width(&escape_controls(text(session))))
-                .max()
-                .unwrap_or(0)
-        };
-        ColumnWidths {
-            id: widest(|session| &session.summary.session.id),
-            layout: widest(|session| session.summary.layout),
-        }
-    }
-}
-
-/// Formats a session as a line of text. On a terminal, times are ages and lines are truncated to its width.
-pub(crate) fn line(
-    session: &CatalogSession,
-    widths: &ColumnWidths,
-    terminal: Option<(usize, Timestamp)>,
-) -> String {
-    let summary = &session.summary;
-    let turns = match summary.turns {
-        Some(turns) => count_noun(turns, "turn", "turns"),
-        None => "? turns".to_owned(),
-    };
-    let updated = match terminal {
-        Some((_, now)) => format!("{:>5}", age(summary.updated, now)),
-        None => summary.updated.map_or_else(|| "?".to_owned(), |time| time.to_string()),
-    };
-    let (status, title) = (&summary.status, &summary.title);
-    let id = pad_width(&escape_controls(&summary.session.id), widths.id);
-    let layout = pad_width(summary.layout, widths.layout);
-    let text = format!("{id}  {layout}  {status:9}  {turns:>10}  {updated}  {title}");
-    let text = escape_controls(&text).replace(['\n', '\t'], " ");
-    match terminal {
-        Some((columns, _)) => truncate_width(&text, columns),
-        None => text,
-    }
-}
-
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let mut collection = context.collection()?;
+    let mut collection = collection(context)?;
     let detail = args.detail();
     let everturn_catalog::CatalogListing { mut sessions, findings, .. } =
         collection.sessions(detail)?;
@@ -230,7 +182,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     for session in &sessions {
         let text = match context.json {
             true => json(session, &collection),
-            false => line(session, &widths, terminal),
+            false => session_line(session, &widths, terminal),
         };
         writeln!(context.out, "{text}")?;
     }

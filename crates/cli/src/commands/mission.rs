@@ -8,9 +8,12 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::linggen::{project, project_to_write, retry_linggen};
+use crate::findings::print_findings;
+use crate::linggen::{
+    open_home, open_home_to_change, open_home_to_write, project, project_to_write, retry_linggen,
+};
+use crate::open_root::OpenRoot;
 use crate::output::{Output, escape_controls};
-use crate::sessions::{OpenRoot, print_findings};
 use crate::settings;
 
 /// Set, end or list the missions of a Linggen project
@@ -101,7 +104,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     let named = args.project.as_deref();
     match &args.what {
         MissionCommand::List => {
-            let root = context.linggen()?;
+            let root = open_home(context)?;
             let found =
                 missions(&root.store(), &project(&root, named)?.dir).map_err(Error::from)?;
             for mission in &found.missions {
@@ -113,7 +116,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         MissionCommand::Set { text, agents } => {
             let agents: Vec<MissionAgent> =
                 agents.iter().map(|text| agent(text)).collect::<Result<_, _>>()?;
-            let root = context.linggen_to_write()?;
+            let root = open_home_to_write(context)?;
             let dir = project_to_write(&root, named)?.dir;
             let set = || set_mission(&root.store(), &dir, text, &agents, settings::now());
             let mission = retry_linggen(set)?;
@@ -121,7 +124,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             root.close()?;
         }
         MissionCommand::Clear => {
-            let root = context.linggen_to_change()?;
+            let root = open_home_to_change(context)?;
             let dir = project(&root, named)?.dir;
             match retry_linggen(|| clear_mission(&root.store(), &dir))? {
                 Some(mission) => print(&Mission { active: false, ..mission }, &root, context)?,

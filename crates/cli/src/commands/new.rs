@@ -12,11 +12,11 @@ use everturn::tree::JsonTree;
 use serde_json::Value;
 
 use super::Context;
-use crate::args::layouts;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::format_names::layouts;
 use crate::json::JsonObject;
-use crate::sessions::OpenRoot;
+use crate::open_root::OpenRoot;
 use crate::{agent_homes, input, linggen, settings};
 
 /// Create a session

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
-use crate::linggen::retry_linggen;
+use crate::linggen::{open_home, open_home_to_change, open_home_to_write, retry_linggen};
 use crate::output::{Output, escape_controls};
 
 /// List, show or change Linggen plans
@@ -156,7 +156,7 @@ fn print(name: &str, plan: &Plan, context: &mut Context) -> Result<(), EarlyExit
 }
 
 fn list(context: &mut Context) -> Result<Exit, EarlyExit> {
-    let root = context.linggen()?;
+    let root = open_home(context)?;
     let store = root.store();
     let mut exit = Exit::Success;
     for name in plans(&store).map_err(Error::from)? {
@@ -185,7 +185,7 @@ fn list(context: &mut Context) -> Result<Exit, EarlyExit> {
 }
 
 fn show(name: &str, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let root = context.linggen()?;
+    let root = open_home(context)?;
     let Some(plan) = read_plan(&root.store(), name).map_err(Error::from)? else {
         let what = format!("there is no plan {name}");
         return Err(Error::new(Exit::Request, what).hint("everturn linggen plan list").into());
@@ -202,7 +202,7 @@ fn edit(
     context: &mut Context,
     change: impl Fn(&mut Plan) -> Result<(), LinggenError>,
 ) -> Result<Exit, EarlyExit> {
-    let root = context.linggen_to_change()?;
+    let root = open_home_to_change(context)?;
     let plan = retry_linggen(|| edit_plan(&root.store(), name, &change))?;
     print(name, &plan, context)?;
     root.close()?;
@@ -226,7 +226,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         PlanCommand::New { summary, items, origin } => {
             let items: Vec<(&str, &str)> = items.iter().map(|item| (item.as_str(), "")).collect();
             let plan = Plan::new(summary, origin, &items);
-            let root = context.linggen_to_write()?;
+            let root = open_home_to_write(context)?;
             let name = retry_linggen(|| create_plan(&root.store(), &plan))?;
             match context.json {
                 true => writeln!(context.out, "{}", value(&name, &plan))?,

@@ -8,10 +8,11 @@ use serde_json::json;
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::print_findings;
 use crate::json::JsonObject;
-use crate::linggen::{project_path, retry_linggen};
+use crate::linggen::{open_home, open_home_to_change, project_path, retry_linggen};
+use crate::open_root::OpenRoot;
 use crate::output::{Output, escape_controls};
-use crate::sessions::{OpenRoot, print_findings};
 use crate::settings;
 
 /// List the projects in Linggen's home, or rehome moved ones
@@ -108,7 +109,7 @@ fn print(
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     match &args.what {
         ProjectCommand::List => {
-            let root = context.linggen()?;
+            let root = open_home(context)?;
             let found = projects(&root.store()).map_err(Error::from)?;
             for project in &found.projects {
                 line(project, &root, context)?;
@@ -119,12 +120,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         ProjectCommand::Rehome { from, to, dry_run } => {
             let (from, to) = (project_path(Some(from))?, project_path(Some(to))?);
             if *dry_run {
-                let root = context.linggen()?;
+                let root = open_home(context)?;
                 let plan = plan_rehome(&root.store(), &from, &to).map_err(Error::from)?;
                 print(&plan, true, &root, context)?;
                 return Ok(Exit::Success);
             }
-            let root = context.linggen_to_change()?;
+            let root = open_home_to_change(context)?;
             let done = retry_linggen(|| rehome(&root.store(), &from, &to, settings::now()))?;
             print(&done, false, &root, context)?;
             root.close()?;

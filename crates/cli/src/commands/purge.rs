@@ -10,9 +10,9 @@ use super::Context;
 use super::restore::resolve_trashed;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::open_root::{OpenRoot, RootAccess};
 use crate::output::Output;
-use crate::sessions::{OpenRoot, RootAccess};
-use crate::trash_list::TrashItem;
+use crate::trash_list::{TrashItem, list_trash};
 
 /// Delete sessions from the trash permanently
 ///
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let mut chosen = Vec::new();
     match args.all {
-        true => chosen = context.list_trash()?,
+        true => chosen = list_trash(context)?,
         false => {
             for name in &args.names {
                 chosen.extend(resolve_trashed(context, name)?);

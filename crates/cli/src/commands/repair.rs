@@ -11,8 +11,9 @@ use serde_json::json;
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::open_root::OpenRoot;
 use crate::output::Output;
-use crate::sessions::{FoundSession, OpenRoot};
+use crate::sessions::FoundSession;
 use crate::settings;
 
 /// Repair a damaged session and keep the originals

@@ -9,9 +9,10 @@ use everturn::model::{Entry, StateChange};
 use super::{Context, show};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
 use crate::output::Output;
-use crate::sessions::{FoundSession, exit_after, print_findings};
+use crate::sessions::FoundSession;
 use crate::turns::TurnRange;
 use crate::{changes, replay};
 

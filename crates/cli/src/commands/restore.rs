@@ -6,8 +6,8 @@ use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
-use crate::sessions::{OpenRoot, RootAccess};
-use crate::trash_list::TrashItem;
+use crate::open_root::{OpenRoot, RootAccess};
+use crate::trash_list::{TrashItem, list_trash};
 
 /// Restore a session from the trash
 ///
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 
 /// Returns the sessions in the trash that match a name.
 pub(super) fn resolve_trashed(context: &Context, name: &str) -> Result<Vec<TrashItem>, Error> {
-    let all = context.list_trash()?;
+    let all = list_trash(context)?;
     let has_name = all.iter().any(|item| item.trashed.name == name);
     let is_meant = |item: &TrashItem| match has_name {
         true => item.trashed.name == name,

@@ -8,9 +8,9 @@ use serde_json::json;
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::open_root::RootAccess;
 use crate::output::{Output, count_noun};
-use crate::sessions::RootAccess;
-use crate::trash_list::WritableSource;
+use crate::trash_list::{WritableSource, writable_sources};
 use crate::{confirm, settings};
 
 /// Move expired sessions to the trash
@@ -123,7 +123,7 @@ fn plan(policy: &RetentionPolicy, sources: &[WritableSource]) -> Result<Retentio
 
 fn apply(context: &mut Context, rules: &RetentionRules) -> Result<Exit, EarlyExit> {
     let policy = policy(rules)?;
-    let sources = context.writable_sources(RootAccess::Write)?;
+    let sources = writable_sources(context, RootAccess::Write)?;
     let plan = plan(&policy, &sources)?;
     if !context.json {
         print(context, &plan)?;
@@ -170,7 +170,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         RetentionCommand::Apply(rules) => apply(context, rules),
         RetentionCommand::Plan(rules) => {
             let policy = policy(rules)?;
-            let sources = context.writable_sources(RootAccess::Read)?;
+            let sources = writable_sources(context, RootAccess::Read)?;
             print(context, &plan(&policy, &sources)?)?;
             Ok(Exit::Success)
         }

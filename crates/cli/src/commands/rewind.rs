@@ -5,10 +5,10 @@ use everturn::format::Operation;
 use super::Context;
 use crate::error::EarlyExit;
 use crate::exit::Exit;
+use crate::findings::print_findings;
 use crate::json::JsonObject;
 use crate::lifecycle::with_byte_progress;
 use crate::output::Output;
-use crate::sessions::print_findings;
 use crate::settings;
 
 /// Rewind a session to an earlier turn

@@ -7,13 +7,13 @@ use everturn::store::Store;
 use serde_json::json;
 
 use super::Context;
-use crate::agent_homes::{AgentHome, AgentKind};
+use crate::agent_homes::{AgentHome, AgentKind, home_of};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
 use crate::linggen;
 use crate::output::{Output, escape_controls};
-use crate::sessions::{exit_after, print_findings};
 
 /// List and show the runs of an agent
 ///
@@ -158,7 +158,7 @@ fn evict(home: &AgentHome, context: &mut Context, most: u64, yes: bool) -> Resul
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let home = context.home()?;
+    let home = home_of(context)?;
     match home.agent {
         AgentKind::Codelia => {}
         AgentKind::Linggen => {

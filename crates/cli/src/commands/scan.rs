@@ -15,9 +15,10 @@ use serde_json::json;
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::open_root::{OpenRoot, RootAccess};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::sessions::{OpenRoot, RootAccess};
+use crate::sources::open_sources;
 
 /// Find keys, tokens and passwords in sessions
 ///
@@ -142,7 +143,7 @@ struct ScanTarget {
 fn targets(args: &Args, context: &Context) -> Result<Vec<ScanTarget>, Error> {
     let mut targets: Vec<ScanTarget> = Vec::new();
     if args.sessions.is_empty() {
-        for (source, root) in context.open_sources(RootAccess::Read)? {
+        for (source, root) in open_sources(context, RootAccess::Read)? {
             let store: Arc<dyn Store> = root.store();
             let formats: Vec<_> = source.layouts(context).into_iter().flatten().collect();
             let is_external = formats.iter().all(|format| format.is_external());

@@ -13,9 +13,9 @@ use serde_json::json;
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::open_root::OpenRoot;
 use crate::output::{Output, count_noun};
 use crate::progress::Progress;
-use crate::sessions::OpenRoot;
 use crate::{catalog, confirm, settings};
 
 /// Replace secrets in sessions with placeholders

@@ -14,13 +14,13 @@ use everturn_catalog::{
 };
 
 use super::Context;
-use crate::catalog::{SessionNames, SourceCollection, date};
+use crate::catalog::{SessionNames, SourceCollection, collection, date};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::print_findings;
 use crate::json::JsonObject;
 use crate::output::{Output, coloured, escape_controls};
 use crate::progress::Progress;
-use crate::sessions::print_findings;
 use crate::unread::UnreadSessions;
 use crate::{overview, settings};
 
@@ -257,7 +257,7 @@ fn print(
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let query = args.query()?;
-    let mut collection = context.collection()?;
+    let mut collection = collection(context)?;
     let sessions = collection.sessions(SummaryDetail::All)?;
     if sessions.sessions.is_empty()
         && context.root.is_none()

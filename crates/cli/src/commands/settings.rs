@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Context;
+use crate::campaigns::{edit_campaign, read_campaign};
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 
@@ -50,12 +51,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         patches.map(|(key, text)| (key.to_owned(), value(text))).collect();
     let mut changed = Vec::new();
     if !patches.is_empty() {
-        let (found, mut campaign) = context.edit_campaign(&args.campaign)?;
+        let (found, mut campaign) = edit_campaign(context, &args.campaign)?;
         changed = campaign.patch_settings(&patches).map_err(Error::from)?;
         campaign.release().map_err(Error::from)?;
         found.root.close()?;
     }
-    let campaign = context.read_campaign(&args.campaign)?;
+    let campaign = read_campaign(context, &args.campaign)?;
     let all = campaign.settings().map_err(Error::from)?;
     let wanted: Vec<&str> =
         args.keys.iter().map(|word| word.split('=').next().unwrap_or(word)).collect();

@@ -9,9 +9,10 @@ use everturn::model::{Entry, MarkKind};
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
 use crate::output::escape_controls;
-use crate::sessions::{FoundSession, exit_after, print_findings, resolve_turn};
+use crate::sessions::{FoundSession, resolve_turn};
 use crate::turns::TurnRange;
 
 /// Print the entries of a session

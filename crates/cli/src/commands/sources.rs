@@ -63,7 +63,7 @@ Examples:
 }
 
 fn list(context: &mut Context) -> Result<Exit, EarlyExit> {
-    let sources = context.all_sources()?;
+    let sources = sources::all_sources()?;
     let name_width = sources.iter().map(|source| source.name.len()).max().unwrap_or(0);
     for source in sources {
         let layout = source.layout.map(|layout| layout.name());
@@ -111,7 +111,7 @@ fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, E
         let what = "a source needs a name of letters and digits";
         return Err(Error::new(Exit::Request, what).hint("--name NAME").into());
     }
-    let known = context.all_sources()?;
+    let known = sources::all_sources()?;
     if known.iter().any(|source| source.name == name) {
         let what = format!("source {name} already exists");
         return Err(Error::new(Exit::Request, what).hint("choose another with --name NAME").into());
@@ -130,12 +130,12 @@ fn add(context: &mut Context, path: &Path, name: Option<&str>) -> Result<Exit, E
     Ok(Exit::Success)
 }
 
-fn remove(context: &Context, name: &str) -> Result<Exit, EarlyExit> {
+fn remove(name: &str) -> Result<Exit, EarlyExit> {
     if sources::change(name, None)? {
         Output::status(&format!("source {name} was removed from the list"));
         return Ok(Exit::Success);
     }
-    let usual = context.all_sources()?.iter().any(|source| source.name == name);
+    let usual = sources::all_sources()?.iter().any(|source| source.name == name);
     let what = match usual {
         true => format!("source {name} was not added: it is listed because its folder exists"),
         false => format!("there is no source {name:?}"),
@@ -147,6 +147,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     match &args.what {
         SourcesCommand::List => list(context),
         SourcesCommand::Add { path, name } => add(context, path, name.as_deref()),
-        SourcesCommand::Remove { name } => remove(context, name),
+        SourcesCommand::Remove { name } => remove(name),
     }
 }

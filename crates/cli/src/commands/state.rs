@@ -1,15 +1,17 @@
 //! `everturn state`: prints the state at a turn.
 
 use everturn::document::JsonStyle;
+use everturn::finding::FindingCode;
 use everturn::model::SessionState;
 use everturn::tree::JsonTree;
 
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::{exit_after, print_findings};
 use crate::json::JsonObject;
 use crate::output::escape_controls;
-use crate::sessions::{exit_after, print_findings, resolve_turn};
+use crate::sessions::resolve_turn;
 
 /// Print the state of a session, now or at a turn
 #[derive(Debug, clap::Args)]
@@ -80,5 +82,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     }
     context.out.flush()?;
     print_findings(&state.findings);
-    Ok(exit_after(&state.findings))
+    // What a torn line has changed is missing in the state.
+    let is_torn = state.findings.iter().any(|finding| finding.code == FindingCode::TornTail);
+    Ok(if is_torn { Exit::Damaged } else { exit_after(&state.findings) })
 }

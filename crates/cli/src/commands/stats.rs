@@ -8,9 +8,11 @@ use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::json::JsonObject;
+use crate::open_root::RootAccess;
 use crate::output::{Output, escape_controls};
 use crate::overview;
-use crate::sessions::RootAccess;
+use crate::sessions::candidates;
+use crate::sources::open_existing_sources;
 use crate::unread::UnreadSessions;
 
 /// Count tokens and cost by model
@@ -27,7 +29,7 @@ use crate::unread::UnreadSessions;
 With --json, one document:
   {"sessions":1,"told":1,"answers":7,"input":12,"output":953,"cache_read":0,"cache_write":0,
    "reasoning":0,"cost":null,"models":[{"model":"…","answers":7,…}]}
-  "told" is the number of sessions that record their usage."#)]
+  `told` is the number of sessions that record their usage."#)]
 pub(crate) struct Args {
     /// The session: its ID or a unique prefix, a path, or `latest`
     session: Option<String>,
@@ -75,23 +77,23 @@ pub(super) fn counts_line(counts: RecordCounts) -> String {
 struct UsageSum {
     usage: SessionUsage,
     /// The number of sessions that report their usage, and of all sessions.
-    told: u64,
+    recorded: u64,
     sessions: u64,
     unread: UnreadSessions,
 }
 
 /// Returns the usage of all sessions.
 fn everything(context: &mut Context) -> Result<UsageSum, Error> {
-    let (mut usage, mut told, mut sessions) = (SessionUsage::default(), 0, 0);
+    let (mut usage, mut recorded, mut sessions) = (SessionUsage::default(), 0, 0);
     let mut unread = UnreadSessions::new("counted");
-    let roots = context.sources_there(RootAccess::Read)?;
-    for (root, layout, place) in context.candidates(&roots)? {
+    let roots = open_existing_sources(context, RootAccess::Read)?;
+    for (root, layout, place) in candidates(context, &roots)? {
         sessions += 1;
         let path = root.shown(&place.path);
         match open_listed(layout, &root.store(), &place) {
             Ok(ListedSession::Open(_, reader)) => {
                 if let Some(found) = reader.usage() {
-                    told += 1;
+                    recorded += 1;
                     usage.add(&found);
                 }
                 // Some formats open their log only when entries are requested.
@@ -106,27 +108,27 @@ fn everything(context: &mut Context) -> Result<UsageSum, Error> {
             Err(error) => unread.add(path, error_chain(&error)),
         }
     }
-    Ok(UsageSum { usage, told, sessions, unread })
+    Ok(UsageSum { usage, recorded, sessions, unread })
 }
 
 /// Returns the usage of one session.
 fn one_session(context: &Context, name: &str) -> Result<UsageSum, Error> {
     let (_, reader) = context.read(name)?;
     let usage = reader.usage();
-    let told = u64::from(usage.is_some());
+    let recorded = u64::from(usage.is_some());
     let unread = UnreadSessions::new("counted");
-    Ok(UsageSum { usage: usage.unwrap_or_default(), told, sessions: 1, unread })
+    Ok(UsageSum { usage: usage.unwrap_or_default(), recorded, sessions: 1, unread })
 }
 
 fn print(context: &mut Context, sum: &UsageSum) -> Result<(), EarlyExit> {
-    let UsageSum { usage, told, sessions, .. } = sum;
+    let UsageSum { usage, recorded, sessions, .. } = sum;
     if context.json {
         let models: Vec<String> = usage
             .models
             .iter()
             .map(|(model, cost)| usage_fields(JsonObject::new().text("model", model), cost).close())
             .collect();
-        let object = JsonObject::new().number("sessions", *sessions).number("told", *told);
+        let object = JsonObject::new().number("sessions", *sessions).number("told", *recorded);
         let object = usage_fields(object, &usage.total());
         let line = object.raw("models", &format!("[{}]", models.join(","))).close();
         writeln!(context.out, "{line}")?;
@@ -141,13 +143,13 @@ fn print(context: &mut Context, sum: &UsageSum) -> Result<(), EarlyExit> {
         writeln!(context.out, "{}", line("total", width, &usage.total()))?;
     }
     context.out.flush()?;
-    if *told == 0 {
+    if *recorded == 0 {
         Output::status(match sessions {
             1 => "the session does not record its usage",
             _ => "no session records its usage",
         });
     } else if *sessions > 1 {
-        Output::status(&format!("{told} of {sessions} sessions record their usage"));
+        Output::status(&format!("{recorded} of {sessions} sessions record their usage"));
     }
     Ok(())
 }

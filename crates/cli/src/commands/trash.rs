@@ -7,6 +7,7 @@ use crate::error::EarlyExit;
 use crate::exit::Exit;
 use crate::lifecycle::transition;
 use crate::output::Output;
+use crate::trash_list::list_trash;
 
 /// Move a session to the trash, or list the trash
 ///
@@ -29,7 +30,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
     if let Some(session) = &args.session {
         return transition(context, session, Transition::Trash);
     }
-    let all = context.list_trash()?;
+    let all = list_trash(context)?;
     for item in &all {
         item.print(context)?;
     }

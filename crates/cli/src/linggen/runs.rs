@@ -5,12 +5,14 @@ use everturn::linggen::{
     DaemonState, PidFile, Project, Run, child_runs, projects, read_pid, read_run, run_ids, runs,
 };
 
-use crate::commands::Context;
+use crate::context::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
+use crate::findings::print_findings;
 use crate::json::JsonObject;
+use crate::linggen::open_home;
+use crate::open_root::OpenRoot;
 use crate::output::{Output, escape_controls};
-use crate::sessions::{OpenRoot, print_findings};
 use crate::settings;
 
 fn daemon(root: &OpenRoot) -> Result<DaemonState, Error> {
@@ -73,7 +75,7 @@ pub(crate) fn list(
     session: Option<&str>,
     most: usize,
 ) -> Result<Exit, EarlyExit> {
-    let root = context.linggen()?;
+    let root = open_home(context)?;
     let (store, daemon) = (root.store(), daemon(&root)?);
     let (mut newest, mut findings): (Vec<Run>, Vec<Finding>) = (Vec::new(), Vec::new());
     for project in all(&root)? {
@@ -101,7 +103,7 @@ pub(crate) fn list(
 
 /// Prints a run as stored, and lists the runs it started.
 pub(crate) fn show(context: &mut Context, wanted: &str) -> Result<Exit, EarlyExit> {
-    let root = context.linggen()?;
+    let root = open_home(context)?;
     let (store, daemon) = (root.store(), daemon(&root)?);
     let mut found = Vec::new();
     for project in all(&root)? {

@@ -7,16 +7,21 @@ use std::time::Duration;
 use everturn::campaign;
 use everturn::finding::Finding;
 use everturn::format::{self, SessionFormat};
-use everturn::model::{SessionRef, SessionSummary};
+use everturn::model::SessionRef;
 use everturn::names::FilePath;
 use everturn::store::OWN_DIR;
 
-use super::{FoundSession, MOVE_TRIES, OpenRoot, RootAccess, print_findings};
-use crate::commands::Context;
+use super::candidates::{
+    Candidate, LookupResult, choose, choose_by_id, is_moving, kind_and_id, latest, sessions_of,
+};
+use super::lookup_errors::{ambiguous, incomplete, listed, no_session, unknown};
+use super::{FoundSession, MOVE_TRIES};
+use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::output::Output;
-use crate::sources::SourceLocation;
+use crate::findings::print_findings;
+use crate::open_root::{OpenRoot, RootAccess};
+use crate::sources::{SourceLocation, open_sources, selected_sources};
 
 /// How many directories above a file are tried as the directory of the program that wrote it.
 const LEVELS: usize = 6;
@@ -24,22 +29,8 @@ const LEVELS: usize = 6;
 /// The delay before a session that is being moved is looked up again.
 const MOVE_PAUSE: Duration = Duration::from_millis(5);
 
-/// The maximum number of names in a hint.
-const NAMES_IN_HINT: usize = 8;
-
-/// The minimum similarity of a suggested name.
-const ALIKE: f64 = 0.8;
-
 fn is_path(name: &str) -> bool {
     name.contains('/') || Path::new(name).is_absolute()
-}
-
-/// Splits `FORMAT:ID` into the format, if given, and the ID.
-fn kind_and_id(name: &str) -> (Option<&str>, &str) {
-    match name.split_once(':') {
-        Some((kind, id)) if format::find(kind).is_some() => (Some(kind), id),
-        _ => (None, name),
-    }
 }
 
 impl Context {
@@ -54,7 +45,7 @@ impl Context {
         let (kind, id) = kind_and_id(name);
         let is_one = |path: &Path| path.is_file() || campaign_at(path).is_some();
         let here = self.root.is_none() && is_one(Path::new(name));
-        let roots = match self.open_sources(access) {
+        let roots = match open_sources(self, access) {
             Err(_) if here => return self.find_around(Path::new(name), access),
             roots => roots?,
         };
@@ -80,7 +71,7 @@ impl Context {
                 let begin: Vec<&Candidate> =
                     others.iter().filter(|(_, _, place)| place.id.starts_with(id)).collect();
                 Err(match begin.is_empty() {
-                    true => self.unknown(name, &roots, &others),
+                    true => unknown(self, name, &roots, &others),
                     false => incomplete(id, &begin),
                 })
             }
@@ -96,13 +87,13 @@ impl Context {
     ) -> Result<(LookupResult, Vec<Finding>), Error> {
         let (mut candidates, mut findings) = (Vec::new(), Vec::new());
         for (source, root) in roots {
-            let (found, noticed) = self.places(source, root)?;
+            let (found, noticed) = sessions_of(self, source, root)?;
             candidates.extend(found);
             findings.extend(noticed);
         }
         candidates.retain(|(_, layout, _)| kind.is_none_or(|kind| kind == layout.name()));
         let chosen = match id {
-            "latest" => self.latest(roots, kind)?,
+            "latest" => latest(self, roots, kind)?,
             path if is_path(path) => choose(candidates, |root, place| is_at(root, path, place)),
             id if access == RootAccess::Write => choose(candidates, |_, place| place.id == id),
             id => choose_by_id(candidates, id),
@@ -120,10 +111,10 @@ impl Context {
         if is_path(name) || Path::new(session).exists() {
             return Ok(false);
         }
-        let Ok(roots) = self.open_sources(RootAccess::Read) else { return Ok(false) };
+        let Ok(roots) = open_sources(self, RootAccess::Read) else { return Ok(false) };
         let (mut is_whole, mut is_split, mut begins) = (false, false, false);
         for (source, root) in &roots {
-            for (_, layout, place) in self.places(source, root)?.0 {
+            for (_, layout, place) in sessions_of(self, source, root)?.0 {
                 let fits = |(kind, id): (Option<&str>, &str), is: &dyn Fn(&str) -> bool| {
                     kind.is_none_or(|kind| kind == layout.name()) && is(id)
                 };
@@ -142,7 +133,7 @@ impl Context {
         roots: &[(SourceLocation, OpenRoot)],
         access: RootAccess,
     ) -> Result<(), Error> {
-        for source in self.sources()? {
+        for source in selected_sources(self)? {
             let is_open = roots.iter().any(|(open, _)| open.path == source.path);
             if is_open || !source.path.exists() {
                 continue;
@@ -173,7 +164,7 @@ impl Context {
         dirs.sort_by_key(|dir| (!dir.join(OWN_DIR).join("wal").is_dir(), dir.ends_with("chats")));
         for dir in dirs {
             let root = OpenRoot::open(dir, RootAccess::Read)?;
-            let (candidates, _) = self.places(&SourceLocation::own(dir), &root)?;
+            let (candidates, _) = sessions_of(self, &SourceLocation::own(dir), &root)?;
             let at =
                 |root: &OpenRoot, place: &SessionRef| is_at(root, &real.to_string_lossy(), place);
             if let LookupResult::One((_, layout, place)) = choose(candidates, at) {
@@ -207,9 +198,9 @@ impl Context {
         let has = |source: &SourceLocation| {
             source.dir().canonicalize().is_ok_and(|dir| real.starts_with(dir))
         };
-        let Ok(roots) = self.open_sources(RootAccess::Read) else { return Ok(None) };
+        let Ok(roots) = open_sources(self, RootAccess::Read) else { return Ok(None) };
         for (source, root) in roots.iter().filter(|(source, _)| !source.is_own() && has(source)) {
-            let (candidates, _) = self.places(source, root)?;
+            let (candidates, _) = sessions_of(self, source, root)?;
             let at =
                 |root: &OpenRoot, place: &SessionRef| is_at(root, &real.to_string_lossy(), place);
             if let LookupResult::One((root, layout, place)) = choose(candidates, at) {
@@ -266,206 +257,6 @@ impl Context {
         }
         Ok(LookupResult::None(Vec::new()))
     }
-
-    /// Returns all sessions of a root, and the findings.
-    fn places(
-        &self,
-        source: &SourceLocation,
-        root: &OpenRoot,
-    ) -> Result<(Vec<Candidate>, Vec<Finding>), Error> {
-        let (mut candidates, mut findings) = (Vec::new(), Vec::new());
-        for layouts in source.layouts(self) {
-            for layout in layouts {
-                let found = layout.locate(&root.store())?;
-                let places = found.sessions.into_iter().filter(|place| source.covers(place));
-                candidates.extend(places.map(|place| (root.clone(), layout, place)));
-                findings.extend(found.findings);
-            }
-            if !candidates.is_empty() {
-                break;
-            }
-        }
-        Ok((candidates, findings))
-    }
-
-    /// Returns all sessions of all sources, and prints the findings.
-    pub(crate) fn candidates(
-        &self,
-        roots: &[(SourceLocation, OpenRoot)],
-    ) -> Result<Vec<Candidate>, Error> {
-        let mut candidates = Vec::new();
-        for (source, root) in roots {
-            let (found, findings) = self.places(source, root)?;
-            print_findings(&findings);
-            candidates.extend(found);
-        }
-        Ok(candidates)
-    }
-
-    /// Returns the summaries of all sessions of a source, and the findings.
-    fn summaries_of(
-        &self,
-        source: &SourceLocation,
-        root: &OpenRoot,
-    ) -> Result<(Vec<SessionSummary>, Vec<Finding>), Error> {
-        let (mut summaries, mut findings) = (Vec::new(), Vec::new());
-        for layouts in source.layouts(self) {
-            for layout in layouts {
-                let (found, noticed) = layout.list(&root.store())?;
-                summaries.extend(found.into_iter().filter(|found| source.covers(&found.session)));
-                findings.extend(noticed);
-            }
-            if !summaries.is_empty() {
-                break;
-            }
-        }
-        Ok((summaries, findings))
-    }
-
-    /// Returns the summaries of all sessions of all sources, most recently changed first. An unreadable source is
-    /// reported, and does not hide the others.
-    pub(crate) fn summaries(
-        &self,
-        roots: &[(SourceLocation, OpenRoot)],
-    ) -> Result<SessionSummaries, Error> {
-        let mut listed = SessionSummaries::default();
-        for (source, root) in roots {
-            match self.summaries_of(source, root) {
-                Ok((found, noticed)) => {
-                    listed.summaries.extend(found.into_iter().map(|found| (root.clone(), found)));
-                    listed.findings.extend(noticed);
-                }
-                Err(error) if roots.len() == 1 => return Err(error),
-                Err(error) => {
-                    Output::status(&error.saying(format!("source {}", source.name)).to_string());
-                    listed.is_incomplete = true;
-                }
-            }
-        }
-        newest_first(&mut listed.summaries);
-        Ok(listed)
-    }
-
-    fn latest(
-        &self,
-        roots: &[(SourceLocation, OpenRoot)],
-        kind: Option<&str>,
-    ) -> Result<LookupResult, Error> {
-        let listed = self.summaries(roots)?;
-        let wanted = |summary: &SessionSummary| {
-            summary.updated.is_some() && kind.is_none_or(|kind| kind == summary.layout)
-        };
-        let newest = listed.summaries.into_iter().find(|(_, summary)| wanted(summary));
-        let newest =
-            newest.and_then(|(root, new)| Some((root, format::find(new.layout)?, new.session)));
-        Ok(newest.map_or_else(|| LookupResult::None(Vec::new()), LookupResult::One))
-    }
-
-    fn unknown(
-        &self,
-        name: &str,
-        roots: &[(SourceLocation, OpenRoot)],
-        others: &[Candidate],
-    ) -> Error {
-        let place: Vec<String> =
-            roots.iter().map(|(_, root)| root.path.display().to_string()).collect();
-        let place = place.join(", ");
-        if others.is_empty() {
-            let new = self.next_command("new game");
-            return Error::new(Exit::Request, format!("there are no sessions in {place}"))
-                .hint(new);
-        }
-        let unknown = Error::new(Exit::Request, format!("there is no session {name:?} in {place}"));
-        let (list, (_, id)) = (self.next_command("ls"), kind_and_id(name));
-        match similar_names(others.iter().map(|(_, _, place)| place.id.as_str()), id) {
-            Some(names) => unknown.hint(format!("did you mean {names}? {list} lists all")),
-            None => {
-                let names = listed(others.iter().map(|(_, _, place)| place.id.clone()));
-                unknown.hint(format!("known sessions: {names}; list all with: {list}"))
-            }
-        }
-    }
-}
-
-/// The sessions of all sources.
-#[derive(Default)]
-pub(crate) struct SessionSummaries {
-    pub(crate) summaries: Vec<(OpenRoot, SessionSummary)>,
-    pub(crate) findings: Vec<Finding>,
-    /// Whether a source could not be read.
-    pub(crate) is_incomplete: bool,
-}
-
-/// Sorts summaries, most recently changed first.
-fn newest_first(summaries: &mut [(OpenRoot, SessionSummary)]) {
-    summaries.sort_by(|(_, a), (_, b)| (b.updated, &a.session).cmp(&(a.updated, &b.session)));
-}
-
-pub(crate) type Candidate = (OpenRoot, &'static dyn SessionFormat, SessionRef);
-
-/// The result of a lookup.
-pub(crate) enum LookupResult {
-    One(Candidate),
-    Several(Vec<Candidate>),
-    /// No match among these.
-    None(Vec<Candidate>),
-}
-
-fn choose(
-    candidates: Vec<Candidate>,
-    wanted: impl Fn(&OpenRoot, &SessionRef) -> bool,
-) -> LookupResult {
-    let (mut fit, others): (Vec<_>, Vec<_>) =
-        candidates.into_iter().partition(|(root, _, place)| wanted(root, place));
-    match (fit.pop(), fit.is_empty()) {
-        (None, _) => LookupResult::None(others),
-        (Some(one), true) => LookupResult::One(one),
-        (Some(last), false) => {
-            fit.push(last);
-            LookupResult::Several(fit)
-        }
-    }
-}
-
-/// Returns the session with this ID, otherwise the one whose ID begins with it.
-fn choose_by_id(candidates: Vec<Candidate>, id: &str) -> LookupResult {
-    match choose(candidates, |_, place| place.id == id) {
-        LookupResult::None(others) => choose(others, |_, place| place.id.starts_with(id)),
-        chosen => chosen,
-    }
-}
-
-/// Returns whether a list may be out of date because another process is moving a session: it is gone, or it is missing
-/// or exists twice while a process writes there.
-fn is_moving(
-    chosen: &LookupResult,
-    roots: &[(SourceLocation, OpenRoot)],
-    tries: usize,
-) -> Result<bool, Error> {
-    let candidates = match chosen {
-        LookupResult::One(one) => std::slice::from_ref(one),
-        LookupResult::Several(several) => several,
-        LookupResult::None(_) => {
-            // The process that moved it may be done already, so the first list alone is not trusted.
-            let is_own = |source: &SourceLocation| source.is_own();
-            for (_, root) in roots.iter().filter(|(source, _)| is_own(source)) {
-                if tries == 1 || !root.store().is_quiet(&[FilePath::root()])? {
-                    return Ok(true);
-                }
-            }
-            return Ok(false);
-        }
-    };
-    for (root, layout, place) in candidates.iter().filter(|(_, layout, _)| !layout.is_external()) {
-        let store = root.store();
-        let is_busy = || store.is_quiet(std::slice::from_ref(&place.path)).map(|quiet| !quiet);
-        if layout.any_moved(&store, &mut std::iter::once(place))?
-            || (candidates.len() > 1 && is_busy()?)
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Returns whether a path given by the user leads to a session or into it.
@@ -481,63 +272,9 @@ fn is_at(root: &OpenRoot, path: &str, place: &SessionRef) -> bool {
     way.is_ok_and(|way| way.is_within(&place.path))
 }
 
-fn ambiguous(name: &str, places: &[Candidate]) -> Error {
-    let mut ids = places.iter().map(|(_, _, place)| &place.id);
-    let first = ids.next();
-    let same = ids.all(|id| Some(id) == first);
-    let layouts: std::collections::BTreeSet<_> =
-        places.iter().map(|(_, layout, _)| layout.name()).collect();
-    let by_layout = layouts.len() == places.len();
-    let one_root = places.windows(2).all(|pair| match pair {
-        [(one, ..), (other, ..)] => one.path == other.path,
-        _ => true,
-    });
-    let names = places.iter().map(|(root, layout, place)| match same {
-        true if by_layout && !one_root => format!("{}:{}", layout.name(), place.id),
-        true if one_root => place.path.to_string(),
-        true => root.shown(&place.path),
-        false => place.id.clone(),
-    });
-    Error::new(Exit::Request, format!("{name:?} matches {} sessions", places.len()))
-        .hint(format!("name one of {}", listed(names)))
-}
-
-/// Returns the error for the prefix of an ID where the complete ID is required.
-fn incomplete(id: &str, candidates: &[&Candidate]) -> Error {
-    let what = format!("no session {id:?}: a command that changes a session requires the full ID");
-    let ids = listed(candidates.iter().map(|(_, _, place)| place.id.clone()));
-    Error::new(Exit::Request, what).hint(format!("sessions with this prefix: {ids}"))
-}
-
-fn no_session(path: &Path) -> Error {
-    Error::new(Exit::Request, format!("{} is not a session", path.display()))
-        .hint("everturn ls --root DIR lists the sessions of a root")
-}
-
 /// Returns the directory above a campaign directory, and the session ref in it.
 fn campaign_at(dir: &Path) -> Option<(PathBuf, SessionRef)> {
     let above = dir.parent().filter(|_| dir.join("campaign.json").is_file())?;
     let id = dir.file_name()?.to_str()?.to_owned();
     Some((above.to_owned(), SessionRef { path: FilePath::parse(&id).ok()?, id }))
-}
-
-/// Returns known names similar to an unknown one, most similar first.
-fn similar_names<'n>(names: impl Iterator<Item = &'n str>, wanted: &str) -> Option<String> {
-    let likeness = |name: &'n str| (strsim::jaro_winkler(name, wanted), name);
-    let mut found: Vec<(f64, &str)> =
-        names.map(likeness).filter(|(like, _)| *like >= ALIKE).collect();
-    found.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(other.1)));
-    found.dedup_by_key(|(_, name)| *name);
-    let names: Vec<&str> = found.iter().take(3).map(|(_, name)| *name).collect();
-    (!names.is_empty()).then(|| names.join(" or "))
-}
-
-/// Returns the first few names, sorted.
-fn listed(names: impl Iterator<Item = String>) -> String {
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    let more = names.len().saturating_sub(NAMES_IN_HINT);
-    names.truncate(NAMES_IN_HINT);
-    let names = names.join(", ");
-    if more == 0 { names } else { format!("{names} and {more} more") }
 }

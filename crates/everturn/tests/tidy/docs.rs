@@ -23,7 +23,7 @@ pub(crate) fn required_files_exist(repository: &Repository) -> Vec<String> {
 }
 
 /// The lines of a Markdown file outside of fenced code, numbered from 1.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
         let is_fence = line.trim_start().starts_with("```");

@@ -8,7 +8,9 @@
 mod docs;
 mod formats;
 mod layers;
+mod modules;
 mod names;
+mod prose;
 mod repository;
 mod source;
 mod text;
@@ -35,11 +37,13 @@ rules! {
     formats::commands_do_not_spell_formats,
     layers::crates_are_members,
     layers::crates_depend_on_lower_ones,
+    modules::modules_have_an_order,
     names::type_names_are_unique,
     names::type_names_are_nouns,
     names::replaced_words_are_gone,
     names::methods_are_in_few_files,
     names::front_pages_name_every_module,
+    prose::replaced_words_are_not_written,
     source::files_are_small,
     source::modules_are_files_with_names,
     source::modules_are_declared,

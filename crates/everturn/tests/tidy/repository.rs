@@ -88,6 +88,11 @@ pub(crate) fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
+/// The code of a file up to its tests.
+pub(crate) fn code_before_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    code_lines(text).take_while(|(_, line)| !(line.starts_with("#[cfg(") && line.contains("test")))
+}
+
 #[test]
 fn comments_and_blank_lines_are_not_code() {
     let text = "//! a\n\nfn a() {\n    // b\n} // c\n/* d\nfn e() {}\n*/\n/* f */\nfn g() {}\n";

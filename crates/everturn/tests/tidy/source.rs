@@ -3,7 +3,17 @@
 use crate::repository::{Repository, code_lines};
 
 /// Beyond this a file is two; the goal is 400.
-const MOST_LINES_OF_CODE: usize = 600;
+const MOST_LINES_OF_CODE: usize = 450;
+
+/// Files that are still to be split, and how long they may be. No name is added here, and one that is split leaves.
+const STILL_LONG: &[&str] = &[
+    "crates/cli/tests/cli/foreign.rs",
+    "crates/everturn/tests/suites/chatlog/journals.rs",
+    "crates/formats/external/src/codex.rs",
+    "crates/formats/external/src/gemini.rs",
+    "crates/formats/external/src/opencode.rs",
+];
+const MOST_OF_STILL_LONG: usize = 600;
 
 /// The crates that people run or measure with; every other crate but the catalog is silent and has no files.
 const PROGRAMS: &[&str] =
@@ -30,8 +40,12 @@ fn lines_with<'a>(
 
 pub(crate) fn files_are_small(repository: &Repository) -> Vec<String> {
     let sizes = repository.rust().map(|(path, text)| (path, code_lines(text).count()));
+    let most = |path: &str| match STILL_LONG.contains(&path) {
+        true => MOST_OF_STILL_LONG,
+        false => MOST_LINES_OF_CODE,
+    };
     sizes
-        .filter(|(_, lines)| *lines > MOST_LINES_OF_CODE)
+        .filter(|(path, lines)| *lines > most(path))
         .map(|(path, lines)| format!("{path}: {lines} lines of code"))
         .collect()
 }
@@ -104,9 +118,12 @@ mod tests {
     #[test]
     fn a_file_is_too_long_by_its_code_alone() {
         let code = |lines| format!("//! Words.\n\n{}", "f();\n".repeat(lines));
-        check(files_are_small, &[("a.rs", &code(600))], &[]);
-        check(files_are_small, &[("a.rs", &code(601))], &["a.rs: 601 lines of code"]);
-        check(files_are_small, &[("a.md", &code(601))], &[]);
+        check(files_are_small, &[("a.rs", &code(450))], &[]);
+        check(files_are_small, &[("a.rs", &code(451))], &["a.rs: 451 lines of code"]);
+        check(files_are_small, &[("a.md", &code(451))], &[]);
+        let long = STILL_LONG[0];
+        check(files_are_small, &[(long, &code(600))], &[]);
+        check(files_are_small, &[(long, &code(601))], &[&format!("{long}: 601 lines of code")]);
     }
 
     #[test]

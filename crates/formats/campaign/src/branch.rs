@@ -15,6 +15,7 @@ use everturn_json::finding::Finding;
 use everturn_json::names::{FilePath, SessionId};
 use everturn_rpg::draft::CampaignDraft;
 use everturn_session::marks;
+use everturn_session::model::BranchKind;
 use everturn_store::disk::FileKind;
 use everturn_store::{Durability, FileMode, Precondition, Step, Store, Writer};
 use everturn_value::tree::JsonTree;
@@ -69,24 +70,6 @@ impl CampaignWriter {
         self.campaign = Campaign::open(store, &id)?;
         self.load_document()?;
         Ok(branched)
-    }
-}
-
-/// What a branch is created for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BranchKind {
-    /// It continues from a turn.
-    Fork,
-    /// It keeps the campaign as it was.
-    Rewind,
-}
-
-impl BranchKind {
-    fn as_str(self) -> &'static str {
-        match self {
-            BranchKind::Fork => "fork",
-            BranchKind::Rewind => "rewind",
-        }
     }
 }
 

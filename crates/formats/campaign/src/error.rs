@@ -9,7 +9,7 @@ use everturn_json::names::{FilePath, NameError, SessionId};
 use everturn_rpg::RulesError;
 use everturn_rpg::conflict::ConflictReport;
 use everturn_rpg::narrator::NarratorError;
-use everturn_session::repair::RepairError;
+use everturn_session::impl_format_error;
 use everturn_store::StoreError;
 use everturn_value::delta::DeltaError;
 
@@ -122,6 +122,8 @@ pub enum CampaignError {
     Shape(#[from] DeltaError),
 }
 
+impl_format_error!(CampaignError);
+
 impl From<RulesError> for CampaignError {
     fn from(error: RulesError) -> CampaignError {
         match error {
@@ -143,32 +145,11 @@ impl From<RulesError> for CampaignError {
     }
 }
 
-impl From<RepairError> for CampaignError {
-    fn from(error: RepairError) -> CampaignError {
-        match error {
-            RepairError::Store(error) => CampaignError::Store(error),
-            RepairError::Name(error) => CampaignError::Name(error),
-            RepairError::Damaged { file, reason } => CampaignError::Damaged { file, reason },
-            other => CampaignError::input(other.to_string()),
-        }
-    }
-}
-
 impl From<ArchiveError> for CampaignError {
     fn from(error: ArchiveError) -> CampaignError {
         match error {
             ArchiveError::Store(error) => error.into(),
             error => CampaignError::Archive(Arc::new(error)),
         }
-    }
-}
-
-impl CampaignError {
-    pub(crate) fn input(what: impl Into<String>) -> CampaignError {
-        CampaignError::Input { what: what.into() }
-    }
-
-    pub(crate) fn damaged(file: &FilePath, reason: impl std::fmt::Display) -> CampaignError {
-        CampaignError::Damaged { file: file.clone(), reason: reason.to_string() }
     }
 }

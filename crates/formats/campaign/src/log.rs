@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::error::CampaignError;
-use everturn_json::finding::{Finding, FindingCode};
-use everturn_json::jsonl::{ForwardScan, JsonlScan, ReverseScan, ScanItem};
+use everturn_json::finding::Finding;
+use everturn_json::jsonl::{JsonlRecord, RecordText};
 use everturn_json::names::FilePath;
 use everturn_rpg::row::{turn_id, turn_number};
-use everturn_store::{Store, StoreError, StoreSource};
+use everturn_session::record_file::{ReadFrom, RecordFile};
+use everturn_store::Store;
 use everturn_value::delta::Delta;
 use everturn_value::document::JsonStyle;
 use everturn_value::tree::{JsonTree, ValueKind};
@@ -39,17 +40,20 @@ pub(crate) enum ChangeKind {
     Settings,
     Actor,
     Undo,
+    /// Undone turns that are back, or another version of a turn.
+    Redo,
     /// A difference that a repair found in the state and no other change explains.
     Repaired,
 }
 
 impl ChangeKind {
-    const ALL: [ChangeKind; 6] = [
+    const ALL: [ChangeKind; 7] = [
         ChangeKind::Base,
         ChangeKind::Turn,
         ChangeKind::Settings,
         ChangeKind::Actor,
         ChangeKind::Undo,
+        ChangeKind::Redo,
         ChangeKind::Repaired,
     ];
 
@@ -60,13 +64,14 @@ impl ChangeKind {
             ChangeKind::Settings => "settings",
             ChangeKind::Actor => "actor",
             ChangeKind::Undo => "undo",
+            ChangeKind::Redo => "redo",
             ChangeKind::Repaired => "mended",
         }
     }
 
     /// Returns whether it has a row in the turn log.
     pub(crate) fn has_row(self) -> bool {
-        matches!(self, ChangeKind::Turn | ChangeKind::Undo)
+        matches!(self, ChangeKind::Turn | ChangeKind::Undo | ChangeKind::Redo)
     }
 }
 
@@ -167,26 +172,12 @@ impl LogRecord for ChangeRecord {
     }
 }
 
-enum LogSource {
-    Nothing,
-    Forward(Box<ForwardScan<StoreSource>>),
-    Backward(Box<ReverseScan<StoreSource>>),
-}
-
 /// The records of a log. Anything else becomes a finding.
 pub struct RecordLog<R> {
-    file: FilePath,
-    content: LogSource,
+    records: RecordFile,
     record: std::marker::PhantomData<R>,
     /// The findings so far.
     pub findings: Vec<Finding>,
-}
-
-/// The end from which a log is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LogEnd {
-    Start,
-    End,
 }
 
 #[expect(private_bounds, reason = "only the records of a campaign's logs are read")]
@@ -195,45 +186,28 @@ impl<R: LogRecord> RecordLog<R> {
     pub(crate) fn open(
         store: &Arc<dyn Store>,
         file: &FilePath,
-        from: LogEnd,
+        from: ReadFrom,
     ) -> Result<RecordLog<R>, CampaignError> {
-        let content = match StoreSource::open(store, file) {
-            Err(StoreError::Missing { .. }) => LogSource::Nothing,
-            Err(error) => return Err(error.into()),
-            Ok(source) => {
-                let scan = JsonlScan::new(source, file.clone());
-                let failed = StoreError::io("read", file);
-                match from {
-                    LogEnd::Start => LogSource::Forward(Box::new(scan.forward().map_err(failed)?)),
-                    LogEnd::End => LogSource::Backward(Box::new(scan.reverse().map_err(failed)?)),
-                }
-            }
-        };
-        let (file, record) = (file.clone(), std::marker::PhantomData);
-        Ok(RecordLog { file, content, record, findings: Vec::new() })
+        let records = RecordFile::open(store, file, from)?;
+        Ok(RecordLog { records, record: std::marker::PhantomData, findings: Vec::new() })
     }
 
-    fn examine(&mut self, record: everturn_json::jsonl::JsonlRecord) -> Option<R> {
+    fn examine(&mut self, record: JsonlRecord) -> Option<R> {
         let (line, offset, length) = (record.line, record.offset, record.length);
         let parsed = match record.text {
-            everturn_json::jsonl::RecordText::Whole(text) => {
+            RecordText::Whole(text) => {
                 let end = text.len();
                 R::parse(
                     JsonTree::from_trusted(text.into(), 0..end),
                     RecordPosition { line, offset, length },
                 )
             }
-            everturn_json::jsonl::RecordText::Large => {
-                Err(format!("a record of {length} bytes is too large"))
-            }
+            RecordText::Large => Err(format!("a record of {length} bytes is too large")),
         };
         match parsed {
             Ok(row) => Some(row),
             Err(reason) => {
-                let message = format!("invalid record: {reason}");
-                let (file, offset, code) =
-                    (self.file.clone(), Some(offset), FindingCode::BadRecord);
-                self.findings.push(Finding { file, line, offset, code, message });
+                self.records.note_bad_record(line, offset, format!("invalid record: {reason}"));
                 None
             }
         }
@@ -245,18 +219,15 @@ impl<R: LogRecord> Iterator for RecordLog<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let item = match &mut self.content {
-                LogSource::Nothing => return None,
-                LogSource::Forward(scan) => scan.next()?,
-                LogSource::Backward(scan) => scan.next()?,
-            };
-            match item {
-                Err(error) => return Some(Err(StoreError::io("read", &self.file)(error).into())),
-                Ok(ScanItem::Finding(finding)) => self.findings.push(finding),
-                Ok(ScanItem::Record(record)) => {
+            let record = self.records.next();
+            self.findings.append(&mut self.records.findings);
+            match record? {
+                Err(error) => return Some(Err(error.into())),
+                Ok(record) => {
                     if let Some(row) = self.examine(record) {
                         return Some(Ok(row));
                     }
+                    self.findings.append(&mut self.records.findings);
                 }
             }
         }

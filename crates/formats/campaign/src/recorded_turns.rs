@@ -75,7 +75,7 @@ impl RecordedCampaign {
         let mut rows = String::new();
         for (number, mut turn) in (1..).zip(self.turns) {
             for delta in &mut turn.deltas {
-                // The inverse data is recorded anew.
+                // The inverse data is recorded again.
                 (delta.previous, delta.created) = (None, 0);
                 delta.apply_in_place(&mut tree).map_err(|error| {
                     CampaignError::input(format!(

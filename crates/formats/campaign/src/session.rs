@@ -1,11 +1,14 @@
 //! Campaigns opened for reading: [`Campaign`].
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::check::CampaignInspection;
 use super::document::CampaignDocument;
 use super::error::CampaignError;
-use super::log::{ChangeRecord, LogEnd, RecordLog, TurnRow};
+use super::log::{ChangeRecord, RecordLog, TurnRow};
 use super::paths::{CampaignFile, CheckpointName, campaign_dir, campaign_number, campaigns_dir};
+use super::revision::{self, StoryRows};
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, SessionId};
 use everturn_rpg::document_view::CampaignView;
@@ -15,6 +18,7 @@ use everturn_rpg::settings::{Setting, settings};
 use everturn_session::format::SessionError;
 use everturn_session::marks;
 use everturn_session::model::Mark;
+use everturn_session::record_file::ReadFrom;
 use everturn_store::disk::FileKind;
 pub(crate) use everturn_store::read_optional;
 use everturn_store::{Store, StoreError};
@@ -111,8 +115,42 @@ impl Campaign {
             None => return Err(CampaignError::NoCampaign { id: id.clone() }),
         };
         let mut campaign = Campaign { store, id: id.clone(), dir, stored, turn: 0, findings };
-        campaign.turn = campaign.last_row()?.map_or(0, |row| row.turn);
+        let row = campaign.last_row()?.map_or(0, |row| row.turn);
+        campaign.turn = row.max(campaign.last_changed_turn()?);
+        if row < campaign.turn {
+            let (file, code) = (campaign.file(CampaignFile::Log), FindingCode::MissingTurns);
+            let message = missing_rows_message(row + 1, campaign.turn);
+            campaign.findings.push(Finding { file, line: None, offset: None, code, message });
+        }
         Ok(campaign)
+    }
+
+    /// Returns the last turn in the log of changes, or 0.
+    fn last_changed_turn(&self) -> Result<u64, CampaignError> {
+        for change in self.changes_back()? {
+            let change = change?;
+            if change.kind.has_row() {
+                return Ok(change.turn);
+            }
+        }
+        Ok(0)
+    }
+
+    /// Fails if the log lacks its last turns: the next turn would get a wrong number.
+    pub(crate) fn must_have_last_rows(&self) -> Result<(), CampaignError> {
+        let log = self.file(CampaignFile::Log);
+        let mut rows = self.rows_back()?;
+        let last = rows.next().transpose()?.map_or(0, |row| row.turn);
+        if last < self.turn {
+            return Err(CampaignError::damaged(&log, missing_rows_message(last + 1, self.turn)));
+        }
+        let is_torn = |finding: &&Finding| {
+            matches!(finding.code, FindingCode::TornTail | FindingCode::NulTail)
+        };
+        match rows.findings.iter().find(is_torn) {
+            Some(torn) => Err(CampaignError::damaged(&log, &torn.message)),
+            None => Ok(()),
+        }
     }
 
     /// Returns the campaign's ID, which is the name of its directory.
@@ -137,6 +175,11 @@ impl Campaign {
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
+    }
+
+    /// Returns all findings of the campaign.
+    pub fn check(&self) -> Result<Vec<Finding>, CampaignError> {
+        CampaignInspection::new(self).run()
     }
 
     /// Returns the document, which is the state after the last turn.
@@ -191,20 +234,38 @@ impl Campaign {
 
     /// Returns the rows of the log, oldest first. [`RecordLog::findings`] collects the findings from reading them.
     pub fn rows(&self) -> Result<RecordLog<TurnRow>, CampaignError> {
-        RecordLog::open(&self.store, &self.file(CampaignFile::Log), LogEnd::Start)
+        RecordLog::open(&self.store, &self.file(CampaignFile::Log), ReadFrom::Start)
     }
 
     /// Returns the rows of the log, newest first. Reading the last ones does not read the rest of the log.
     pub fn rows_back(&self) -> Result<RecordLog<TurnRow>, CampaignError> {
-        RecordLog::open(&self.store, &self.file(CampaignFile::Log), LogEnd::End)
+        RecordLog::open(&self.store, &self.file(CampaignFile::Log), ReadFrom::End)
+    }
+
+    /// Returns the turns of the story, newest first: without turns that were undone or replaced, and without the rows
+    /// that undo and redo.
+    pub fn story_back(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<TurnRow, CampaignError>> + use<>, CampaignError> {
+        StoryRows::new(self)
+    }
+
+    /// Returns the numbers of the rows that are not in the story.
+    pub fn rows_outside_story(&self) -> Result<BTreeSet<u64>, CampaignError> {
+        revision::rows_outside(self)
+    }
+
+    /// Returns the versions of the last turn of the story, oldest first, and the index of the current one.
+    pub fn last_versions(&self) -> Result<Option<(Vec<TurnRow>, usize)>, CampaignError> {
+        revision::last_versions(self)
     }
 
     pub(crate) fn changes(&self) -> Result<RecordLog<ChangeRecord>, CampaignError> {
-        RecordLog::open(&self.store, &self.file(CampaignFile::Deltas), LogEnd::Start)
+        RecordLog::open(&self.store, &self.file(CampaignFile::Deltas), ReadFrom::Start)
     }
 
     pub(crate) fn changes_back(&self) -> Result<RecordLog<ChangeRecord>, CampaignError> {
-        RecordLog::open(&self.store, &self.file(CampaignFile::Deltas), LogEnd::End)
+        RecordLog::open(&self.store, &self.file(CampaignFile::Deltas), ReadFrom::End)
     }
 
     /// Returns the last row that has a number.
@@ -245,6 +306,13 @@ impl Campaign {
 
     pub(crate) fn file(&self, file: CampaignFile) -> FilePath {
         file.in_dir(&self.dir)
+    }
+}
+
+fn missing_rows_message(first: u64, last: u64) -> String {
+    match first == last {
+        true => format!("the row of turn {first} is missing"),
+        false => format!("the rows of turns {first} to {last} are missing"),
     }
 }
 

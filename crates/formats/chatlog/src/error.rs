@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use everturn_json::names::{FilePath, NameError};
 use everturn_session::format::{SessionError, error_chain};
-use everturn_session::repair::RepairError;
+use everturn_session::impl_format_error;
 use everturn_store::StoreError;
 
 /// The error of an operation on a chat log.
@@ -55,27 +55,7 @@ pub enum ChatError {
     },
 }
 
-impl ChatError {
-    pub(crate) fn input(what: impl Into<String>) -> ChatError {
-        ChatError::Input { what: what.into() }
-    }
-
-    #[expect(clippy::needless_pass_by_value, reason = "texts and errors alike")]
-    pub(crate) fn damaged(file: &FilePath, reason: impl ToString) -> ChatError {
-        ChatError::Damaged { file: file.clone(), reason: reason.to_string() }
-    }
-}
-
-impl From<RepairError> for ChatError {
-    fn from(error: RepairError) -> ChatError {
-        match error {
-            RepairError::Store(error) => ChatError::Store(error),
-            RepairError::Name(error) => ChatError::Name(error),
-            RepairError::Damaged { file, reason } => ChatError::Damaged { file, reason },
-            other => ChatError::input(other.to_string()),
-        }
-    }
-}
+impl_format_error!(ChatError);
 
 impl From<ChatError> for SessionError {
     fn from(error: ChatError) -> SessionError {

@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 
 use super::error::CodeliaError;
 use everturn_json::checksum::checksum;
-use everturn_json::finding::{Finding, FindingCode};
-use everturn_json::jsonl::{ByteSource, ForwardScan, JsonlRecord, JsonlScan, RecordText, ScanItem};
+use everturn_json::finding::Finding;
+use everturn_json::jsonl::{JsonlRecord, RecordText};
 use everturn_json::names::FilePath;
-use everturn_store::{Store, StoreError, StoreSource};
+use everturn_session::record_file::{ReadFrom, RecordFile};
+use everturn_store::{Store, StoreError};
 use everturn_value::tree::JsonTree;
 
 /// A message as it is stored.
@@ -34,12 +35,8 @@ pub struct StoredMessage {
 
 /// Reads the messages of a log in order. Anything else becomes a finding.
 pub struct MessageReader {
-    file: FilePath,
-    /// `None` if there is no log.
-    scan: Option<Box<ForwardScan<StoreSource>>>,
+    records: RecordFile,
     number: u64,
-    /// The end of the part to read: later appends of other programs are not read.
-    len: u64,
     /// The findings so far.
     pub findings: Vec<Finding>,
 }
@@ -52,24 +49,8 @@ impl MessageReader {
         start: u64,
         number: u64,
     ) -> Result<MessageReader, CodeliaError> {
-        let mut len = 0;
-        let scan = match StoreSource::open(store, file) {
-            Err(StoreError::Missing { .. }) => None,
-            Err(error) => return Err(error.into()),
-            Ok(source) => {
-                len = source.len().map_err(StoreError::io("read", file))?;
-                let line = (start == 0).then_some(1);
-                let scan = JsonlScan::new(source, file.clone()).start_at(start, line).forward();
-                Some(Box::new(scan.map_err(StoreError::io("read", file))?))
-            }
-        };
-        Ok(MessageReader { file: file.clone(), scan, number, len, findings: Vec::new() })
-    }
-
-    fn note(&mut self, record: &JsonlRecord, message: String) {
-        let (line, offset) = (record.line, Some(record.offset));
-        let (file, code) = (self.file.clone(), FindingCode::BadRecord);
-        self.findings.push(Finding { file, line, offset, code, message });
+        let records = RecordFile::open(store, file, ReadFrom::Offset(start))?;
+        Ok(MessageReader { records, number, findings: Vec::new() })
     }
 
     /// Converts a record to a message: every object counts as one, regardless of its members.
@@ -78,12 +59,12 @@ impl MessageReader {
         let RecordText::Whole(text) = record.text else {
             self.number += 1;
             let what = format!("message {} has {length} bytes, too many to display", self.number);
-            self.note(&JsonlRecord { text: RecordText::Large, ..record }, what);
+            self.records.note_bad_record(line, offset, what);
             return None;
         };
         if !text.starts_with('{') {
             let what = "a record is not a message, because it is not an object".to_owned();
-            self.note(&JsonlRecord { text: RecordText::Large, ..record }, what);
+            self.records.note_bad_record(line, offset, what);
             return None;
         }
         self.number += 1;
@@ -103,13 +84,15 @@ impl Iterator for MessageReader {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            match self.scan.as_mut()?.next()? {
-                Err(error) => return Some(Err(StoreError::io("read", &self.file)(error).into())),
-                Ok(ScanItem::Finding(finding)) => self.findings.push(finding),
-                Ok(ScanItem::Record(record)) => {
+            let record = self.records.next();
+            self.findings.append(&mut self.records.findings);
+            match record? {
+                Err(error) => return Some(Err(error.into())),
+                Ok(record) => {
                     if let Some(stored) = self.examine(record) {
                         return Some(Ok(stored));
                     }
+                    self.findings.append(&mut self.records.findings);
                 }
             }
         }
@@ -181,7 +164,7 @@ impl MessageCount {
             message?;
         }
         // The log may have grown since it was opened; the count and the recorded length belong together.
-        let (count, len) = (messages.read_so_far(), messages.len);
+        let (count, len) = (messages.read_so_far(), messages.records.len_at_open());
         let tail = store.read(file, len.saturating_sub(MARK_BYTES)..len)?;
         let ends_well = tail.last() == Some(&b'\n');
         let mark = match ends_well {

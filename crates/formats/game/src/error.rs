@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use everturn_archive::ArchiveError;
 use everturn_json::names::{FilePath, NameError, SessionId};
-use everturn_session::repair::RepairError;
+use everturn_session::impl_format_error;
 use everturn_store::StoreError;
 use everturn_value::delta::DeltaError;
 
@@ -117,6 +117,8 @@ pub enum GameError {
     },
 }
 
+impl_format_error!(GameError);
+
 impl From<ArchiveError> for GameError {
     fn from(error: ArchiveError) -> GameError {
         match error {
@@ -127,30 +129,11 @@ impl From<ArchiveError> for GameError {
 }
 
 impl GameError {
-    pub(crate) fn input(what: impl Into<String>) -> GameError {
-        GameError::Input { what: what.into() }
-    }
-
     /// Returns the message for a context that already names the file.
     pub(crate) fn reason(&self) -> String {
         match self {
             GameError::Damaged { reason, .. } => reason.clone(),
             other => other.to_string(),
-        }
-    }
-
-    pub(crate) fn damaged(file: &FilePath, reason: impl std::fmt::Display) -> GameError {
-        GameError::Damaged { file: file.clone(), reason: reason.to_string() }
-    }
-}
-
-impl From<RepairError> for GameError {
-    fn from(error: RepairError) -> GameError {
-        match error {
-            RepairError::Store(error) => GameError::Store(error),
-            RepairError::Name(error) => GameError::Name(error),
-            RepairError::Damaged { file, reason } => GameError::Damaged { file, reason },
-            other => GameError::input(other.to_string()),
         }
     }
 }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::yaml::YamlError;
 use everturn_json::names::{FilePath, NameError};
-use everturn_session::repair::RepairError;
+use everturn_session::impl_format_error;
 use everturn_store::StoreError;
 use everturn_value::document::EditError;
 
@@ -62,26 +62,7 @@ pub enum LinggenError {
     },
 }
 
-impl LinggenError {
-    pub(crate) fn input(what: impl Into<String>) -> LinggenError {
-        LinggenError::Input { what: what.into() }
-    }
-
-    pub(crate) fn damaged(file: &FilePath, reason: impl std::fmt::Display) -> LinggenError {
-        LinggenError::Damaged { file: file.clone(), reason: reason.to_string() }
-    }
-}
-
-impl From<RepairError> for LinggenError {
-    fn from(error: RepairError) -> LinggenError {
-        match error {
-            RepairError::Store(error) => LinggenError::Store(error),
-            RepairError::Name(error) => LinggenError::Name(error),
-            RepairError::Damaged { file, reason } => LinggenError::Damaged { file, reason },
-            other => LinggenError::input(other.to_string()),
-        }
-    }
-}
+impl_format_error!(LinggenError);
 
 impl From<EditError> for LinggenError {
     fn from(error: EditError) -> LinggenError {

@@ -12,9 +12,10 @@ use serde_json::{Map, Value};
 
 use super::error::LinggenError;
 use everturn_json::finding::{Finding, FindingCode};
-use everturn_json::jsonl::{ForwardScan, JsonlRecord, JsonlScan, ReverseScan, ScanItem};
+use everturn_json::jsonl::{JsonlRecord, JsonlScan, ScanItem};
 use everturn_json::names::FilePath;
-use everturn_store::{Store, StoreError, StoreSource};
+use everturn_session::record_file::{ReadFrom, RecordFile};
+use everturn_store::{Store, StoreError};
 use everturn_value::document::{JsonStyle, render_line};
 use everturn_value::tree::{JsonTree, ValueKind};
 
@@ -180,16 +181,9 @@ pub(crate) fn lacking(tree: &JsonTree) -> Option<String> {
     })
 }
 
-enum MessageSource {
-    Nothing,
-    Forward(Box<ForwardScan<StoreSource>>),
-    Backward(Box<ReverseScan<StoreSource>>),
-}
-
 /// Reads the records of a message file in order.
 pub struct MessageReader {
-    file: FilePath,
-    content: MessageSource,
+    records: RecordFile,
     number: u64,
     /// The findings so far.
     pub findings: Vec<Finding>,
@@ -201,12 +195,7 @@ impl MessageReader {
         store: &Arc<dyn Store>,
         file: &FilePath,
     ) -> Result<MessageReader, StoreError> {
-        let scan = MessageReader::scan(store, file)?;
-        let forward =
-            scan.map(JsonlScan::forward).transpose().map_err(StoreError::io("read", file))?;
-        let content =
-            forward.map_or(MessageSource::Nothing, |scan| MessageSource::Forward(Box::new(scan)));
-        Ok(MessageReader { file: file.clone(), content, number: 0, findings: Vec::new() })
+        MessageReader::open(store, file, ReadFrom::Start)
     }
 
     /// Reads from the end, at a cost proportional to what is read.
@@ -214,30 +203,24 @@ impl MessageReader {
         store: &Arc<dyn Store>,
         file: &FilePath,
     ) -> Result<MessageReader, StoreError> {
-        let scan = MessageReader::scan(store, file)?;
-        let reverse =
-            scan.map(JsonlScan::reverse).transpose().map_err(StoreError::io("read", file))?;
-        let content =
-            reverse.map_or(MessageSource::Nothing, |scan| MessageSource::Backward(Box::new(scan)));
-        Ok(MessageReader { file: file.clone(), content, number: 0, findings: Vec::new() })
+        MessageReader::open(store, file, ReadFrom::End)
     }
 
-    fn scan(
+    fn open(
         store: &Arc<dyn Store>,
         file: &FilePath,
-    ) -> Result<Option<JsonlScan<StoreSource>>, StoreError> {
-        match StoreSource::open(store, file) {
-            Err(StoreError::Missing { .. }) => Ok(None),
-            source => Ok(Some(JsonlScan::new(source?, file.clone()))),
-        }
+        from: ReadFrom,
+    ) -> Result<MessageReader, StoreError> {
+        let records = RecordFile::open(store, file, from)?;
+        Ok(MessageReader { records, number: 0, findings: Vec::new() })
     }
 
     fn row(&mut self, record: &JsonlRecord) -> MessageRow {
         self.number += 1;
-        let from_start = matches!(self.content, MessageSource::Forward(_));
+        let number = self.records.is_forward().then_some(self.number);
         let JsonlRecord { line, offset, length, .. } = *record;
         let tree = record.text().map(JsonTree::from_trusted_str);
-        MessageRow { number: from_start.then_some(self.number), line, offset, length, tree }
+        MessageRow { number, line, offset, length, tree }
     }
 }
 
@@ -245,18 +228,9 @@ impl Iterator for MessageReader {
     type Item = Result<MessageRow, LinggenError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let item = match &mut self.content {
-                MessageSource::Nothing => return None,
-                MessageSource::Forward(scan) => scan.next()?,
-                MessageSource::Backward(scan) => scan.next()?,
-            };
-            match item {
-                Err(error) => return Some(Err(StoreError::io("read", &self.file)(error).into())),
-                Ok(ScanItem::Finding(finding)) => self.findings.push(finding),
-                Ok(ScanItem::Record(record)) => return Some(Ok(self.row(&record))),
-            }
-        }
+        let record = self.records.next();
+        self.findings.append(&mut self.records.findings);
+        Some(record?.map(|record| self.row(&record)).map_err(LinggenError::from))
     }
 }
 

@@ -29,8 +29,15 @@ enum ForwardStage {
     Over,
 }
 
+impl<S: ByteSource> JsonlScan<S> {
+    /// Starts a scan from the start.
+    pub fn forward(self) -> io::Result<ForwardScan<S>> {
+        ForwardScan::begin(self)
+    }
+}
+
 impl<S: ByteSource> ForwardScan<S> {
-    pub(super) fn begin(scan: JsonlScan<S>) -> io::Result<ForwardScan<S>> {
+    fn begin(scan: JsonlScan<S>) -> io::Result<ForwardScan<S>> {
         let mut window = SourceWindow::new(scan.source, scan.chunk);
         let tail = FileTail::from_window(&mut window)?;
         Ok(ForwardScan {

@@ -45,8 +45,15 @@ enum ReverseStage {
     Over,
 }
 
+impl<S: ByteSource> JsonlScan<S> {
+    /// Starts a scan from the end. The last records cost only their own bytes, however long the file is.
+    pub fn reverse(self) -> io::Result<ReverseScan<S>> {
+        ReverseScan::begin(self)
+    }
+}
+
 impl<S: ByteSource> ReverseScan<S> {
-    pub(super) fn begin(scan: JsonlScan<S>) -> io::Result<ReverseScan<S>> {
+    fn begin(scan: JsonlScan<S>) -> io::Result<ReverseScan<S>> {
         let mut window = SourceWindow::new(scan.source, scan.chunk);
         let tail = FileTail::from_window(&mut window)?;
         let end = tail.good_end;

@@ -1,16 +1,10 @@
-//! [`JsonlScan`]: the options of a scan.
+//! [`JsonlScan`]: the options of a scan. `forward.rs` and `reverse.rs` start it.
 
-use std::io;
-
-use super::source::ByteSource;
-use super::{ForwardScan, ReverseScan};
+use super::source::{ByteSource, DEFAULT_CHUNK};
 use crate::names::FilePath;
 
 /// The default size above which records are yielded without their text.
 pub const LARGEST_TEXT: u64 = 64 * 1024 * 1024;
-
-/// The default number of bytes that are read at once.
-pub const DEFAULT_CHUNK: usize = 64 * 1024;
 
 /// A scan of one file that has not started.
 ///
@@ -74,15 +68,5 @@ impl<S: ByteSource> JsonlScan<S> {
     #[must_use]
     pub fn chunk(self, bytes: usize) -> JsonlScan<S> {
         JsonlScan { chunk: bytes, ..self }
-    }
-
-    /// Starts a scan from the start.
-    pub fn forward(self) -> io::Result<ForwardScan<S>> {
-        ForwardScan::begin(self)
-    }
-
-    /// Starts a scan from the end. The last records cost only their own bytes, however long the file is.
-    pub fn reverse(self) -> io::Result<ReverseScan<S>> {
-        ReverseScan::begin(self)
     }
 }

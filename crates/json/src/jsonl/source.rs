@@ -4,6 +4,9 @@ use std::io;
 
 use crate::json::find_last_byte;
 
+/// The default number of bytes that are read at once.
+pub const DEFAULT_CHUNK: usize = 64 * 1024;
+
 /// A source of bytes at offsets: a file, or a substitute.
 #[expect(
     clippy::len_without_is_empty,

@@ -3,8 +3,7 @@
 use std::io;
 
 use super::events::{EventContent, LineEvent, LineEvents};
-use super::scan::DEFAULT_CHUNK;
-use super::source::{ByteSource, SourceWindow};
+use super::source::{ByteSource, DEFAULT_CHUNK, SourceWindow};
 use crate::json::JsonError;
 
 /// A range of bytes of a file.

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::record::RecordSource;
 use super::report::ConversionReport;
-use super::source_session::{SourceEntry, SourceSession};
+use super::source_entry::SourceEntry;
+use super::source_session::SourceSession;
 use super::{OwnTarget, SessionDraft};
 use everturn_campaign::{RecordedCampaign, RecordedTurn, RowSource};
 use everturn_json::names::SessionId;
@@ -36,9 +37,9 @@ impl OwnTarget for CampaignTarget {
         for row in rows {
             let (mine, others) = rest.split_at_checked(row.len()).unwrap_or((rest, &[]));
             rest = others;
-            time = row.iter().find_map(|told| told.entry.time).unwrap_or(time);
+            time = row.iter().find_map(|source| source.entry.time).unwrap_or(time);
             turn_of.extend(row.iter().map(|_| turns.len() as u64 + 1));
-            let as_it_was = || row.first().and_then(|told| told.raw.clone());
+            let as_it_was = || row.first().and_then(|source| source.raw.clone());
             let row_told = match records {
                 RecordSource::Carrying(_) => {
                     RowSource::Generated(format!("{{\"entries\":[{}]}}", mine.join(",")))
@@ -48,10 +49,11 @@ impl OwnTarget for CampaignTarget {
                 }
             };
             let said = |wanted: fn(&EntryKind) -> bool| {
-                let texts = row.iter().map(|told| &told.entry).filter(|entry| wanted(&entry.kind));
+                let texts =
+                    row.iter().map(|source| &source.entry).filter(|entry| wanted(&entry.kind));
                 texts.map(|entry| entry.text.as_str()).collect::<Vec<&str>>().join("\n\n")
             };
-            let changes = row.iter().flat_map(|told| &told.changes).filter(|_| draft.states);
+            let changes = row.iter().flat_map(|source| &source.changes).filter(|_| draft.states);
             turns.push(RecordedTurn {
                 time,
                 user_input: said(|kind| *kind == EntryKind::User),
@@ -73,7 +75,7 @@ impl OwnTarget for CampaignTarget {
         let document =
             story.state.as_ref().and_then(|state| state.value_at(&[SCOPE])?.to_value().ok());
         let has = |key: &str| document.as_ref().is_some_and(|document| document.get(key).is_some());
-        let mut changes = story.entries.iter().flat_map(|told| &told.changes);
+        let mut changes = story.entries.iter().flat_map(|source| &source.changes);
         document.as_ref().is_some_and(Value::is_object)
             && has("selected")
             && has("settings_snapshot")

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::record::RecordSource;
 use super::report::{ConversionReport, Disposition};
-use super::source_session::{ChatDocument, SourceEntry, SourceSession};
+use super::source_entry::SourceEntry;
+use super::source_session::{ChatDocument, SourceSession};
 use super::{OwnTarget, SessionDraft};
 use everturn_chatlog::import;
 use everturn_session::format::SessionError;
@@ -30,7 +31,7 @@ impl OwnTarget for ChatLogTarget {
         let mut ids = HashSet::new();
         let mut time = created;
         let names: Vec<String> =
-            story.entries.iter().map(|told| free_id(&mut ids, &told.entry)).collect();
+            story.entries.iter().map(|source| free_id(&mut ids, &source.entry)).collect();
         let mut free = names.iter();
         let messages = records.lines(story, |SourceEntry { entry, .. }| {
             time = entry.time.unwrap_or(time);
@@ -40,8 +41,8 @@ impl OwnTarget for ChatLogTarget {
             return restore_original(story, chat, &messages, draft);
         }
         let player =
-            story.entries.iter().find(|told| message_type(&told.entry.kind) == "protagonist");
-        let player = player.map(|told| told.entry.speaker.clone()).unwrap_or_default();
+            story.entries.iter().find(|source| message_type(&source.entry.kind) == "protagonist");
+        let player = player.map(|source| source.entry.speaker.clone()).unwrap_or_default();
         let head = json!({
             "id": draft.id, "created": created.to_string(), "modified": time.to_string(),
             "series": "", "title": story.title.as_ref().unwrap_or(&draft.id),
@@ -142,7 +143,7 @@ fn marks(story: &SourceSession, ids: &[String], report: &mut ConversionReport) -
     let (mut bookmarks, mut markers) = (Vec::new(), Vec::new());
     for mark in &story.marks {
         let by_entry =
-            |entry: &String| story.entries.iter().position(|told| told.entry.id == *entry);
+            |entry: &String| story.entries.iter().position(|source| source.entry.id == *entry);
         let at = mark.entry.as_ref().and_then(by_entry).or_else(|| story.position(mark.turn));
         let Some(message) = at.or((!ids.is_empty()).then_some(0)).and_then(|at| ids.get(at)) else {
             let why = "there is no message to attach it to";

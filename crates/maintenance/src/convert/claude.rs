@@ -7,7 +7,8 @@ use super::native::{
     NativeContext, NativeFile, NativeTarget, format_time, omission_reason, uuid, uuid_of,
 };
 use super::record::parse_object;
-use super::source_session::{SourceEntry, SourceSession};
+use super::source_entry::SourceEntry;
+use super::source_session::SourceSession;
 use super::tool_calls::tool_name;
 use everturn_session::model::EntryKind;
 
@@ -29,9 +30,9 @@ impl NativeTarget for ClaudeCodeTarget {
         let (time, done) = (setting.start, NativeFile::default());
         let mut chain =
             MessageChain { setting, last: None, time, open: 0, message: String::new(), done };
-        let pairs = story.pairs().uninterrupted(story.entries.iter().map(|told| &told.entry));
-        for (at, told) in story.entries.iter().enumerate() {
-            chain.add(told, pairs.partner(at).map(|other| at.min(other)));
+        let pairs = story.pairs().uninterrupted(story.entries.iter().map(|source| &source.entry));
+        for (at, source) in story.entries.iter().enumerate() {
+            chain.add(source, pairs.partner(at).map(|other| at.min(other)));
         }
         let mut done = NativeFile { pairs, placed: true, ..chain.done };
         if let Some(title) = &story.title {
@@ -58,8 +59,8 @@ struct MessageChain<'s> {
 
 impl MessageChain<'_> {
     /// Adds an entry. For a call and its result, `pair` is the index of the call.
-    fn add(&mut self, told: &SourceEntry, pair: Option<usize>) {
-        let entry = &told.entry;
+    fn add(&mut self, source: &SourceEntry, pair: Option<usize>) {
+        let entry = &source.entry;
         self.time = entry.time.unwrap_or(self.time);
         if let Some(why) =
             omission_reason(entry).filter(|_| entry.kind != EntryKind::ToolResult || pair.is_none())
@@ -71,7 +72,7 @@ impl MessageChain<'_> {
         let tool = pair.map(|pair| format!("toolu_{pair:024}"));
         match (&entry.kind, tool) {
             (EntryKind::ToolCall, Some(id)) => {
-                let (name, input) = tool_call(told);
+                let (name, input) = tool_call(source);
                 let reads = format!("{name} {input}");
                 let block = json!({"type": "tool_use", "id": id, "name": name, "input": input});
                 self.assistant(&block, "tool_use");
@@ -152,7 +153,7 @@ fn message_fields(role: &str, content: &Value) -> Map<String, Value> {
 }
 
 /// The tool name as models may write it, and the arguments as an object.
-fn tool_call(told: &SourceEntry) -> (String, Value) {
-    let (name, arguments) = told.call.split(&told.entry.text);
+fn tool_call(source: &SourceEntry) -> (String, Value) {
+    let (name, arguments) = source.call.split(&source.entry.text);
     (tool_name(name), parse_object(arguments).unwrap_or_else(|| json!({"input": arguments})))
 }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::record::RecordSource;
 use super::report::{ConversionReport, Disposition};
-use super::source_session::{SourceEntry, SourceSession};
+use super::source_entry::SourceEntry;
+use super::source_session::SourceSession;
 use super::tool_calls::{CallPairs, tool_name};
 use super::{OwnTarget, SessionDraft};
 use everturn_codelia::CodeliaHome;
@@ -29,7 +30,7 @@ impl OwnTarget for CodeliaTarget {
         let ids = CallIds::of(story);
         let mut places = 0..;
         let messages =
-            records.lines(story, |told| ids.message(told, places.next().unwrap_or_default()));
+            records.lines(story, |source| ids.message(source, places.next().unwrap_or_default()));
         if story.title.is_some() {
             let why = "Codelia names sessions after the last user message";
             report.note("the title", Disposition::Changed, why);
@@ -74,8 +75,8 @@ impl CallIds {
     /// Each call keeps its ID, if it is unique.
     fn of(story: &SourceSession) -> CallIds {
         let mut taken = HashSet::new();
-        let own = |told: &SourceEntry| {
-            told.call.id.clone().filter(|_| told.entry.kind == EntryKind::ToolCall)
+        let own = |source: &SourceEntry| {
+            source.call.id.clone().filter(|_| source.entry.kind == EntryKind::ToolCall)
         };
         let mut named = story.entries.iter().map(own).collect::<Vec<_>>();
         for id in &mut named {
@@ -94,12 +95,12 @@ impl CallIds {
         CallIds { of_calls: named.into_iter().map(free).collect(), pairs: story.pairs() }
     }
 
-    fn message(&self, told: &SourceEntry, at: usize) -> Value {
-        let (text, speaker) = (told.entry.text.as_str(), told.entry.speaker.as_str());
+    fn message(&self, source: &SourceEntry, at: usize) -> Value {
+        let (text, speaker) = (source.entry.text.as_str(), source.entry.speaker.as_str());
         let id = |at: usize| self.of_calls.get(at);
-        match &told.entry.kind {
+        match &source.entry.kind {
             EntryKind::ToolCall => {
-                let (name, arguments) = told.call.split(text);
+                let (name, arguments) = source.call.split(text);
                 let function = json!({"name": tool_name(name), "arguments": arguments});
                 let call = json!({"id": id(at), "type": "function", "function": function});
                 named("assistant", speaker, json!({"content": null, "tool_calls": [call]}))

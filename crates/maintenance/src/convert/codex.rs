@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::native::{
     NativeContext, NativeFile, NativeTarget, format_time, omission_reason, uuid_of,
 };
-use super::source_session::{SourceEntry, SourceSession};
+use super::source_entry::SourceEntry;
+use super::source_session::SourceSession;
 use super::tool_calls::tool_name;
 use everturn_external::is_asked;
 use everturn_session::model::EntryKind;

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::record::RecordSource;
 use super::report::ConversionReport;
-use super::source_session::{SourceEntry, SourceSession};
+use super::source_entry::SourceEntry;
+use super::source_session::SourceSession;
 use super::{OwnTarget, SessionDraft};
 use everturn_game::{GameFormat, Scope};
 use everturn_session::format::{EditableFormat, SessionError};
@@ -29,9 +30,9 @@ impl OwnTarget for GameTarget {
             time = entry.time.unwrap_or(time);
             turn(entry, time.as_millisecond())
         });
-        for (told, line) in story.entries.iter().zip(lines) {
-            time = told.entry.time.unwrap_or(time);
-            let changes = if draft.states { changes(told) } else { String::new() };
+        for (source, line) in story.entries.iter().zip(lines) {
+            time = source.entry.time.unwrap_or(time);
+            let changes = if draft.states { changes(source) } else { String::new() };
             let line = line.strip_suffix('}').unwrap_or(&line);
             editor.append(&format!("{line}{changes}}}"), time)?;
         }
@@ -57,7 +58,7 @@ impl OwnTarget for GameTarget {
                     .iter()
                     .all(|(scope, tree)| ours(scope) && (scope != "scene" || tree.is_null()))
         });
-        let changes = || story.entries.iter().flat_map(|told| &told.changes);
+        let changes = || story.entries.iter().flat_map(|source| &source.changes);
         known && changes().all(|change| ours(&change.scope))
     }
 }
@@ -78,9 +79,9 @@ fn fields(story: &SourceSession, id: &str) -> JsonTree {
 }
 
 /// The changes of an entry, as part of a turn.
-fn changes(told: &SourceEntry) -> String {
+fn changes(source: &SourceEntry) -> String {
     let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
-    for change in &told.changes {
+    for change in &source.changes {
         let delta = change.delta.to_line();
         match groups.last_mut() {
             Some((scope, deltas)) if *scope == change.scope => deltas.push(delta),

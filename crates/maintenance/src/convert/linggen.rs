@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::record::{RecordSource, parse_object};
 use super::report::ConversionReport;
-use super::source_session::{SourceEntry, SourceSession};
+use super::source_entry::SourceEntry;
+use super::source_session::SourceSession;
 use super::{OwnTarget, SessionDraft};
 use everturn_linggen::{LinggenFormat, parts};
 use everturn_session::format::{EditableFormat, SessionError, SessionFormat};
@@ -38,9 +39,9 @@ impl OwnTarget for LinggenTarget {
         let place = editor.session_ref();
         editor.close(created)?;
         let mut time = created;
-        let mut lines = records.lines(story, |told| {
-            time = told.entry.time.unwrap_or(time);
-            message(told, time.as_second())
+        let mut lines = records.lines(story, |source| {
+            time = source.entry.time.unwrap_or(time);
+            message(source, time.as_second())
         });
         if !lines.is_empty() {
             lines.push(String::new());
@@ -73,8 +74,8 @@ impl OwnTarget for LinggenTarget {
     }
 }
 
-fn message(told: &SourceEntry, time: i64) -> Value {
-    let entry = &told.entry;
+fn message(source: &SourceEntry, time: i64) -> Value {
+    let entry = &source.entry;
     let is_observation = entry.kind == EntryKind::ToolResult;
     let from = match &entry.kind {
         EntryKind::User => "user",
@@ -87,7 +88,7 @@ fn message(told: &SourceEntry, time: i64) -> Value {
     };
     let content = match &entry.kind {
         EntryKind::ToolCall => {
-            let (tool, args) = told.call.split(&entry.text);
+            let (tool, args) = source.call.split(&entry.text);
             let args = parse_object(args);
             args.map(|args| json!({"type": "tool", "tool": tool, "args": args}).to_string())
         }

@@ -12,7 +12,8 @@ use super::record::{NOTHING, RecordSource, carry_session, compare_entry, is_roun
 use super::report::{
     ConversionNote, ConversionReport, Disposition, EntryOutcome, REPAIRED, UNREADABLE,
 };
-use super::source_session::{SourceEntry, SourceSession};
+use super::source_entry::SourceEntry;
+use super::source_session::SourceSession;
 use super::tool_calls::{CallPairs, MISPAIRED, ToolCall};
 use super::{ConvertError, OwnTarget, SessionDraft};
 use everturn_json::names::FilePath;

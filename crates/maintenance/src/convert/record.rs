@@ -4,7 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::report::{Disposition, EntryOutcome};
-use super::source_session::{ChatDocument, SourceEntry, SourceSession};
+use super::source_entry::SourceEntry;
+use super::source_session::{ChatDocument, SourceSession};
 use everturn_session::model::carried::MEMBER;
 use everturn_session::model::{Entry, Mark, StateChange};
 use everturn_value::tree::JsonTree;
@@ -40,8 +41,8 @@ impl RecordSource<'_> {
             RecordSource::Original => story.originals().map(JsonTree::to_line).collect(),
             RecordSource::Carrying(carried) => {
                 let entries = story.entries.iter().zip(carried);
-                let line = |(told, carried): (&SourceEntry, &String)| {
-                    render_record(&own(told), std::slice::from_ref(carried))
+                let line = |(source, carried): (&SourceEntry, &String)| {
+                    render_record(&own(source), std::slice::from_ref(carried))
                 };
                 entries.map(line).collect()
             }
@@ -100,27 +101,27 @@ pub(super) fn is_rounded(own: Timestamp, wanted: Timestamp) -> bool {
 
 impl EntryDifference {
     /// The outcome of the entry.
-    pub(super) fn outcome(&self, told: &SourceEntry) -> EntryOutcome {
-        let Entry { seq, turn, ref id, .. } = told.entry;
+    pub(super) fn outcome(&self, source: &SourceEntry) -> EntryOutcome {
+        let Entry { seq, turn, ref id, .. } = source.entry;
         let fate = if self.why.is_empty() { Disposition::Kept } else { Disposition::Changed };
         EntryOutcome { seq, turn, id: id.clone(), fate, why: self.why.clone() }
     }
 
     /// What the record carries of the entry.
-    pub(super) fn carried(&self, told: &SourceEntry) -> String {
+    pub(super) fn carried(&self, source: &SourceEntry) -> String {
         let mut fields = Map::new();
-        fields.insert("turn".to_owned(), told.entry.turn.into());
+        fields.insert("turn".to_owned(), source.entry.turn.into());
         fields.extend(self.fields.clone());
-        for (key, value) in [("call", &told.call.id), ("tool", &told.call.tool)] {
+        for (key, value) in [("call", &source.call.id), ("tool", &source.call.tool)] {
             fields.extend(value.as_ref().map(|value| (key.to_owned(), json!(value))));
         }
         let mut text = Value::Object(fields).to_string();
-        if !told.changes.is_empty() {
-            let changes: Vec<String> = told.changes.iter().map(change_json).collect();
+        if !source.changes.is_empty() {
+            let changes: Vec<String> = source.changes.iter().map(change_json).collect();
             add_member(&mut text, "changes", &format!("[{}]", changes.join(",")));
         }
-        add_member(&mut text, "from", &json!(told.from).to_string());
-        if let Some(raw) = &told.raw {
+        add_member(&mut text, "from", &json!(source.from).to_string());
+        if let Some(raw) = &source.raw {
             add_member(&mut text, "raw", &raw.to_line());
         }
         text

@@ -26,7 +26,7 @@ impl NativeTarget for SillyTavernTarget {
     fn write(&self, story: &SourceSession, setting: &NativeContext) -> NativeFile {
         let mut done = NativeFile::default();
         let speaker = |wanted: fn(&EntryKind) -> bool, usual: &str| {
-            let mut entries = story.entries.iter().map(|told| &told.entry);
+            let mut entries = story.entries.iter().map(|source| &source.entry);
             let found = entries.find(|entry| wanted(&entry.kind) && !entry.speaker.is_empty());
             found.map_or_else(|| usual.to_owned(), |entry| entry.speaker.clone())
         };
@@ -39,13 +39,13 @@ impl NativeTarget for SillyTavernTarget {
             "create_date": format_time(setting.start), "chat_metadata": {},
         }));
         let mut time = setting.start;
-        for told in &story.entries {
-            time = told.entry.time.unwrap_or(time);
-            match omission_reason(&told.entry) {
+        for source in &story.entries {
+            time = source.entry.time.unwrap_or(time);
+            match omission_reason(&source.entry) {
                 Some(why) => done.fates.push(Err(why)),
                 None => {
-                    done.lines.push(message(&told.entry, time));
-                    done.keep(&told.entry);
+                    done.lines.push(message(&source.entry, time));
+                    done.keep(&source.entry);
                 }
             }
         }

@@ -7,34 +7,15 @@ use jiff::Timestamp;
 
 use super::facts::{SessionFacts, project_of};
 use super::report::{ConversionReport, Disposition, REPAIRED, UNREADABLE};
-use super::tool_calls::{CallPairs, MISPAIRED, ToolCall};
+use super::source_entry::{EntryReader, SourceEntry, entry_difference};
+use super::tool_calls::{CallPairs, MISPAIRED};
 use everturn_json::finding::FindingCode;
 use everturn_json::names::SessionId;
 use everturn_session::format::{SessionError, SessionFormat, SessionReader};
 use everturn_session::model::carried::{MEMBER, carried_entries};
-use everturn_session::model::{Entry, Mark, MarkKind, SessionRef, SessionSummary, StateChange};
+use everturn_session::model::{Mark, MarkKind, SessionRef, SessionSummary, StateChange};
 use everturn_store::Store;
-use everturn_value::delta::Delta;
-use everturn_value::tree::{JsonTree, ValueKind as TreeKind};
-
-/// One entry, with everything that belongs to it.
-#[derive(Debug, Clone)]
-pub(super) struct SourceEntry {
-    /// The entry. Its turn is the one that it had in its original session.
-    pub(super) entry: Entry,
-    /// The turn that it has in the session it is read from.
-    pub(super) at: u64,
-    /// Whether it comes from another session, by an earlier conversion.
-    pub(super) is_carried: bool,
-    /// The format of its record.
-    pub(super) from: String,
-    /// Its record, unless an earlier entry has the same.
-    pub(super) raw: Option<JsonTree>,
-    /// The changes of its turn, with the first entry of each turn.
-    pub(super) changes: Vec<StateChange>,
-    /// What its record contains about the tool that it calls, or whose result it is.
-    pub(super) call: ToolCall,
-}
+use everturn_value::tree::JsonTree;
 
 /// A session to be converted.
 #[derive(Debug, Clone)]
@@ -84,8 +65,7 @@ impl SourceSession {
             Some(branch) => main.open_branch(branch)?,
             None => main,
         };
-        let mut reading =
-            EntryReader { layout: layout.name(), last: 0, shift: 0, record: String::new() };
+        let mut reading = EntryReader::new(layout.name());
         let mut entries: Vec<SourceEntry> = Vec::new();
         let mut from_elsewhere = reader.metadata()?.value_at(&[MEMBER]);
         let mut stream = reader.entries(reader.turns()?)?;
@@ -116,7 +96,7 @@ impl SourceSession {
                 "only the main line is converted; use --branch to convert this branch".to_owned();
             report.note(format!("branch {}", branch.id), Disposition::Dropped, why);
         }
-        if from_elsewhere.is_none() && entries.iter().any(|told| told.is_carried) {
+        if from_elsewhere.is_none() && entries.iter().any(|source| source.is_carried) {
             let why = "the record that contained them is missing";
             report.note(
                 "the title, marks and states of the original session",
@@ -127,9 +107,9 @@ impl SourceSession {
         let mut story = SourceSession::from_summary(&summary, from_elsewhere.as_ref());
         story.facts = SessionFacts::read(store, layout, &summary, from_elsewhere.as_ref())?;
         if layout.is_external() && story.facts.project.is_none() {
-            story.facts.project = entries.iter().find_map(|told| project_of(&told.entry.raw));
+            story.facts.project = entries.iter().find_map(|source| project_of(&source.entry.raw));
         }
-        if entries.iter().any(|told| !told.is_carried) {
+        if entries.iter().any(|source| !source.is_carried) {
             story.facts.updated = summary.updated;
         }
         story.entries = entries;
@@ -206,10 +186,10 @@ impl SourceSession {
                 }
             }
         }
-        for told in &mut self.entries {
-            let own = by_turn.remove(&told.at).unwrap_or_default();
-            if !told.is_carried {
-                told.changes = own;
+        for source in &mut self.entries {
+            let own = by_turn.remove(&source.at).unwrap_or_default();
+            if !source.is_carried {
+                source.changes = own;
             }
         }
         let lost: usize = by_turn.values().map(Vec::len).sum();
@@ -222,8 +202,8 @@ impl SourceSession {
 
     /// Whether every record originally had this format.
     pub(super) fn is_from(&self, layout: &str) -> bool {
-        self.entries.iter().all(|told| told.from == layout)
-            && self.entries.first().is_some_and(|told| told.raw.is_some())
+        self.entries.iter().all(|source| source.from == layout)
+            && self.entries.first().is_some_and(|source| source.raw.is_some())
     }
 
     /// The entries of each record.
@@ -233,7 +213,7 @@ impl SourceSession {
 
     /// The original records.
     pub(super) fn originals(&self) -> impl Iterator<Item = &JsonTree> {
-        self.entries.iter().filter_map(|told| told.raw.as_ref())
+        self.entries.iter().filter_map(|source| source.raw.as_ref())
     }
 
     /// The first difference from another session.
@@ -281,18 +261,18 @@ impl SourceSession {
 
     /// Which tool results belong to which calls.
     pub(super) fn pairs(&self) -> CallPairs {
-        CallPairs::of(self.entries.iter().map(|told| (&told.entry, &told.call)))
+        CallPairs::of(self.entries.iter().map(|source| (&source.entry, &source.call)))
     }
 
     /// Whether the session has states.
     pub(super) fn has_states(&self) -> bool {
-        self.state.is_some() || self.entries.iter().any(|told| !told.changes.is_empty())
+        self.state.is_some() || self.entries.iter().any(|source| !source.changes.is_empty())
     }
 
     /// The index of the first entry of a turn, or of the last entry before it.
     pub(super) fn position(&self, turn: u64) -> Option<usize> {
-        let first = self.entries.iter().position(|told| told.entry.turn == turn);
-        first.or_else(|| self.entries.iter().rposition(|told| told.entry.turn < turn))
+        let first = self.entries.iter().position(|source| source.entry.turn == turn);
+        first.or_else(|| self.entries.iter().rposition(|source| source.entry.turn < turn))
     }
 }
 
@@ -368,87 +348,6 @@ fn note_omitted(
     }
 }
 
-/// The state that is kept from entry to entry.
-struct EntryReader {
-    layout: &'static str,
-    last: u64,
-    /// The offset of the turn numbers in the original session.
-    shift: i64,
-    /// The last record that was kept.
-    record: String,
-}
-
-impl EntryReader {
-    fn read_entry(&mut self, mut entry: Entry, carried: Option<JsonTree>) -> SourceEntry {
-        let at = entry.turn;
-        let signed = |turn: u64| i64::try_from(turn).unwrap_or(i64::MAX);
-        let Some(carried) = carried else {
-            // Entries that were added later continue the numbering of the original session.
-            let turn = u64::try_from(signed(at).saturating_add(self.shift)).unwrap_or(0);
-            let same_turn = turn == self.last && self.last > 0;
-            entry.turn = turn.max(self.last);
-            self.last = entry.turn;
-            let raw = self.record(&entry.raw, same_turn);
-            let (from, changes) = (self.layout.to_owned(), Vec::new());
-            let call = ToolCall::of(&entry, &entry.raw);
-            return SourceEntry { entry, at, is_carried: false, from, raw, changes, call };
-        };
-        let turn = carried.value_at(&["turn"]).and_then(|turn| turn.to_line().parse().ok());
-        entry.turn = turn.unwrap_or(at);
-        self.last = entry.turn;
-        self.shift = signed(entry.turn).saturating_sub(signed(at));
-        let changes =
-            carried.value_at(&["changes"]).map(|list| list.children()).unwrap_or_default();
-        let changes = changes.iter().filter_map(|(_, change)| carried_change(entry.turn, change));
-        let own = ToolCall::of(&entry, &entry.raw);
-        let call = ToolCall {
-            id: carried.string_at(&["call"]).or(own.id),
-            tool: carried.string_at(&["tool"]).or(own.tool),
-        };
-        SourceEntry {
-            at,
-            is_carried: true,
-            from: carried.string_at(&["from"]).unwrap_or_default(),
-            raw: carried.value_at(&["raw"]),
-            changes: changes.collect(),
-            entry,
-            call,
-        }
-    }
-
-    /// The record of an entry, unless it is the last one that was kept, or a part of it.
-    fn record(&mut self, raw: &JsonTree, same_turn: bool) -> Option<JsonTree> {
-        if raw.kind() == TreeKind::Null {
-            return None;
-        }
-        let text = raw.to_line();
-        if same_turn && self.record.contains(&text) {
-            return None;
-        }
-        self.record = text;
-        Some(raw.clone())
-    }
-}
-
-/// The first difference between two entries.
-fn entry_difference(wanted: &Entry, found: &Entry) -> Option<&'static str> {
-    let same = [
-        (wanted.turn == found.turn, "turn"),
-        (wanted.id == found.id, "id"),
-        (wanted.time == found.time, "time"),
-        (wanted.speaker == found.speaker, "speaker"),
-        (wanted.kind == found.kind, "kind"),
-        (wanted.text == found.text, "text"),
-    ];
-    same.iter().find(|(same, _)| !same).map(|(_, what)| *what)
-}
-
-fn carried_change(turn: u64, carried: &JsonTree) -> Option<StateChange> {
-    let scope = carried.string_at(&["scope"])?;
-    let delta = Delta::parse(&carried.value_at(&["delta"])?.to_line()).ok()?;
-    Some(StateChange { turn, scope, delta, time: None })
-}
-
 /// The marks, at the turns of the original session.
 fn marks(
     reader: &dyn SessionReader,
@@ -468,8 +367,8 @@ fn marks(
         if let Some(first) = first.iter().find(|first| first.id == mark.id) {
             return first.clone();
         }
-        let at = entries.iter().find(|told| told.at == mark.turn);
-        Mark { turn: at.map_or(mark.turn, |told| told.entry.turn), ..mark }
+        let at = entries.iter().find(|source| source.at == mark.turn);
+        Mark { turn: at.map_or(mark.turn, |source| source.entry.turn), ..mark }
     });
     Ok(own.collect())
 }
@@ -485,30 +384,4 @@ fn parse_mark(tree: &JsonTree) -> Option<Mark> {
         entry: text("entry"),
         time: text("time").and_then(|time| time.parse().ok()),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use everturn_session::model::EntryKind;
-
-    #[test]
-    fn what_was_added_later_goes_on_counting_where_the_rest_was_told() {
-        let mut reading =
-            EntryReader { layout: "codelia", last: 0, shift: 0, record: String::new() };
-        let mut turn = |at: u64, carried: Option<&str>| {
-            let (id, speaker, text) = (String::new(), String::new(), String::new());
-            let (kind, raw) = (EntryKind::User, JsonTree::object());
-            let entry = Entry { seq: at, turn: at, id, time: None, speaker, kind, text, raw };
-            let told =
-                reading.read_entry(entry, carried.map(|text| JsonTree::parse(text).unwrap()));
-            (told.entry.turn, told.at, told.is_carried)
-        };
-        assert_eq!(turn(1, Some(r#"{"turn": 1}"#)), (1, 1, true));
-        assert_eq!(turn(2, Some(r#"{"turn": 1}"#)), (1, 2, true));
-        assert_eq!(turn(3, Some(r#"{"turn": 2}"#)), (2, 3, true));
-        assert_eq!(turn(4, None), (3, 4, false));
-        assert_eq!(turn(4, None), (3, 4, false));
-        assert_eq!(turn(5, None), (4, 5, false));
-    }
 }

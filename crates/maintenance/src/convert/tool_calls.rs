@@ -183,15 +183,15 @@ impl CallPairs {
         entries: impl Iterator<Item = &'e Entry>,
     ) -> CallPairs {
         // The number of messages before each entry, which is the same for both entries of such a pair.
-        let mut told = 0_usize;
+        let mut source = 0_usize;
         let before: Vec<usize> = entries
             .map(|Entry { kind, text, .. }| {
                 let speaks = matches!(
                     kind,
                     EntryKind::User | EntryKind::Assistant | EntryKind::Narrator | EntryKind::Npc
                 );
-                told += usize::from(speaks && !text.trim().is_empty());
-                told
+                source += usize::from(speaks && !text.trim().is_empty());
+                source
             })
             .collect();
         for at in 0..self.partner.len() {
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     /// An entry with its record; the speaker of a result is the tool.
-    fn told(kind: EntryKind, text: &str, raw: &str) -> (Entry, ToolCall) {
+    fn source(kind: EntryKind, text: &str, raw: &str) -> (Entry, ToolCall) {
         let (id, speaker) = (String::new(), "ls".to_owned());
         let (text, raw) = (text.to_owned(), JsonTree::parse(raw).unwrap());
         let entry = Entry { seq: 1, turn: 1, id, time: None, speaker, kind, text, raw };
@@ -239,11 +239,11 @@ mod tests {
     }
 
     fn call(raw: &str) -> (Entry, ToolCall) {
-        told(EntryKind::ToolCall, "ls {}", raw)
+        source(EntryKind::ToolCall, "ls {}", raw)
     }
 
     fn answer(raw: &str) -> (Entry, ToolCall) {
-        told(EntryKind::ToolResult, "a.rs", raw)
+        source(EntryKind::ToolResult, "a.rs", raw)
     }
 
     fn check(entries: &[(Entry, ToolCall)], expect: &[(usize, usize)]) {
@@ -269,9 +269,9 @@ mod tests {
         check(
             &[
                 call(r#"{"payload": {"type": "function_call", "name": "ls", "call_id": "one"}}"#),
-                told(EntryKind::thinking(), "Hm.", "{}"),
+                source(EntryKind::thinking(), "Hm.", "{}"),
                 call(r#"{"payload": {"type": "local_shell_call", "call_id": "two"}}"#),
-                told(EntryKind::User, "And?", "{}"),
+                source(EntryKind::User, "And?", "{}"),
                 answer(r#"{"payload": {"type": "function_call_output", "call_id": "one"}}"#),
                 answer(r#"{"payload": {"type": "function_call_output", "call_id": "two"}}"#),
                 answer(r#"{"payload": {"type": "function_call_output", "call_id": "three"}}"#),
@@ -327,9 +327,9 @@ mod tests {
 
     #[test]
     fn an_answer_that_names_no_call_belongs_to_the_first_of_its_tool() {
-        let cat = || told(EntryKind::ToolCall, "cat a.rs", "{}");
+        let cat = || source(EntryKind::ToolCall, "cat a.rs", "{}");
         check(&[cat(), call("{}"), answer("{}"), answer("{}"), answer("{}")], &[(0, 3), (1, 2)]);
-        check(&[call("{}"), told(EntryKind::User, "Stop.", "{}"), answer("{}")], &[]);
+        check(&[call("{}"), source(EntryKind::User, "Stop.", "{}"), answer("{}")], &[]);
         // A call with a named result is not available, and IDs may restart in each turn.
         let turn = || {
             [
@@ -337,7 +337,7 @@ mod tests {
                 call(r#"{"id": "call_2", "tool": "ls", "args": {}}"#),
                 answer(r#"{"tool": "ls", "args": {}, "result": 1}"#),
                 answer(r#"{"id": "call_1", "tool": "ls", "status": "rejected", "reason": "no"}"#),
-                told(EntryKind::Narrator, "So be it.", "{}"),
+                source(EntryKind::Narrator, "So be it.", "{}"),
             ]
         };
         let turns: Vec<(Entry, ToolCall)> = turn().into_iter().chain(turn()).collect();
@@ -348,10 +348,10 @@ mod tests {
     fn pairs_are_cut_by_what_is_said_and_counted_without_what_is_left_out() {
         let entries = [
             call(r#"{"name": "ls", "id": "one"}"#),
-            told(EntryKind::Assistant, "Wait.", "{}"),
+            source(EntryKind::Assistant, "Wait.", "{}"),
             call(r#"{"name": "ls", "id": "two"}"#),
-            told(EntryKind::User, " ", "{}"),
-            told(EntryKind::System, "Hooks ran.", "{}"),
+            source(EntryKind::User, " ", "{}"),
+            source(EntryKind::System, "Hooks ran.", "{}"),
             answer(r#"{"call_id": "two"}"#),
             answer(r#"{"call_id": "one"}"#),
         ];
@@ -366,7 +366,8 @@ mod tests {
 
     #[test]
     fn names_of_tools_may_have_more_than_one_word() {
-        let (entry, call) = told(EntryKind::ToolCall, "my tool not json", r#"{"name": "my tool"}"#);
+        let (entry, call) =
+            source(EntryKind::ToolCall, "my tool not json", r#"{"name": "my tool"}"#);
         assert_eq!(call.split(&entry.text), ("my tool", "not json"));
         assert_eq!(ToolCall::default().split("ls"), ("ls", ""));
         assert_eq!(tool_name("my tool.v2/é"), "my_tool_v2__");

@@ -19,68 +19,66 @@ enum Place {
     Unknown,
 }
 
-impl Examination<'_> {
-    fn life_bounds(&self, model: &LifecycleModel) -> Bounds {
-        Bounds::at(self.position, model.commands.iter().map(|run| run.span))
-    }
+fn life_bounds(examination: &Examination<'_>, model: &LifecycleModel) -> Bounds {
+    Bounds::at(examination.position, model.commands.iter().map(|run| run.span))
+}
 
-    /// Runs `ls` and `show` before anything is written.
-    pub(super) fn read_lifecycle(&mut self, model: &LifecycleModel) {
-        let bounds = self.life_bounds(model);
-        let root = &model.root;
-        match listing(self.everturn, &self.path(root)) {
-            Err(why) => self.add(Fault::Reader, format!("{root}: {why}")),
-            Ok(found) => {
-                let place = place(model, bounds, &found, |run| &run.listing, |_| false);
-                if matches!(place, Place::Unknown) {
-                    let wanted = model.commands.get(bounds.least.saturating_sub(1));
-                    let text = format!(
-                        "{root}: ls and show print {}, not {} ({})",
-                        told(&found),
-                        wanted.map_or_else(String::new, |run| told(&run.listing)),
-                        commands(model, bounds)
-                    );
-                    self.add(Fault::Reader, text);
-                }
+/// Runs `ls` and `show` before anything is written.
+pub(super) fn read_lifecycle(examination: &mut Examination<'_>, model: &LifecycleModel) {
+    let bounds = life_bounds(examination, model);
+    let root = &model.root;
+    match listing(examination.everturn, &examination.path(root)) {
+        Err(why) => examination.add(Fault::Reader, format!("{root}: {why}")),
+        Ok(found) => {
+            let place = place(model, bounds, &found, |run| &run.listing, |_| false);
+            if matches!(place, Place::Unknown) {
+                let wanted = model.commands.get(bounds.least.saturating_sub(1));
+                let text = format!(
+                    "{root}: ls and show print {}, not {} ({})",
+                    render_listing(&found),
+                    wanted.map_or_else(String::new, |run| render_listing(&run.listing)),
+                    commands(model, bounds)
+                );
+                examination.add(Fault::Reader, text);
             }
         }
     }
+}
 
-    /// Compares the files after recovery.
-    pub(super) fn compare_lifecycle(
-        &mut self,
-        model: &LifecycleModel,
-    ) -> Result<(), PowercutError> {
-        let bounds = self.life_bounds(model);
-        self.acknowledged += bounds.least;
-        let found = trees::tree(&self.path(&model.root))?;
-        // The next process folds the journal of a chat log into its document.
-        let is_cache =
-            |path: &String| path.contains("/checkpoints/") || path.ends_with(".journal.jsonl");
-        let place = place(model, bounds, &found, |run| &run.tree, is_cache);
-        if matches!(place, Place::Unknown) {
-            let earlier = model.commands.iter().take(bounds.least.saturating_sub(1));
-            let fault = if earlier.into_iter().any(|run| run.tree == found) {
-                Fault::Lost
-            } else {
-                Fault::Half
-            };
-            let differences_at = |count: usize| {
-                let run = count.checked_sub(1).and_then(|index| model.commands.get(index));
-                run.map_or_else(String::new, |run| some(&differences(&run.tree, &found)))
-            };
-            let Bounds { least, most } = bounds;
-            let text = format!(
-                "{}: files differ from those after {least} commands: {}, and after {most}: {} ({})",
-                model.root,
-                differences_at(least),
-                differences_at(most),
-                commands(model, bounds)
-            );
-            self.add(fault, text);
-        }
-        Ok(())
+/// Compares the files after recovery.
+pub(super) fn compare_lifecycle(
+    examination: &mut Examination<'_>,
+    model: &LifecycleModel,
+) -> Result<(), PowercutError> {
+    let bounds = life_bounds(examination, model);
+    examination.acknowledged += bounds.least;
+    let found = trees::tree(&examination.path(&model.root))?;
+    // The next process folds the journal of a chat log into its document.
+    let is_cache =
+        |path: &String| path.contains("/checkpoints/") || path.ends_with(".journal.jsonl");
+    let place = place(model, bounds, &found, |run| &run.tree, is_cache);
+    if matches!(place, Place::Unknown) {
+        let earlier = model.commands.iter().take(bounds.least.saturating_sub(1));
+        let fault = if earlier.into_iter().any(|run| run.tree == found) {
+            Fault::Lost
+        } else {
+            Fault::Half
+        };
+        let differences_at = |count: usize| {
+            let run = count.checked_sub(1).and_then(|index| model.commands.get(index));
+            run.map_or_else(String::new, |run| some(&differences(&run.tree, &found)))
+        };
+        let Bounds { least, most } = bounds;
+        let text = format!(
+            "{}: files differ from those after {least} commands: {}, and after {most}: {} ({})",
+            model.root,
+            differences_at(least),
+            differences_at(most),
+            commands(model, bounds)
+        );
+        examination.add(fault, text);
     }
+    Ok(())
 }
 
 /// Finds the place of `found` among the states after the commands.
@@ -114,7 +112,7 @@ fn place<V: PartialEq>(
     }
 }
 
-fn told(listing: &crate::model::Listing) -> String {
+fn render_listing(listing: &crate::model::Listing) -> String {
     let sessions: Vec<String> = listing
         .iter()
         .map(|(id, session)| format!("{id} {} {}", session.status, session.turns))

@@ -133,20 +133,20 @@ impl Examination<'_> {
         };
         let per_item = format.messages_per_item();
         let count = words.len() / per_item;
-        let told = format!(
+        let described = format!(
             "{id}: {} messages, expected {} to {}",
             words.len(),
             bounds.least * per_item,
             bounds.most * per_item
         );
         if count < bounds.least {
-            return Some((Fault::Lost, told));
+            return Some((Fault::Lost, described));
         }
         if count > bounds.most || words.len() % per_item != 0 {
-            return Some((Fault::Half, told));
+            return Some((Fault::Half, described));
         }
         let differs = words.iter().zip(model.words(count)).position(|(have, want)| have != want);
-        differs.map(|index| (Fault::Half, format!("{told}; message {} differs", index + 1)))
+        differs.map(|index| (Fault::Half, format!("{described}; message {} differs", index + 1)))
     }
 
     /// Returns what is wrong with the state, given what was shown.

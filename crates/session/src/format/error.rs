@@ -123,3 +123,38 @@ pub fn error_chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| (*cause).source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
+
+/// Implements what the errors of all formats share: constructors for invalid input and damaged files, and the conversion
+/// of an error of a repair.
+///
+/// The error needs the variants `Store`, `Name`, `Input { what }` and `Damaged { file, reason }`.
+#[macro_export]
+macro_rules! impl_format_error {
+    ($error:ident) => {
+        impl $error {
+            pub(crate) fn input(what: impl Into<String>) -> $error {
+                $error::Input { what: what.into() }
+            }
+
+            pub(crate) fn damaged(
+                file: &everturn_json::names::FilePath,
+                reason: impl std::fmt::Display,
+            ) -> $error {
+                $error::Damaged { file: file.clone(), reason: reason.to_string() }
+            }
+        }
+
+        impl From<$crate::repair::RepairError> for $error {
+            fn from(error: $crate::repair::RepairError) -> $error {
+                match error {
+                    $crate::repair::RepairError::Store(error) => $error::Store(error),
+                    $crate::repair::RepairError::Name(error) => $error::Name(error),
+                    $crate::repair::RepairError::Damaged { file, reason } => {
+                        $error::Damaged { file, reason }
+                    }
+                    other => $error::input(other.to_string()),
+                }
+            }
+        }
+    };
+}

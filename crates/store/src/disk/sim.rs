@@ -20,11 +20,13 @@ use super::{
 };
 use everturn_json::names::FilePath;
 
+mod faults;
+mod file_data;
 mod files;
 mod names;
 mod world;
 
-pub use world::{DataSurvival, Fault, FaultKind, NameSurvival, Survival};
+pub use faults::{DataSurvival, Fault, FaultKind, NameSurvival, Survival};
 use world::{Pid, SimWorld};
 
 /// A simulated disk as one process uses it.

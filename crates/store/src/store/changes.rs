@@ -11,9 +11,11 @@ use std::thread;
 use std::time::Duration;
 
 use super::StoreError;
-use super::group_commit::lock_unpoisoned;
-use super::locks::{LockOwner, lock_file};
-use super::log::{LogEpoch, LogNumber, WriteAheadLog, known_own_path};
+use super::lock_owner::LockOwner;
+use super::log::{LogEpoch, WriteAheadLog};
+use super::log_number::LogNumber;
+use super::mutex::lock_unpoisoned;
+use super::own_paths::{known_own_path, lock_file};
 use crate::disk::{Disk, DiskLock, FileAccess, PauseRequest, read_all};
 use everturn_json::names::FilePath;
 

@@ -7,7 +7,8 @@ use std::io;
 use std::sync::Arc;
 
 use super::StoreError;
-use super::log::{LogNumber, read_epoch, scan_log};
+use super::log_number::LogNumber;
+use super::log_scan::{read_epoch, scan_log};
 use super::recovery::{Blocked, RecoveryProgress, read_log, recover};
 use super::relocate::is_unfinished_copy;
 use crate::disk::{DirEntry, DirListing, Disk, FileAccess, FileKind, OverlayDisk};

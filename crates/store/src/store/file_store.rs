@@ -7,18 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::changes::{ChangeMarks, LockMarks};
+use super::disk_ops::ensure_dir;
 use super::disk_view::DiskView;
-use super::findings::RecoveryFindings;
-use super::group_commit::{CommitQueue, lock_unpoisoned};
-use super::locks::{LockOwner, ScopeLocks};
-use super::log::known_own_path;
-use super::plan::{ValidatedBatch, validate_batch};
-use super::quarantine::ensure_dir;
+use super::group_commit::CommitQueue;
+use super::lock_owner::LockOwner;
+use super::locks::ScopeLocks;
+use super::mutex::lock_unpoisoned;
+use super::options::Options;
+use super::own_paths::known_own_path;
 use super::recovery::RecoveryProgress;
-use super::reserve::{retry_with_reserve, uses_trash};
 use super::snapshot::{Attempt, capture, capture_once};
 use super::staging::is_large;
-use super::store_core::{CommitResult, StoreCore};
+use super::store_core::{
+    CommitResult, StoreCore, await_predecessors, recover_dead_logs, release_reserve,
+    retry_with_reserve, uses_trash, wipe_logs,
+};
+use super::validate::{ValidatedBatch, validate_batch};
 use super::{CommitReceipt, Durability, Step, Store, StoreError, Writer};
 use crate::disk::{DirListing, Disk, FileAccess, FileKind, FileStat, read_range};
 use everturn_json::finding::Finding;
@@ -27,45 +31,6 @@ use everturn_json::names::FilePath;
 mod writer;
 
 pub use writer::FileWriter;
-
-/// The options for opening a store for writing.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The process that opens the store.
-    pub owner: LockOwner,
-    /// The size of a new log; it is recycled when it is full.
-    pub log_size: u64,
-    /// How large a log may become while many files change, so that they are flushed less often. One large batch may
-    /// still exceed it.
-    pub max_log_size: u64,
-    /// How many changed files stay open from one commit to the next, to be flushed together later. Twice as many are
-    /// open while one large batch is applied.
-    pub open_files: usize,
-    /// The size in bytes from which a new content is staged and flushed beside the log instead of written into it.
-    /// Applies to [`Durability::Synced`]; other commits wait for no flush.
-    pub stage_from: usize,
-    /// Receives the progress of log recovery.
-    pub progress: RecoveryProgress,
-    /// Receives the findings of recovery.
-    pub findings: RecoveryFindings,
-}
-
-impl Options {
-    /// The default sizes: a log of 1 MiB at first and 64 MiB at most, 256 open files, contents of 64 KiB and more
-    /// staged beside the log.
-    #[must_use]
-    pub fn new(owner: LockOwner) -> Options {
-        Options {
-            owner,
-            log_size: 1 << 20,
-            max_log_size: 64 << 20,
-            open_files: 256,
-            stage_from: 64 << 10,
-            progress: RecoveryProgress::default(),
-            findings: RecoveryFindings::default(),
-        }
-    }
-}
 
 /// A [`Store`] of plain files, with a write-ahead log under `.everturn/`.
 ///
@@ -79,11 +44,11 @@ impl Options {
 /// use everturn_json::names::FilePath;
 /// use everturn_store::{AppendAt, Durability, FileStore, LockOwner, Options, Step, Store};
 ///
-/// # let place = tempfile::tempdir()?;
-/// # let root = place.path().join("game");
+/// # let dir = tempfile::tempdir()?;
+/// # let root = dir.path().join("game");
 /// let disk = Arc::new(RealDisk::create(&root)?);
-/// let holder = LockOwner { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
-/// let store = FileStore::open(disk, Options::new(holder))?;
+/// let owner = LockOwner { pid: std::process::id(), started: "2026-01-01T00:00:00Z".to_owned() };
+/// let store = FileStore::open(disk, Options::new(owner))?;
 ///
 /// let session = FilePath::parse("sessions/one")?;
 /// let writer = store.lock(&[session])?;
@@ -138,7 +103,7 @@ impl FileStore {
         check_root(&*disk)?;
         let owner = Some(options.owner.clone());
         let mut core = StoreCore::new(Arc::clone(&disk), options);
-        let blocked = core.recover_dead_logs()?;
+        let blocked = recover_dead_logs(&mut core)?;
         let view = DiskView::plain(Arc::clone(&disk), blocked);
         Ok(FileStore::new(core, disk, owner, view))
     }
@@ -306,10 +271,10 @@ impl FileStoreShared {
         core.check_usable()?;
         let mut locks = retry_with_reserve(
             || ScopeLocks::take(&*self.disk, scopes, marks),
-            || if uses_trash(scopes) { core.release_reserve() } else { Ok(false) },
+            || if uses_trash(scopes) { release_reserve(core) } else { Ok(false) },
         )?;
         // The previous writer may have died meanwhile, with commits in its log.
-        let ready = core.await_predecessors(scopes, locks.found_stale_lock);
+        let ready = await_predecessors(core, scopes, locks.found_stale_lock);
         self.set_view(DiskView::plain(Arc::clone(&self.disk), core.blocked.clone()));
         ready?;
         locks.remove_stale_owners();
@@ -437,14 +402,14 @@ impl Store for FileStore {
         if self.shared.owner.is_none() {
             return Err(StoreError::ReadOnly);
         }
-        lock_unpoisoned(&self.shared.core).wipe_logs()
+        wipe_logs(&mut lock_unpoisoned(&self.shared.core))
     }
 
     fn release_reserve(&self) -> Result<bool, StoreError> {
         if self.shared.owner.is_none() {
             return Err(StoreError::ReadOnly);
         }
-        lock_unpoisoned(&self.shared.core).release_reserve()
+        release_reserve(&mut lock_unpoisoned(&self.shared.core))
     }
 
     fn local_path(&self, path: &FilePath) -> Result<Option<PathBuf>, StoreError> {

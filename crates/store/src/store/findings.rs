@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::group_commit::lock_unpoisoned;
+use super::mutex::lock_unpoisoned;
 use everturn_json::finding::Finding;
 
 /// The findings of log recovery. They outlive the store, so that a program can report them at its end even if opening

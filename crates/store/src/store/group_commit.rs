@@ -4,9 +4,10 @@
 //! queued meanwhile as one group, and wakes the followers with their results.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::StoreError;
+use super::mutex::lock_unpoisoned;
 use super::store_core::{CommitRequest, CommitResult, ReceiptResult, StoreCore};
 use everturn_json::names::FilePath;
 
@@ -24,11 +25,6 @@ struct CommitGroup {
     batches: Mutex<Vec<CommitRequest>>,
     /// The result of each batch, until its thread takes it.
     results: OnceLock<Vec<Mutex<Option<CommitResult>>>>,
-}
-
-/// Locks a mutex even if another thread has panicked: the data behind these locks is consistent at any time.
-pub(super) fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn leader_failed() -> StoreError {
@@ -78,21 +74,21 @@ impl CommitQueue {
         let done = catch_unwind(AssertUnwindSafe(|| {
             let shared = batches.len() > 1;
             core.commit_group(batches, shared, &mut |place, answer| {
-                if let Some(told) = answers.get_mut(place) {
-                    *told = Some(answer);
+                if let Some(slot) = answers.get_mut(place) {
+                    *slot = Some(answer);
                 }
             });
         }));
         // After a panic above, no follower may wait forever, and nothing more may be written.
-        let told = answers.into_iter().map(|answer| {
+        let results = answers.into_iter().map(|answer| {
             Mutex::new(
                 answer.or_else(|| Some(CommitResult::Done(Err(core.poison(leader_failed()))))),
             )
         });
-        let told = told.collect();
+        let results = results.collect();
         drop(core);
         // Only the leader sets the results of its group.
-        drop(group.results.set(told));
+        drop(group.results.set(results));
         if let Err(panic) = done {
             resume_unwind(panic);
         }
@@ -106,7 +102,7 @@ mod tests {
 
     use super::*;
     use crate::disk::sim::{DataSurvival, Fault, FaultKind, NameSurvival, SimDisk, Survival};
-    use crate::store::plan::validate_batch;
+    use crate::store::validate::validate_batch;
     use crate::store::{AppendAt, Durability, FileStore, LockOwner, Options, Step};
 
     const SESSIONS: usize = 4;

@@ -4,48 +4,15 @@
 //! each other, and two sessions in one directory do not. The locks are the operating system's and end with their
 //! process; the text in the file only informs others of the lock owner.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::changes::ChangeMarks;
-use super::log::known_own_path;
-use super::owner_text;
-use super::quarantine::ensure_dir;
+use super::disk_ops::ensure_dir;
+use super::lock_owner::LockOwner;
+use super::own_paths::{known_own_path, lock_file};
 use super::{OWN_DIR, StoreError, user_dirs};
-use crate::disk::{Disk, DiskLock, FileAccess, LockMode, read_all};
+use crate::disk::{Disk, DiskLock, LockMode};
 use everturn_json::names::FilePath;
-
-/// The process that opens a store, as shown to others.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LockOwner {
-    /// The process ID.
-    pub pid: u32,
-    /// The start time, in human-readable form.
-    pub started: String,
-}
-
-impl LockOwner {
-    /// Returns the text for a lock file.
-    pub(super) fn to_text(&self) -> Vec<u8> {
-        owner_text::render_owner(self)
-    }
-
-    /// Reads the lock owner from a lock file.
-    pub(super) fn read(disk: &dyn Disk, file: &FilePath) -> Option<LockOwner> {
-        LockOwner::parse(&read_all(&*disk.open(file, FileAccess::Read).ok()?).ok()?)
-    }
-
-    /// Parses the lock owner from the first line of a lock file.
-    pub(super) fn parse(text: &[u8]) -> Option<LockOwner> {
-        owner_text::parse_owner(text.split(|byte| *byte == b'\n').next()?)
-    }
-}
-
-impl fmt::Display for LockOwner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "pid {}, started {}", self.pid, self.started)
-    }
-}
 
 /// Returns whether the writer of `scopes` may write at `path`.
 ///
@@ -58,10 +25,6 @@ pub(super) fn may_write(scopes: &[FilePath], path: &FilePath) -> bool {
     }
     let place = user_dirs().into_iter().find(|place| path.is_within(place));
     place.is_some_and(|place| *path != place && holding.any(|scope| scope.is_within(&place)))
-}
-
-pub(super) fn lock_file(scope: &FilePath) -> FilePath {
-    known_own_path(&["locks"]).join(&scope.flat_name(".lock"))
 }
 
 /// The locks of one writer; dropping them releases the scopes.
@@ -84,7 +47,7 @@ impl ScopeLocks {
         ensure_dir(disk, &known_own_path(&["locks"]), &mut Vec::new())?;
         // Users know the session, not the internal directories where it is prepared.
         let known = scopes.iter().find(|scope| !scope.is_within(&known_own_path(&[])));
-        let told = |scope: &FilePath| match known {
+        let reported = |scope: &FilePath| match known {
             Some(known) if scope.is_within(&known_own_path(&[])) => known.clone(),
             _ => scope.clone(),
         };
@@ -97,11 +60,11 @@ impl ScopeLocks {
         let mut exclusive: Vec<Arc<dyn DiskLock>> = Vec::new();
         let mut shared = Vec::new();
         for scope in &scopes {
-            let told = told(scope);
+            let reported = reported(scope);
             for above in scope.ancestors().filter(|above| !scopes.contains(above)) {
-                shared.push(take_lock(disk, &told, &above, LockMode::Shared)?);
+                shared.push(take_lock(disk, &reported, &above, LockMode::Shared)?);
             }
-            exclusive.push(take_lock(disk, &told, scope, LockMode::Exclusive)?.into());
+            exclusive.push(take_lock(disk, &reported, scope, LockMode::Exclusive)?.into());
         }
         let marked = marks.add_locks(&exclusive);
         marked.map_err(StoreError::io("write", &known_own_path(&["locks"])))?;

@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use super::fingerprint::Fingerprint;
-use super::group_commit::lock_unpoisoned;
 use super::locks::may_write;
-use super::plan::{add_joined_appends, check_append_offset, validate_batch};
+use super::mutex::lock_unpoisoned;
+use super::validate::{add_joined_appends, check_append_offset, validate_batch};
 use super::{CommitReceipt, Durability, FileMode, Precondition, Step, Store, StoreError, Writer};
 use crate::disk::{DirEntry, DirListing, FileId, FileKind, FileStat, PRIVATE_BITS};
 use everturn_json::finding::{Finding, FindingCode};

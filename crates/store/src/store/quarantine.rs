@@ -3,34 +3,11 @@
 use std::io;
 
 use super::StoreError;
+use super::disk_ops::{copy_range, ensure_dir, fingerprint_range};
 use super::fingerprint::Fingerprint;
-use super::log::known_own_path;
-use crate::disk::{Disk, DiskFile, FilePermissions, Flush, append_full, read_full};
-use everturn_json::checksum::Checksum;
+use super::own_paths::known_own_path;
+use crate::disk::{Disk, DiskFile, FilePermissions, Flush, append_full};
 use everturn_json::names::FilePath;
-
-/// The number of bytes copied at a time.
-const CHUNK: usize = 1 << 20;
-
-/// Ensures that a directory and its ancestors exist; adds those that it created to `made`.
-pub(super) fn ensure_dir(
-    disk: &dyn Disk,
-    dir: &FilePath,
-    made: &mut Vec<FilePath>,
-) -> Result<(), StoreError> {
-    if disk.stat(dir).map_err(StoreError::io("access", dir))?.is_some() {
-        return Ok(());
-    }
-    if let Some(above) = dir.parent() {
-        ensure_dir(disk, &above, made)?;
-    }
-    match disk.create_dir(dir) {
-        Ok(()) => made.push(dir.clone()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(StoreError::io("create", dir)(error)),
-    }
-    Ok(())
-}
 
 /// The location and fingerprint of quarantined bytes.
 pub(super) struct QuarantinedBytes {
@@ -87,47 +64,4 @@ pub(super) fn quarantine_bytes(
     let place = quarantine_path(path, 0, Fingerprint::of(bytes));
     write_quarantine_file(disk, &place, |copy| append_full(copy, bytes))?;
     Ok(place)
-}
-
-/// Calls `each` with the bytes from `start` to `end`, in chunks.
-fn for_each_chunk(
-    file: &dyn DiskFile,
-    start: u64,
-    end: u64,
-    mut each: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<()> {
-    let (mut at, mut buf) = (start, vec![0; CHUNK]);
-    while at < end {
-        let want = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
-        let read = read_full(file, at, buf.get_mut(..want).unwrap_or_default())?;
-        if read == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        each(buf.get(..read).unwrap_or_default())?;
-        at += read as u64;
-    }
-    Ok(())
-}
-
-/// Returns the fingerprint of a part of a file.
-pub(super) fn fingerprint_range(
-    file: &dyn DiskFile,
-    start: u64,
-    end: u64,
-) -> io::Result<Fingerprint> {
-    let mut sum = Checksum::new();
-    for_each_chunk(file, start, end, |bytes| {
-        sum.update(bytes);
-        Ok(())
-    })?;
-    Ok(Fingerprint { len: end.saturating_sub(start), sum: sum.value() })
-}
-
-pub(super) fn copy_range(
-    from: &dyn DiskFile,
-    start: u64,
-    end: u64,
-    to: &dyn DiskFile,
-) -> io::Result<()> {
-    for_each_chunk(from, start, end, |bytes| append_full(to, bytes))
 }

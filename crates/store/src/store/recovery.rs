@@ -20,21 +20,25 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::StoreError;
-use super::apply::{remove_stale_temp, remove_tree};
+use super::disk_ops::{ensure_dir, fingerprint_range, remove_stale_temp, remove_tree, sync_dir};
 use super::fingerprint::Fingerprint;
-use super::log::{LogNumber, known_own_path, rewrite_and_sync, scan_log};
-use super::plan::replacement_permissions;
-use super::quarantine::{ensure_dir, fingerprint_range, quarantine_bytes, quarantine_range};
+use super::log_number::LogNumber;
+use super::log_scan::{rewrite_and_sync, scan_log};
+use super::own_paths::known_own_path;
+use super::quarantine::{quarantine_bytes, quarantine_range};
 use super::record::{NewContent, StagedContent};
 use super::relocate::relocate;
 use super::replay::{ContentHistory, FileHistory, LogHistory};
-use super::staging::{intact_source, place_staged, quarantine_staged, staged_path};
-use super::tracked_files::sync_dir;
+use super::staging::{
+    intact_source, place_staged, quarantine_staged, replacement_permissions, staged_path,
+};
 use crate::disk::{
     Disk, DiskFile, FileAccess, FileKind, FilePermissions, FileStat, Flush, append_full, read_all,
 };
 use everturn_json::finding::{Finding, FindingCode};
 use everturn_json::names::{FilePath, PathSet};
+
+use self::assess::assess;
 
 /// The number of written files that are open before they are flushed.
 const MAX_OPEN: usize = 32;
@@ -219,7 +223,7 @@ struct Recovery<'a> {
 
 impl Recovery<'_> {
     fn run(&mut self, progress: &RecoveryProgress) {
-        self.assess();
+        assess(self);
         let total = self.history.files.len() + self.history.endings.len();
         for (done, (name, file)) in self.history.files.iter().enumerate() {
             progress.tell(done, total);

@@ -8,9 +8,8 @@
 use std::io;
 
 use super::StoreError;
-use super::apply::remove_tree;
 use super::digest::{digest_contents, is_subset};
-use super::quarantine::copy_range;
+use super::disk_ops::{copy_range, remove_tree};
 use crate::disk::{Disk, FileAccess, FileKind, FilePermissions, Flush};
 use everturn_json::names::{FilePath, Name};
 

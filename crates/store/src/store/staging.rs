@@ -18,14 +18,13 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::apply::UndoStep;
+use super::disk_ops::{copy_range, fingerprint_range};
 use super::fingerprint::Fingerprint;
-use super::log::{LogNumber, known_own_path};
-use super::plan::{ApplyHint, PlannedBatch, replacement_permissions};
-use super::quarantine::{copy_range, fingerprint_range, quarantine_range};
+use super::log_number::LogNumber;
+use super::own_paths::known_own_path;
+use super::quarantine::quarantine_range;
 use super::record::{LogOp, NewContent, StagedContent};
 use super::relocate::{RelocateMethod, relocate};
-use super::store_core::StoreCore;
 use super::{FileMode, Step, StoreError};
 use crate::disk::{Disk, DiskFile, FileAccess, FileKind, FilePermissions, Flush, append_full};
 use everturn_json::names::FilePath;
@@ -65,7 +64,8 @@ pub(super) struct StagedFile {
     pub(super) content: StagedContent,
     /// The permissions it was created with.
     pub(super) mode: FilePermissions,
-    needed: bool,
+    /// Whether a record may refer to it.
+    pub(super) needed: bool,
 }
 
 impl Drop for StagedFile {
@@ -73,19 +73,6 @@ impl Drop for StagedFile {
         if !self.needed {
             // A leftover is removed when the log changes owners; this is only early cleanup.
             drop(self.disk.remove(&self.path));
-        }
-    }
-}
-
-impl PlannedBatch {
-    /// Marks the staged files as needed: from here on a record may count that refers to them.
-    pub(super) fn keep_staged(&mut self) {
-        for hint in &mut self.hints {
-            if let ApplyHint::Staged(staged) = hint
-                && let Some(beside) = &mut staged.staged_file
-            {
-                beside.needed = true;
-            }
         }
     }
 }
@@ -101,6 +88,17 @@ pub(super) struct StagingArea {
 }
 
 impl StagingArea {
+    pub(super) fn new(
+        disk: Arc<dyn Disk>,
+        log: LogNumber,
+        count: Arc<AtomicU64>,
+        stage_from: usize,
+        open_files: usize,
+    ) -> StagingArea {
+        let max_open = MAX_OPEN.min(open_files / 4);
+        StagingArea { disk, log, count, stage_from, max_open }
+    }
+
     /// Writes and flushes the large contents among `steps`, each into its own file.
     pub(super) fn write(&self, steps: &[Step]) -> Result<Vec<Option<StagedFile>>, StoreError> {
         let (mut files, mut open) = (Vec::new(), Vec::new());
@@ -172,79 +170,6 @@ fn flush_open_files(open: &mut Vec<(FilePath, Box<dyn DiskFile>)>) -> Result<(),
     Ok(())
 }
 
-impl StoreCore {
-    /// Returns the staging area for the log of this process.
-    pub(super) fn staging_area(&mut self) -> Result<StagingArea, StoreError> {
-        self.check_usable()?;
-        self.ensure_log()?;
-        let log = self.log.as_ref().map(|log| log.number).ok_or(StoreError::ReadOnly)?;
-        let (disk, count) = (Arc::clone(&self.disk), Arc::clone(&self.staged_count));
-        let max_open = MAX_OPEN.min(self.options.open_files / 4);
-        Ok(StagingArea { disk, log, count, stage_from: self.options.stage_from, max_open })
-    }
-
-    /// Links a staged content into place; returns whether it has kept its staged name.
-    ///
-    /// Its bytes need no further flush, and it is not kept open: only the new name has to be flushed.
-    pub(super) fn put_staged(
-        &mut self,
-        path: &FilePath,
-        staged: &FilePath,
-        undo: &mut Vec<UndoStep>,
-    ) -> Result<StagedName, StoreError> {
-        self.make_parents(path, undo)?;
-        // Without a temporary name there is no link, and the staged file itself is renamed.
-        let temp = self.temp_name().ok();
-        let name = place_staged(&*self.disk, staged, temp.as_ref(), path)?;
-        self.dirs.extend(path.parent());
-        self.files.remove(path);
-        Ok(name)
-    }
-
-    /// Records, after a batch was applied, which staged files are needed and which no longer are.
-    pub(super) fn note_staged(&mut self, ops: &[LogOp], kept: &[FilePath]) {
-        let mut unneeded = Vec::new();
-        for op in ops {
-            match op {
-                LogOp::Replace { file, .. } => {
-                    unneeded.extend(self.kept_files.by_name.remove(file));
-                    let staged = self.staged_for(std::slice::from_ref(op)).pop();
-                    if let Some(staged) = staged.filter(|staged| kept.contains(staged)) {
-                        self.kept_files.by_name.insert(file.clone(), staged);
-                    }
-                }
-                LogOp::Remove { path, .. } => unneeded.extend(self.kept_files.take_within(path)),
-                LogOp::Cut { .. } | LogOp::Append { .. } | LogOp::Rename { .. } => {}
-            }
-        }
-        remove_all(&*self.disk, unneeded);
-    }
-
-    /// Removes the staged files of names with a barrier, once the barrier is in the log.
-    pub(super) fn remove_settled(&mut self) {
-        remove_all(&*self.disk, std::mem::take(&mut self.kept_files.settled));
-    }
-
-    /// Removes all staged files that were kept: the log was recycled.
-    pub(super) fn remove_kept(&mut self) {
-        self.remove_settled();
-        let kept = std::mem::take(&mut self.kept_files.by_name);
-        remove_all(&*self.disk, kept.into_values().collect());
-    }
-
-    /// Returns the files that were staged for these operations.
-    pub(super) fn staged_for(&self, ops: &[LogOp]) -> Vec<FilePath> {
-        let Some(log) = &self.log else { return Vec::new() };
-        let path = |op: &LogOp| match op {
-            LogOp::Replace { new: NewContent::Staged(staged), .. } => {
-                Some(staged_path(log.number, staged.number))
-            }
-            _ => None,
-        };
-        ops.iter().filter_map(path).collect()
-    }
-}
-
 /// The staged files that still exist beside the log although their contents are in place.
 ///
 /// There is at most one for each name: the one that the last record for that name needs. It is the same file as the one
@@ -270,6 +195,54 @@ impl KeptFiles {
             self.settled.extend(taken);
         }
     }
+
+    /// Records, after a batch was applied, which staged files are needed and which no longer are.
+    pub(super) fn record_batch(
+        &mut self,
+        disk: &dyn Disk,
+        log: LogNumber,
+        ops: &[LogOp],
+        kept: &[FilePath],
+    ) {
+        let mut unneeded = Vec::new();
+        for op in ops {
+            match op {
+                LogOp::Replace { file, .. } => {
+                    unneeded.extend(self.by_name.remove(file));
+                    let staged = staged_paths(log, std::slice::from_ref(op)).pop();
+                    if let Some(staged) = staged.filter(|staged| kept.contains(staged)) {
+                        self.by_name.insert(file.clone(), staged);
+                    }
+                }
+                LogOp::Remove { path, .. } => unneeded.extend(self.take_within(path)),
+                LogOp::Cut { .. } | LogOp::Append { .. } | LogOp::Rename { .. } => {}
+            }
+        }
+        remove_all(disk, unneeded);
+    }
+
+    /// Removes the staged files of names with a barrier, once the barrier is in the log.
+    pub(super) fn remove_settled(&mut self, disk: &dyn Disk) {
+        remove_all(disk, std::mem::take(&mut self.settled));
+    }
+
+    /// Removes all staged files that were kept: the log was recycled.
+    pub(super) fn remove_kept(&mut self, disk: &dyn Disk) {
+        self.remove_settled(disk);
+        let kept = std::mem::take(&mut self.by_name);
+        remove_all(disk, kept.into_values().collect());
+    }
+}
+
+/// Returns the files that were staged for these operations of a log.
+pub(super) fn staged_paths(log: LogNumber, ops: &[LogOp]) -> Vec<FilePath> {
+    let path = |op: &LogOp| match op {
+        LogOp::Replace { new: NewContent::Staged(staged), .. } => {
+            Some(staged_path(log, staged.number))
+        }
+        _ => None,
+    };
+    ops.iter().filter_map(path).collect()
 }
 
 /// Removes staged files that no record needs any more, with their copies.
@@ -381,4 +354,13 @@ pub(super) fn quarantine_staged(disk: &dyn Disk, log: LogNumber) -> Result<(), S
         quarantine_range(disk, &path, &*file, 0, len)?;
     }
     Ok(())
+}
+
+/// Returns the permissions of a new content: those of the old one, unless it is private.
+pub(super) fn replacement_permissions(private: bool, old: Option<u32>) -> FilePermissions {
+    match old {
+        _ if private => FilePermissions::OwnerOnly,
+        Some(bits) => FilePermissions::Exact(bits),
+        None => FilePermissions::Default,
+    }
 }

@@ -1,23 +1,49 @@
 //! [`StoreCore`]: the only write path: plan, log, flush, apply.
+//!
+//! `plan` turns steps into log operations, `apply` carries them out with the changes of `file_changes` and `undo`,
+//! `apply_task` hands appends to the waiting threads, `tracked_files` has the open files, `root_logs` the logs of the
+//! root, `reserve` the space for a full disk.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::apply_task::{ApplyTask, ApplyTasks};
+use super::batch::{ApplyHint, PendingState, PlannedBatch};
 use super::changes::Courtesy;
-use super::log::{WriteAheadLog, known_own_path};
+use super::disk_ops::ensure_dir;
+use super::log::WriteAheadLog;
+use super::log_scan::RECORDS;
+use super::options::Options;
+use super::own_paths::known_own_path;
 use super::path_tracker::PathTracker;
-use super::plan::{ApplyHint, PendingState, PlannedBatch, ValidatedBatch, plan_batch};
-use super::quarantine::ensure_dir;
 use super::record::{LogOp, Record};
 use super::recovery::Blocked;
-use super::staging::KeptFiles;
+use super::staging::{KeptFiles, StagingArea};
 use super::sync_existing::KnownContents;
-use super::tracked_files::TrackedFile;
-use super::{CommitReceipt, Durability, Options, Step, StoreError};
+use super::validate::ValidatedBatch;
+use super::{CommitReceipt, Durability, Step, StoreError};
 use crate::disk::{Disk, Flush};
 use everturn_json::names::{FilePath, PathSet};
+
+mod append;
+mod apply;
+mod apply_task;
+mod file_changes;
+mod plan;
+mod reserve;
+mod root_logs;
+mod tracked_files;
+mod undo;
+mod wipe;
+
+use apply::apply_pending;
+use apply_task::{ApplyTask, ApplyTasks, await_apply_tasks};
+use plan::plan_batch;
+pub(super) use reserve::{may_use_reserve, release_reserve, retry_with_reserve, uses_trash};
+use root_logs::ensure_log;
+pub(super) use root_logs::{await_predecessors, recover_dead_logs};
+use tracked_files::TrackedFile;
+pub(super) use wipe::wipe_logs;
 
 /// Up to this many changed files, a checkpoint is cheap, and better than a longer log.
 const FEW_FILES: usize = 16;
@@ -190,9 +216,9 @@ impl StoreCore {
         round: &mut GroupCommit<'_>,
     ) -> Result<(), StoreError> {
         self.check_usable()?;
-        self.ensure_log()?;
+        ensure_log(self)?;
         if validated.steps.iter().any(|step| !matches!(step, Step::Append { .. })) {
-            self.await_apply_tasks()?;
+            await_apply_tasks(self)?;
         }
         if self.pending_state.conflicts_with(&validated.steps)
             || !self.path_tracker.find_conflicts(&validated.steps).is_empty()
@@ -265,7 +291,7 @@ impl StoreCore {
         self.checkpoint()?;
         let Some(log) = &mut self.log else { return Ok(()) };
         let path = log.number.file();
-        log.extend(super::log::RECORDS + size).map_err(StoreError::io("extend", &path))
+        log.extend(RECORDS + size).map_err(StoreError::io("extend", &path))
     }
 
     /// Writes the planned batches of the group, and flushes and applies them if one of them requires it.
@@ -344,7 +370,7 @@ impl StoreCore {
         let path = log.number.file();
         log.sync(why).map_err(|error| self.poison(StoreError::io("flush", &path)(error)))?;
         if self.pending_control_records.is_empty() {
-            self.remove_settled();
+            self.kept_files.remove_settled(&*self.disk);
         }
         Ok(())
     }
@@ -355,7 +381,7 @@ impl StoreCore {
             return Ok(());
         }
         self.sync_log(Flush::Commit)?;
-        self.apply_pending(round)
+        apply_pending(self, round)
     }
 
     /// Applies buffered commits, so that they can be read.
@@ -392,7 +418,7 @@ impl StoreCore {
         self.known_contents.forget_dirs();
         self.pending_control_records.clear();
         self.files.clear();
-        self.remove_kept();
+        self.kept_files.remove_kept(&*self.disk);
         Ok(())
     }
 
@@ -443,5 +469,21 @@ impl StoreCore {
                 drop(self.disk.remove(&staged.temp));
             }
         }
+    }
+
+    /// Returns the staging area for the log of this process.
+    pub(super) fn staging_area(&mut self) -> Result<StagingArea, StoreError> {
+        self.check_usable()?;
+        ensure_log(self)?;
+        let log = self.log.as_ref().map(|log| log.number).ok_or(StoreError::ReadOnly)?;
+        let (disk, count) = (Arc::clone(&self.disk), Arc::clone(&self.staged_count));
+        let Options { stage_from, open_files, .. } = self.options;
+        Ok(StagingArea::new(disk, log, count, stage_from, open_files))
+    }
+
+    /// Flushes a file whose content commits are about to rely on.
+    pub(super) fn sync_existing(&mut self, path: &FilePath) -> Result<(), StoreError> {
+        self.check_usable()?;
+        self.known_contents.sync_existing(&*self.disk, path)
     }
 }

@@ -9,12 +9,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::StoreError;
+use super::disk_ops::{fingerprint_range, sync_dir};
 use super::fingerprint::Fingerprint;
-use super::quarantine::fingerprint_range;
 use super::record::LogOp;
-use super::store_core::StoreCore;
-use super::tracked_files::sync_dir;
-use crate::disk::{FileAccess, FileKind, FileStat, Flush};
+use crate::disk::{Disk, FileAccess, FileKind, FileStat, Flush};
 use everturn_json::names::FilePath;
 
 /// The maximum number of remembered contents; a forgotten one costs a flush.
@@ -77,86 +75,93 @@ impl KnownContents {
             self.read_name(path);
         }
     }
-}
 
-impl StoreCore {
     /// Flushes a file that is about to be replaced, unless its content is known to be safe. Its directory is left to
-    /// [`StoreCore::secure_dirs`].
+    /// [`KnownContents::secure_dirs`].
     pub(super) fn sync_before_replace(
         &mut self,
+        disk: &dyn Disk,
         path: &FilePath,
         was: Option<Fingerprint>,
     ) -> Result<(), StoreError> {
         match was {
-            Some(was) if self.known_contents.contents.get(path) == Some(&was) => {}
+            Some(was) if self.contents.get(path) == Some(&was) => {}
             Some(_) => {
-                self.sync_existing_file(path)?;
-                self.known_contents.read_name(path);
+                sync_existing_file(disk, path)?;
+                self.read_name(path);
             }
             // Another program has removed it.
-            None if self.known_contents.contents.contains_key(path) => {
-                self.known_contents.read_name(path);
+            None if self.contents.contains_key(path) => {
+                self.read_name(path);
             }
-            None => self.known_contents.read_quiet_name(path),
+            None => self.read_quiet_name(path),
         }
         Ok(())
     }
 
     /// Flushes the directories of names that were read to plan a batch, before it is logged.
-    pub(super) fn secure_dirs(&mut self) -> Result<(), StoreError> {
-        while let Some(dir) = self.known_contents.unflushed_dirs.pop_first() {
-            sync_dir(&*self.disk, &dir, Flush::ExistingDir)?;
-            self.known_contents.dirs.insert(dir);
+    pub(super) fn secure_dirs(&mut self, disk: &dyn Disk) -> Result<(), StoreError> {
+        while let Some(dir) = self.unflushed_dirs.pop_first() {
+            sync_dir(disk, &dir, Flush::ExistingDir)?;
+            self.dirs.insert(dir);
         }
         Ok(())
     }
 
     /// Flushes a file whose content commits are about to rely on.
-    pub(super) fn sync_existing(&mut self, path: &FilePath) -> Result<(), StoreError> {
-        self.check_usable()?;
-        self.sync_existing_file(path)?;
-        self.known_contents.read_name(path);
-        self.secure_dirs()
+    pub(super) fn sync_existing(
+        &mut self,
+        disk: &dyn Disk,
+        path: &FilePath,
+    ) -> Result<(), StoreError> {
+        sync_existing_file(disk, path)?;
+        self.read_name(path);
+        self.secure_dirs(disk)
     }
 
-    /// Flushes a file or directory tree that is about to be removed.
+    /// Flushes a file or directory tree that is about to be removed. Our own changes there must be flushed already.
     pub(super) fn sync_before_remove(
         &mut self,
+        disk: &dyn Disk,
         path: &FilePath,
         stat: FileStat,
     ) -> Result<(), StoreError> {
-        self.flush_files(|file| file.is_within(path), Flush::ExistingFile, Flush::ExistingDir)?;
-        if stat.kind == FileKind::File && self.has_known_content(path, stat)? {
-            self.known_contents.read_quiet_name(path);
+        if stat.kind == FileKind::File && self.has_known_content(disk, path, stat)? {
+            self.read_quiet_name(path);
             return Ok(());
         }
         let mut open = vec![(path.clone(), stat.kind)];
         while let Some((path, kind)) = open.pop() {
             match kind {
-                FileKind::File => self.sync_existing_file(&path)?,
+                FileKind::File => sync_existing_file(disk, &path)?,
                 FileKind::Dir => {
-                    let listing = self.disk.list(&path).map_err(StoreError::io("list", &path))?;
+                    let listing = disk.list(&path).map_err(StoreError::io("list", &path))?;
                     let children = listing.entries.iter().filter(|entry| !entry.linked);
                     open.extend(children.map(|entry| (path.join(&entry.name), entry.kind)));
-                    sync_dir(&*self.disk, &path, Flush::ExistingDir)?;
+                    sync_dir(disk, &path, Flush::ExistingDir)?;
                 }
                 FileKind::LinkOutside | FileKind::Other => {}
             }
         }
-        self.known_contents.read_name(path);
+        self.read_name(path);
         Ok(())
     }
 
     /// Returns whether a file has the content that this process has given it.
-    fn has_known_content(&self, path: &FilePath, stat: FileStat) -> Result<bool, StoreError> {
-        let Some(known) = self.known_contents.contents.get(path) else { return Ok(false) };
-        let file = self.disk.open(path, FileAccess::Read).map_err(StoreError::io("open", path))?;
+    fn has_known_content(
+        &self,
+        disk: &dyn Disk,
+        path: &FilePath,
+        stat: FileStat,
+    ) -> Result<bool, StoreError> {
+        let Some(known) = self.contents.get(path) else { return Ok(false) };
+        let file = disk.open(path, FileAccess::Read).map_err(StoreError::io("open", path))?;
         let found = fingerprint_range(&*file, 0, stat.len);
         Ok(found.map_err(StoreError::io("read", path))? == *known)
     }
+}
 
-    fn sync_existing_file(&self, path: &FilePath) -> Result<(), StoreError> {
-        let file = self.disk.open(path, FileAccess::Read).map_err(StoreError::io("open", path))?;
-        file.sync(Flush::ExistingFile).map_err(StoreError::io("flush", path))
-    }
+fn sync_existing_file(disk: &dyn Disk, path: &FilePath) -> Result<(), StoreError> {
+    let file = disk.open(path, FileAccess::Read).map_err(StoreError::io("open", path))?;
+    file.sync(Flush::ExistingFile).map_err(StoreError::io("flush", path))
 }

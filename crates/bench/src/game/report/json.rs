@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::targets::targets;
 use super::{GameReport, baseline};
-use crate::game::run::{BEHIND, JUMPS, REPLAY_TURNS, REPLAYS, RESUMES, SAVES, SNAPSHOTS};
+use crate::game::measurements::{BEHIND, JUMPS, REPLAY_TURNS, REPLAYS, RESUMES, SAVES, SNAPSHOTS};
 use crate::peer::Durability;
 use crate::report::json::machine;
 use crate::report::summary::micros;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::targets::targets;
 use super::{GameReport, GameRow, baseline};
-use crate::game::run::{BEHIND, GameOp, REPLAY_TURNS};
+use crate::game::measurements::{BEHIND, GameOp, REPLAY_TURNS};
 use crate::peer::Durability;
 use crate::report::table::machine;
 

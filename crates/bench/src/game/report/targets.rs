@@ -1,7 +1,7 @@
 //! The performance targets of Everturn, and whether they were met.
 
 use super::{GameReport, baseline};
-use crate::game::run::GameOp;
+use crate::game::measurements::GameOp;
 
 /// One target at one size.
 #[derive(Debug)]

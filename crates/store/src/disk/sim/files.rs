@@ -4,8 +4,9 @@ use std::io;
 
 use super::super::{AppendResult, DiskFile, DiskLock, FileAccess, FileStat, Flush};
 use super::SimDisk;
-use super::names::{FileData, InodeNumber};
-use super::world::{EIO, ENOSPC, FaultKind, LockId, SimWorld};
+use super::faults::FaultKind;
+use super::file_data::{FileData, InodeNumber};
+use super::world::{EIO, ENOSPC, LockId, SimWorld};
 use everturn_json::names::FilePath;
 
 /// The block size for allocating space on the disk.

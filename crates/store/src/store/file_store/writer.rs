@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 
 use super::FileStoreShared;
 use crate::store::changes::ChangeMarks;
-use crate::store::group_commit::lock_unpoisoned;
 use crate::store::locks::{ScopeLocks, may_write};
-use crate::store::plan::validate_batch;
-use crate::store::reserve::{may_use_reserve, retry_with_reserve};
+use crate::store::mutex::lock_unpoisoned;
+use crate::store::store_core::{may_use_reserve, release_reserve, retry_with_reserve};
+use crate::store::validate::validate_batch;
 use crate::store::{CommitReceipt, Durability, Step, StoreError, Writer};
 use everturn_json::names::FilePath;
 
@@ -71,7 +71,7 @@ impl Writer for FileWriter {
         }
         retry_with_reserve(
             || self.commit_once(steps.clone(), durability),
-            || lock_unpoisoned(&self.shared.core).release_reserve(),
+            || release_reserve(&mut lock_unpoisoned(&self.shared.core)),
         )
     }
 

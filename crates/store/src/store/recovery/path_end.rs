@@ -3,10 +3,9 @@
 use super::{Recovery, open_uncached, stat_optional};
 use crate::disk::{FileAccess, FileKind, FileStat, read_all};
 use crate::store::StoreError;
-use crate::store::apply::remove_tree;
 use crate::store::digest::{digest_contents, is_subset};
-use crate::store::log::known_own_path;
-use crate::store::quarantine::ensure_dir;
+use crate::store::disk_ops::{ensure_dir, remove_tree};
+use crate::store::own_paths::known_own_path;
 use crate::store::record::RemovedContent;
 use crate::store::relocate::{is_copy, relocate};
 use crate::store::replay::{ContentHistory, PathEnd};

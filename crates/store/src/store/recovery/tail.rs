@@ -5,8 +5,9 @@ use std::io;
 use super::stat_optional;
 use crate::disk::{Disk, DiskFile, FileAccess, read_all, read_range, write_full};
 use crate::store::StoreError;
+use crate::store::disk_ops::fingerprint_range;
 use crate::store::fingerprint::Fingerprint;
-use crate::store::quarantine::{fingerprint_range, quarantine_path as quarantine_place};
+use crate::store::quarantine::quarantine_path;
 use crate::store::replay::TailEdit;
 use everturn_json::names::FilePath;
 
@@ -31,7 +32,7 @@ pub(super) fn kept_tail(
     at: u64,
     was: Fingerprint,
 ) -> Result<Vec<u8>, StoreError> {
-    let copy = quarantine_place(path, at, was);
+    let copy = quarantine_path(path, at, was);
     if stat_optional(disk, &copy)?.is_none_or(|stat| stat.len != was.len) {
         return Ok(Vec::new());
     }

@@ -1,0 +1,78 @@
+//! [`OpenRoot`]: a root that is open for reading or writing.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use everturn::disk::RealDisk;
+use everturn::names::FilePath;
+use everturn::store::{FileStore, Options, Store};
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::{progress, recovered, settings, store_errors};
+
+/// The access that a command needs to a root.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RootAccess {
+    /// Nothing is ever written.
+    Read,
+    /// Pending commits are recovered.
+    Write,
+}
+
+/// An open root.
+#[derive(Clone)]
+pub(crate) struct OpenRoot {
+    /// The path as the user would write it.
+    pub(crate) path: PathBuf,
+    files: Arc<FileStore>,
+    pub(crate) access: RootAccess,
+}
+
+impl OpenRoot {
+    pub(crate) fn open(path: &Path, access: RootAccess) -> Result<OpenRoot, Error> {
+        let failed = |cause| {
+            Error::new(Exit::Request, format!("cannot open the root {}", path.display()))
+                .caused_by(cause)
+                .hint("name the directory that holds the sessions with --root DIR or EVERTURN_ROOT")
+        };
+        let disk = Arc::new(RealDisk::open(path).map_err(failed)?);
+        let recovery = progress::Recovery::new();
+        let progress = recovery.progress();
+        let opened = match access {
+            RootAccess::Read => FileStore::open_read_only_with(disk, progress),
+            RootAccess::Write => {
+                let findings = recovered::findings();
+                let options = Options::new(settings::lock_owner());
+                FileStore::open(disk, Options { progress, findings, ..options })
+            }
+        };
+        recovery.finish();
+        Ok(OpenRoot { path: path.to_owned(), files: Arc::new(opened?), access })
+    }
+
+    /// Opens a root for writing; creates it if necessary.
+    pub(crate) fn create(path: &Path) -> Result<OpenRoot, Error> {
+        let files = store_errors::open_store(path)?;
+        Ok(OpenRoot { path: path.to_owned(), files: Arc::new(files), access: RootAccess::Write })
+    }
+
+    /// Returns the open store.
+    pub(crate) fn files(&self) -> FileStore {
+        FileStore::clone(&self.files)
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.files) as Arc<dyn Store>
+    }
+
+    /// Returns a path below the root as the user would write it.
+    pub(crate) fn shown(&self, path: &FilePath) -> String {
+        self.path.join(path.as_str()).to_string_lossy().into_owned()
+    }
+
+    /// Closes a root that was open for writing.
+    pub(crate) fn close(self) -> Result<(), Error> {
+        Ok(self.files.checkpoint()?)
+    }
+}

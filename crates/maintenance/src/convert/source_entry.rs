@@ -1,0 +1,139 @@
+//! [`SourceEntry`]: an entry to be converted, and [`EntryReader`], which reads it.
+
+use super::tool_calls::ToolCall;
+use everturn_session::model::{Entry, StateChange};
+use everturn_value::delta::Delta;
+use everturn_value::tree::{JsonTree, ValueKind as TreeKind};
+
+/// One entry, with everything that belongs to it.
+#[derive(Debug, Clone)]
+pub(super) struct SourceEntry {
+    /// The entry. Its turn is the one that it had in its original session.
+    pub(super) entry: Entry,
+    /// The turn that it has in the session it is read from.
+    pub(super) at: u64,
+    /// Whether it comes from another session, by an earlier conversion.
+    pub(super) is_carried: bool,
+    /// The format of its record.
+    pub(super) from: String,
+    /// Its record, unless an earlier entry has the same.
+    pub(super) raw: Option<JsonTree>,
+    /// The changes of its turn, with the first entry of each turn.
+    pub(super) changes: Vec<StateChange>,
+    /// What its record contains about the tool that it calls, or whose result it is.
+    pub(super) call: ToolCall,
+}
+
+/// Reads the entries of a session one by one. An earlier conversion may have carried them from another session.
+pub(super) struct EntryReader {
+    layout: &'static str,
+    last: u64,
+    /// The offset of the turn numbers in the original session.
+    shift: i64,
+    /// The last record that was kept.
+    record: String,
+}
+
+impl EntryReader {
+    pub(super) fn new(layout: &'static str) -> EntryReader {
+        EntryReader { layout, last: 0, shift: 0, record: String::new() }
+    }
+
+    pub(super) fn read_entry(
+        &mut self,
+        mut entry: Entry,
+        carried: Option<JsonTree>,
+    ) -> SourceEntry {
+        let at = entry.turn;
+        let signed = |turn: u64| i64::try_from(turn).unwrap_or(i64::MAX);
+        let Some(carried) = carried else {
+            // Entries that were added later continue the numbering of the original session.
+            let turn = u64::try_from(signed(at).saturating_add(self.shift)).unwrap_or(0);
+            let same_turn = turn == self.last && self.last > 0;
+            entry.turn = turn.max(self.last);
+            self.last = entry.turn;
+            let raw = self.record(&entry.raw, same_turn);
+            let (from, changes) = (self.layout.to_owned(), Vec::new());
+            let call = ToolCall::of(&entry, &entry.raw);
+            return SourceEntry { entry, at, is_carried: false, from, raw, changes, call };
+        };
+        let turn = carried.value_at(&["turn"]).and_then(|turn| turn.to_line().parse().ok());
+        entry.turn = turn.unwrap_or(at);
+        self.last = entry.turn;
+        self.shift = signed(entry.turn).saturating_sub(signed(at));
+        let changes =
+            carried.value_at(&["changes"]).map(|list| list.children()).unwrap_or_default();
+        let changes = changes.iter().filter_map(|(_, change)| carried_change(entry.turn, change));
+        let own = ToolCall::of(&entry, &entry.raw);
+        let call = ToolCall {
+            id: carried.string_at(&["call"]).or(own.id),
+            tool: carried.string_at(&["tool"]).or(own.tool),
+        };
+        SourceEntry {
+            at,
+            is_carried: true,
+            from: carried.string_at(&["from"]).unwrap_or_default(),
+            raw: carried.value_at(&["raw"]),
+            changes: changes.collect(),
+            entry,
+            call,
+        }
+    }
+
+    /// The record of an entry, unless it is the last one that was kept, or a part of it.
+    fn record(&mut self, raw: &JsonTree, same_turn: bool) -> Option<JsonTree> {
+        if raw.kind() == TreeKind::Null {
+            return None;
+        }
+        let text = raw.to_line();
+        if same_turn && self.record.contains(&text) {
+            return None;
+        }
+        self.record = text;
+        Some(raw.clone())
+    }
+}
+
+/// The first difference between two entries.
+pub(super) fn entry_difference(wanted: &Entry, found: &Entry) -> Option<&'static str> {
+    let same = [
+        (wanted.turn == found.turn, "turn"),
+        (wanted.id == found.id, "id"),
+        (wanted.time == found.time, "time"),
+        (wanted.speaker == found.speaker, "speaker"),
+        (wanted.kind == found.kind, "kind"),
+        (wanted.text == found.text, "text"),
+    ];
+    same.iter().find(|(same, _)| !same).map(|(_, what)| *what)
+}
+
+fn carried_change(turn: u64, carried: &JsonTree) -> Option<StateChange> {
+    let scope = carried.string_at(&["scope"])?;
+    let delta = Delta::parse(&carried.value_at(&["delta"])?.to_line()).ok()?;
+    Some(StateChange { turn, scope, delta, time: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everturn_session::model::EntryKind;
+
+    #[test]
+    fn entries_added_later_continue_the_numbering_of_the_original_session() {
+        let mut reading = EntryReader::new("codelia");
+        let mut turn = |at: u64, carried: Option<&str>| {
+            let (id, speaker, text) = (String::new(), String::new(), String::new());
+            let (kind, raw) = (EntryKind::User, JsonTree::object());
+            let entry = Entry { seq: at, turn: at, id, time: None, speaker, kind, text, raw };
+            let source =
+                reading.read_entry(entry, carried.map(|text| JsonTree::parse(text).unwrap()));
+            (source.entry.turn, source.at, source.is_carried)
+        };
+        assert_eq!(turn(1, Some(r#"{"turn": 1}"#)), (1, 1, true));
+        assert_eq!(turn(2, Some(r#"{"turn": 1}"#)), (1, 2, true));
+        assert_eq!(turn(3, Some(r#"{"turn": 2}"#)), (2, 3, true));
+        assert_eq!(turn(4, None), (3, 4, false));
+        assert_eq!(turn(4, None), (3, 4, false));
+        assert_eq!(turn(5, None), (4, 5, false));
+    }
+}
