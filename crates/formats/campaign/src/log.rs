@@ -16,6 +16,9 @@ use everturn_value::tree::{JsonTree, ValueKind};
 /// The field of a row or a change in which a repair records what it did.
 pub(crate) const OWN: &str = "everturn";
 
+/// The field of a turn, and of its row, that holds its idempotency key.
+pub(crate) const KEY: &str = "idempotency_key";
+
 /// A row of the turn log.
 #[derive(Debug, Clone)]
 pub struct TurnRow {

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 
 use super::document::CampaignDocument;
 use super::error::CampaignError;
-use super::format::keys::KEY;
-use super::log::{ChangeKind, ChangeRecord, OWN};
+use super::log::{ChangeKind, ChangeRecord, KEY, OWN};
 use super::paths::{CampaignFile, CheckpointName, campaign_dir, world_dir, world_file};
 use super::session::{Campaign, read_optional};
 use everturn_json::finding::Finding;

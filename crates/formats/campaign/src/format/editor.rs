@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::NAME;
-use super::keys::KEY;
 use crate::error::CampaignError;
+use crate::log::KEY;
 use crate::writer::{CampaignWriter, PlayOutcome, Submission};
 use everturn_json::finding::Finding;
 use everturn_rpg::narrator::{NarratorOutput, RecordedNarrator};

@@ -1,13 +1,11 @@
 //! Idempotency keys of turns: a field of the row in the turn log.
 
 use super::CampaignFormat;
+use crate::log::KEY;
 use everturn_session::format::{KeyedTurns, StoredTurn};
 use everturn_session::keys::with_text;
 use everturn_session::model::AppendOutcome;
 use everturn_value::tree::JsonTree;
-
-/// The field of a turn, and of its row, that holds its key.
-pub(crate) const KEY: &str = "idempotency_key";
 
 impl KeyedTurns for CampaignFormat {
     fn key_of(&self, turn: &JsonTree) -> Option<String> {
