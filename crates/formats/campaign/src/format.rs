@@ -1,7 +1,7 @@
 //! Campaigns in the common model: the entries of a row are the input, the tool calls, their results and the answer.
 
 mod editor;
-pub(crate) mod keys;
+mod keys;
 mod lifecycle;
 mod reader;
 
