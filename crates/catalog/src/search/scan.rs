@@ -8,7 +8,6 @@ use jiff::Timestamp;
 
 use super::index_query::ceil_micros;
 use super::{SearchHit, SearchResults, newest_first, open_session};
-use crate::error::error_chain;
 use crate::query::Query;
 use crate::source::{CatalogListing, CatalogSession, SessionSource};
 use crate::text_match::matches_query;

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use everturn::format::{SessionError, SessionReader, error_chain};
+use everturn::format::{SessionError, SessionReader};
 use everturn::model::Entry;
 use everturn_catalog::{
     CatalogListing, CatalogSession, LeftOut, Query, ReadProblem, SearchHit, SearchResults, Snippet,

@@ -67,7 +67,7 @@ impl Conversation {
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
-    /// Waits for the end, and returns the exit code.
+    /// Waits for the end, and returns the exit code, or `None` if it had to be killed.
     fn end(mut self) -> Option<i32> {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
@@ -78,7 +78,7 @@ impl Conversation {
         }
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        panic!("the process did not end");
+        None
     }
 }
 

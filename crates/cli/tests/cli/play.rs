@@ -210,6 +210,7 @@ fn what_was_typed_is_stored_as_it_was_typed() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test damages a file as another program would")]
 fn a_damaged_campaign_is_never_passed_over() {
     let dir = tempfile::tempdir().unwrap();
     let campaigns = dir.path().join("storage/campaigns");

@@ -97,8 +97,8 @@ pub(super) struct ChoiceOrder<M> {
 impl<E, M: Iterator<Item = Result<ContextItem, E>>> ChoiceOrder<M> {
     pub(super) fn new(
         strategy: ContextStrategy,
-        background: Vec<ContextItem>,
-        ahead: Vec<ContextItem>,
+        background: &[ContextItem],
+        ahead: &[ContextItem],
         newest_first: M,
         seen: HashSet<String>,
         (vocabulary, budget): (Vocabulary, usize),

@@ -137,7 +137,7 @@ pub fn select_items<E: From<ContextError>>(
         chosen.newest(newest)?;
     }
     let counting = (window.vocabulary(), window.budget());
-    let mut order = ChoiceOrder::new(strategy, background, ahead, newest_first, seen, counting);
+    let mut order = ChoiceOrder::new(strategy, &background, &ahead, newest_first, seen, counting);
     while chosen.is_open() {
         let Some(candidate) = order.next().transpose()? else { break };
         chosen.offer(candidate);

@@ -35,7 +35,7 @@ pub(super) fn answer(turn: &mut StoryTurn<'_>, input: &str) {
         if is_foreign(input) {
             turn.kind = DialogType::ActionPrompt;
             turn.status("not_understood", short(&quotable(input).unwrap_or_default()));
-            turn.status("try", turn.pack.label("other_language").to_owned());
+            turn.status("try", turn.pack.label("other_language"));
             return;
         }
     }
@@ -81,20 +81,9 @@ fn only_asks(intent: Intent) -> bool {
     )
 }
 
-fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str) {
-    let state = turn.view.state(turn.actor());
-    if state != "alive" && !only_asks(parsed.intent) {
-        match state.as_str() {
-            "dying" => fight::lie_low(turn, parsed.intent),
-            _ => {
-                turn.kind = DialogType::ResolutionSummary;
-                turn.tell("unable", &Slots::new());
-                turn.status("try", turn.pack.label("actor_hint").to_owned());
-            }
-        }
-        return;
-    }
-    turn.kind = match parsed.intent {
+/// The kind of text that answers an intent.
+fn dialog_type(intent: Intent) -> DialogType {
+    match intent {
         Intent::Look
         | Intent::Examine
         | Intent::Go
@@ -109,7 +98,23 @@ fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str)
         | Intent::Language => DialogType::ActionPrompt,
         Intent::Rules => DialogType::RuleExplanation,
         _ => DialogType::ResolutionSummary,
-    };
+    }
+}
+
+fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str) {
+    let state = turn.view.state(turn.actor());
+    if state != "alive" && !only_asks(parsed.intent) {
+        match state.as_str() {
+            "dying" => fight::lie_low(turn, parsed.intent),
+            _ => {
+                turn.kind = DialogType::ResolutionSummary;
+                turn.tell("unable", &Slots::new());
+                turn.status("try", turn.pack.label("actor_hint"));
+            }
+        }
+        return;
+    }
+    turn.kind = dialog_type(parsed.intent);
     match parsed.intent {
         Intent::Look => look::around(turn),
         Intent::Examine => look::examine(turn, parsed),
@@ -150,12 +155,7 @@ fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str)
         Intent::Rules => advice::rules(turn, parsed),
         Intent::Roll => advice::roll(turn, input),
         Intent::Language => advice::language(turn, parsed),
-        Intent::Wait => {
-            turn.takes_time = true;
-            turn.tell_optional("waited", &Slots::new());
-            turn.tell_optional("time", &Slots::new());
-            look::list(turn);
-        }
+        Intent::Wait => wait(turn),
         Intent::Yes if !offer.is_empty() => travel::go_to(turn, offer),
         Intent::Yes => simple(turn, "yes_what"),
         Intent::No => simple(turn, "held"),
@@ -169,6 +169,14 @@ fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str)
         }
         Intent::Mention => mention(turn, parsed, input),
     }
+}
+
+/// Lets time pass.
+fn wait(turn: &mut StoryTurn<'_>) {
+    turn.takes_time = true;
+    turn.tell_optional("waited", &Slots::new());
+    turn.tell_optional("time", &Slots::new());
+    look::list(turn);
 }
 
 /// Returns whether the object is only a pronoun: "follow it".

@@ -64,7 +64,7 @@ pub(super) fn is_one_per_line(bytes: &[u8]) -> bool {
     let Some(unit) = indent_unit(bytes) else { return false };
     let all = lines(bytes, unit);
     let is_usual = |line: &&IndentedLine<'_>| {
-        line.indent % unit == 0 && !matches!(parse_line(line), LineContent::Damaged { .. })
+        line.indent.is_multiple_of(unit) && !matches!(parse_line(line), LineContent::Damaged { .. })
     };
     // Three of four lines; a short document may consist of few more than the damaged ones.
     all.len() >= 2 && all.iter().filter(is_usual).count() * 4 + 8 >= all.len() * 3
@@ -230,7 +230,7 @@ fn is_last_brace(line: &IndentedLine<'_>, after: &[IndentedLine<'_>], unit: usiz
             LineContent::Value { key, .. } | LineContent::Open { key, .. } => key,
             LineContent::Damaged { .. } | LineContent::Close => None,
         };
-        line.indent >= unit && line.indent % unit == 0 && key.is_some()
+        line.indent >= unit && line.indent.is_multiple_of(unit) && key.is_some()
     };
     line.content.trim_ascii_end() == b"}" && !after.iter().any(is_member)
 }

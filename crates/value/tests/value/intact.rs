@@ -1,5 +1,7 @@
 //! Every cut and every damaged byte of a document with one value per line.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use everturn_value::intact::read_intact;
 use serde_json::{Value, json};
 

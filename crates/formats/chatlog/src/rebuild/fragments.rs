@@ -342,7 +342,9 @@ impl<'b> FragmentReader<'b> {
     /// Reads a whole object that is an element of a broken list; returns its end.
     fn object(&mut self, start: usize) -> Option<usize> {
         let looked = value_end(self.bytes, start);
-        let cost = looked.as_ref().map_or_else(|bad| bad.at as usize, |end| *end);
+        let cost = looked
+            .as_ref()
+            .map_or_else(|bad| usize::try_from(bad.at).unwrap_or(usize::MAX), |end| *end);
         self.budget = self.budget.checked_sub(cost.saturating_sub(start) + 1)?;
         let end = looked.ok()?;
         let tree = parse_tree(self.bytes, &(start..end))?;

@@ -92,7 +92,7 @@ pub(super) fn suggest(turn: &mut StoryTurn<'_>) {
 
 pub(super) fn help(turn: &mut StoryTurn<'_>) {
     suggest(turn);
-    turn.status("rules_label", turn.pack.label("rule_0").to_owned());
+    turn.status("rules_label", turn.pack.label("rule_0"));
     look::list(turn);
 }
 
@@ -107,7 +107,7 @@ pub(super) fn rules(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
         known.any(|known| said.iter().any(|word| is_same_word(tongue, word, known)))
     });
     let rule = asked.map_or_else(|| "rule_0".to_owned(), |(_, topic)| format!("rule_{topic}"));
-    turn.status("rules_label", turn.pack.label(&rule).to_owned());
+    turn.status("rules_label", turn.pack.label(&rule));
 }
 
 /// Rolls dice that the player names; d20 if none are named.
@@ -123,7 +123,7 @@ pub(super) fn roll(turn: &mut StoryTurn<'_>, input: &str) {
         false => DiceExpression::parse("d20"),
     };
     let Ok(dice) = parsed else {
-        return turn.status("try", turn.pack.label("dice_help").to_owned());
+        return turn.status("try", turn.pack.label("dice_help"));
     };
     let rolled = dice.roll(turn.dice.of("player").below(u64::MAX));
     turn.tell_optional("roll", &Slots::new());
@@ -134,6 +134,6 @@ pub(super) fn roll(turn: &mut StoryTurn<'_>, input: &str) {
 pub(super) fn language(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
     let tongue = parsed.object.iter().find_map(|word| Tongue::parse(word));
     genesis::translate(turn, tongue.unwrap_or(turn.pack.tongue));
-    turn.status("made", turn.pack.label("switched").to_owned());
+    turn.status("made", turn.pack.label("switched"));
     look::describe(turn);
 }

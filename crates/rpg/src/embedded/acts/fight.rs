@@ -24,7 +24,7 @@ pub(super) fn attack(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
             [] => simple(turn, "no_foe"),
             [foe] => strike(turn, &foe.clone()),
             several => {
-                ask_which(turn, &several.iter().cloned().map(Target::Foe).collect::<Vec<_>>())
+                ask_which(turn, &several.iter().cloned().map(Target::Foe).collect::<Vec<_>>());
             }
         };
     }
@@ -238,7 +238,7 @@ pub(super) fn fall_if_spent(turn: &mut StoryTurn<'_>) {
     }
     turn.paragraph();
     turn.tell_optional("fall", &Slots::new());
-    turn.status("hurt", turn.pack.label("dying_hint").to_owned());
+    turn.status("hurt", turn.pack.label("dying_hint"));
     for foe in turn.foes_here() {
         // A foe loses interest in somebody who is down.
         if let Some(known) = turn.world.foes.get_mut(&foe) {
@@ -330,11 +330,11 @@ pub(super) fn lie_low(turn: &mut StoryTurn<'_>, intent: Intent) {
     if slips >= MOST_SLIPS {
         turn.tell_optional("lost", &Slots::new());
         let label = if turn.world.quest.status == "failed" { "end_failed" } else { "actor_hint" };
-        return turn.status("the_end", turn.pack.label(label).to_owned());
+        return turn.status("the_end", turn.pack.label(label));
     }
     if !matches!(intent, Intent::Rest | Intent::Wait | Intent::Tend | Intent::Yes) {
         turn.tell_optional("struggle", &Slots::new());
-        return turn.status("hurt", turn.pack.label("dying_hint").to_owned());
+        return turn.status("hurt", turn.pack.label("dying_hint"));
     }
     let least = 1_i64.saturating_sub(turn.hp_of(actor)).max(1);
     if let Some(friend) = turn.companions().first().cloned() {

@@ -34,9 +34,9 @@ pub(super) fn show(turn: &mut StoryTurn<'_>) {
     }
     match turn.world.quest.status.as_str() {
         "active" => {}
-        "failed" => return turn.status("the_end", turn.pack.label("end_failed").to_owned()),
-        "completed" => return turn.status("the_end", turn.pack.label("end_other").to_owned()),
-        _ => return turn.status("the_end", turn.pack.label("end_won").to_owned()),
+        "failed" => return turn.status("the_end", turn.pack.label("end_failed")),
+        "completed" => return turn.status("the_end", turn.pack.label("end_other")),
+        _ => return turn.status("the_end", turn.pack.label("end_won")),
     }
     recap(turn);
     next_step(turn);

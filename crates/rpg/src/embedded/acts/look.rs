@@ -184,7 +184,8 @@ pub(super) fn examine_target(turn: &mut StoryTurn<'_>, target: &Target) {
             let name = turn.member(id);
             let member = Slots::new().noun("p", &name).text("n", turn.hp_of(id).to_string());
             turn.status_phrase("hurt", "points", &member);
-            turn.tell_optional("member_looks", &member) || true
+            turn.tell_optional("member_looks", &member);
+            true
         }
         Target::Foe(id) => {
             turn.world.last_thing.clone_from(id);
@@ -192,13 +193,16 @@ pub(super) fn examine_target(turn: &mut StoryTurn<'_>, target: &Target) {
             let slots = Slots::new().noun("x", &turn.foe_noun(id)).text("n", strength.to_string());
             turn.status_phrase("foe", "foe_strength", &slots);
             let text = turn.pack.foe(id).map(|foe| foe.text("looks").to_owned());
-            text.is_some_and(|text| turn.tell_one_of(&[text], &slots)) || true
+            if let Some(text) = text {
+                turn.tell_one_of(&[text], &slots);
+            }
+            true
         }
         Target::Scenery(number, _) => {
             let kind =
                 turn.world.places.get(&turn.here).and_then(|place| turn.pack.place(&place.kind));
             let thing = kind.and_then(|kind| kind.scenery.get(*number));
-            thing.is_some_and(|thing| turn.tell_one_of(&[thing.detail.clone()], &slots))
+            thing.is_some_and(|thing| turn.tell_one_of(std::slice::from_ref(&thing.detail), &slots))
         }
         Target::Obstacle => {
             let text = turn.obstacle().map(|obstacle| obstacle.text("look").to_owned());
@@ -272,6 +276,6 @@ pub(super) fn search(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
         return;
     }
     if !turn.tell_optional("found_nothing", &Slots::new()) {
-        turn.status("found_label", turn.pack.label("nothing").to_owned());
+        turn.status("found_label", turn.pack.label("nothing"));
     }
 }

@@ -385,7 +385,7 @@ pub(super) fn deliver(turn: &mut StoryTurn<'_>, person: &str) {
 fn finish(turn: &mut StoryTurn<'_>, status: &str, label: &str) {
     status.clone_into(&mut turn.world.quest.status);
     turn.change(&["goal", "status"], Value::from(status));
-    turn.status("the_end", turn.pack.label(label).to_owned());
+    turn.status("the_end", turn.pack.label(label));
 }
 
 /// Ends the story if the last member of the party is lost.
@@ -394,7 +394,7 @@ pub(super) fn fail_if_nobody_is_left(turn: &mut StoryTurn<'_>) {
         turn.view.state(member) == "alive" || turn.world.slips.get(member).copied().unwrap_or(0) < 3
     };
     if turn.view.party().iter().any(|member| member != turn.actor() && is_left(member)) {
-        turn.status("the_end", turn.pack.label("actor_hint").to_owned());
+        turn.status("the_end", turn.pack.label("actor_hint"));
     } else if turn.world.quest.status == "active" {
         finish(turn, "failed", "end_failed");
     }

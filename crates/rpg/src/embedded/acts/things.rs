@@ -18,7 +18,7 @@ pub(super) fn take(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
     let wants_all = said.iter().any(|word| turn.pack.words.all.contains(word));
     if wants_all || said.is_empty() && lying.len() == 1 {
         if lying.is_empty() {
-            turn.status("here", turn.pack.label("nothing").to_owned());
+            turn.status("here", turn.pack.label("nothing"));
         }
         for id in lying {
             take_item(turn, &id);
@@ -28,7 +28,7 @@ pub(super) fn take(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
     if said.is_empty() {
         let targets: Vec<Target> = lying.into_iter().map(Target::Item).collect();
         return match targets.is_empty() {
-            true => turn.status("here", turn.pack.label("nothing").to_owned()),
+            true => turn.status("here", turn.pack.label("nothing")),
             false => ask_which(turn, &targets),
         };
     }
@@ -89,7 +89,7 @@ fn carried(turn: &mut StoryTurn<'_>, said: &[String]) -> Option<String> {
         return match all.as_slice() {
             [Target::Item(id)] => Some(id.clone()),
             [] => {
-                turn.status("carry", turn.pack.label("nothing").to_owned());
+                turn.status("carry", turn.pack.label("nothing"));
                 None
             }
             _ => {

@@ -54,7 +54,7 @@ pub(super) fn go(turn: &mut StoryTurn<'_>, parsed: &ParsedInput) {
         None => match find(turn, &said, Scope::Anything) {
             // Going to a person or a thing means turning to it.
             Match::One(target @ (Target::Person(_) | Target::Member(_))) => {
-                look::examine_target(turn, &target)
+                look::examine_target(turn, &target);
             }
             Match::One(target) => look::examine_target(turn, &target),
             _ => not_here(turn, &said),

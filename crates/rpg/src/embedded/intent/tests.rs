@@ -26,6 +26,7 @@ fn check(tongue: Tongue, intent: Intent, sentences: &[&str]) -> usize {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of sentences")]
 fn english_sentences_are_understood() {
     let say = |intent: Intent, sentences: &[&str]| check(Tongue::English, intent, sentences);
     let mut count = say(
@@ -224,6 +225,7 @@ fn english_sentences_are_understood() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of sentences")]
 fn german_sentences_are_understood() {
     let say = |intent: Intent, sentences: &[&str]| check(Tongue::German, intent, sentences);
     let mut count = say(
