@@ -113,7 +113,8 @@ impl FoundSession {
 impl Context {
     /// Returns the root: the one the user named, the configured one, or the home of the format's program.
     pub(crate) fn root_dir(&self) -> Result<PathBuf, Error> {
-        agent_homes::root(self.root.as_deref(), self.layout.as_deref())
+        let layout = self.layout.as_deref();
+        agent_homes::root(agent_homes::root_for(self, layout), layout)
     }
 
     /// Opens the root for reading.

@@ -25,7 +25,8 @@ use everturn_store::{Store, StoreError, read_consistently, snapshot};
 
 pub use capabilities::{
     BulkListing, Capabilities, DerivedData, EditableFormat, ExportLog, ExternalSessions,
-    FormatLifecycle, KeyedTurns, Operation, RepairMode, SessionIndex, StoredTurn, Transition,
+    FormatLifecycle, KeyedTurns, ListedSummary, Operation, RepairMode, SessionIndex, StoredTurn,
+    Transition,
 };
 pub use editor::SessionEditor;
 pub use error::SessionError;
@@ -124,7 +125,8 @@ impl dyn SessionFormat + '_ {
         store: &Arc<dyn Store>,
     ) -> Result<(Vec<SessionSummary>, Vec<Finding>), SessionError> {
         if let Some(listing) = self.capabilities().listing {
-            return listing.list(store);
+            let (listed, findings) = listing.list(store)?;
+            return Ok((listed.into_iter().map(|(summary, _)| summary).collect(), findings));
         }
         let summary = |place: &SessionRef| {
             self.summary(store, place)
@@ -142,10 +144,10 @@ impl dyn SessionFormat + '_ {
         }
     }
 
-    /// Whether the list reports only what file names contain.
+    /// Whether the list has only the times of the sessions.
     #[must_use]
-    pub fn lists_names_only(&self) -> bool {
-        self.capabilities().listing.is_some_and(BulkListing::lists_names_only)
+    pub fn lists_briefly(&self) -> bool {
+        self.capabilities().listing.is_some_and(BulkListing::lists_briefly)
     }
 
     /// Whether a session is no longer where it was located.

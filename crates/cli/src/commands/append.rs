@@ -1,15 +1,19 @@
 //! `everturn append`: appends turns to a session.
 
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use everturn::format::{SessionEditor, SessionError};
+use everturn::model::AppendOutcome;
+use everturn::store::StoreError;
 use serde_json::{Map, Value, json};
 
 use super::Context;
 use crate::error::{EarlyExit, Error};
 use crate::exit::Exit;
 use crate::report::{report_close, report_outcome};
+use crate::sessions::FoundSession;
 use crate::{input, settings};
 
 /// Append a turn or a message, read as JSON from stdin
@@ -138,24 +142,71 @@ impl Args {
     }
 }
 
+/// A session that is open for appending. It is opened again if another program has replaced its files.
+struct OpenSession<'a> {
+    args: &'a Args,
+    opened: Option<(FoundSession, Box<dyn SessionEditor>)>,
+}
+
+impl OpenSession<'_> {
+    fn wait(&self) -> Duration {
+        Duration::from_secs(self.args.wait.into())
+    }
+
+    fn editor(&mut self, context: &Context) -> Result<&mut dyn SessionEditor, Error> {
+        let opened = match self.opened.take() {
+            Some(opened) => opened,
+            None => context.edit_within(&self.args.session, self.wait())?,
+        };
+        Ok(&mut *self.opened.insert(opened).1)
+    }
+
+    /// Appends one turn. A program that saves by replacing the file may do so at any moment, so this is tried again for
+    /// as long as the command waits for other writers; a failed attempt has changed nothing.
+    fn append(&mut self, context: &Context, text: &str) -> Result<(String, AppendOutcome), Error> {
+        let start = Instant::now();
+        loop {
+            let wait = self.wait();
+            let editor = self.editor(context)?;
+            let id = editor.session_ref().id;
+            match editor.append(text, settings::now()) {
+                Ok(written) => return Ok((id, written)),
+                Err(SessionError::Store(error))
+                    if is_overtaken(&error) && start.elapsed() < wait =>
+                {
+                    self.opened = None;
+                    thread::sleep(RETRY_PAUSE);
+                }
+                Err(error) => return Err(refused(error)),
+            }
+        }
+    }
+}
+
+/// The delay before an append that another program has disturbed is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(5);
+
+fn is_overtaken(error: &StoreError) -> bool {
+    matches!(error, StoreError::Changed { .. } | StoreError::Moved { .. } | StoreError::Overtaken)
+}
+
 fn append(
     args: &Args,
-    editor: &mut dyn SessionEditor,
+    session: &mut OpenSession<'_>,
     context: &mut Context,
 ) -> Result<(), EarlyExit> {
-    let id = editor.session_ref().id;
     if !args.lines {
         let text = match &args.kind {
             Some(kind) => args.message(kind)?,
             None => input::text()?,
         };
-        let written = editor.append(&text, settings::now()).map_err(refused)?;
+        let (id, written) = session.append(context, &text)?;
         return report_outcome(context, &id, &written, "id");
     }
     for line in input::lines() {
         let (number, line) = line?;
-        let failed = |cause| refused(cause).at(&format!("line {number} of the input"));
-        let written = editor.append(&line, settings::now()).map_err(failed)?;
+        let failed = |error: Error| error.at(&format!("line {number} of the input"));
+        let (id, written) = session.append(context, &line).map_err(failed)?;
         report_outcome(context, &id, &written, "id")?;
     }
     Ok(())
@@ -172,9 +223,10 @@ fn refused(cause: SessionError) -> Error {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
-    let (found, mut editor) =
-        context.edit_within(&args.session, Duration::from_secs(args.wait.into()))?;
-    let done = append(args, &mut *editor, context);
+    let mut session = OpenSession { args, opened: None };
+    session.editor(context)?;
+    let done = append(args, &mut session, context);
+    let Some((found, editor)) = session.opened else { return done.map(|()| Exit::Success) };
     // Turns stored before a bad line are completed as if that line did not exist.
     let closed = editor.close(settings::now());
     done?;

@@ -26,10 +26,10 @@ use crate::{exports, settings};
 ///
 /// Works for every format. HTML is a single file that needs no network and no scripts; nothing in
 /// the text is ever executed. PDF is typeset like a book. JSON is a chat log that `everturn import`
-/// can read. Keys, tokens and passwords are masked in md, html and pdf. Without -o, the export is
-/// written to stdout. Files are written atomically, and an existing file is only replaced with
-/// --force. The session is only read. The export_settings of a chat log are the defaults of --style,
-/// --with and --without; --save-settings changes them.
+/// can read. Keys, tokens and passwords are masked. Without -o, the export is written to stdout.
+/// Files are written atomically, and an existing file is only replaced with --force. The session is
+/// only read. The export_settings of a chat log are the defaults of --style, --with and --without;
+/// --save-settings changes them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Examples:
   everturn export latest -o story.html
@@ -103,13 +103,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TAG")]
     language: Option<String>,
 
-    /// Mask keys, tokens and passwords in any format
-    #[arg(long, conflicts_with = "no_redact")]
-    redact: bool,
-
     /// Do not mask keys, tokens and passwords
-    #[arg(long)]
-    no_redact: bool,
+    #[arg(long, alias = "no-redact")]
+    no_mask: bool,
+
+    /// Mask keys, tokens and passwords, as is the default
+    #[arg(long, hide = true, overrides_with = "no_mask")]
+    redact: bool,
 
     /// The page size of a PDF: a5, a4 or letter
     #[arg(long, value_name = "SIZE", default_value = "a5", value_parser = paper)]
@@ -134,11 +134,6 @@ fn paper(name: &str) -> Result<PaperSize, String> {
 }
 
 impl Args {
-    /// Returns whether secrets are masked.
-    fn masks(&self, format: ExportFormat) -> bool {
-        !self.no_redact && (self.redact || format.masks_secrets())
-    }
-
     fn format(&self) -> Result<ExportFormat, Error> {
         match (self.format, &self.output) {
             (Some(format), _) => Ok(format),
@@ -366,7 +361,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
         summary: &summary,
         reader: &*reader,
         choices: &choices,
-        mask: args.masks(format).then(|| SecretRules::standard() as &dyn SecretMask),
+        mask: (args.redact || !args.no_mask).then(|| SecretRules::standard() as &dyn SecretMask),
         template,
         now,
     };

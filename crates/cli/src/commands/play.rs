@@ -135,6 +135,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit>
             let is_id = context.root.is_none() && !name.contains('/');
             if is_id && find_campaign(context, name).is_err() {
                 context.root = Some(PathBuf::from(STORAGE));
+                context.is_root_named = true;
             }
             let found = find_campaign(context, name)?;
             let id = SessionId::parse(&found.place.id).map_err(Error::from)?;

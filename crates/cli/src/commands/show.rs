@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use everturn::codelia::FULL_HISTORY;
 use everturn::format::{SessionError, SessionReader};
-use everturn::model::{Entry, EntryExtras, MarkKind};
+use everturn::model::{Entry, EntryExtras, MarkKind, SessionBranch};
 
 use super::Context;
 use crate::error::{EarlyExit, Error};
@@ -28,6 +29,7 @@ use crate::turns::TurnRange;
   everturn show tale --toc
   everturn show tale --from 'The temple'
   everturn show latest --branch 1af7fc5e
+  everturn show 3f2a --full
   everturn show latest --stats
 
 An entry with --json:
@@ -62,6 +64,10 @@ pub(crate) struct Args {
     /// Follow a branch, by its ID or a prefix of it; `everturn branches` lists them
     #[arg(long, value_name = "ID")]
     branch: Option<String>,
+
+    /// The whole history, also what compaction has taken out of the session
+    #[arg(long, conflicts_with = "branch")]
+    full: bool,
 
     /// Also print internal entries of programs
     #[arg(long)]
@@ -214,7 +220,14 @@ fn stats(
 
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<Exit, EarlyExit> {
     let (session, turn) = context.reference(&args.session)?;
-    let (found, reader) = context.read_branch(session, args.branch.as_deref())?;
+    let (found, mut reader) = context.read_branch(session, args.branch.as_deref())?;
+    if args.full {
+        let is_full = |branch: &SessionBranch| branch.id == FULL_HISTORY;
+        let branches = reader.branches().map_err(|error| found.failed(error))?;
+        if branches.iter().any(is_full) {
+            reader = reader.open_branch(FULL_HISTORY).map_err(|error| found.failed(error))?;
+        }
+    }
     if args.toc {
         return contents(&found, &*reader, context);
     }

@@ -81,8 +81,25 @@ fn only_asks(intent: Intent) -> bool {
     )
 }
 
-/// The kind of text that answers an intent.
-fn dialog_type(intent: Intent) -> DialogType {
+fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str) {
+    let state = turn.view.state(turn.actor());
+    if state != "alive" && !only_asks(parsed.intent) {
+        match state.as_str() {
+            "dying" => fight::lie_low(turn, parsed.intent),
+            _ => {
+                turn.kind = DialogType::ResolutionSummary;
+                turn.tell("unable", &Slots::new());
+                turn.status("try", turn.pack.label("actor_hint"));
+            }
+        }
+        return;
+    }
+    turn.kind = dialog_type_of(parsed.intent);
+    perform(turn, parsed, input, offer);
+}
+
+/// Returns the dialog type of the answer to an intent.
+fn dialog_type_of(intent: Intent) -> DialogType {
     match intent {
         Intent::Look
         | Intent::Examine
@@ -101,20 +118,8 @@ fn dialog_type(intent: Intent) -> DialogType {
     }
 }
 
-fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str) {
-    let state = turn.view.state(turn.actor());
-    if state != "alive" && !only_asks(parsed.intent) {
-        match state.as_str() {
-            "dying" => fight::lie_low(turn, parsed.intent),
-            _ => {
-                turn.kind = DialogType::ResolutionSummary;
-                turn.tell("unable", &Slots::new());
-                turn.status("try", turn.pack.label("actor_hint"));
-            }
-        }
-        return;
-    }
-    turn.kind = dialog_type(parsed.intent);
+/// Does what the player wants.
+fn perform(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str) {
     match parsed.intent {
         Intent::Look => look::around(turn),
         Intent::Examine => look::examine(turn, parsed),
@@ -155,7 +160,12 @@ fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str)
         Intent::Rules => advice::rules(turn, parsed),
         Intent::Roll => advice::roll(turn, input),
         Intent::Language => advice::language(turn, parsed),
-        Intent::Wait => wait(turn),
+        Intent::Wait => {
+            turn.takes_time = true;
+            turn.tell_optional("waited", &Slots::new());
+            turn.tell_optional("time", &Slots::new());
+            look::list(turn);
+        }
         Intent::Yes if !offer.is_empty() => travel::go_to(turn, offer),
         Intent::Yes => simple(turn, "yes_what"),
         Intent::No => simple(turn, "held"),
@@ -169,14 +179,6 @@ fn act(turn: &mut StoryTurn<'_>, parsed: &ParsedInput, input: &str, offer: &str)
         }
         Intent::Mention => mention(turn, parsed, input),
     }
-}
-
-/// Lets time pass.
-fn wait(turn: &mut StoryTurn<'_>) {
-    turn.takes_time = true;
-    turn.tell_optional("waited", &Slots::new());
-    turn.tell_optional("time", &Slots::new());
-    look::list(turn);
 }
 
 /// Returns whether the object is only a pronoun: "follow it".

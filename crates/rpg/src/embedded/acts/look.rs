@@ -193,9 +193,7 @@ pub(super) fn examine_target(turn: &mut StoryTurn<'_>, target: &Target) {
             let slots = Slots::new().noun("x", &turn.foe_noun(id)).text("n", strength.to_string());
             turn.status_phrase("foe", "foe_strength", &slots);
             let text = turn.pack.foe(id).map(|foe| foe.text("looks").to_owned());
-            if let Some(text) = text {
-                turn.tell_one_of(&[text], &slots);
-            }
+            turn.tell_one_of(&text.into_iter().collect::<Vec<_>>(), &slots);
             true
         }
         Target::Scenery(number, _) => {

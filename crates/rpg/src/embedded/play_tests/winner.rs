@@ -3,6 +3,7 @@
 use super::super::grammar::Tongue;
 use super::super::lexicon::LanguagePack;
 use super::super::roads;
+use super::super::world::WorldRecord;
 use super::GameTable;
 
 /// A player who wants to win, and knows the stored world.
@@ -84,8 +85,18 @@ pub(super) fn next_move(table: &GameTable) -> String {
     if here != target {
         return go(&target);
     }
+    let foe = foes.first().map(|foe| foe.as_str());
+    at_the_vault(&world, foe)
+}
+
+/// What to do where the relic is kept.
+fn at_the_vault(world: &WorldRecord, foe: Option<&str>) -> String {
+    let quest = &world.quest;
+    let german = world.language == "de";
+    let say =
+        |english: &str, other: &str| if german { other.to_owned() } else { english.to_owned() };
     let pack = LanguagePack::of(Tongue::parse(&world.language).unwrap());
-    if let Some(foe) = foes.first() {
+    if let Some(foe) = foe {
         let name = pack.foe(foe).unwrap().name.bare();
         return say(&format!("attack the {name}"), &format!("greif {name} an"));
     }
